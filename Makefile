@@ -150,6 +150,7 @@ lint: | $(PYTHON)
 	check .venv/bin/ruff check -q .; \
 	check .venv/bin/ruff format -q --check .; \
 	check mk/once.sh Makefile mk/*.mk; \
+	check mk/letters.py --check; \
 	for typed in $(TYPED); do MYPYPATH=$$typed check .venv/bin/mypy --no-error-summary $$typed; done; \
 	[ -z "$$failed" ] || { echo "lint failed:$$failed"; exit 1; }
 

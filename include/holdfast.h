@@ -378,7 +378,8 @@ int32_t holdfast_queue_explain(holdfast *self, const char *request, char **reply
 
 /* ---- Cache ------------------------------------------------------------------------------------ */
 /* Search contacts in the cache. Every word of the query must be part of a word of the name or
- * municipality; case and diacritics are ignored. The best match comes first, then by name.
+ * municipality; case and diacritics are ignored, but contacts that have the query's very letters come
+ * before those that have only their likes. The best match comes first, then by name.
  * {"query":"..." (up to 256 bytes; empty: all),"limit":1..200=50} ->
  * {"contacts":[{"id","name",...}],"total":n,"as_of_ms":n|null,"banners":[...]}. as_of_ms: when the
  * last complete pull ended; null if none did. */

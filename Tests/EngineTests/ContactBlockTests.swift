@@ -28,8 +28,8 @@ import Vault
   private func contents(_ block: ContactBlock) -> [String] {
     var found: [String] = []
     block.forEach { record in
-      let ends = [0, record.keyCount, record.nameCount, record.placeCount]
-      let texts = (1...3).map { part in
+      let ends = [0, record.keyCount, record.nameCount, record.placeCount, record.exactCount]
+      let texts = (1...4).map { part in
         let start = ends[..<part].reduce(0, +)
         let text = UnsafeBufferPointer(start: record.texts + start, count: ends[part])
         return String(decoding: text, as: UTF8.self)
@@ -44,7 +44,11 @@ import Vault
   @Test func aBlockHoldsItsTextsInTheOrderOfNames() throws {
     let block = try #require(try block(try bytes()))
     expect(
-      contents(block), equals: ["3?[][][]", "2[ anna][ anna][]", "1[ |yvind }s][ oyvind as][ bo]"])
+      contents(block),
+      equals: [
+        "3?[][][][]", "2[ anna][ anna][][]",
+        "1[ |yvind }s][ oyvind as][ bo][ øyvind a\u{1}\u{30A}s bø]",
+      ])
     expect(block.count, equals: 3)
     expect(block.unreadable, equals: 1)
   }
@@ -73,7 +77,7 @@ import Vault
     let bytes = try bytes()
     let size = bytes.count
     var used = 0
-    for at in 0..<8 + 3 * 32 {
+    for at in 0..<8 + 3 * 36 {
       for value: UInt8 in [0, 1, 2, 3, 7, 127, 128, 200, 254, 255] {
         var changed = bytes
         changed[at] = value
@@ -81,8 +85,9 @@ import Vault
         used += 1
         var sum = 8
         block.forEach { record in
-          expect(min(record.keyCount, record.nameCount, record.placeCount) >= 0)
-          sum += 32 + record.keyCount + record.nameCount + record.placeCount
+          let counts = [record.keyCount, record.nameCount, record.placeCount, record.exactCount]
+          expect(counts.allSatisfy { $0 >= 0 })
+          sum += 36 + counts.reduce(0, +)
         }
         expect(sum, equals: size)
       }

@@ -50,6 +50,25 @@ import Vault
     expect(index.search("zo", limit: 2).total, equals: 5)
   }
 
+  /// FIX-29: what only folds to the query comes last, wherever it stands.
+  @Test func theExactLetterComesFirst() throws {
+    let index = try index([
+      ("Åse", ""), ("Håkon", ""), ("Bo", "Ås"), ("Aa", ""), ("Ærlend", ""), ("E\u{30A}a", ""),
+    ])
+    for query in ["å", "Å", "a\u{30A}"] {
+      expect(numbers(index, query), equals: [0, 1, 2, 3, 4, 5], "\(query)")
+    }
+    expect(numbers(index, "a"), equals: [3, 5, 4, 0, 1, 2])
+    expect(numbers(index, "aa", limit: 1), equals: [3])
+    expect(numbers(index, "æ", limit: 1), equals: [4])
+    expect(index.search("å", limit: 2).total, equals: 6)
+  }
+
+  @Test func eachWordThatOnlyFoldsCosts() throws {
+    let index = try index([("Ole Oe", ""), ("Ole Øe", ""), ("Olé Øe", ""), ("Olé Oe", "")])
+    expect(numbers(index, "olé øe"), equals: [2, 3, 1, 0])
+  }
+
   @Test func everyWordMustBeMet() throws {
     let index = try index([("Kari Moen", "Oslo"), ("Kari Berg", "Bergen"), ("Ola Moen", "Oslo")])
     expect(numbers(index, "kari moen"), equals: [0])
@@ -173,7 +192,9 @@ private enum Oracle {
     var found: [(rank: Int, key: [UInt8], number: Int)] = []
     for (number, contact) in contacts.enumerated() {
       let (name, place) = (words(contact.name), words(contact.municipality))
+      let written = exact(contact.name) + exact(contact.municipality)
       var rank = 0
+      for word in exact(query) where !written.contains(where: { holds($0, word) }) { rank += 256 }
       let fits = wanted.allSatisfy { word in
         if name.contains(where: { $0.starts(with: word) }) {
           if word == wanted[0], !(name[0].starts(with: word)) { rank += 1 }
@@ -206,7 +227,16 @@ private enum Oracle {
     return folded.split(separator: Folding.wordStart).map { Array($0) }
   }
 
-  private static func holds(_ text: [UInt8], _ part: [UInt8]) -> Bool {
+  /// The words as they are written: letters, each with its marks.
+  private static func exact(_ text: String) -> [[String]] {
+    var written: [UInt8] = []
+    Folding.appendExact(text, to: &written)
+    return written.split(separator: Folding.wordStart).map { word in
+      String(decoding: word.filter { $0 != Folding.markStart }, as: UTF8.self).map { String($0) }
+    }
+  }
+
+  private static func holds<Letter: Equatable>(_ text: [Letter], _ part: [Letter]) -> Bool {
     part.count <= text.count
       && (0...text.count - part.count).contains { text[$0..<$0 + part.count].elementsEqual(part) }
   }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from holdfast import HoldfastError, Library
 
 from support.directory_fixtures import DirectoryFixtures
-from support.phone import Phone
+from support.phone import POLICY, Phone
 from support.users import MakePhone
 
 #: What is configured, the code, the field, and what the message says.
@@ -153,6 +154,54 @@ def test_HST_4_a_prefix_of_a_proxy_is_taken(phones: MakePhone) -> None:
         phone = phones()
         phone.config["backend"]["url"] += path
         phone.start()
+
+
+#: Every form of this machine's addresses, and names that stay on it (RFC 6761).
+THIS_MACHINE = [
+    "127.0.0.1", "127.255.255.254", "localhost", "LocalHost", "a.b.localhost",
+    "[::1]", "[0:0:0:0:0:0:0:1]", "[0::0001]", "[::0.0.0.1]",
+]  # fmt: skip
+#: What looks like them from its beginning or its end.
+OTHER_MACHINES = [
+    "127.", "127", "127.1", "127.0.0", "127.0.0.1.", "127.0.0.1.1", "127.0.0.999999", "127.0.0.256",
+    "127.0.0.01", "127..0.1", "127.0.0.1.evil.example", "127.evil.example", "1270.0.0.1",
+    "2130706433", "0x7f.0.0.1", "0x7f000001", "128.0.0.1", "0.0.0.0",
+    "localhost.evil.example", "localhost.", "xlocalhost", "evil-localhost", ".localhost",
+    "a..localhost", "localhost.localdomain",
+    "[::]", "[::2]", "[::1:1]", "[1::1]", "[::1", "[::1]x", "[::1].evil.example", "[:::1]",
+    "[::1::]", "[127.0.0.1]", "[1]", "[::127.0.0.1]", "[fe80::1]",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("port", ["", ":8000"])
+def test_FIX_19_plain_http_is_for_addresses_of_this_machine_alone(
+    phones: MakePhone, port: str
+) -> None:
+    """An address is parsed: its first or last letters prove nothing."""
+    phone = phones()
+    keys = {"keystore": {"kind": "file"}, "policy": {**POLICY, "biometric": "off"}}
+
+    def refused(*, url: str = "http://localhost", redirect: str = "http://localhost/in") -> Any:  # noqa: ANN401
+        """The field and the code of the refusal of an open(), if any; in a new folder each time."""
+        backend = {**phone.config["backend"], "url": url}
+        config = {**phone.config, **keys, "backend": backend, "redirect_url": redirect}
+        handle, (_, reply) = phone.library.open(json.dumps(config).encode(), None)
+        if handle == 0:
+            error = json.loads(reply or b"")["error"]
+            return error["field"], error["code"]
+        phone.library.close(handle)
+        shutil.rmtree(phone.folder)
+        return None
+
+    def places(host: str) -> list[Any]:
+        """What is refused of that host, as the server's and as the redirect's."""
+        at = f"http://{host}{port}"
+        return [refused(url=at), refused(redirect=f"{at}/in")]
+
+    invalid = [(field, "request.invalid_value") for field in ("/backend/url", "/redirect_url")]
+    assert {host: found for host in THIS_MACHINE if (found := places(host)) != [None, None]} == {}
+    assert {host: found for host in OTHER_MACHINES if (found := places(host)) != invalid} == {}
+    assert not phone.folder.exists()
 
 
 def test_HST_4_a_language_tag_is_taken_by_its_language(phones: MakePhone) -> None:

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import itertools
 import random
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -148,6 +150,132 @@ def test_names_in_other_scripts_are_found(sign_in: MakeUser, directory: Director
     for name, queries in names.items():
         for query in queries:
             assert name in found(user.app, query), query
+
+
+#: Blocks of Unicode whose letters people's names have.
+BLOCKS = {
+    "Latin-1 Supplement": (0xC0, 0xFF), "Latin Extended-A": (0x100, 0x17F),
+    "Latin Extended-B": (0x180, 0x24F), "IPA Extensions": (0x250, 0x2AF),
+    "Greek and Coptic": (0x370, 0x3FF), "Cyrillic": (0x400, 0x52F), "Armenian": (0x531, 0x587),
+    "Hebrew": (0x5D0, 0x5EA), "Arabic": (0x620, 0x6D3), "Devanagari": (0x904, 0x961),
+    "Bengali": (0x985, 0x9E1), "Tamil": (0xB85, 0xBD7), "Sinhala": (0xD85, 0xDDE),
+    "Georgian": (0x10A0, 0x10FF), "Hangul Jamo": (0x1100, 0x11FF), "Cherokee": (0x13A0, 0x13F5),
+    "Georgian Extended": (0x1C90, 0x1CBF), "Latin Extended Additional": (0x1E00, 0x1EFF),
+    "Greek Extended": (0x1F00, 0x1FFF), "Kana": (0x3041, 0x30FF),
+    "Hangul Syllables": (0xAC00, 0xAD7F), "Latin ligatures": (0xFB00, 0xFB17),
+    "Deseret": (0x10400, 0x1044F), "Adlam": (0x1E900, 0x1E943),
+}  # fmt: skip
+
+
+def letters_of(block: tuple[int, int]) -> list[str]:
+    """The block's letters, and what stands beside them in words, such as vowel signs."""
+    characters = map(chr, range(block[0], block[1] + 1))
+    return [each for each in characters if unicodedata.category(each) in {"Lu", "Ll", "Lo", "Mc"}]
+
+
+def spellings(letter: str) -> dict[str, str]:
+    """How else people, keyboards and systems write a letter."""
+    composed = unicodedata.normalize("NFC", letter)
+    apart = unicodedata.normalize("NFD", letter)
+    others = {
+        "as it is": letter, "composed": composed, "apart": apart, "small": letter.lower(),
+        "without marks": "".join(each for each in apart if not unicodedata.combining(each)),
+        "small, apart": unicodedata.normalize("NFD", letter.lower()),
+    }  # fmt: skip
+    # The capital of a small iota below a letter is an iota beside it.
+    if "\N{COMBINING GREEK YPOGEGRAMMENI}" not in apart:
+        others |= {"large": letter.upper(), "folded": letter.casefold()}
+    return others
+
+
+@pytest.mark.slow
+def test_FIX_20_case_and_marks_are_ignored_in_every_script(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    """Each letter of a block begins a word of its own, so that no other letter is taken for it."""
+    user = sign_in()
+    tags = ["".join(pair) for pair in itertools.product("bcdf", "ghjk")]
+    names = {}
+    for block, span in BLOCKS.items():
+        letters = letters_of(span)
+        for start in range(0, len(letters), len(tags)):
+            some = list(zip(letters[start : start + len(tags)], tags, strict=False))
+            names[f"{block} from U+{ord(letters[start]):04X}"] = some
+    directory.control.sql(
+        "insert into contacts (org_id, name) select %s, name from unnest(%s::text[]) as row(name)",
+        user.org.id,
+        [" ".join(map("".join, some)) for some in names.values()],
+    )
+    pull(user, after_s=60)
+    missed = []
+    for place, some in names.items():
+        name = " ".join(map("".join, some))
+        for way in spellings("A"):
+            words = [spellings(letter).get(way, letter) + tag for letter, tag in some]
+            # Every second word, then the others: a query has at most 256 bytes.
+            if any(name not in found(user.app, " ".join(words[half::2])) for half in (0, 1)):
+                missed.append(f"{place}, {way}")
+    assert missed == []
+
+
+def test_FIX_20_marks_and_apostrophes_inside_words_are_ignored(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    """Whole names, as people of these languages write them, and other people search for them."""
+    user = sign_in()
+    spelled = {
+        "ΓΙΏΡΓΟΣ": ["γιώργος", "γιωργος", "Γιώργοσ"],
+        "Ґалаґан Зоряна": ["ґалаґан", "ҐАЛАҐАН", "галаган"],
+        "Əliyev Ɗanladi": ["əliyev", "ƏLIYEV", "ɗanladi", "danladi"],
+        "Արմեն ՊԵՏՐՈՍՅԱՆ": ["արմեն", "ԱՐՄԵՆ", "պետրոսյան"],
+        "Андрей Соловьёв": ["андреи\u0306", "андреи", "соловьев"],
+        "ガードナー がく": ["か\u3099く", "カ\u3099ート\u3099ナー", "かく"],
+        "한글 이름": [unicodedata.normalize("NFD", "한글"), "하", "이르"],
+        "آمنة أحمد": ["ا\u0653منة", "امنة", "احمد", "ا\u0654حمد"],
+        "Mūḥammad": ["muhammad", "MU\u0304H\u0323AMMAD"],
+        "ג׳ורג׳": ["גורג"],
+        "Iġnaċju Ħ’Attard": ["ignacju", "hattard", "ĦATTARD"],
+    }
+    for name in spelled:
+        directory.contact(user.org, name)
+    pull(user, after_s=60)
+    for name, queries in spelled.items():
+        for query in queries:
+            assert name in found(user.app, query), (name, query)
+
+
+def test_FIX_29_the_exact_letter_comes_before_its_likes(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    """Letters that only fold to those of the query come after all that have these letters."""
+    user = sign_in()
+    for name, place in (
+        ("Ærlend Lie", "Oslo"), ("Anna Vik", "Oslo"), ("Håkon Lie", "Oslo"), ("Åse Lund", "Oslo"),
+        ("Bo Lie", "Ås"), ("Lise A\u030aby", "Oslo"), ("Aage Moe", "Oslo"), ("Ivar Moe", "Oslo"),
+        ("René Dis", "Oslo"), ("Renee Dis", "Oslo"), ("Renate Dis", "Oslo"),
+        ("Øst Dis", "Oslo"), ("Ost Dis", "Oslo"), ("Öst Dis", "Oslo"),
+    ):  # fmt: skip
+        directory.contact(user.org, name, municipality=place)
+    pull(user, after_s=60)
+    exact = ["Åse Lund", "Lise A\u030aby", "Håkon Lie", "Bo Lie"]
+    for query in ("å", "Å", "a\u030a", "A\u030a"):
+        everything = found(user.app, query)
+        assert everything[:4] == exact, query
+        assert {"Anna Vik", "Ærlend Lie", "Aage Moe"} < set(everything[4:]), query
+        for limit in range(1, 5):
+            assert found(user.app, query, limit) == exact[:limit], (query, limit)
+    for query, order in {
+        "æ": ["Ærlend Lie"],
+        "aa": ["Aage Moe"],
+        "a": ["Aage Moe", "Anna Vik", "Ivar Moe", "Renate Dis"],
+        "ø dis": ["Øst Dis", "Ost Dis", "Öst Dis"],
+        "ö dis": ["Öst Dis", "Ost Dis", "Øst Dis"],
+        "ost": ["Ost Dis"],
+        "é": ["René Dis"],
+        "rene": ["Renee Dis", "René Dis"],
+        "rené dis": ["René Dis", "Renee Dis"],
+    }.items():
+        assert found(user.app, query)[: len(order)] == order, query
 
 
 def test_a_pull_keeps_the_index_up_to_date(sign_in: MakeUser, directory: DirectoryFixtures) -> None:

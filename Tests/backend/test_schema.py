@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import threading
 import time
 import uuid
@@ -12,6 +14,7 @@ import httpx
 import psycopg
 import pytest
 from local_supabase import LocalSupabase, demo
+from local_supabase.server import SCHEMA
 
 import web
 from people import Person, activity, member
@@ -833,3 +836,69 @@ def test_nothing_in_the_schema_needs_a_superuser(backend: LocalSupabase) -> None
         "on r.oid = c.relowner where c.relnamespace = 'public'::regnamespace"
     )
     assert owners == [{"rolname": "project_owner", "rolsuper": False, "rolbypassrls": False}]
+
+
+# Applying it again --------------------------------------------------------------------------------
+
+#: What the file decides about: policies, functions, triggers, tables, indexes, columns, privileges.
+CATALOG = [
+    "select tablename, policyname, cmd, roles, qual, with_check from pg_policies",
+    "select pronamespace::regnamespace, proname, pg_get_functiondef(oid), proacl from pg_proc"
+    " where pronamespace::regnamespace::text in ('public', 'private')",
+    "select tgrelid::regclass, tgname, pg_get_triggerdef(oid) from pg_trigger where not tgisinternal",
+    "select oid::regclass, relrowsecurity, relacl from pg_class where relnamespace::regnamespace::text"
+    " = 'public' and relkind in ('r', 'p')",
+    "select indexrelid::regclass, pg_get_indexdef(indexrelid) from pg_index"
+    " join pg_class on pg_class.oid = indrelid where relnamespace::regnamespace::text = 'public'",
+    "select attrelid::regclass, attname, attacl from pg_attribute join pg_class on pg_class.oid = attrelid"
+    " where relnamespace::regnamespace::text = 'public' and attnum > 0",
+]
+
+
+def catalog(connection: psycopg.Connection) -> list[list[str]]:
+    return [sorted(map(str, connection.execute(query).fetchall())) for query in CATALOG]
+
+
+@pytest.mark.postgres_only(reason="the file itself")
+@pytest.mark.parametrize(
+    "change",
+    [
+        "select",
+        'drop policy "read contacts" on contacts',
+        'alter policy "read contacts" on contacts using (true)',
+        "alter table activities disable row level security",
+        "drop trigger touch on contacts; drop index contacts_delta",
+        "grant all on contacts to anon, authenticated",
+        "create or replace function activity_summary(org uuid, since timestamptz default null)"
+        " returns json language sql stable as 'select null::json'",
+        "alter table contacts add column region text; insert into contacts (org_id, name)"
+        " select id, 'Kari' from organizations limit 1",
+    ],
+)
+def test_FIX_26_the_schema_can_be_applied_again(backend: LocalSupabase, change: str) -> None:
+    """In one transaction, as both ways of a project do, and twice; rows and own columns stay."""
+    schema = SCHEMA.read_text()
+    with psycopg.connect(backend.dsn) as connection:
+        before = catalog(connection)
+        rows = "select (select count(*) from contacts), (select count(*) from activities)"
+        connection.execute(change)
+        own = "alter table contacts" in change
+        expected = catalog(connection) if own else before
+        count = connection.execute(rows).fetchone()
+        for _ in range(2):
+            connection.execute(schema)
+            assert catalog(connection) == expected
+            assert connection.execute(rows).fetchone() == count
+        connection.rollback()
+
+
+@pytest.mark.postgres_only(reason="the file itself")
+def test_FIX_26_the_schema_can_be_applied_statement_by_statement(backend: LocalSupabase) -> None:
+    """As psql does: no statement needs that another one has not been applied yet."""
+    done = subprocess.run(
+        ["psql", "--quiet", "--set=ON_ERROR_STOP=1", "--file", SCHEMA, backend.dsn],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PGOPTIONS": "--client-min-messages=warning"},
+    )
+    assert (done.returncode, done.stderr) == (0, "")

@@ -11,8 +11,8 @@ PARTITIONS = 64
 
 _CHANGES = (
     (
-        "create table public.activities (\n  id uuid primary key default gen_random_uuid(),",
-        "create table public.activities (\n  id uuid not null default gen_random_uuid(),",
+        "public.activities (\n  id uuid primary key default gen_random_uuid(),",
+        "public.activities (\n  id uuid not null default gen_random_uuid(),",
     ),
     (
         "  unique (id, org_id),\n  constraint activities_contact_id_fkey",

@@ -3,10 +3,14 @@
 -- This file loads unchanged into a Supabase project (SQL editor or `supabase db push`). For a plain
 -- PostgreSQL, Tests/server/local_auth.sql first creates what a Supabase project already has. All
 -- policies follow one rule: a user needs an *active* membership of an *active* organisation.
+--
+-- It can be applied again, also to tables with rows: functions, triggers, policies and privileges become
+-- those of this file, and tables and indexes that exist stay as they are. A policy is replaced by removing
+-- it first: apply the file in one transaction, as both ways above do, or no row is visible in between.
 
 -- Tables ---------------------------------------------------------------------------------------
 
-create table public.organizations (
+create table if not exists public.organizations (
   id uuid primary key default gen_random_uuid(),
   name text not null check (char_length(name) between 1 and 200),
   status text not null default 'active' check (status in ('active', 'disabled')),
@@ -14,13 +18,13 @@ create table public.organizations (
   updated_at timestamptz not null default now()
 );
 
-create table public.profiles (
+create table if not exists public.profiles (
   id uuid primary key references auth.users on delete cascade,
   full_name text check (char_length(full_name) <= 200),
   updated_at timestamptz not null default now()
 );
 
-create table public.memberships (
+create table if not exists public.memberships (
   user_id uuid not null references auth.users on delete cascade,
   org_id uuid not null references public.organizations on delete cascade,
   role text not null check (role in ('peer_mentor', 'coordinator', 'org_admin')),
@@ -29,7 +33,7 @@ create table public.memberships (
   primary key (user_id, org_id)
 );
 
-create table public.contacts (
+create table if not exists public.contacts (
   id uuid primary key default gen_random_uuid(),
   org_id uuid not null references public.organizations on delete cascade,
   name text not null check (char_length(name) between 1 and 200),
@@ -45,7 +49,7 @@ create table public.contacts (
 -- The withheld columns: the library never caches them. They have a table of their own, because a
 -- policy decides about rows and not about columns. They are written here, and read as computed fields
 -- of contacts (see below).
-create table public.contact_details (
+create table if not exists public.contact_details (
   id uuid primary key default gen_random_uuid(),
   contact_id uuid not null,
   org_id uuid not null,
@@ -62,7 +66,7 @@ create table public.contact_details (
 );
 
 -- The two foreign keys include org_id, so that they cannot cross organisations.
-create table public.activities (
+create table if not exists public.activities (
   id uuid primary key default gen_random_uuid(),
   org_id uuid not null references public.organizations on delete cascade,
   user_id uuid not null default auth.uid() references auth.users on delete cascade,
@@ -83,40 +87,41 @@ create table public.activities (
 );
 
 -- A pull reads one organisation, ordered by (updated_at, id).
-create index contacts_delta on public.contacts (org_id, updated_at, id);
-create index activities_delta on public.activities (org_id, updated_at, id);
+create index if not exists contacts_delta on public.contacts (org_id, updated_at, id);
+create index if not exists activities_delta on public.activities (org_id, updated_at, id);
 -- The latest activities of one organisation, as an administrator reads them.
-create index activities_latest on public.activities (org_id, occurred_at desc, id);
-create index activities_own on public.activities (user_id, org_id, occurred_at);
-create index activities_contact on public.activities (contact_id) where contact_id is not null;
-create index activities_follows on public.activities (follows) where follows is not null;
-create index memberships_org on public.memberships (org_id);
+create index if not exists activities_latest on public.activities (org_id, occurred_at desc, id);
+create index if not exists activities_own on public.activities (user_id, org_id, occurred_at);
+create index if not exists activities_contact on public.activities (contact_id)
+  where contact_id is not null;
+create index if not exists activities_follows on public.activities (follows) where follows is not null;
+create index if not exists memberships_org on public.memberships (org_id);
 
 -- updated_at -----------------------------------------------------------------------------------
 
-create schema private;
+create schema if not exists private;
 
 -- Sets updated_at and ignores the client's value. It uses clock_timestamp() because now() is the start
 -- of the transaction: a client that reads by updated_at would miss rows of long transactions more
 -- often.
-create function private.touch_updated_at() returns trigger
+create or replace function private.touch_updated_at() returns trigger
 language plpgsql set search_path = '' as $$
 begin
   new.updated_at := clock_timestamp();
   return new;
 end $$;
 
-create trigger touch before insert or update on public.organizations
+create or replace trigger touch before insert or update on public.organizations
   for each row execute function private.touch_updated_at();
-create trigger touch before insert or update on public.profiles
+create or replace trigger touch before insert or update on public.profiles
   for each row execute function private.touch_updated_at();
-create trigger touch before insert or update on public.memberships
+create or replace trigger touch before insert or update on public.memberships
   for each row execute function private.touch_updated_at();
-create trigger touch before insert or update on public.contacts
+create or replace trigger touch before insert or update on public.contacts
   for each row execute function private.touch_updated_at();
-create trigger touch before insert or update on public.contact_details
+create or replace trigger touch before insert or update on public.contact_details
   for each row execute function private.touch_updated_at();
-create trigger touch before insert or update on public.activities
+create or replace trigger touch before insert or update on public.activities
   for each row execute function private.touch_updated_at();
 
 -- Policies --------------------------------------------------------------------------------------
@@ -124,19 +129,19 @@ create trigger touch before insert or update on public.activities
 -- These functions are security definer, because a policy on memberships that reads memberships would
 -- recurse (42P17). The API does not expose their schema, and the search path is empty.
 
-create function private.any_organizations() returns setof uuid
+create or replace function private.any_organizations() returns setof uuid
 language sql stable security definer set search_path = '' as $$
   select m.org_id from public.memberships m where m.user_id = (select auth.uid())
 $$;
 
-create function private.active_organizations() returns setof uuid
+create or replace function private.active_organizations() returns setof uuid
 language sql stable security definer set search_path = '' as $$
   select m.org_id
   from public.memberships m join public.organizations o on o.id = m.org_id
   where m.user_id = (select auth.uid()) and m.status = 'active' and o.status = 'active'
 $$;
 
-create function private.overseen_organizations() returns setof uuid
+create or replace function private.overseen_organizations() returns setof uuid
 language sql stable security definer set search_path = '' as $$
   select m.org_id
   from public.memberships m join public.organizations o on o.id = m.org_id
@@ -145,7 +150,7 @@ language sql stable security definer set search_path = '' as $$
 $$;
 
 -- Nobody but its coordinators and administrators learns how many members an organisation has.
-create function private.overseen_members(org uuid) returns bigint
+create or replace function private.overseen_members(org uuid) returns bigint
 language sql stable security definer set search_path = '' as $$
   select count(*) from public.memberships m
   where m.org_id = overseen_members.org and m.status = 'active'
@@ -164,57 +169,74 @@ alter table public.contact_details enable row level security;
 alter table public.activities enable row level security;
 
 -- Disabled organisations and ended memberships stay visible, so that the app can show which one ended.
+drop policy if exists "own organisations" on public.organizations;
 create policy "own organisations" on public.organizations for select to authenticated
   using (id = any (array(select private.any_organizations())));
 
+drop policy if exists "own memberships" on public.memberships;
 create policy "own memberships" on public.memberships for select to authenticated
   using (user_id = (select auth.uid()));
 
+drop policy if exists "own profile" on public.profiles;
 create policy "own profile" on public.profiles for select to authenticated
   using (id = (select auth.uid()));
+drop policy if exists "create own profile" on public.profiles;
 create policy "create own profile" on public.profiles for insert to authenticated
   with check (id = (select auth.uid()));
+drop policy if exists "change own profile" on public.profiles;
 create policy "change own profile" on public.profiles for update to authenticated
   using (id = (select auth.uid())) with check (id = (select auth.uid()));
 
+drop policy if exists "read contacts" on public.contacts;
 create policy "read contacts" on public.contacts for select to authenticated
   using (org_id = any (array(select private.active_organizations())));
+drop policy if exists "add contacts" on public.contacts;
 create policy "add contacts" on public.contacts for insert to authenticated
   with check (org_id = any (array(select private.active_organizations())));
+drop policy if exists "change contacts" on public.contacts;
 create policy "change contacts" on public.contacts for update to authenticated
   using (org_id = any (array(select private.active_organizations())))
   with check (org_id = any (array(select private.active_organizations())));
 
 -- resolution=ignore-duplicates requires that the inserted row passes the SELECT policy, too. So who
 -- creates a row of contact_details or activities also sees it.
+drop policy if exists "oversee contact details" on public.contact_details;
 create policy "oversee contact details" on public.contact_details for select to authenticated
   using (org_id = any (array(select private.overseen_organizations())));
+drop policy if exists "read own contact details" on public.contact_details;
 create policy "read own contact details" on public.contact_details for select to authenticated
   using (created_by = (select auth.uid())
     and org_id = any (array(select private.active_organizations())));
+drop policy if exists "add contact details" on public.contact_details;
 create policy "add contact details" on public.contact_details for insert to authenticated
   with check (org_id = any (array(select private.active_organizations())));
+drop policy if exists "oversee changes of contact details" on public.contact_details;
 create policy "oversee changes of contact details" on public.contact_details
   for update to authenticated
   using (org_id = any (array(select private.overseen_organizations())))
   with check (org_id = any (array(select private.overseen_organizations())));
+drop policy if exists "change own contact details" on public.contact_details;
 create policy "change own contact details" on public.contact_details for update to authenticated
   using (created_by = (select auth.uid())
     and org_id = any (array(select private.active_organizations())))
   with check (created_by = (select auth.uid())
     and org_id = any (array(select private.active_organizations())));
 
+drop policy if exists "read own activities" on public.activities;
 create policy "read own activities" on public.activities for select to authenticated
   using (user_id = (select auth.uid())
     and org_id = any (array(select private.active_organizations())));
 -- `in` instead of `= any (array(…))`: PostgreSQL takes the latter for one row in a hundred, and then
 -- reads and sorts all activities of the organisation for its latest fifty. With `in` a read needs a
 -- filter by org_id, user_id or id, as the library's requests have, or it reads the whole table.
+drop policy if exists "oversee activities" on public.activities;
 create policy "oversee activities" on public.activities for select to authenticated
   using (org_id in (select private.overseen_organizations()));
+drop policy if exists "register own activities" on public.activities;
 create policy "register own activities" on public.activities for insert to authenticated
   with check (user_id = (select auth.uid())
     and org_id = any (array(select private.active_organizations())));
+drop policy if exists "change own activities" on public.activities;
 create policy "change own activities" on public.activities for update to authenticated
   using (user_id = (select auth.uid())
     and org_id = any (array(select private.active_organizations())))
@@ -255,20 +277,20 @@ grant all on public.organizations, public.profiles, public.memberships, public.c
 -- membership of the organisation of the stored details. Without a name for the parameter PostgREST
 -- does not offer them under /rpc. The service_role, which is no member, reads contact_details.
 
-create function public.phone(public.contacts) returns text
+create or replace function public.phone(public.contacts) returns text
 language sql stable security definer set search_path = '' as $$
   select d.phone from public.contact_details d
   where d.contact_id = $1.id and d.org_id = any (array(select private.active_organizations()))
 $$;
 
-create function public.address(public.contacts) returns text
+create or replace function public.address(public.contacts) returns text
 language sql stable security definer set search_path = '' as $$
   select d.address from public.contact_details d
   where d.contact_id = $1.id and d.org_id = any (array(select private.active_organizations()))
 $$;
 
 -- Null for peer mentors.
-create function public.national_id(public.contacts) returns text
+create or replace function public.national_id(public.contacts) returns text
 language sql stable security definer set search_path = '' as $$
   select d.national_id from public.contact_details d
   where d.contact_id = $1.id and d.org_id = any (array(select private.overseen_organizations()))
@@ -278,7 +300,8 @@ $$;
 
 -- Counts the caller's activities in one organisation since a time (default: the start of this calendar
 -- year in Norway). The result contains that time, so that a client adds only unsent activities after it.
-create function public.activity_summary(org uuid, since timestamptz default null) returns json
+create or replace function public.activity_summary(org uuid, since timestamptz default null)
+returns json
 language sql stable security invoker set search_path = '' as $$
   with period as (
     select coalesce(activity_summary.since,
@@ -305,7 +328,8 @@ $$;
 -- The caller's activity_summary and, for coordinators and administrators, the figures of the whole
 -- organisation: activities and minutes of all members since the same time, active members, contacts.
 -- "organization" is null for everybody else. The policies decide what is counted.
-create function public.activity_overview(org uuid, since timestamptz default null) returns json
+create or replace function public.activity_overview(org uuid, since timestamptz default null)
+returns json
 language sql stable security invoker set search_path = '' as $$
   with own as (
     select public.activity_summary(activity_overview.org, activity_overview.since)::jsonb as figures
@@ -338,7 +362,7 @@ $$;
 --   rejected   with SQLSTATE, message and, if known, column
 -- A transient failure (class 40, 53, 55 or 57) fails the whole call; the caller repeats it. A call has
 -- at most 500 items, as many as the library sends: each holds a sub-transaction and its locks.
-create function public.submit_activities(items jsonb)
+create or replace function public.submit_activities(items jsonb)
 returns table (id uuid, status text, "sqlstate" text, message text, "column" text)
 language plpgsql volatile security invoker set search_path = '' as $$
 #variable_conflict use_column

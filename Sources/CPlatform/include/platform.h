@@ -31,6 +31,26 @@ PLATFORM_HIDDEN const char *platform_build_info(const char *version, int32_t abi
                                                 const char *sqlite, const char *libsodium,
                                                 const char *jansson);
 
+/* ---- addresses ---- */
+
+/* The bytes of an IP address, and their number: 4, 16, or 0 for a text that is no address. IPv4 has
+ * four decimal numbers: no fewer, and no other base. */
+PLATFORM_HIDDEN int platform_address(const uint8_t *text, size_t count, uint8_t bytes[16]);
+
+/* ---- letters ---- */
+
+/* What a character is in a name: a letter or digit; a mark upon a letter; what is not seen, such as
+ * joiners and apostrophes; what ends a word. */
+enum { PLATFORM_LETTER, PLATFORM_MARK, PLATFORM_UNSEEN, PLATFORM_GAP };
+PLATFORM_HIDDEN int platform_letter_kind(uint32_t character);
+/* The small letters and the marks of a character, and their number: all spellings of a letter have
+ * the same ones (canonical decomposition and case folding of Unicode; digraphs are two letters). */
+enum { PLATFORM_LETTER_PARTS = 8 };
+PLATFORM_HIDDEN int platform_letter_parts(uint32_t character,
+                                          uint32_t parts[PLATFORM_LETTER_PARTS]);
+/* A small letter without its stroke, hook or bar; others are returned as they are. */
+PLATFORM_HIDDEN uint32_t platform_letter_base(uint32_t letter);
+
 /* ---- memory ---- */
 
 /* Zero memory; the optimiser does not remove the call. */

@@ -8,17 +8,18 @@ import Vault
 ///
 /// - the form's number (1 byte), the indexed columns (1), zero (2), the number of records (4);
 /// - the records, sorted by sort key, then by tag. Each has the contact's tag (16), the ends of its
-///   sort key, folded name and folded municipality among the texts (4 each), and whether the row could
-///   be read (4);
-/// - the texts of all records, one after the other.
+///   sort key, folded name, folded municipality and exact text among the texts (4 each), and whether the
+///   row could be read (4);
+/// - the texts of all records, one after the other. The exact text is that of name and municipality, and
+///   empty if it is the same as the folded ones.
 ///
 /// A block that was sealed under other rules is not used: `form` changes with `Folding`, and the indexed
 /// columns with the configuration's `withheld`. `init` checks every number, so that no block, whatever
 /// it holds, makes a search read elsewhere.
 final class ContactBlock {
-  static var form: UInt8 { 1 }
+  static var form: UInt8 { 2 }
   private static var headerSize: Int { 8 }
-  private static var recordSize: Int { 32 }
+  private static var recordSize: Int { 36 }
 
   private let plain: SecretBytes
   let count: Int
@@ -43,10 +44,11 @@ final class ContactBlock {
       let key = ContactBlock.number(bytes, at + 16)
       let name = ContactBlock.number(bytes, at + 20)
       let place = ContactBlock.number(bytes, at + 24)
-      let kind = ContactBlock.number(bytes, at + 28)
-      guard end <= key, key <= name, name <= place, kind <= 1 else { return nil }
+      let exact = ContactBlock.number(bytes, at + 28)
+      let kind = ContactBlock.number(bytes, at + 32)
+      guard end <= key, key <= name, name <= place, place <= exact, kind <= 1 else { return nil }
       unreadable += Int(kind)
-      end = place
+      end = exact
     }
     guard Int(end) == textSize else { return nil }
     self.unreadable = unreadable
@@ -61,16 +63,20 @@ final class ContactBlock {
   /// A contact and its texts; valid as long as the block.
   struct Record {
     fileprivate let tagStart: UnsafeRawPointer
-    /// Sort key, folded name, folded municipality.
+    /// Sort key, folded name, folded municipality, exact text.
     let texts: UnsafePointer<UInt8>
     let keyCount: Int
     let nameCount: Int
     let placeCount: Int
+    /// 0: the exact text is the folded one.
+    let exactCount: Int
     let isReadable: Bool
 
     var key: UnsafeBufferPointer<UInt8> { .init(start: texts, count: keyCount) }
     /// Name and municipality.
     var searched: UnsafePointer<UInt8> { texts + keyCount }
+    /// Name and municipality with their marks.
+    var exact: UnsafePointer<UInt8> { searched + nameCount + placeCount }
 
     var tag: UUID {
       UUID(
@@ -95,11 +101,13 @@ final class ContactBlock {
       let key = Int(ContactBlock.number(numbers, 16))
       let name = Int(ContactBlock.number(numbers, 20))
       let place = Int(ContactBlock.number(numbers, 24))
+      let exact = Int(ContactBlock.number(numbers, 28))
       body(
         Record(
           tagStart: record, texts: texts + from, keyCount: key - from, nameCount: name - key,
-          placeCount: place - name, isReadable: ContactBlock.number(numbers, 28) == 0))
-      from = place
+          placeCount: place - name, exactCount: exact - place,
+          isReadable: ContactBlock.number(numbers, 32) == 0))
+      from = exact
       record += ContactBlock.recordSize
     }
     withExtendedLifetime(plain) {}
@@ -123,16 +131,17 @@ final class ContactBlock {
 
 /// A block that is being made or changed.
 struct ContactBlockDraft {
-  /// A contact's range in `texts`: sort key, folded name, folded municipality.
+  /// A contact's range in `texts`: sort key, folded name, folded municipality, exact text.
   private struct Entry {
     let tag: UUID
     var start = 0
     var keyCount = 0
     var nameCount = 0
     var placeCount = 0
+    var exactCount = 0
     var isReadable = true
 
-    var count: Int { keyCount + nameCount + placeCount }
+    var count: Int { keyCount + nameCount + placeCount + exactCount }
   }
 
   private var entries: [Entry] = []
@@ -144,14 +153,12 @@ struct ContactBlockDraft {
     guard let block else { return }
     entries.reserveCapacity(block.count)
     block.forEach { record in
-      entries.append(
-        Entry(
-          tag: record.tag, start: texts.count, keyCount: record.keyCount,
-          nameCount: record.nameCount, placeCount: record.placeCount,
-          isReadable: record.isReadable))
-      texts.append(
-        contentsOf: UnsafeBufferPointer(
-          start: record.texts, count: record.keyCount + record.nameCount + record.placeCount))
+      let entry = Entry(
+        tag: record.tag, start: texts.count, keyCount: record.keyCount,
+        nameCount: record.nameCount, placeCount: record.placeCount,
+        exactCount: record.exactCount, isReadable: record.isReadable)
+      entries.append(entry)
+      texts.append(contentsOf: UnsafeBufferPointer(start: record.texts, count: entry.count))
     }
   }
 
@@ -166,7 +173,19 @@ struct ContactBlockDraft {
     entry.nameCount = texts.count - entry.start - entry.keyCount
     Folding.append(municipality, to: &texts)
     entry.placeCount = texts.count - entry.start - entry.keyCount - entry.nameCount
+    addExact(name, municipality, to: &entry)
     entries.append(entry)
+  }
+
+  private mutating func addExact(_ name: String, _ municipality: String, to entry: inout Entry) {
+    let start = texts.count
+    let folded = start - entry.nameCount - entry.placeCount..<start
+    Folding.appendExact(name, to: &texts)
+    Folding.appendExact(municipality, to: &texts)
+    if texts[folded].elementsEqual(texts[start...]) {
+      texts.removeLast(texts.count - start)
+    }
+    entry.exactCount = texts.count - start
   }
 
   /// Add a row that could not be read. No search finds it; it counts as a row of the block.
@@ -181,7 +200,7 @@ struct ContactBlockDraft {
   /// The block; nil when nothing is in it.
   func made(columns: UInt8) throws(Failure) -> ContactBlock? {
     guard !entries.isEmpty else { return nil }
-    let size = entries.reduce(8 + 32 * entries.count) { $0 + $1.count }
+    let size = entries.reduce(8 + 36 * entries.count) { $0 + $1.count }
     let sorted = texts.withUnsafeBufferPointer { texts in
       func key(_ entry: Entry) -> (key: UnsafeBufferPointer<UInt8>, tag: UUID) {
         (
@@ -210,7 +229,7 @@ struct ContactBlockDraft {
     put(sorted.count, 4)
     var at = 8
     var end = 0
-    let start = 8 + 32 * sorted.count
+    let start = 8 + 36 * sorted.count
     texts.withUnsafeBytes { texts in
       for entry in sorted {
         room.storeBytes(of: entry.tag.high.bigEndian, toByteOffset: at, as: UInt64.self)
@@ -223,8 +242,10 @@ struct ContactBlockDraft {
         put(end, at + 20)
         end += entry.placeCount
         put(end, at + 24)
-        put(entry.isReadable ? 0 : 1, at + 28)
-        at += 32
+        end += entry.exactCount
+        put(end, at + 28)
+        put(entry.isReadable ? 0 : 1, at + 32)
+        at += 36
       }
     }
   }

@@ -9,8 +9,9 @@ import CPlatform
 /// sealed, and a search reads all of them. For the tens of thousands of contacts that an organisation
 /// has, that is faster than a full-text index, which also cannot find one or two letters inside a word.
 ///
-/// Rank: a word that begins a word of the name is better than one inside it; both are better than the
-/// municipality. The ranks of all words add up; equal contacts are ordered by name.
+/// Rank: a contact that has a word as it is written, with its marks, comes before all that have only its
+/// folded form. Then a word that begins a word of the name is better than one inside it, and both are better
+/// than the municipality. The ranks of all words add up; equal contacts are ordered by name.
 final class ContactIndex {
   /// A block as the file has it.
   struct Part {
@@ -77,13 +78,26 @@ final class ContactIndex {
 
   // MARK: Searching
 
+  private typealias Bytes = UnsafeBufferPointer<UInt8>
+
+  /// A word of the query, folded and as it is written.
+  private struct Word {
+    let folded: Bytes
+    let exact: Bytes
+    /// Both are the same.
+    let isPlain: Bool
+  }
+
   /// How well a contact matches a word of the query; lower is better.
   private enum Fit {
-    static var nameStart: UInt8 { 0 }
-    static var insideName: UInt8 { 1 }
-    static var placeStart: UInt8 { 2 }
-    static var insidePlace: UInt8 { 3 }
-    static var none: UInt8 { 255 }
+    static var nameStart: UInt16 { 0 }
+    static var insideName: UInt16 { 1 }
+    static var placeStart: UInt16 { 2 }
+    static var insidePlace: UInt16 { 3 }
+    static var none: UInt16 { .max }
+    /// Added to the rank for a word that only folds to what the contact has: more than all words together
+    /// can have without it.
+    static var folded: UInt16 { 256 }
   }
   private static var maxWords: Int { 32 }
 
@@ -92,18 +106,18 @@ final class ContactIndex {
   func search(_ query: String, limit: Int) -> (tags: [UUID], total: Int) {
     var folded: [UInt8] = []
     Folding.append(query, to: &folded)
-    let ranges = ContactIndex.words(of: folded)
-    if ranges.isEmpty, !query.utf8.allSatisfy({ $0 == UInt8(ascii: " ") }) { return ([], 0) }
+    var exact: [UInt8] = []
+    Folding.appendExact(query, to: &exact)
+    if folded.isEmpty, !query.utf8.allSatisfy({ $0 == UInt8(ascii: " ") }) { return ([], 0) }
     var best = Best(limit: limit)
     var total = 0
     folded.withUnsafeBufferPointer { folded in
-      let words = ranges.map { UnsafeBufferPointer(rebasing: folded[$0]) }
-      let beginsWithWord = ranges.first?.lowerBound == 1
-      words.withUnsafeBufferPointer { words in
+      exact.withUnsafeBufferPointer { exact in
+        let words = ContactIndex.words(folded, exact)
         for part in parts {
           part.block.forEach { record in
             guard record.isReadable else { return }
-            let rank = ContactIndex.rank(record, words, beginsWithWord)
+            let rank = ContactIndex.rank(record, words)
             if rank == Fit.none { return }
             total += 1
             best.take(record, rank)
@@ -114,84 +128,107 @@ final class ContactIndex {
     return (best.tags, total)
   }
 
-  private static func rank(
-    _ record: ContactBlock.Record, _ words: UnsafeBufferPointer<UnsafeBufferPointer<UInt8>>,
-    _ beginsWithWord: Bool
-  ) -> UInt8 {
-    var rank: UInt8 = 0
-    for index in 0..<words.count {
+  private static func rank(_ record: ContactBlock.Record, _ words: [Word]) -> UInt16 {
+    var rank: UInt16 = 0
+    for index in words.indices {
       let word = words[index]
-      let its = fit(word, record)
+      let its = fit(word.folded, record)
       if its == Fit.none { return Fit.none }
       // A name that begins with the query's first word comes before all others.
-      if its == Fit.nameStart, index == 0, beginsWithWord, !starts(record, word) { rank += 1 }
+      if its == Fit.nameStart, index == 0, !starts(record, word.folded) { rank += 1 }
       rank += 2 * its
+      if !hasExactly(word, record) { rank += Fit.folded }
     }
     return rank
   }
 
-  /// The ranges of the words of a folded text, at most `maxWords`.
-  private static func words(of folded: [UInt8]) -> [Range<Int>] {
-    var result: [Range<Int>] = []
-    var start = 0
-    while start < folded.count, result.count < maxWords {
-      start += 1
-      var end = start
-      while end < folded.count, folded[end] != Folding.wordStart { end += 1 }
-      if end > start { result.append(start..<end) }
-      start = end
+  /// The words of both forms of a query, at most `maxWords`. Both forms have the same number of words.
+  private static func words(_ folded: Bytes, _ exact: Bytes) -> [Word] {
+    var result: [Word] = []
+    var (left, right) = (folded[...], exact[...])
+    while result.count < maxWords, let word = nextWord(&left), let written = nextWord(&right) {
+      result.append(
+        Word(folded: word, exact: written, isPlain: word.elementsEqual(written)))
     }
     return result
   }
 
-  private static func starts(
-    _ record: ContactBlock.Record, _ word: UnsafeBufferPointer<UInt8>
-  ) -> Bool {
+  /// Removes the first word of a form.
+  private static func nextWord(_ form: inout Slice<Bytes>) -> Bytes? {
+    guard !form.isEmpty else { return nil }
+    form.removeFirst()
+    let word = form.prefix { $0 != Folding.wordStart }
+    form = form[word.endIndex...]
+    return Bytes(rebasing: word)
+  }
+
+  private static func starts(_ record: ContactBlock.Record, _ word: Bytes) -> Bool {
     guard 1 + word.count <= record.nameCount else { return false }
     for at in 0..<word.count where record.searched[1 + at] != word[at] { return false }
     return true
   }
 
+  /// Whether name or municipality have the word, which they match, as it is written.
+  private static func hasExactly(_ word: Word, _ record: ContactBlock.Record) -> Bool {
+    guard record.exactCount > 0 else { return word.isPlain }
+    let text = Bytes(start: record.exact, count: record.exactCount)
+    var from = 0
+    while let at = position(of: word.exact, in: text, from: from) {
+      let end = at + word.exact.count
+      // Before a mark, the last letter is another one.
+      if end == text.count || text[end] != Folding.markStart { return true }
+      from = at + 1
+    }
+    return false
+  }
+
   /// How well a word fits name and municipality. No match spans both, as the municipality's first byte is
   /// in no word.
-  private static func fit(
-    _ word: UnsafeBufferPointer<UInt8>, _ record: ContactBlock.Record
-  ) -> UInt8 {
-    let text = record.searched
-    let end = record.nameCount + record.placeCount - word.count
+  private static func fit(_ word: Bytes, _ record: ContactBlock.Record) -> UInt16 {
+    let text = Bytes(start: record.searched, count: record.nameCount + record.placeCount)
     var result = Fit.none
-    var at = 1
-    while at <= end {
-      guard let found = memchr(text + at, Int32(word[0]), end + 1 - at) else { return result }
-      at = UnsafeRawPointer(found) - UnsafeRawPointer(text)
-      var same = 1
-      while same < word.count, text[at + same] == word[same] { same += 1 }
-      if same == word.count {
-        let isStart = text[at - 1] == Folding.wordStart
-        if at < record.nameCount {
-          if isStart { return Fit.nameStart }
-          result = Fit.insideName
-        } else {
-          result = min(result, isStart ? Fit.placeStart : Fit.insidePlace)
-          if isStart || result == Fit.insideName { return result }
-        }
+    var from = 1
+    while let at = position(of: word, in: text, from: from) {
+      let isStart = text[at - 1] == Folding.wordStart
+      if at < record.nameCount {
+        if isStart { return Fit.nameStart }
+        result = Fit.insideName
+      } else {
+        result = min(result, isStart ? Fit.placeStart : Fit.insidePlace)
+        if isStart || result == Fit.insideName { return result }
       }
-      at += 1
+      from = at + 1
     }
     return result
+  }
+
+  /// Where a word next is in a text.
+  private static func position(of word: Bytes, in text: Bytes, from: Int) -> Int? {
+    guard let start = text.baseAddress else { return nil }
+    let end = text.count - word.count
+    var at = from
+    while at <= end {
+      guard let found = memchr(start + at, Int32(word[0]), end + 1 - at) else { return nil }
+      at = UnsafeRawPointer(found) - UnsafeRawPointer(start)
+      var same = 1
+      while same < word.count, start[at + same] == word[same] { same += 1 }
+      if same == word.count { return at }
+      at += 1
+    }
+    return nil
   }
 }
 
 /// The contacts with the lowest ranks, in the order of ranks, then of names.
 private struct Best {
   let limit: Int
-  private var found: [(record: ContactBlock.Record, rank: UInt8)] = []
+  private var found: [(record: ContactBlock.Record, rank: UInt16)] = []
 
   init(limit: Int) { self.limit = limit }
 
   var tags: [UUID] { found.map { $0.record.tag } }
 
-  mutating func take(_ record: ContactBlock.Record, _ rank: UInt8) {
+  mutating func take(_ record: ContactBlock.Record, _ rank: UInt16) {
     if found.count == limit {
       guard let last = found.last, Best.precedes((record, rank), last) else { return }
       found.removeLast()
@@ -206,8 +243,8 @@ private struct Best {
   }
 
   private static func precedes(
-    _ left: (record: ContactBlock.Record, rank: UInt8),
-    _ right: (record: ContactBlock.Record, rank: UInt8)
+    _ left: (record: ContactBlock.Record, rank: UInt16),
+    _ right: (record: ContactBlock.Record, rank: UInt16)
   ) -> Bool {
     left.rank != right.rank ? left.rank < right.rank : left.record.precedes(right.record)
   }

@@ -21,7 +21,7 @@ from .checkup_user import UserCheckup
 from .errors import HoldfastError
 from .handle import Holdfast, plain
 from .keystores import MemoryKeyStore
-from .project import Names, Project, Reply, claims
+from .project import NO_UUID, Names, Project, Reply, claims
 from .transport import HttpTransport
 from .verdicts import (
     better_url,
@@ -30,6 +30,7 @@ from .verdicts import (
     odd,
     suggested,
     table_of,
+    type_of,
     unknown_column,
     unreachable,
 )
@@ -116,6 +117,8 @@ class Checkup:
 
     library: Library | None
     steps: list[Step] = field(default_factory=list)
+    #: (table, column) of the ids that are no UUIDs: each is said once.
+    wrong_ids: set[tuple[str, str]] = field(default_factory=set)
 
     def ok(self, name: str, found: str) -> None:
         """Add a step that is as it should be."""
@@ -380,10 +383,40 @@ class Checkup:
                 "its columns cannot be seen without a user",
                 "Give --email or an access token; or grant usage on schema public to anon.",
             )
-        elif reply.status == 200 or reply.code == "42501":
-            self.ok(step, f"{len(columns)} columns")
-        else:
+        elif reply.status != 200 and reply.code != "42501":
             self.warn(step, *odd(reply))
+        elif self.has_uuids(project, step, table, columns):
+            self.ok(step, f"{len(columns)} columns")
+
+    def has_uuids(
+        self, project: Project, step: str, table: str, columns: list[str], bearer: str = ""
+    ) -> bool:
+        """Whether the ids among the columns are UUIDs, as far as the caller may see.
+
+        The server converts a value before it asks who may read. A column that refuses what is no
+        UUID and takes a UUID is one, whatever the language of the server's messages is.
+        """
+        wrong = []
+        for column in [name for name in ("id", "org_id", "user_id") if name in columns]:
+            query = {"select": column, "limit": "0"}
+            reply = project.read(table, {**query, column: f"eq.{NO_UUID}"}, bearer=bearer)
+            if reply.status != 200 and reply.code.startswith(("22", "42883")):
+                reply = project.read(table, {**query, column: f"eq.{NIL}"}, bearer=bearer)
+                if not reply.code.startswith(("22", "42883")):
+                    continue
+            elif reply.status != 200:
+                continue
+            if (table, column) not in self.wrong_ids:
+                kind = type_of(reply)
+                wrong.append(f"the column {column} is {kind and f'{kind}, and '}no uuid")
+            self.wrong_ids.add((table, column))
+        if wrong:
+            self.fail(
+                step,
+                "; ".join(wrong),
+                "Rows, users and organisations have UUIDs as ids: alter the type to uuid.",
+            )
+        return not self.wrong_ids.intersection((table, column) for column in columns)
 
     def _embedding(self, project: Project) -> None:
         table = project.names.memberships

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import uuid
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from .project import claims
-from .verdicts import odd, table_of
+from .project import NO_UUID, claims
+from .verdicts import empty_column, odd, table_of
 
 if TYPE_CHECKING:
     from .checkup import Checkup
     from .project import Kind, Project, Reply
 
-#: A value that no column of the type uuid takes.
-NO_UUID = "not-a-uuid"
+#: Values for columns that must have one: some type takes each.
+VALUES = ["x", 1, "2000-01-01T00:00:00Z", str(uuid.UUID(int=0)), True, {}]
 
 
 @dataclass
@@ -46,7 +47,7 @@ class UserCheckup:
                     self._contacts(org)
                     self._summary(org)
                 for kind in self.project.names.kinds:
-                    self._upload(kind)
+                    self._upload(kind, org)
         finally:
             if not access_token:
                 self.project.auth("logout?scope=local", bearer=self.token, body={})
@@ -173,52 +174,98 @@ class UserCheckup:
                 self.project, "summary", self.project.names.summary, arguments, self.token
             )
 
-    def _upload(self, kind: Kind) -> None:
-        """An upload that cannot be stored: a value that is no uuid, for a column that is one."""
-        if kind.function:
-            section, items = f"queue.{kind.name}", {"items": "[]"}
-            reply = self.checkup.function(
-                self.project, section, kind.function, items, bearer=self.token
-            )
-            if reply.status == 200 and not isinstance(reply.value, list):
-                self.checkup.fail(
-                    f"function {kind.function} ({section})",
-                    "it returns no list",
-                    "It must return one result for each item; docs/sync.md shows their form.",
-                )
-            return
+    def _upload(self, kind: Kind, org: str | None) -> None:
         step = f"upload of {kind.name}"
-        probe = {"select": "id", "id": f"eq.{NO_UUID}", "limit": "0"}
-        reply = self.project.read(kind.table, probe, bearer=self.token)
-        if reply.code == "22P02":
-            query = {
-                "columns": ",".join(kind.columns),
-                "on_conflict": ",".join(kind.key),
-                "select": "id",
-            }
-            reply = self.project.read(
-                kind.table,
-                query,
-                bearer=self.token,
-                body=[{"id": NO_UUID}],
-                prefer="resolution=ignore-duplicates,return=representation,missing=default",
-            )
-        elif reply.status == 200:
+        reply = self.project.read(kind.table, {"select": "id", "limit": "0"}, bearer=self.token)
+        if reply.code == "42501":
             self.checkup.fail(
-                step, "the column id is no uuid", "The library makes UUIDs: alter its type to uuid."
+                step,
+                f"the user has no right to select{table_of(reply)}",
+                f"grant select (id) on public.{kind.table} to authenticated: the library asks which"
+                " of its items are stored, and repeats nothing.",
             )
-            return
-        if reply.code == "22P02":
-            self.checkup.ok(
-                step, "the user may insert (which rows a policy takes shows only with a row)"
+        elif kind.function:
+            self._function(kind)
+        elif self.checkup.has_uuids(self.project, step, kind.table, kind.columns, self.token):
+            self._insert(step, kind, org)
+
+    def _function(self, kind: Kind) -> None:
+        section, items = f"queue.{kind.name}", {"items": "[]"}
+        reply = self.checkup.function(
+            self.project, section, kind.function, items, bearer=self.token
+        )
+        if reply.status == 200 and not isinstance(reply.value, list):
+            self.checkup.fail(
+                f"function {kind.function} ({section})",
+                "it returns no list",
+                "It must return one result for each item; docs/sync.md shows their form.",
             )
-        elif reply.code == "42501":
+
+    def _insert(self, step: str, kind: Kind, org: str | None) -> None:
+        """An upload that cannot be stored: a value that is no uuid, for a column that is one."""
+        query = {
+            "columns": ",".join(kind.columns),
+            "on_conflict": ",".join(kind.key),
+            "select": "id",
+        }
+        reply = self.project.read(
+            kind.table,
+            query,
+            bearer=self.token,
+            body=[{"id": NO_UUID}],
+            prefer="resolution=ignore-duplicates,return=representation,missing=default",
+        )
+        if reply.code == "42501":
             self._no_grant(step, "insert", reply, kind.table)
         elif reply.code == "42P10":
             self._not_unique(step, kind)
+        elif reply.code == "22P02":
+            if org is None or self._has_no_more_columns(step, kind, org):
+                self.checkup.ok(
+                    step, "the user may insert (which rows a policy takes shows only with a row)"
+                )
         elif reply.code not in {"PGRST204", "PGRST205", "42703"}:
             # Those are in the step of the table.
             self.checkup.warn(step, *odd(reply))
+
+    def _has_no_more_columns(self, step: str, kind: Kind, org: str) -> bool:
+        """Whether no column must have a value that the library never sends, as far as this shows.
+
+        Two rows with the same id: the server looks for missing values first, and then refuses both
+        for their id, which is unique, as was shown.
+        """
+        keys = {"id": str(uuid.uuid4()), "org_id": org, "user_id": self.user}
+        row: dict[str, Any] = {name: keys[name] for name in kind.columns if name in keys}
+        column, left = "", iter(VALUES)
+        for _ in range(len(VALUES) * len(kind.columns)):
+            reply = self.project.read(
+                kind.table,
+                {"columns": ",".join(row)},
+                bearer=self.token,
+                body=[row, row],
+                prefer="return=minimal,missing=default",
+            )
+            empty = empty_column(reply)
+            if reply.status in {200, 201}:
+                self._not_unique(step, kind)
+                return False
+            if empty and empty not in kind.columns:
+                self.checkup.fail(
+                    step,
+                    f"the column {empty} must have a value, and is never sent",
+                    f"alter table public.{kind.table} alter column {empty} drop not null, or set a"
+                    " default; or add it to the columns of this kind, if the app gives a value.",
+                )
+                return False
+            if empty:
+                column, left = empty, iter(VALUES)
+            elif not column or not reply.code.startswith(("22", "42804")):
+                break  # all values are there: the rows were refused for their id, or by a rule
+            value = next(left, None)
+            if value is None:
+                break
+            row[column] = value
+        return True
 
     def _not_unique(self, step: str, kind: Kind) -> None:
         """Nothing keeps the server from storing an item twice."""

@@ -35,6 +35,8 @@ METHODS: list[dict[str, str]] = [
     {"id": "bankid", "flow": "pkce"},
     {"id": "vipps", "flow": "pkce"},
 ]
+#: A value that no column of the type uuid takes.
+NO_UUID = "not-a-uuid"
 ROLES = ["peer_mentor", "coordinator", "org_admin"]
 
 

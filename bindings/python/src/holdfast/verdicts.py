@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 import socket
 import ssl
@@ -31,7 +32,10 @@ def better_url(url: str) -> str:
 def is_loopback(url: str) -> bool:
     """Whether the URL leads to this machine."""
     host = urllib.parse.urlsplit(url).hostname or ""
-    return host in {"localhost", "::1"} or host.endswith(".localhost") or host.startswith("127.")
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
 
 
 def unreachable(error: str, project: Project) -> tuple[str, str]:
@@ -148,3 +152,15 @@ def table_of(reply: Reply) -> str:
     """The table or function to which the server refuses access."""
     found = re.search(r"permission denied for (table|view|function|schema) \"?(\w+)", reply.message)
     return f" ({found[1]} {found[2]})" if found else ""
+
+
+def type_of(reply: Reply) -> str:
+    """The type of a column that does not take a value; empty where the server does not name it."""
+    found = re.search(r"invalid input (?:syntax for type|value for enum) ([\w ]+)", reply.message)
+    return found[1].strip() if found else ""
+
+
+def empty_column(reply: Reply) -> str:
+    """The column that must have a value and has none."""
+    found = re.search(r'column "(\w+)"', reply.message)
+    return found[1] if reply.code == "23502" and found else ""
