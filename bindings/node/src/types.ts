@@ -901,7 +901,7 @@ export interface ContactEvent {
 export type Dataset = 'contacts' | 'summary' | (string & {});
 
 /** Why a pull was given up. */
-export type PullProblem = 'loop' | (string & {});
+export type PullProblem = 'loop' | 'unusable_row' | (string & {});
 
 /**
  * A pull of contacts or figures has ended. Counts the rows that were stored, removed and skipped;
@@ -1519,8 +1519,8 @@ export type ProblemWhat =
 
 /**
  * A request that the server refuses for its schema: a table, column or function is missing or has
- * another name, or a grant or policy is missing. Or, with `what` backend, why no answer comes from
- * the service.
+ * another name, or a grant or policy is missing. Or a list of memberships or contacts that cannot
+ * be used as a whole. Or, with `what` backend, why no answer comes from the service.
  */
 export interface Problem {
   /** The part of the configuration. */
@@ -1533,12 +1533,13 @@ export interface Problem {
   table: string | null;
   /** The function, if the request calls one. */
   function: string | null;
-  /** The column that the server names. */
+  /** The column that the server names, or that makes a row unusable. */
   column: string | null;
   /**
-   * The server's code: of PostgREST, or an SQLSTATE. With `what` backend a cause as of a failed
-   * sign-in: wrong_api_key, wrong_url, not_supabase, project_paused, or refused, dns, tls, timeout,
-   * if two requests in a row got no answer.
+   * The server's code: of PostgREST, or an SQLSTATE. Of a list: unusable_row, loop (the server
+   * repeats a page), or too_many_rows. With `what` backend a cause as of a failed sign-in:
+   * wrong_api_key, wrong_url, not_supabase, project_paused, or refused, dns, tls, timeout, if two
+   * requests in a row got no answer.
    */
   code: string;
   /** When this handle first saw it. */

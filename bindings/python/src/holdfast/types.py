@@ -613,7 +613,7 @@ Dataset: TypeAlias = str
 """What is pulled. This version knows contacts, summary."""
 
 PullProblem: TypeAlias = str
-"""Why a pull was given up. This version knows loop."""
+"""Why a pull was given up. This version knows loop, unusable_row."""
 
 
 @final
@@ -1090,7 +1090,7 @@ This version knows backend, memberships, contacts, summary, queue."""
 
 
 class Problem(TypedDict):
-    """A request that the server refuses for its schema: a table, column or function is missing or has another name, or a grant or policy is missing. Or, with `what` backend, why no answer comes from the service."""
+    """A request that the server refuses for its schema: a table, column or function is missing or has another name, or a grant or policy is missing. Or a list of memberships or contacts that cannot be used as a whole. Or, with `what` backend, why no answer comes from the service."""
 
     what: ProblemWhat
     kind: str | None

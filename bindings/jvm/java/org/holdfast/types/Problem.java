@@ -7,8 +7,8 @@ import org.jetbrains.annotations.Nullable;
 
 /**
  * A request that the server refuses for its schema: a table, column or function is missing or has
- * another name, or a grant or policy is missing. Or, with {@code what} backend, why no answer comes
- * from the service.
+ * another name, or a grant or policy is missing. Or a list of memberships or contacts that cannot
+ * be used as a whole. Or, with {@code what} backend, why no answer comes from the service.
  */
 public final class Problem extends OpenRecord {
   private final ProblemWhat what;
@@ -70,16 +70,17 @@ public final class Problem extends OpenRecord {
     return function;
   }
 
-  /** The column that the server names. */
+  /** The column that the server names, or that makes a row unusable. */
   @Nullable
   public String getColumn() {
     return column;
   }
 
   /**
-   * The server's code: of PostgREST, or an SQLSTATE. With {@code what} backend a cause as of a
-   * failed sign-in: wrong_api_key, wrong_url, not_supabase, project_paused, or refused, dns, tls,
-   * timeout, if two requests in a row got no answer.
+   * The server's code: of PostgREST, or an SQLSTATE. Of a list: unusable_row, loop (the server
+   * repeats a page), or too_many_rows. With {@code what} backend a cause as of a failed sign-in:
+   * wrong_api_key, wrong_url, not_supabase, project_paused, or refused, dns, tls, timeout, if two
+   * requests in a row got no answer.
    */
   @NotNull
   public String getCode() {

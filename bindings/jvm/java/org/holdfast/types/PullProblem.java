@@ -6,10 +6,12 @@ import org.jetbrains.annotations.NotNull;
 /** Why a pull was given up. A later version of the library may have other values. */
 public final class PullProblem extends OpenCode {
   public static final PullProblem LOOP = new PullProblem("loop", Known.LOOP);
+  public static final PullProblem UNUSABLE_ROW = new PullProblem("unusable_row", Known.UNUSABLE_ROW);
 
   /** The values that this version knows, for a switch. */
   public enum Known {
     LOOP,
+    UNUSABLE_ROW,
     /** A value of a later version. */
     UNKNOWN
   }
@@ -27,6 +29,8 @@ public final class PullProblem extends OpenCode {
     switch (value) {
       case "loop":
         return LOOP;
+      case "unusable_row":
+        return UNUSABLE_ROW;
       default:
         return new PullProblem(value, Known.UNKNOWN);
     }
