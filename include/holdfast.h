@@ -413,9 +413,11 @@ int32_t holdfast_sync_now(holdfast *self, const char *request, char **reply);
 /* Return the state of sync.
  * {} -> {"running":bool,"counts":{...},"last_completed_ms":n|null,"not_before_ms":n|null,
  *  "pause":"back_off"|"server_pause"|null,
- *  "contacts":{"as_of_ms":n|null,"reconciled_ms":n|null,"skipped":n,"problem":"loop"|null},
+ *  "contacts":{"as_of_ms":n|null,"reconciled_ms":n|null,"skipped":n,
+ *    "problem":"loop"|"unusable_row"|null},
  *  "summary":{"as_of_ms":n|null},"problems":[<problem>...]}. skipped: unusable rows of the last
- * pull. problems: what the server's schema refuses, a wrong key, a wrong address. */
+ * pull. problems: what the server's schema refuses, a list of memberships or contacts that cannot be
+ * used as a whole (unusable_row, loop, too_many_rows), a wrong key, a wrong address. */
 int32_t holdfast_sync_status(holdfast *self, const char *request, char **reply);
 
 /* Fetch the host's next work: requests to send and events to handle.

@@ -198,13 +198,6 @@ extension JSON {
   }
 }
 
-extension Failure {
-  /// A text is refused for a number that neither 64 bits nor a double hold.
-  public var isOfNumber: Bool {
-    code == .requestNotJSON && message == JSON.explanation(json_error_numeric_overflow)
-  }
-}
-
 // The flags of jansson are macros with casts, which Swift does not import.
 private var JSON_COMPACT_FLAG: Int { 0x20 }
 private var JSON_SORT_KEYS_FLAG: Int { 0x80 }

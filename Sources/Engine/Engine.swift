@@ -102,7 +102,7 @@ public final class Engine {
     let memberships = MembershipUpdate(
       core, sessions, check: check, tokens: tokens, refresh: refresh, pauses: pauses,
       reachability: reachability, events: events, cache: cache, pulls: pulls, syncRun: syncRuns,
-      inFlight: inFlight)
+      problems: problems, inFlight: inFlight)
 
     // The queue and the cache.
     let links = ItemLinks(core)
@@ -122,7 +122,7 @@ public final class Engine {
     let reads = ReadFailures(core, refresh, pauses, reachability)
     let contactPuller = ContactPuller(
       core, sessions, state: pulls, cache: cache, reads: reads, pauses: pauses,
-      reachability: reachability, events: events, inFlight: inFlight)
+      reachability: reachability, events: events, problems: problems, inFlight: inFlight)
     let summaryPuller = SummaryPuller(
       core, sessions, state: pulls, summary: summary, reads: reads, pauses: pauses,
       events: events, inFlight: inFlight)

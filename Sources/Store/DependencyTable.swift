@@ -15,7 +15,8 @@ public struct DependencyTable {
       WITH RECURSIVE above(item) AS (VALUES(?2)
         UNION SELECT parent FROM dependency JOIN above USING (item))
       INSERT OR IGNORE INTO dependency(item, parent) SELECT ?1, ?2
-      WHERE NOT EXISTS (SELECT 1 FROM above WHERE item = ?1)
+      WHERE NOT EXISTS (SELECT 1 FROM dependency WHERE parent = ?1)
+        AND ?1 <> ?2 OR NOT EXISTS (SELECT 1 FROM above WHERE item = ?1)
       """, .blob(item), .blob(parent))
     return try database.exists(
       "SELECT 1 FROM dependency WHERE item = ?1 AND parent = ?2", .blob(item), .blob(parent))
@@ -33,6 +34,22 @@ public struct DependencyTable {
         UNION SELECT parent FROM dependency JOIN above USING (item))
       SELECT 1 FROM above JOIN queue USING (item) WHERE state = 3 LIMIT 1
       """, .blob(item))
+  }
+
+  /// Those of the owner's items between two numbers that depend, directly or through others, on an item
+  /// that is parked, sorted by number. One walk from the parked ones down: a walk up from each would go through a
+  /// chain once for each of its items.
+  public func waitingForParked(
+    of owner: [UInt8], in range: ClosedRange<Int64>
+  ) throws(Failure) -> [Int64] {
+    try database.all(
+      """
+      WITH RECURSIVE below(item) AS (SELECT item FROM queue WHERE owner = ?1 AND state = 3
+        UNION SELECT dependency.item FROM dependency JOIN below ON parent = below.item)
+      SELECT seq FROM below JOIN queue USING (item)
+      WHERE seq BETWEEN ?2 AND ?3 AND state <> 3 ORDER BY seq
+      """, .blob(owner), .int(range.lowerBound), .int(range.upperBound)
+    ) { (row) throws(Failure) in row.int(0) }
   }
 
   /// The items that depend directly on `parent`.

@@ -159,6 +159,17 @@ extension QueueTable {
 
   // MARK: Organisation
 
+  /// The organisations of the owner's items, or only of those that wait for theirs. A user may be in
+  /// thousands of organisations, and has items in few.
+  public func organisations(of owner: [UInt8], waiting: Bool) throws(Failure) -> [[UInt8]] {
+    let all: StaticCString = "SELECT DISTINCT org FROM queue WHERE owner = ?1"
+    let those: StaticCString =
+      "SELECT DISTINCT org FROM queue WHERE owner = ?1 AND state = 2 AND wait_reason = 3"
+    return try database.all(waiting ? those : all, .blob(owner)) { (row) throws(Failure) in
+      row.blob(0)
+    }
+  }
+
   /// The user is not (or no longer) in the organisation: its items that are pending or wait for a
   /// time wait for the organisation.
   public func withhold(org: [UInt8], of owner: [UInt8]) throws(Failure) {

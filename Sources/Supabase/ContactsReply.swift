@@ -15,60 +15,61 @@ public struct ContactRow {
 
 /// A response to `RestRequests.contactsPage` or `contacts`.
 public struct ContactsPage {
+  public let page: Page<Cursor>
   /// The ids of the rows that have a place, usable or not.
-  public private(set) var ids: [UUID] = []
-  /// The number of rows, usable or not.
-  public private(set) var count = 0
-  /// The number of unusable rows: without an id, a time or a name, of another organisation, or too
-  /// large.
-  public private(set) var skipped = 0
-  /// The position of the last row that has one, usable or not.
-  public private(set) var last: Cursor?
+  public let ids: [UUID]
 
   /// The size of the largest row that is cached, as text.
   public static var maxBytes: Int { 65_536 }
 
   /// Reads the rows, and hands the usable ones to `take`, one after another: together they would cost
-  /// twice as much as the answer.
+  /// twice as much as the answer. A row is usable with an id, a time and a name, if it is of this
+  /// organisation, and not too large.
   public init<Failed: Error>(
     _ answer: ResponseRows, org: UUID?, columns: [String],
     _ take: (ContactRow) throws(Failed) -> Void
   ) throws(Failed) {
-    try answer.forEachRow { (row) throws(Failed) in
-      count += 1
-      guard let place = Cursor(id: row.uuid("id"), updatedAt: row.string("updated_at")) else {
-        skipped += 1
-        return
+    var ids: [UUID] = []
+    page = try answer.page { (row) throws(Failed) in
+      guard let id = row.uuid("id") else { return (nil, row.lacks("id")) }
+      guard let place = Cursor(id: id, updatedAt: row.string("updated_at")) else {
+        return (nil, row.lacks("updated_at"))
       }
-      last = place
-      ids.append(place.id)
-      guard let contact = ContactsPage.contact(row, place, org, columns) else {
-        skipped += 1
-        return
+      ids.append(id)
+      if let fault = ContactsPage.fault(of: row, org) { return (place, fault) }
+      guard let contact = ContactsPage.contact(row, place, columns) else {
+        return (place, .ofRow)
       }
       try take(contact)
+      return (place, nil)
     }
+    self.ids = ids
+  }
+
+  private static func fault(of row: ResponseRow, _ org: UUID?) -> RowFault? {
+    if let org, row.uuid("org_id") != org { return row.lacks("org_id") }
+    guard row.isTextOrNull("deleted_at") else { return row.lacks("deleted_at") }
+    if row.string("deleted_at") != nil { return nil }
+    guard row.string("name") != nil else { return row.lacks("name") }
+    return row.isTextOrNull("municipality") ? nil : row.lacks("municipality")
   }
 
   private static func contact(
-    _ row: ResponseRow, _ place: Cursor, _ org: UUID?, _ columns: [String]
+    _ row: ResponseRow, _ place: Cursor, _ columns: [String]
   ) -> ContactRow? {
-    guard org == nil || row.uuid("org_id") == org, row.isTextOrNull("deleted_at") else {
-      return nil
-    }
     if row.string("deleted_at") != nil {
       return ContactRow(id: place.id, updatedAt: place.updatedAt)
     }
-    guard let name = row.string("name"), row.isTextOrNull("municipality") else { return nil }
-    let municipality = row.string("municipality") ?? ""
+    // What was left out may be in a column that is cached.
+    guard row.isWhole else { return nil }
     // A server that sends other columns must not fill the cache with them.
     guard let text = try? row.text(of: columns), text.count <= maxBytes else { return nil }
     text.fit()
     // By a column that is not cached, nobody finds a contact.
     return ContactRow(
       id: place.id, updatedAt: place.updatedAt, text: text,
-      name: columns.contains("name") ? name : "",
-      municipality: columns.contains("municipality") ? municipality : "")
+      name: columns.contains("name") ? row.string("name") ?? "" : "",
+      municipality: columns.contains("municipality") ? row.string("municipality") ?? "" : "")
   }
 }
 
@@ -80,18 +81,16 @@ public struct VersionsPage {
     public var version: String?
   }
 
-  public var rows: [Row] = []
-  public var count = 0
-  /// The number of rows without an id.
-  public var skipped: Int { count - rows.count }
+  public let page: Page<UUID>
+  public let rows: [Row]
 
-  /// nil when the body is not an array.
-  public init?(_ answer: ResponseRows?) {
-    guard let answer else { return nil }
-    count = answer.count
-    answer.forEachRow { row in
-      guard let id = row.uuid("id") else { return }
+  public init(_ answer: ResponseRows) {
+    var rows: [Row] = []
+    page = answer.page { row in
+      guard let id = row.uuid("id") else { return (nil, row.lacks("id")) }
       rows.append(Row(id: id, version: row.string("updated_at")))
+      return (id, nil)
     }
+    self.rows = rows
   }
 }

@@ -14,7 +14,7 @@ public final class HTTPResponse {
   public var error: TransportError?
   /// The object in the body; nil when it holds none, or one that costs too much memory.
   public var body: JSON?
-  /// The array in the body; nil when it holds none, or one of too many values.
+  /// The array in the body; nil when it holds none, or one of too many rows.
   public var rows: ResponseRows?
   /// The header `Date`, which tells the server's clock.
   public var dateMS: Int64?
@@ -46,7 +46,7 @@ public final class HTTPResponse {
 
   /// Reads the request of `holdfast_complete`: `status`, `headers` and `body`, or `error`. `nowMS`
   /// is the estimate of the server's time, which is used when the response has no date. A body of
-  /// more than `most` values counts as no JSON.
+  /// more than `most` values, or rows, counts as no JSON.
   public static func read(
     _ fields: Fields, nowMS: Int64, most: Int = JSON.maxValues
   ) throws(Failure) -> HTTPResponse {
@@ -60,11 +60,11 @@ public final class HTTPResponse {
       return response
     }
     let response = HTTPResponse(status: Int(try fields.integer("status", in: 100...599)))
+    let headers = try Headers(fields)
     if let body = fields.optional("body") {
       guard let text = ResponseText(body) else { throw fields.wrongType("body", "a string") }
-      response.read(text, most)
+      response.read(text, most, total: headers.value("content-range").flatMap { total($0) })
     }
-    let headers = try Headers(fields)
     response.dateMS = headers.value("date").flatMap { HTTPDate.parse($0) }
     response.retryAfterMS = headers.value("retry-after").flatMap {
       RetryAfter.parse(
@@ -82,10 +82,21 @@ public final class HTTPResponse {
       description: error.message, isServerJSON: body != nil || rows != nil)
   }
 
-  private func read(_ text: ResponseText, _ most: Int) {
+  /// The number behind the slash of `Content-Range: 0-24/3573`; nil for the star of an unknown one.
+  private static func total(_ range: String) -> Int? {
+    let text = Array(range.utf8)
+    guard let slash = text.lastIndex(of: UInt8(ascii: "/")) else { return nil }
+    let digits = text[(slash + 1)...]
+    guard (1...9).contains(digits.count), digits.allSatisfy({ ASCII.isDigit($0) }) else {
+      return nil
+    }
+    return digits.reduce(0) { 10 * $0 + Int($1 - UInt8(ascii: "0")) }
+  }
+
+  private func read(_ text: ResponseText, _ most: Int, total: Int?) {
     switch text.content(most) {
     case .value(let value): body = value
-    case .array: rows = ResponseRows(text)
+    case .array: rows = ResponseRows(text, most: most, total: total)
     case .nothing: break
     }
   }

@@ -13,7 +13,7 @@ enum JWT {
       try decode(token, (last + 1)..<token.count) != nil
     else { return nil }
     defer { withExtendedLifetime(payload) {} }
-    guard let claims = try? JSON.parse(payload.bytes, .tolerant), claims.kind == .object else {
+    guard let claims = try? JSON.receive(payload.bytes).value, claims.kind == .object else {
       return nil
     }
     return claims

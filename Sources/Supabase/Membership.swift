@@ -14,16 +14,11 @@ public final class Membership: Equatable, Sendable {
   /// Whether the user can work in the organisation: the membership and the organisation are active.
   public var isUsable: Bool { active && orgActive }
 
-  /// Reads a row of the server's response.
-  public init?(server row: JSON) {
-    guard let orgID = row.uuid("org_id"), let role = row.string("role"),
-      let status = row.string("status")
-    else { return nil }
-    let organisation = row["organizations"]
-    self.orgID = orgID
+  init(org: UUID, role: String, isActive: Bool, organisation: JSON?) {
+    orgID = org
     self.role = role
     name = organisation?.string("name") ?? ""
-    active = status == "active"
+    active = isActive
     orgActive = organisation?.string("status") == "active"
   }
 
@@ -63,27 +58,59 @@ public final class Membership: Equatable, Sendable {
   }
 }
 
-/// The response to `RestRequests.memberships`.
-public enum MembershipsReply {
-  /// The most rows, and bytes, of an answer. The list is sealed as a whole, which takes up to 12 times as
-  /// much memory, and each row is compared with each.
-  public static var maxRows: Int { 500 }
-  public static var maxBytes: Int { 100_000 }
+/// A response to `RestRequests.memberships`.
+public struct MembershipsPage {
+  public let page: Page<UUID>
+  public private(set) var all: [Membership] = []
 
-  /// The memberships; nil when the body is not an array of such rows, or of too many: a list that was cut
-  /// would say that the others have ended. Of several rows for the same organisation (a membership that
-  /// ended, and a new one) an active one counts.
-  public static func read(_ rows: ResponseRows?) -> [Membership]? {
-    guard let rows, rows.count <= maxRows, rows.byteCount <= maxBytes else { return nil }
-    var result: [Membership] = []
-    for row in rows {
-      guard let membership = Membership(server: row) else { return nil }
-      guard let index = result.firstIndex(where: { $0.orgID == membership.orgID }) else {
-        result.append(membership)
+  public init(_ rows: ResponseRows) {
+    var all: [Membership] = []
+    page = rows.page { row in
+      guard let org = row.uuid("org_id") else { return (nil, row.lacks("org_id")) }
+      guard let role = row.string("role") else { return (org, row.lacks("role")) }
+      guard let status = row.string("status") else { return (org, row.lacks("status")) }
+      all.append(
+        Membership(
+          org: org, role: role, isActive: status == "active",
+          organisation: row.object("organizations")))
+      return (org, nil)
+    }
+    self.all = all
+  }
+}
+
+/// Memberships by their organisations, each once.
+public struct MembershipList {
+  /// Sorted by organisation.
+  public private(set) var all: [Membership]
+
+  /// Of several memberships in the same organisation (one that ended, and a new one) an active one
+  /// counts, else the first.
+  public init(_ memberships: [Membership]) {
+    all = []
+    // The place decides between equal ones.
+    let order = memberships.indices.sorted {
+      let (left, right) = (memberships[$0].orgID, memberships[$1].orgID)
+      return left == right ? $0 < $1 : left < right
+    }
+    for place in order {
+      let membership = memberships[place]
+      guard let last = all.last, last.orgID == membership.orgID else {
+        all.append(membership)
         continue
       }
-      if membership.active && !result[index].active { result[index] = membership }
+      if membership.active && !last.active { all[all.count - 1] = membership }
     }
-    return result
+  }
+
+  public subscript(org: UUID) -> Membership? {
+    var range = 0..<all.count
+    while !range.isEmpty {
+      let middle = (range.lowerBound + range.upperBound) / 2
+      if all[middle].orgID == org { return all[middle] }
+      range =
+        all[middle].orgID < org ? middle + 1..<range.upperBound : range.lowerBound..<middle
+    }
+    return nil
   }
 }

@@ -4,35 +4,37 @@ public import Base
 ///
 /// An array of small rows costs up to 9 times its text as jansson builds it, and one of `{}` 75 times. So
 /// each row is built when it is its turn, and released before the next one. All were checked before that,
-/// so that an array which breaks off is refused as a whole before any row counts. A row that costs too
-/// much, is nested too deep, or has a number that no type here holds, is null instead: it stops no other.
+/// so that an array which breaks off is refused as a whole before any row counts. Of a row that costs too
+/// much, is nested too deep, or has a number that no type here holds, what can be read is read
+/// (`JSON.receive`): it stops no other.
 public final class ResponseRows: Sequence {
   private let text: ResponseText
   public let count: Int
-  /// The size of the array as text.
-  var byteCount: Int { text.count }
+  /// The number of rows that the request asks for, on all pages from this one on; nil: unknown.
+  public let total: Int?
 
-  /// nil when the text is not an array, or one of its rows cannot be read.
-  init?(_ text: ResponseText) {
-    guard let count = text.withRows({ ResponseRows.count($0) }) ?? nil else { return nil }
+  /// nil when the text is not an array, has more than `most` rows, or one that cannot be read.
+  init?(_ text: ResponseText, most: Int, total: Int?) {
+    guard let count = text.withRows({ ResponseRows.count($0, most) }) ?? nil else { return nil }
     self.text = text
     self.count = count
+    self.total = total
   }
 
-  private static func count(_ given: JSONRows) -> Int? {
+  private static func count(_ given: JSONRows, _ most: Int) -> Int? {
     var rows = given
     var count = 0
     while let row = rows.next() {
-      guard ResponseText.canRead(row) else { return nil }
+      guard count < most, ResponseText.canRead(row) else { return nil }
       count += 1
     }
     return rows.isComplete ? count : nil
   }
 
-  /// The first row, if there is one.
+  /// The first row, if there is one; null if not all of it can be read.
   public var first: JSON? {
-    var rows = makeIterator()
-    return rows.next()
+    var pieces = text.withRows { $0 }
+    return pieces?.next().flatMap { ResponseText.row($0) }.map { $0.isWhole ? $0.value : .null }
   }
 
   public func makeIterator() -> Iterator { Iterator(self) }
@@ -48,7 +50,9 @@ public final class ResponseRows: Sequence {
     }
 
     /// Without memory there may be fewer rows: then the call commits nothing (`JSON.checkMemory`).
-    public mutating func next() -> JSON? { pieces?.next().flatMap { ResponseText.row($0) } }
+    public mutating func next() -> JSON? {
+      pieces?.next().flatMap { ResponseText.row($0) }.map { $0.value }
+    }
   }
 
   /// The rows, of which the plain ones are not built. Without memory there may be fewer, as in `next`.
@@ -64,24 +68,97 @@ public final class ResponseRows: Sequence {
       }
     }
   }
+
+  /// Reads a page of a list. `read` returns the place of a row, whether or not the row can be used, and
+  /// why it cannot.
+  func page<Place, Failed: Error>(
+    _ read: (ResponseRow) throws(Failed) -> (place: Place?, fault: RowFault?)
+  ) throws(Failed) -> Page<Place> {
+    var page = Page<Place>(total: total)
+    try forEachRow { (row) throws(Failed) in
+      let (place, fault) = try read(row)
+      page.count += 1
+      if let place { page.last = place }
+      if let fault {
+        page.skipped += 1
+        page.fault = page.fault ?? fault
+      }
+    }
+    return page
+  }
+}
+
+/// Why a row cannot be used.
+public struct RowFault: Equatable, Sendable {
+  /// The column without a usable value; nil: the row is no object, or too large.
+  public let column: String?
+
+  fileprivate init(_ column: StaticCString) { self.column = column.string }
+  private init() { column = nil }
+
+  static var ofRow: RowFault { RowFault() }
+}
+
+/// A page of a list: memberships, contacts, or ids.
+///
+/// A row that cannot be used is skipped and counted: it costs itself, and no other. A list with such a
+/// row, or one that was cut, does not prove that what it lacks has ended.
+public struct Page<Place> {
+  private let total: Int?
+  /// The number of rows, usable or not.
+  public fileprivate(set) var count = 0
+  public fileprivate(set) var skipped = 0
+  /// Of the first row that was skipped.
+  public fileprivate(set) var fault: RowFault?
+  /// The place of the last row that has one, usable or not: the next page begins behind it.
+  public fileprivate(set) var last: Place?
+
+  fileprivate init(total: Int?) { self.total = total }
+
+  /// Whether the list ends here. Only an empty page is surely the last one, if the server did not say
+  /// how many rows there are: a short one may be short because the server caps its pages (PostgREST's
+  /// `db-max-rows`), which it does not say, and the cap may change between two pages.
+  public var isLast: Bool { count == 0 || total.map { count >= $0 } ?? false }
 }
 
 /// A row of an answer: read in place where it is plain, else built.
 public enum ResponseRow {
   case plain(PlainObject)
-  case built(JSON)
+  case built(ReceivedJSON)
+
+  /// Whether all of its values could be read.
+  var isWhole: Bool {
+    switch self {
+    case .plain: true
+    case .built(let row): row.isWhole
+    }
+  }
 
   func string(_ name: StaticCString) -> String? {
     switch self {
     case .plain(let row): row.string(name)
-    case .built(let row): row.string(name)
+    case .built(let row): row.value.string(name)
     }
   }
 
   func uuid(_ name: StaticCString) -> UUID? {
     switch self {
     case .plain(let row): row.utf8(name).flatMap { UUID(utf8: $0) }
-    case .built(let row): row.uuid(name)
+    case .built(let row): row.value.uuid(name)
+    }
+  }
+
+  /// That the row has no usable value in the column.
+  func lacks(_ column: StaticCString) -> RowFault {
+    if case .built(let row) = self, row.value.kind != .object { return .ofRow }
+    return RowFault(column)
+  }
+
+  /// A value that is no text; nil for a plain row, which has none but numbers and truth values.
+  func object(_ name: StaticCString) -> JSON? {
+    switch self {
+    case .plain: nil
+    case .built(let row): row.value[name]
     }
   }
 
@@ -89,7 +166,7 @@ public enum ResponseRow {
   func isTextOrNull(_ name: StaticCString) -> Bool {
     switch self {
     case .plain(let row): !row.isOther(name)
-    case .built(let row): row[name].map { $0.isNull || $0.kind == .string } ?? true
+    case .built(let row): row.value[name].map { $0.isNull || $0.kind == .string } ?? true
     }
   }
 
@@ -98,8 +175,8 @@ public enum ResponseRow {
     switch self {
     case .plain(let row): return try row.text(of: columns)
     case .built(let row):
-      row.keepMembers(columns)
-      return try row.text()
+      row.value.keepMembers(columns)
+      return try row.value.text()
     }
   }
 }
@@ -124,22 +201,19 @@ struct ResponseText {
   enum Content {
     case value(JSON)
     case array
-    /// No JSON, more than `most` values, or a value that costs too much.
+    /// No JSON, more than `most` values that are needed, or a value that costs too much.
     case nothing
   }
 
   func content(_ most: Int) -> Content {
     with { text -> Content in
-      let size = JSONMeasure(text)
-      let isArray = JSONRows(text) != nil
-      guard size.isWithin(values: most) else {
-        return isArray && size.depth > JSON.maxDepth ? .array : .nothing
+      if JSONRows(text) != nil { return .array }
+      let budget = ResponseText.budget(text)
+      guard let received = try? JSON.receive(text, most: most, bytes: budget) else {
+        return .nothing
       }
-      if isArray { return .array }
-      guard size.bytes <= ResponseText.budget(text, 6),
-        let value = try? JSON.parse(text, size, .tolerant, most: most)
-      else { return .nothing }
-      return .value(value)
+      let isObject = received.value.kind == .object
+      return isObject ? .value(received.value) : .nothing
     } ?? .nothing
   }
 
@@ -150,27 +224,22 @@ struct ResponseText {
     return isCheap && JSONGrammar.surelyAccepts(text) || row(text) != nil
   }
 
-  /// A row; null if it costs too much, is nested too deep or has too large a number, nil if it is no JSON.
-  static func row(_ text: UnsafeRawBufferPointer) -> JSON? {
-    do throws(Failure) {
-      return try JSON.parse(text, .tolerant, bytes: budget(text, 6), scalars: true)
-    } catch {
-      let isTooLarge = error.code == .requestTooDeep || error.code == .requestTooManyValues
-      return isTooLarge || error.isOfNumber ? .null : nil
+  /// A row; null if it costs too much in any case, nil if it is no JSON.
+  static func row(_ text: UnsafeRawBufferPointer) -> ReceivedJSON? {
+    do throws(Failure) { return try JSON.receive(text, bytes: budget(text)) } catch {
+      return error.isOfSize ? .nothing : nil
     }
   }
 
   private static var smallBudget: Int { 1 << 19 }
 
-  private static func budget(_ text: UnsafeRawBufferPointer, _ times: Int) -> Int {
-    max(times * text.count, smallBudget)
+  private static func budget(_ text: UnsafeRawBufferPointer) -> Int {
+    max(6 * text.count, smallBudget)
   }
 
   func withRows<Result>(_ body: (JSONRows) -> Result) -> Result? {
     with { text in JSONRows(text).map { body($0) } } ?? nil
   }
-
-  var count: Int { with { $0.count } ?? 0 }
 
   private func with<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result? {
     text.withUTF8 { body(UnsafeRawBufferPointer(rebasing: $0[start...])) }

@@ -4,19 +4,26 @@ public import Vault
 /// Requests to the data service. Source: PostgREST `docs/references/api`, measured on 12 to 14.
 public enum RestRequests {
   private static var membershipTimeoutMS: Int64 { 10_000 }
+  private static var membershipsPerPage: Int { 500 }
   private static var uploadTimeoutMS: Int64 { 60_000 }
   private static var readTimeoutMS: Int64 { 30_000 }
 
-  /// Reads the memberships of the user with their organisations. `user` filters out the memberships
-  /// of other users, which the server's policies may show, for example to coordinators.
+  /// Reads a page of the memberships of the user with their organisations. `user` filters out the
+  /// memberships of other users, which the server's policies may show, for example to coordinators.
+  /// The server tells how many there are, so that one answer can prove that it is the whole list.
   public static func memberships(
-    _ backend: Backend, user: UUID? = nil, bearer: SecretBytes
+    _ backend: Backend, user: UUID? = nil, after: UUID? = nil, bearer: SecretBytes
   ) -> Request {
     var url = backend.rest(backend.membershipsTable)
     url += "?select=org_id,role,status,updated_at,organizations(id,name,status)"
     if let user { url += "&user_id=eq." + user.text }
-    return read(
-      backend, .membershipCheck, url + "&order=org_id.asc", bearer, timeoutMS: membershipTimeoutMS)
+    if let after { url += "&org_id=gt." + after.text }
+    let headers = backend.headers
+    headers.set("Prefer", "count=exact")
+    // An active membership is on the same page as the ended ones of its organisation, or before them.
+    return Request(
+      .membershipCheck, "GET", url + "&order=org_id.asc,status.asc&limit=\(membershipsPerPage)",
+      headers: headers, bearer: bearer, timeoutMS: membershipTimeoutMS)
   }
 
   /// Stores rows. A table returns the ids of the rows that were new, a function returns a result
@@ -123,11 +130,10 @@ public enum RestRequests {
   }
 
   private static func read(
-    _ backend: Backend, _ purpose: Purpose, _ url: String, _ bearer: SecretBytes,
-    timeoutMS: Int64 = readTimeoutMS
+    _ backend: Backend, _ purpose: Purpose, _ url: String, _ bearer: SecretBytes
   ) -> Request {
     Request(
-      purpose, "GET", url, headers: backend.headers, bearer: bearer, timeoutMS: timeoutMS)
+      purpose, "GET", url, headers: backend.headers, bearer: bearer, timeoutMS: readTimeoutMS)
   }
 
   private static func list(_ ids: [UUID]) -> String {

@@ -221,8 +221,8 @@ import Vault
     try Vault.start()
     let reply = try TokenReply.read(try json(tokenReply(alice)))
     let memberships = try list.map { rows in
-      try #require(
-        MembershipsReply.read(try response(200, "[" + rows.joined(separator: ",") + "]").rows))
+      let body = "[" + rows.joined(separator: ",") + "]"
+      return MembershipsPage(try #require(try response(200, body).rows)).all
     }
     return OpenSession(
       row: SessionRow(), owner: [1], tokens: Tokens(reply), vault: try Key.random(),

@@ -63,7 +63,7 @@ import class Foundation.FileManager
     rig.cache.use(ContactIndex(org: org, version: 1))
     make("cache.db.damaged", "cache.db.damaged-wal", "cache.db.damaged-shm", in: rig)
     // When
-    if what == "all" { rig.cache.erase() } else { try rig.cache.erase(org) }
+    if what == "all" { rig.cache.erase() } else { try rig.cache.erase([org]) }
     // Then
     expect(!rig.folder.names.contains { $0.hasPrefix("cache.db.damaged") })
     try expect(rig.cache.open().datasets.read(.summary, of: org) == nil)
@@ -78,7 +78,7 @@ import class Foundation.FileManager
     try FileManager.default.createDirectory(
       atPath: path + "/x", withIntermediateDirectories: true)
     let org = [UInt8](repeating: 7, count: 16)
-    try expect(refusal { try rig.cache.erase(org) }, equals: .storageFailed)
+    try expect(refusal { try rig.cache.erase([org]) }, equals: .storageFailed)
     // When
     try rig.cache.eraseOrOwe([org])
     // Then it is tried again, until it is done

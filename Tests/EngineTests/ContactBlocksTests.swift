@@ -203,7 +203,7 @@ import Vault
     entry.round = 1
     try tables.datasets.write(.contacts, of: org, entry)
     var pull = ContactPull(org: orgA, after: Cursor(updatedAt: second(0), id: id(0)))
-    pull.reconcile(round: 1, after: nil)
+    pull.reconcile(round: 1, after: nil, since: rig.now.wallMS)
     try rig.contactPuller.finish(pull, try response(200, "[]"), rig.now)
     // Then
     try expect(total(), equals: 400)

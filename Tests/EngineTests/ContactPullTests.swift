@@ -6,8 +6,29 @@ import Testing
 @testable import Engine
 
 @Suite struct ContactPullTests {
-  @Test func onlyAnEmptyPageIsTheLast() {
-    expect([0, 1, 499, 500].map { ContactPull.isLast($0) }, equals: [true, false, false, false])
+  @Test func pagesAreSmallerAfterFailuresAndGrowWhileTheyCome() throws {
+    let rig = try Rig.atHome()
+    let bearer = try rig.session.accessToken
+    func size(_ pull: ContactPull) throws -> Int {
+      let url = pull.request(rig.core.configuration.backend, bearer).url
+      return try #require(url.split(separator: "limit=").last.flatMap { Int($0) })
+    }
+    var pull = ContactPull(org: orgA, after: nil)
+    try expect(size(pull), equals: 500)
+    pull.succeed()
+    try expect(size(pull), equals: 500)
+    for expected in [250, 125, 62, 31, 15, 7, 3, 1, 1] {
+      pull.fail()
+      try expect(size(pull), equals: expected)
+    }
+    for expected in [2, 3, 4, 5, 6, 7, 8, 10] {
+      pull.succeed()
+      try expect(size(pull), equals: expected)
+    }
+    // A process that begins after failures of others
+    for (failures, expected) in [(1, 250), (8, 1), (70, 1)] as [(Int64, Int)] {
+      try expect(size(ContactPull(org: orgA, after: nil, failures: failures)), equals: expected)
+    }
   }
 
   /// The numbers of the ids to fetch, those that a response brings, and those that are asked for next.
@@ -22,14 +43,14 @@ import Testing
     _ count: Int, _ received: ClosedRange<Int>, _ rest: [Int]
   ) {
     expect(
-      ContactPull.rest(of: (1...count).map { id($0) }, after: received.map { id($0) }),
+      ContactPull(org: orgA, after: nil).rest(of: (1...count).map { id($0) }, after: received.map { id($0) }),
       equals: rest.map { id($0) })
   }
 
   @Test func aReconcileBeginsAfterAnId() {
     var pull = ContactPull(org: orgA, after: nil)
-    pull.reconcile(round: 3, after: id(1))
-    expect(pull.round, equals: 3)
+    pull.reconcile(round: 3, after: id(1), since: 7)
+    expect(pull.round == 3 && pull.sinceMS == 7)
     guard case .versions(id(1)) = pull.stage else {
       Issue.record("it reads versions after the last id")
       return

@@ -27,7 +27,7 @@ import Testing
   @Test func eachPurposeHasItsOwnProblemUntilItsRequestIsAnswered() throws {
     let rig = try Rig.atHome()
     let problems = Problems(rig.core)
-    let check = request(.membershipCheck, .membershipCheck)
+    let check = request(.membershipCheck, .membershipCheck(MembershipRead()))
     let figures = request(.summary, .summary(org: orgA, uploads: 0))
     // Given two that are refused
     problems.note(check, try refusal("PGRST205"), lastSent: 0, rig.now)
@@ -50,7 +50,7 @@ import Testing
   @Test func aProblemKeepsItsTimeUntilAnotherTakesItsPlace() throws {
     let rig = try Rig.atHome()
     let problems = Problems(rig.core)
-    let check = request(.membershipCheck, .membershipCheck)
+    let check = request(.membershipCheck, .membershipCheck(MembershipRead()))
     let begin = rig.now.wallMS
     problems.note(check, try refusal("PGRST205"), lastSent: 0, rig.now)
     rig.advance(1000)

@@ -179,7 +179,7 @@ final class Rig {
     memberships = MembershipUpdate(
       core, sessions, check: check, tokens: tokens, refresh: refresh, pauses: pauses,
       reachability: reachability, events: events, cache: cache, pulls: pulls, syncRun: syncRuns,
-      inFlight: inFlight)
+      problems: problems, inFlight: inFlight)
     links = ItemLinks(core)
     summary = Summary(core, cache)
     isolation = BatchIsolation(core, uploads)
@@ -197,7 +197,7 @@ final class Rig {
     let reads = ReadFailures(core, refresh, pauses, reachability)
     contactPuller = ContactPuller(
       core, sessions, state: pulls, cache: cache, reads: reads, pauses: pauses,
-      reachability: reachability, events: events, inFlight: inFlight)
+      reachability: reachability, events: events, problems: problems, inFlight: inFlight)
     summaryPuller = SummaryPuller(
       core, sessions, state: pulls, summary: summary, reads: reads, pauses: pauses,
       events: events, inFlight: inFlight)
@@ -286,7 +286,8 @@ final class Rig {
 
   /// The server lists these memberships.
   func list(_ rows: String...) throws {
-    try memberships.finish(try response(200, "[" + rows.joined(separator: ",") + "]"), now)
+    let answer = try response(200, "[" + rows.joined(separator: ",") + "]", total: rows.count)
+    try memberships.finish(MembershipRead(), answer, now)
   }
 
   var session: OpenSession { get throws { try #require(sessions.session) } }
@@ -415,11 +416,12 @@ func json(_ text: String) throws(Failure) -> JSON {
 
 /// A response as the host passes it; status 0: none came.
 func response(
-  _ status: Int, _ body: String? = nil, retryAfter: String? = nil
+  _ status: Int, _ body: String? = nil, retryAfter: String? = nil, total: Int? = nil
 ) throws(Failure) -> HTTPResponse {
   let fields: JSON = status == 0 ? ["error": "timeout"] : ["status": .int(status)]
   if let body, status != 0 { fields.set("body", .string(body)) }
   if let retryAfter { fields.set("headers", ["Retry-After": .string(retryAfter)]) }
+  if let total { fields.set("headers", ["Content-Range": .string("*/\(total)")]) }
   return try HTTPResponse.read(
     try Fields(fields, known: ["status", "headers", "body", "error"]),
     nowMS: Rig.start.wallMS)

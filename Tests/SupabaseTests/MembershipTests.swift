@@ -16,7 +16,7 @@ import Testing
 
   @Test("A row of the server's response")
   func server() throws {
-    let membership = try #require(Membership(server: try json(row())))
+    let membership = try #require(try read(row()))
     expect(membership.orgID.text, equals: orgText)
     expect(membership.name == "Org A" && membership.role == "peer_mentor")
     expect(membership.active && membership.orgActive)
@@ -25,16 +25,16 @@ import Testing
   @Test("Only the status \"active\" is active, for memberships and organisations")
   func states() throws {
     for status in ["ended", "Active", "", "disabled"] {
-      expect(Membership(server: try json(row(status)))?.active, equals: false)
+      try expect(read(row(status))?.active, equals: false)
       let organisation = #"{"name":"A","status":"\#(status)"}"#
-      expect(Membership(server: try json(row("active", organisation)))?.orgActive, equals: false)
+      try expect(read(row("active", organisation))?.orgActive, equals: false)
     }
   }
 
   @Test("An organisation that the server does not show is not active and has no name")
   func hidden() throws {
     for organisation in ["null", "[]", "{}", "7"] {
-      let membership = try #require(Membership(server: try json(row("active", organisation))))
+      let membership = try #require(try read(row("active", organisation)))
       expect(membership.active && !membership.orgActive && membership.name.isEmpty)
     }
   }
@@ -42,11 +42,11 @@ import Testing
   @Test("Sealed and back")
   func sealing() throws {
     for text in [row(), row("ended"), row("active", "null")] {
-      let membership = try #require(Membership(server: try json(text)))
+      let membership = try #require(try read(text))
       expect(Membership(sealed: membership.json), equals: membership)
     }
     try expect(
-      Membership(server: try json(row("ended")))?.json.text().string,
+      read(row("ended"))?.json.text().string,
       equals:
         #"{"org_id":"\#(orgText)","name":"Org A","role":"peer_mentor","active":false,"org_active":true}"#
     )
@@ -56,7 +56,7 @@ import Testing
     "A sealed form that lacks a member is refused",
     arguments: ["org_id", "name", "role", "active", "org_active"])
   func brokenSeal(member: String) throws {
-    let form = try #require(Membership(server: try json(row()))).json
+    let form = try #require(try read(row())).json
     form.remove(member)
     expect(Membership(sealed: form), equals: nil)
     form.set(member: member, 7)
@@ -65,38 +65,52 @@ import Testing
 
   // MARK: The list
 
-  @Test("An empty list is valid; other bodies are refused")
+  private func page(_ body: String) throws -> MembershipsPage {
+    MembershipsPage(try #require(try answer(body)))
+  }
+
+  private func read(_ row: String) throws -> Membership? { try page("[\(row)]").all.first }
+
+  @Test("A list, and bodies that are none")
   func lists() throws {
-    expect(MembershipsReply.read(try answer("[]"))?.isEmpty, equals: true)
-    expect(MembershipsReply.read(try answer("[\(row())]"))?.count, equals: 1)
-    expect(MembershipsReply.read(nil), equals: nil)
-    for body in [
-      "{}", "[7]", "[{}]", "[[]]", "[\(row()),{}]", #"[{"org_id":"x","role":"a","status":"b"}]"#,
-      #"[{"org_id":"\#(orgText)","role":null,"status":"active"}]"#, row(),
-    ] {
-      expect(MembershipsReply.read(try answer(body)), equals: nil)
+    let none = try page("[]")
+    expect(none.all.isEmpty && none.page.isLast)
+    let one = try page("[\(row())]")
+    expect(one.all.count == 1 && one.page.fault == nil && one.page.last?.text == orgText)
+    for body in ["{}", row(), "[\(row())", "7", "[{}"] { try expect(answer(body) == nil) }
+  }
+
+  @Test(
+    "A row that cannot be used is counted and named, and the others are used",
+    arguments: [
+      ("7", nil), ("{}", "org_id"), ("[]", nil), ("null", nil),
+      (#"{"org_id":"x","role":"a","status":"b"}"#, "org_id"),
+      (#"{"org_id":7,"role":"a","status":"b"}"#, "org_id"),
+      (#"{"org_id":"\#(orgText)","role":null,"status":"active"}"#, "role"),
+      (#"{"org_id":"\#(orgText)","role":"a","status":1e400}"#, "status"),
+    ] as [(String, String?)])
+  func unusable(bad: String, column: String?) throws {
+    for body in ["[\(row()),\(bad)]", "[\(bad),\(row())]"] {
+      let page = try page(body)
+      expect(page.all.count == 1 && page.page.count == 2 && page.page.skipped == 1)
+      expect(page.page.fault?.column, equals: column)
     }
   }
 
-  @Test("A list of too many rows or bytes is refused")
-  func tooMany() throws {
-    func list(_ count: Int, _ row: String) throws -> [Membership]? {
-      MembershipsReply.read(
-        try answer("[" + Array(repeating: row, count: count).joined(separator: ",") + "]"))
+  @Test("What is not needed is not judged")
+  func tolerance() throws {
+    let deep = String(repeating: "[", count: 70) + String(repeating: "]", count: 70)
+    for value in ["1e400", "12345678901234567000", deep, "[{\"a\":\(deep)}]"] {
+      let odd = row().replacingOccurrences(of: "{\"org_id\"", with: "{\"x\":\(value),\"org_id\"")
+      let membership = try #require(try read(odd))
+      expect(membership.active && membership.orgActive && membership.name == "Org A")
     }
-    let short = #"{"org_id":"\#(orgText)","role":"","status":"active"}"#
-    try expect(list(500, short)?.count, equals: 1)
-    try expect(list(501, short), equals: nil)
-    let long =
-      #"{"org_id":"\#(orgText)","role":"\#(String(repeating: "x", count: 9_900))","status":""}"#
-    try expect(list(10, long)?.count, equals: 1)
-    try expect(list(11, long), equals: nil)
   }
 
   @Test("A user who left and came back is a member")
   func returned() throws {
     for order in ["[\(row("ended")),\(row())]", "[\(row()),\(row("ended"))]"] {
-      let list = try #require(MembershipsReply.read(try answer(order)))
+      let list = MembershipList(try page(order).all).all
       expect(list.count == 1 && list[0].active)
     }
   }
@@ -105,7 +119,17 @@ import Testing
     "Of several rows alike for one organisation the first counts", arguments: ["active", "ended"])
   func alike(status: String) throws {
     let second = row(status).replacingOccurrences(of: "peer_mentor", with: "org_admin")
-    let list = try #require(MembershipsReply.read(try answer("[\(row(status)),\(second)]")))
-    expect(list.map { $0.role }, equals: ["peer_mentor"])
+    let list = MembershipList(try page("[\(row(status)),\(second)]").all)
+    expect(list.all.map { $0.role }, equals: ["peer_mentor"])
+  }
+
+  @Test("A list in any order is sorted, and finds each of its organisations")
+  func sorting() throws {
+    let ids = (0..<50).map { Base.UUID(high: UInt64($0 * 7 % 50), low: 1) }
+    let list = MembershipList(
+      ids.map { Membership(org: $0, role: "a", isActive: true, organisation: nil) })
+    expect(list.all.map { $0.orgID }, equals: ids.sorted())
+    for id in ids { expect(list[id]?.orgID, equals: id) }
+    expect(list[Base.UUID(high: 7, low: 2)] == nil && MembershipList([])[ids[0]] == nil)
   }
 }

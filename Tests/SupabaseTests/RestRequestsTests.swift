@@ -25,15 +25,19 @@ import Testing
     try expect(
       rendered(request),
       equals: #"{"id":1,"purpose":"guard","method":"GET",\#(url)/memberships?"#
-        + #"select=org_id,role,status,updated_at,organizations(id,name,status)&order=org_id.asc","#
-        + #"\#(headers),\#(bearer)},"body":null,"timeout_ms":10000}"#)
+        + #"select=org_id,role,status,updated_at,organizations(id,name,status)"#
+        + #"&order=org_id.asc,status.asc&limit=500",\#(headers),"Prefer":"count=exact","#
+        + #"\#(bearer)},"body":null,"timeout_ms":10000}"#)
   }
 
   @Test("Memberships of one user, if the server's policies show others")
   func ownMemberships() throws {
     let request = RestRequests.memberships(
-      try backend(), user: try uuid(userText), bearer: try secret("a.b.c"))
-    try expect(url(request).hasSuffix("&user_id=eq.\(userText)&order=org_id.asc"))
+      try backend(), user: try uuid(userText), after: try uuid(orgText),
+      bearer: try secret("a.b.c"))
+    try expect(
+      url(request).hasSuffix(
+        "&user_id=eq.\(userText)&org_id=gt.\(orgText)&order=org_id.asc,status.asc&limit=500"))
   }
 
   @Test("Rows into a table: duplicates are skipped, absent values get their default")

@@ -120,27 +120,39 @@ def test_request_is_not_repeated_when_a_reused_connection_breaks(
 # Completions ----------------------------------------------------------------------------------------
 
 
-def test_response_headers_are_lower_case_and_joined(
+def test_the_headers_that_the_core_reads_are_passed_on_in_lower_case(
     core: Core, driver: Driver, server: Server
 ) -> None:
     server.always(
         b"[]",
         "206 Partial",
-        "Vary: Origin\r\nVARY: Accept\r\nContent-Range: 0-1/*\r\nX-Latin: bl\xe5\r\n",
+        "Vary: Origin\r\nContent-Range: 0-1/*\r\nRETRY-AFTER: 7\r\nretry-after: 9\r\nDate: bl\xe5\r\n",
     )
     answer = core.fetch(server.url)
     assert answer["status"] == 206
-    assert answer["headers"]["vary"] == "Origin, Accept"
-    assert answer["headers"]["content-range"] == "0-1/*"
-    assert "x-latin" not in answer["headers"]
+    # The first of several counts, and a value that is not UTF-8 is left out
+    assert answer["headers"] == {"content-range": "0-1/*", "retry-after": "7"}
     assert answer["body"] == "[]"
+
+
+@pytest.mark.parametrize("name", ["X-{}", "X", "Retry-After"])
+def test_FIX_15_thousands_of_headers_are_not_gone_through(
+    core: Core, driver: Driver, server: Server, name: str
+) -> None:
+    """132 kB of headers, all of them passed on: the driver stood for ten seconds."""
+    lines = "".join(f"{name.format(number)}: {number:020}\r\n" for number in range(4_000))
+    server.always(b"[]", headers=f"{lines}Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n")
+    answer = core.fetch(server.url)
+    assert answer["status"] == 200
+    assert answer["headers"].pop("date") == "Sun, 06 Nov 1994 08:49:37 GMT"
+    first = {"retry-after": f"{0:020}"} if name == "Retry-After" else {}
+    assert answer["headers"] == first
 
 
 def test_redirect_is_answered_not_followed(core: Core, driver: Driver, server: Server) -> None:
     server.always(b"", "302 Found", f"Location: {server.url}/elsewhere\r\n")
     answer = core.fetch(server.url)
     assert answer["status"] == 302
-    assert answer["headers"]["location"].endswith("/elsewhere")
     assert len(server.received) == 1
 
 

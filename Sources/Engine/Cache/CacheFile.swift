@@ -147,28 +147,30 @@ final class CacheFile {
   /// transaction that stores the reason.
   func eraseOrOwe(_ orgs: [[UInt8]]) throws(Failure) {
     let owed = try core.meta.blob(.owedErasures) ?? []
+    var all = orgs + stride(from: 0, to: owed.count - 15, by: 16).map { Array(owed[$0..<$0 + 16]) }
+    all.sort { $0.lexicographicallyPrecedes($1) }
+    let each = all.indices.filter { $0 == 0 || all[$0] != all[$0 - 1] }.map { all[$0] }
+    guard !each.isEmpty else { return }
     var left: [UInt8] = []
-    for org in orgs + tags(owed) where !tags(left).contains(org) {
-      do throws(Failure) { try erase(org) } catch {
-        Log.line(
-          .warning, "an organisation's cache could not be erased: \(error.code.rawValue)")
-        left += org
-      }
+    do throws(Failure) { try erase(each) } catch {
+      Log.line(.warning, "an organisation's cache could not be erased: \(error.code.rawValue)")
+      left = each.flatMap { $0 }
     }
     if left != owed { try core.meta.set(.owedErasures, .blob(left)) }
   }
 
-  private func tags(_ bytes: [UInt8]) -> [[UInt8]] {
-    stride(from: 0, to: bytes.count - 15, by: 16).map { Array(bytes[$0..<$0 + 16]) }
-  }
-
-  /// Erase what is cached of an organisation. The caller commits the reason afterwards, so no crash
-  /// leaves a stored end with its data still cached.
-  func erase(_ org: [UInt8]) throws(Failure) {
+  /// Erase what is cached of organisations. The caller commits the reason afterwards, so no crash leaves
+  /// a stored end with its data still cached.
+  func erase(_ orgs: [[UInt8]]) throws(Failure) {
     try use { (cache) throws(Failure) in
       let removed = try cache.database.transaction { () throws(Failure) in
-        try cache.contacts.removeAll(of: org) + cache.blocks.removeAll(of: org)
-          + cache.datasets.removeAll(of: org)
+        var removed = 0
+        for org in orgs {
+          removed += try cache.contacts.removeAll(of: org)
+          removed += try cache.blocks.removeAll(of: org)
+          removed += try cache.datasets.removeAll(of: org)
+        }
+        return removed
       }
       if removed > 0 {
         dropIndex()

@@ -14,12 +14,13 @@ struct ContactPull {
     indirect case missing([UUID], then: UUID)
   }
 
-  /// Rows per page.
-  static var pageSize: Int { 500 }
+  private static var mostRows: Int { 500 }
   /// Ids in a URL.
-  static var idsPerRequest: Int { 100 }
+  private static var mostIDs: Int { 100 }
   /// Rows that were committed late have an `updated_at` before the cursor; re-read the last 10 s.
   static var overlapS: Int64 { 10 }
+  /// A reconcile that began so long ago is begun anew: rows that it has passed may be gone since.
+  private static var longestReconcileMS: Int64 { 3_600_000 }
 
   /// nil in an app without organisations.
   let org: UUID?
@@ -28,15 +29,38 @@ struct ContactPull {
   var stage: Stage
   /// The number of its reconcile. If another process has begun one since, this pull ends.
   private(set) var round: Int64 = 0
+  /// When its reconcile began.
+  private(set) var sinceMS: Int64 = 0
+  /// Rows per page. After a failure pages are smaller, because the answer may have been too large for
+  /// the host, or have taken the server too long; they grow while they come.
+  private var pageSize: Int
   var rows: Int64 = 0
   var removed: Int64 = 0
   /// Rows that could not be used.
-  var skipped: Int64 = 0
+  private(set) var skipped: Int64 = 0
+  /// Of the first row that could not be used.
+  private(set) var fault: RowFault?
 
-  init(org: UUID?, after cursor: Cursor?) {
+  /// `failures`: of the requests before it, in a row.
+  init(org: UUID?, after cursor: Cursor?, failures: Int64 = 0) {
     self.org = org
     isWhole = cursor == nil
     stage = .changes(after: cursor)
+    pageSize = max(1, ContactPull.mostRows >> failures)
+  }
+
+  /// Whether every row was read, and not only what has changed.
+  var hasReadAll: Bool { isWhole || round != 0 }
+
+  mutating func count<Place>(_ page: Page<Place>) {
+    skipped += Int64(page.skipped)
+    fault = fault ?? page.fault
+  }
+
+  mutating func fail() { pageSize = max(1, pageSize / 2) }
+
+  mutating func succeed() {
+    pageSize = min(ContactPull.mostRows, max(pageSize + 1, pageSize * 5 / 4))
   }
 
   /// No page was stored yet, and there was no cursor.
@@ -49,40 +73,41 @@ struct ContactPull {
     switch stage {
     case .changes(let cursor):
       return RestRequests.contactsPage(
-        backend, org: org, after: cursor, limit: ContactPull.pageSize, bearer: bearer)
+        backend, org: org, after: cursor, limit: pageSize, bearer: bearer)
     case .versions(let last):
       return RestRequests.contactVersions(
-        backend, org: org, after: last, limit: ContactPull.pageSize, bearer: bearer)
+        backend, org: org, after: last, limit: pageSize, bearer: bearer)
     case .missing(let ids, _):
       return RestRequests.contacts(
-        backend, org: org, ids: Array(ids.prefix(ContactPull.idsPerRequest)), bearer: bearer)
+        backend, org: org, ids: Array(ids.prefix(idsPerRequest)), bearer: bearer)
     }
   }
 
-  /// Whether a page with this number of rows is the last one: only an empty one is. A short page may
-  /// be short because the server caps its pages (PostgREST's `db-max-rows`), which it does not say,
-  /// and the cap may change between two pages.
-  static func isLast(_ count: Int) -> Bool { count == 0 }
+  private var idsPerRequest: Int { min(ContactPull.mostIDs, pageSize) }
 
   /// The ids that are still to be asked for after a response to the first ones. If it brought some of
   /// those, the others may be missing because the server caps its pages: they are asked for again.
-  static func rest(of ids: [UUID], after received: [UUID]) -> [UUID] {
+  func rest(of ids: [UUID], after received: [UUID]) -> [UUID] {
     let asked = ids.prefix(idsPerRequest)
-    let left = asked.filter { !received.contains($0) }
+    let known = SortedUUIDSet(received)
+    let left = asked.filter { !known.contains($0) }
     return (left.count < asked.count ? left : []) + ids.dropFirst(idsPerRequest)
   }
 
   /// Begin a reconcile, or continue one that was interrupted.
-  mutating func reconcile(round: Int64, after last: UUID?) {
+  mutating func reconcile(round: Int64, after last: UUID?, since: Int64) {
     self.round = round
+    sinceMS = since
     stage = .versions(after: last)
   }
-}
 
-/// Why a pull was given up. The raw values are stable codes of the C API.
-enum PullProblem: String {
-  /// The server sent a page that does not continue the one before.
-  case loop
+  /// Whether a reconcile that began then is too old to be continued. So is one that a clock which was
+  /// wrong has begun.
+  static func isOld(since: Int64, _ now: Instant) -> Bool {
+    since > now.wallMS || now.wallMS - since >= longestReconcileMS
+  }
+
+  func isOld(_ now: Instant) -> Bool { round != 0 && ContactPull.isOld(since: sinceMS, now) }
 }
 
 /// What one page did to a pull.
@@ -90,7 +115,7 @@ struct PullStep {
   var pull: ContactPull
   var isDone = false
   /// The pull is given up.
-  var problem: PullProblem?
+  var problem: ListProblem?
   /// Rows that were read before were erased.
   var hasErased = false
 

@@ -15,11 +15,14 @@ import Vault
 /// versions of all rows are read in pages. Each row that the cache has is marked with the
 /// reconcile's number; one that is missing, or has another version, is fetched. After the last page
 /// the rows without the mark are removed: they were deleted or are no longer visible. The position
-/// is stored after each page, so an interrupted reconcile continues.
+/// is stored after each page, so an interrupted reconcile continues. One that began more than an hour ago
+/// is begun anew, and the next one is due an interval after its beginning: rows that it has passed may be
+/// gone.
 ///
 /// Each page is stored in one transaction with the position that it reached. A page that does not
-/// advance the position ends the pull (`loop`). If the cache is lost meanwhile, the pull starts
-/// again.
+/// advance the position ends the pull (`loop`). A row that cannot be used is skipped; a whole pull
+/// without one usable row is no complete pull (`unusable_row`). If the cache is lost meanwhile, the
+/// pull starts again.
 final class ContactPuller {
   private let core: Core
   private let sessions: SessionStore
@@ -29,12 +32,13 @@ final class ContactPuller {
   private let pauses: ServicePauses
   private let reachability: Reachability
   private let events: EventQueue
+  private let problems: Problems
   private let inFlight: InFlight
 
   init(
     _ core: Core, _ sessions: SessionStore, state: PullState, cache: CacheFile,
     reads: ReadFailures, pauses: ServicePauses, reachability: Reachability, events: EventQueue,
-    inFlight: InFlight
+    problems: Problems, inFlight: InFlight
   ) {
     self.core = core
     self.sessions = sessions
@@ -44,6 +48,7 @@ final class ContactPuller {
     self.pauses = pauses
     self.reachability = reachability
     self.events = events
+    self.problems = problems
     self.inFlight = inFlight
   }
 
@@ -60,11 +65,13 @@ final class ContactPuller {
   /// Send the next page's request. If the cache cannot be used, only reads pause.
   func send(_ session: OpenSession, _ org: UUID?, _ now: Instant) throws(Failure) {
     let pull: ContactPull
-    if let current = state.current, current.org == org {
+    if let current = state.current, current.org == org, !current.isOld(now) {
       pull = current
     } else {
       do throws(Failure) {
-        pull = ContactPull(org: org, after: try cursor(of: org, session))
+        let failures = try core.backoffs.read(Purpose.pull.rawValue).attempts
+        pull = ContactPull(
+          org: org, after: try cursor(of: org, session), failures: Int64(failures))
       } catch  where error.code != .memoryExhausted && !core.reads.mustRunAgain {
         Log.line(.warning, "the cache cannot be used: \(error.code.rawValue)")
         return try pauses.backOff(.pull, HTTPResponse.timedOut, now)
@@ -96,28 +103,23 @@ final class ContactPuller {
 
   // MARK: Responses
 
-  func finish(_ pull: ContactPull, _ response: HTTPResponse, _ now: Instant) throws(Failure) {
-    guard let session = sessions.session, session.choice == pull.org else { return }
-    state.begin(pull)
+  func finish(_ sent: ContactPull, _ response: HTTPResponse, _ now: Instant) throws(Failure) {
+    guard let session = sessions.session, session.choice == sent.org else { return }
+    var pull = sent
     let outcome = RestClassification.rest(response.facts)
-    guard outcome == .answered || outcome == .endOfData,
-      try takeIn(response, pull, session, now)
-    else { return try reads.fail(.pull, outcome, response, now) }
-    try pauses.succeed(.pull)
-  }
-
-  /// Store a page. Returns false if the body is not a page.
-  private func takeIn(
-    _ response: HTTPResponse, _ pull: ContactPull, _ session: OpenSession, _ now: Instant
-  ) throws(Failure) -> Bool {
-    if case .versions(let last) = pull.stage {
-      guard let page = VersionsPage(response.rows) else { return false }
-      try reconcile(after: last, page, pull, session, now)
-    } else {
-      guard let rows = response.rows else { return false }
-      try storeRows(rows, pull, session, now)
+    guard outcome == .answered || outcome == .endOfData, let rows = response.rows else {
+      pull.fail()
+      state.begin(pull)
+      return try reads.fail(.pull, outcome, response, now)
     }
-    return true
+    pull.succeed()
+    state.begin(pull)
+    if case .versions(let last) = pull.stage {
+      try reconcile(after: last, VersionsPage(rows), pull, session, now)
+    } else {
+      try storeRows(rows, sent, pull, session, now)
+    }
+    try pauses.succeed(.pull)
   }
 
   /// Store one page and its position in one transaction. nil if the cache was lost meanwhile: then
@@ -165,11 +167,12 @@ final class ContactPuller {
 
   /// Store a page of rows: changes, or rows that a reconcile missed.
   private func storeRows(
-    _ rows: ResponseRows, _ sent: ContactPull, _ session: OpenSession, _ now: Instant
+    _ rows: ResponseRows, _ sent: ContactPull, _ pull: ContactPull, _ session: OpenSession,
+    _ now: Instant
   ) throws(Failure) {
     let org = CacheNames.org(sent.org, session, try core.keys())
     var writer: ContactWriter?
-    let taken = try step(sent, of: org) { (tables, entry, step) throws(Failure) in
+    let taken = try step(pull, of: org) { (tables, entry, step) throws(Failure) in
       if sent.isAtStart, entry.cursor != nil {
         // The rows were read with other columns: remove all.
         cache.dropIndex()
@@ -179,19 +182,20 @@ final class ContactPuller {
       }
       let pageWriter = try ContactWriter(core, session, of: org, tables)
       let columns = core.configuration.backend.contactColumns
-      let page = try ContactsPage(rows, org: sent.org, columns: columns) { (row) throws(Failure) in
+      let answer = try ContactsPage(rows, org: sent.org, columns: columns) {
+        (row) throws(Failure) in
         try pageWriter.take(row, round: entry.round, &step.pull)
       }
-      step.pull.skipped += Int64(page.skipped)
+      step.pull.count(answer.page)
       try pageWriter.writeBlocks()
       writer = pageWriter
       switch sent.stage {
       case .changes(let before):
-        try advance(after: before, page, of: org, session, now, entry, &step)
+        try advance(after: before, answer.page, of: org, session, now, entry, &step)
       case .missing(let ids, let then):
-        let rest = ContactPull.rest(of: ids, after: page.ids)
+        let rest = sent.rest(of: ids, after: answer.ids)
         step.pull.stage = rest.isEmpty ? .versions(after: then) : .missing(rest, then: then)
-        if rest.isEmpty { try note(then, in: entry, of: org, session) }
+        if rest.isEmpty { try note(then, pull, in: entry, of: org, session) }
       case .versions: break
       }
     }
@@ -202,7 +206,7 @@ final class ContactPuller {
 
   /// Continue after the last row of the page; after the last page, begin a reconcile if it is due.
   private func advance(
-    after before: Cursor?, _ page: ContactsPage, of org: [UInt8], _ session: OpenSession,
+    after before: Cursor?, _ page: Page<Cursor>, of org: [UInt8], _ session: OpenSession,
     _ now: Instant, _ entry: DatasetTable.Entry, _ step: inout PullStep
   ) throws(Failure) {
     if let last = page.last {
@@ -217,7 +221,12 @@ final class ContactPuller {
       step.pull.stage = .changes(after: last)
     }
     // Rows without id and time do not advance the position.
-    guard ContactPull.isLast(page.last == nil ? 0 : page.count) else { return }
+    guard page.isLast || page.last == nil else { return }
+    if step.pull.isWhole, step.pull.rows == 0, step.pull.fault != nil {
+      entry.cursor = nil
+      step.problem = .unusableRow
+      return
+    }
     if step.pull.isWhole, entry.reconciledMS == nil { entry.reconciledMS = now.wallMS }
     entry.asOfMS = now.wallMS
     guard isReconcileDue(entry, now) else {
@@ -225,13 +234,12 @@ final class ContactPuller {
       return
     }
     // Begin a reconcile, or continue one that was interrupted.
-    var after: UUID?
-    if let sealed = entry.reconciled {
-      after = try session.cacheKey.openJSON(
-        sealed, CacheNames.datasetContext(org, session, "reconciled"))?["id"]?.uuid
+    if let position = try position(in: entry, of: org, session, now) {
+      step.pull.reconcile(round: entry.round, after: position.after, since: position.sinceMS)
+    } else {
+      entry.round += 1
+      step.pull.reconcile(round: entry.round, after: nil, since: now.wallMS)
     }
-    if after == nil { entry.round += 1 }
-    step.pull.reconcile(round: entry.round, after: after)
   }
 
   // MARK: Reconcile
@@ -243,47 +251,63 @@ final class ContactPuller {
       || now.wallMS - last >= core.configuration.limits.reconcileIntervalMS
   }
 
+  /// Where a reconcile was interrupted; nil: there was none, or it is too old.
+  private func position(
+    in entry: DatasetTable.Entry, of org: [UInt8], _ session: OpenSession, _ now: Instant
+  ) throws(Failure) -> (after: UUID, sinceMS: Int64)? {
+    guard let sealed = entry.reconciled,
+      let json = try session.cacheKey.openJSON(
+        sealed, CacheNames.datasetContext(org, session, "reconciled")),
+      let after = json.uuid("id"), let sinceMS = json.int("since_ms"),
+      !ContactPull.isOld(since: sinceMS, now)
+    else { return nil }
+    return (after, sinceMS)
+  }
+
   private func note(
-    _ id: UUID, in entry: DatasetTable.Entry, of org: [UInt8], _ session: OpenSession
+    _ id: UUID, _ pull: ContactPull, in entry: DatasetTable.Entry, of org: [UInt8],
+    _ session: OpenSession
   ) throws(Failure) {
     entry.reconciled = try session.cacheKey.seal(
-      ["id": .uuid(id)], CacheNames.datasetContext(org, session, "reconciled"))
+      ["id": .uuid(id), "since_ms": .int(pull.sinceMS)],
+      CacheNames.datasetContext(org, session, "reconciled"))
   }
 
   /// Process a page of a reconcile: fetch next what the cache lacks or has in another version;
   /// after the last page, remove unmarked rows.
   private func reconcile(
-    after last: UUID?, _ page: VersionsPage, _ sent: ContactPull, _ session: OpenSession,
+    after last: UUID?, _ answer: VersionsPage, _ sent: ContactPull, _ session: OpenSession,
     _ now: Instant
   ) throws(Failure) {
     let keys = try core.keys()
     let org = CacheNames.org(sent.org, session, keys)
     var writer: ContactWriter?
     let taken = try step(sent, of: org) { (tables, entry, step) throws(Failure) in
-      step.pull.skipped += Int64(page.skipped)
+      let page = answer.page
+      step.pull.count(page)
       guard page.skipped == 0 else {
         // A row without an id may be any row, so no row counts as deleted.
-        finishReconcile(entry, &step, now)
+        finishReconcile(entry, &step)
         return
       }
       var missing: [UUID] = []
-      for row in page.rows {
+      for row in answer.rows {
         let tag = CacheNames.contact(row.id, of: org, keys)
         let isKnown = try tables.contacts.confirm(
           row: tag, version: row.version, round: entry.round)
         if !isKnown { missing.append(row.id) }
       }
-      if ContactPull.isLast(page.rows.isEmpty ? 0 : page.count) {
+      if page.isLast {
         let lastWriter = try ContactWriter(core, session, of: org, tables)
         step.pull.removed += Int64(try lastWriter.removeUnmet(round: entry.round))
         try lastWriter.writeBlocks()
         writer = lastWriter
-        finishReconcile(entry, &step, now)
-      } else if let end = page.rows.last?.id {
+        finishReconcile(entry, &step)
+      } else if let end = page.last {
         if let last, end <= last {
           step.problem = .loop
         } else if missing.isEmpty {
-          try note(end, in: entry, of: org, session)
+          try note(end, sent, in: entry, of: org, session)
           step.pull.stage = .versions(after: end)
         } else {
           step.pull.stage = .missing(missing, then: end)
@@ -295,11 +319,10 @@ final class ContactPuller {
     try proceed(taken, now)
   }
 
-  private func finishReconcile(
-    _ entry: DatasetTable.Entry, _ step: inout PullStep, _ now: Instant
-  ) {
+  /// What was deleted after the reconcile began may not have been found, so it is as old as its beginning.
+  private func finishReconcile(_ entry: DatasetTable.Entry, _ step: inout PullStep) {
     entry.reconciled = nil
-    entry.reconciledMS = now.wallMS
+    entry.reconciledMS = step.pull.sinceMS
     step.isDone = true
   }
 
@@ -309,6 +332,7 @@ final class ContactPuller {
   private func proceed(_ step: PullStep, _ now: Instant) throws(Failure) {
     guard step.isOver else { return state.proceed(step.pull) }
     state.finishContacts(now.monotonicMS)
+    problems.noteContacts(step.pull, step.problem, now)
     if step.problem == nil { reachability.noteSuccess() } else { reachability.noteFailure() }
     try events.emitPulled(
       .contacts, rows: step.pull.rows, removed: step.pull.removed, skipped: step.pull.skipped,
@@ -320,7 +344,7 @@ extension EventQueue {
   /// Emit `pull_completed`.
   func emitPulled(
     _ name: DatasetTable.Name, rows: Int64, removed: Int64 = 0, skipped: Int64 = 0,
-    _ problem: PullProblem? = nil
+    _ problem: ListProblem? = nil
   ) throws(Failure) {
     if skipped > 0 || problem != nil {
       Log.line(

@@ -106,7 +106,8 @@ final class Dispatch {
     case .refresh: try refresh.finish(request.generation, response, now)
     case .validate:
       if isCurrent { try refresh.finishValidation(request.generation, response, now) }
-    case .membershipCheck: if isCurrent { try memberships.finish(response, now) }
+    case .membershipCheck(let read):
+      if isCurrent { try memberships.finish(read, response, now) }
     case .signIn(let pending): try signIn.finish(pending, row, response, now, decider)
     case .revoke(let job, let step): try revocations.finish(job, step, response, now)
     case .upload(let batch):

@@ -7,7 +7,7 @@ final class InFlightRequest {
   enum Content {
     case refresh
     case validate
-    case membershipCheck
+    indirect case membershipCheck(MembershipRead)
     case signIn(PendingSignIn)
     case revoke(job: Int64, Revocation.Step)
     case upload(UploadBatch)

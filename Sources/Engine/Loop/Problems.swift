@@ -3,10 +3,11 @@ import Policy
 import Supabase
 
 /// A request that the server refuses for its schema: a table, column or function is missing, or nobody
-/// is granted its use. Or the reason why no answer comes from the service.
+/// is granted its use. Or a list that the library cannot use as a whole, or the reason why no answer comes
+/// from the service.
 final class Problem {
   let subject: Problems.Subject
-  /// The server's, or that of the cause.
+  /// The server's, that of a list, or that of the cause.
   let code: String
   /// Why no answer comes from the service.
   let cause: SignInCause?
@@ -31,6 +32,15 @@ final class Problem {
     code = cause.rawValue
     self.cause = cause
     (table, column) = (nil, nil)
+    sinceMS = now.wallMS
+  }
+
+  init(_ subject: Problems.Subject, _ problem: ListProblem, _ fault: RowFault?, _ now: Instant) {
+    self.subject = subject
+    code = problem.rawValue
+    cause = nil
+    table = subject.table
+    column = problem == .unusableRow ? fault?.column : nil
     sinceMS = now.wallMS
   }
 
@@ -72,6 +82,14 @@ final class Problem {
     case "42P17": "A policy reads the table that it guards. Read it in a function instead."
     case "42P10": "The table has no primary key or unique constraint on \"id\" alone."
     case "3F000", "PGRST106": "The API does not expose the schema."
+    case "unusable_row":
+      """
+      Rows cannot be used. org_id and id must be UUIDs; role, status and name texts; updated_at must \
+      have a time zone (timestamptz). Without a column: a row is too large, nested too deep, or has a \
+      number beyond 64 bits.
+      """
+    case "loop": "The server sends the same page again, as if it ignored filters or order."
+    case "too_many_rows": "The user has more memberships than the library keeps."
     default: "The server refuses the request for its schema or configuration; see its log."
     }
   }
@@ -105,10 +123,12 @@ final class Problems {
     let function: String?
     /// A read-back is another request than the upload that it follows.
     let isReadBack: Bool
+    /// What the rows of a list say; an answer to the request ends it only with the list.
+    let isOfList: Bool
 
     init(
       _ what: StaticCString, _ purpose: Purpose, kind: String? = nil, table: String? = nil,
-      function: String? = nil, isReadBack: Bool = false
+      function: String? = nil, isReadBack: Bool = false, isOfList: Bool = false
     ) {
       self.what = what
       self.purpose = purpose
@@ -116,10 +136,12 @@ final class Problems {
       self.table = table
       self.function = function
       self.isReadBack = isReadBack
+      self.isOfList = isOfList
     }
 
     func isSame(as other: Subject) -> Bool {
       purpose == other.purpose && kind == other.kind && isReadBack == other.isReadBack
+        && isOfList == other.isOfList
     }
   }
 
@@ -167,14 +189,37 @@ final class Problems {
     guard let subject = subject(of: request) else { return }
     let facts = response.facts
     let outcome = RestClassification.rest(facts)
-    let index = all.firstIndex { $0.subject.isSame(as: subject) }
-    if outcome.isOfWorkingSchema {
-      if let index { all.remove(at: index) }
-      return
-    }
+    if outcome.isOfWorkingSchema { return end(subject) }
     guard request.isRefused(outcome, response), let code = facts.code else { return }
-    let problem = Problem(subject, response, code, now)
-    if let index {
+    set(Problem(subject, response, code, now))
+  }
+
+  /// Note what the list of memberships says.
+  func noteMemberships(_ read: MembershipRead, _ now: Instant) {
+    let subject = Subject(
+      "memberships", .membershipCheck, table: core.configuration.backend.membershipsTable,
+      isOfList: true)
+    guard let problem = read.problem else { return end(subject) }
+    set(Problem(subject, problem, read.fault, now))
+  }
+
+  /// Note what a pull says that has ended.
+  func noteContacts(_ pull: ContactPull, _ problem: ListProblem?, _ now: Instant) {
+    let subject = Subject(
+      "contacts", .pull, table: core.configuration.backend.contactsTable, isOfList: true)
+    if let problem = problem ?? pull.fault.map({ _ in .unusableRow }) {
+      set(Problem(subject, problem, pull.fault, now))
+    } else {
+      // A pull of changes does not meet the row again that could not be used.
+      let loop = ListProblem.loop.rawValue
+      all.removeAll { $0.subject.isSame(as: subject) && (pull.hasReadAll || $0.code == loop) }
+    }
+  }
+
+  private func end(_ subject: Subject) { all.removeAll { $0.subject.isSame(as: subject) } }
+
+  private func set(_ problem: Problem) {
+    if let index = all.firstIndex(where: { $0.subject.isSame(as: problem.subject) }) {
       if all[index].isSame(as: problem) { return }
       all[index] = problem
     } else if all.count < Problems.most {
@@ -182,8 +227,8 @@ final class Problems {
     } else {
       return
     }
-    Log.line(
-      .warning, "a problem with the server's schema: \(subject.purpose.rawValue), \(code)")
+    let purpose = problem.subject.purpose.rawValue
+    Log.line(.warning, "a problem with the server's schema: \(purpose), \(problem.code)")
   }
 
   private func noteConnection(

@@ -41,7 +41,8 @@ final class ItemReport {
       after: try fields.integer(ifPresent: "after", in: 0...Fields.safe.upperBound) ?? 0,
       limit: Int(limit))
     var items: [JSON] = []
-    for row in rows { items.append(try describe(row, session)) }
+    let below = try waitingForParked(rows, of: session.owner)
+    for row in rows { items.append(try describe(row, session, waitingForParked: below)) }
     return [
       "items": .array(items),
       "next": JSON(rows.count == Int(limit) ? rows.last?.sequence : nil),
@@ -66,8 +67,24 @@ final class ItemReport {
     }
   }
 
+  /// The numbers of those rows that wait for a parked item.
+  private func waitingForParked(
+    _ rows: [QueueRow], of owner: [UInt8]
+  ) throws(Failure) -> [Int64] {
+    let waiting = rows.filter {
+      if case .waiting(.dependency) = $0.state { return true }
+      return false
+    }
+    guard let first = waiting.first, let last = waiting.last else { return [] }
+    return try core.dependencies.waitingForParked(
+      of: owner, in: first.sequence...max(first.sequence, last.sequence))
+  }
+
   /// An item as the host sees it. An unreadable one is shown too, so that it can be cancelled.
-  private func describe(_ row: QueueRow, _ session: OpenSession) throws(Failure) -> JSON {
+  /// `waitingForParked`: nil for an item that is described alone.
+  private func describe(
+    _ row: QueueRow, _ session: OpenSession, waitingForParked: [Int64]? = nil
+  ) throws(Failure) -> JSON {
     let item = try row.read(session.queueKey) ?? ItemReport.unreadable(row)
     let rejection = try Rejection.read(row, session.queueKey)
     let now = core.clock.now()
@@ -80,14 +97,15 @@ final class ItemReport {
       "org_id": JSON(item.org),
       "depends_on": .array(item.dependsOn.map { .string($0.text) }),
       "attempts": .int(row.attempts), "created_ms": .int(row.createdMS),
-      "occurred_at_ms": JSON(item.occurredAtMS), "reason": try reason(row, item, rejection),
+      "occurred_at_ms": JSON(item.occurredAtMS),
+      "reason": try reason(row, item, rejection, waitingForParked),
       "field": rejection?["field"] ?? .null, "not_before_ms": JSON(notBeforeMS),
     ]
   }
 
   /// Why the item is not sent: what the server said, or what it waits for.
   private func reason(
-    _ row: QueueRow, _ item: QueueItem, _ rejection: JSON?
+    _ row: QueueRow, _ item: QueueItem, _ rejection: JSON?, _ waitingForParked: [Int64]?
   ) throws(Failure) -> JSON {
     if let rejection, let code = rejection.string("code") {
       return [
@@ -97,7 +115,7 @@ final class ItemReport {
     }
     let code: MessageCode
     if case .waiting(let waitReason) = row.state {
-      code = try self.code(of: waitReason, row, item.kind)
+      code = try self.code(of: waitReason, row, item.kind, waitingForParked)
     } else if item.isCancelled {
       code = .unknownOutcome
     } else {
@@ -110,7 +128,7 @@ final class ItemReport {
   }
 
   private func code(
-    of reason: WaitReason, _ row: QueueRow, _ kind: String
+    of reason: WaitReason, _ row: QueueRow, _ kind: String, _ waitingForParked: [Int64]?
   ) throws(Failure) -> MessageCode {
     switch reason {
     case .time: return problems.concern(kind: kind) ? .schemaNotReady : .waitingTime
@@ -120,6 +138,10 @@ final class ItemReport {
     case .kind: return .schemaNotReady
     case .blocked: return .waitingBlocked
     case .dependency:
+      if let waitingForParked {
+        let isBelow = waitingForParked.sortedContains(row.sequence)
+        return isBelow ? .dependencyParked : .dependencyWaiting
+      }
       return try core.dependencies.waitsForParked(row.item) ? .dependencyParked : .dependencyWaiting
     }
   }

@@ -19,6 +19,8 @@ final class MembershipCheck {
     var isConfirmed = false
     /// The last request failed; the next one follows after the back-off.
     var hasFailed = false
+    /// What the pages so far have brought.
+    var read = MembershipRead()
   }
 
   init(_ core: Core, _ reachability: Reachability, _ hostView: HostView) {
@@ -35,6 +37,8 @@ final class MembershipCheck {
   var sinceMS: Int64 { state.sinceMS }
   var isConfirmed: Bool { state.isConfirmed || !isUsed }
   var hasFailed: Bool { state.hasFailed }
+  /// What the pages so far have brought; the next request continues it.
+  var read: MembershipRead { state.read }
   /// A request must be sent or is in flight, and no earlier response counts meanwhile.
   var isPending: Bool { state.isNeeded && !state.isConfirmed }
 
@@ -62,17 +66,25 @@ final class MembershipCheck {
     if request == .discardingAnswer { state.isConfirmed = false }
     state.isNeeded = true
     state.hasFailed = false
+    state.read = MembershipRead()
   }
+
+  /// A page came that is not the last one.
+  func goOn(_ read: MembershipRead) { state.read = read }
 
   /// The server responded.
   func confirm() {
     state.isNeeded = false
     state.isConfirmed = true
     state.hasFailed = false
+    state.read = MembershipRead()
   }
 
   /// The server did not respond with a list.
-  func fail() { state.hasFailed = true }
+  func fail() {
+    state.hasFailed = true
+    state.read = MembershipRead()
+  }
 
   /// Forget the request and the response. The start stays, because a waiting host was told a
   /// deadline.

@@ -6,6 +6,10 @@ import Vault
 
 /// Applies the server's list of memberships, which proves what the user may enter.
 ///
+/// The list is read in pages. A membership that it has counts; that one has ended which it lacks is proved
+/// only by the whole list: by one without a row that cannot be used, to its end. The chosen membership is
+/// confirmed by a list that has it, or that proves its end.
+///
 /// One transaction stores the list, releases the items of usable organisations, withholds the items
 /// of ended ones and erases their caches, forgets the denials of withheld items, and emits the end
 /// of the chosen membership. `cache.db` is another file: its erasure commits first, then the rest
@@ -23,12 +27,14 @@ final class MembershipUpdate {
   private let cache: CacheFile
   private let pulls: PullState
   private let syncRun: SyncRunReporter
+  private let problems: Problems
   private let inFlight: InFlight
 
   init(
     _ core: Core, _ sessions: SessionStore, check: MembershipCheck, tokens: TokenState,
     refresh: Refresh, pauses: ServicePauses, reachability: Reachability, events: EventQueue,
-    cache: CacheFile, pulls: PullState, syncRun: SyncRunReporter, inFlight: InFlight
+    cache: CacheFile, pulls: PullState, syncRun: SyncRunReporter, problems: Problems,
+    inFlight: InFlight
   ) {
     self.core = core
     self.sessions = sessions
@@ -41,46 +47,68 @@ final class MembershipUpdate {
     self.cache = cache
     self.pulls = pulls
     self.syncRun = syncRun
+    self.problems = problems
     self.inFlight = inFlight
   }
 
   func send(_ session: OpenSession, _ now: Instant) throws(Failure) {
+    let read = check.read
     try inFlight.send(
       RestRequests.memberships(
-        core.configuration.backend, user: session.userID, bearer: session.accessToken),
-      .membershipCheck, generation: session.generation, now)
+        core.configuration.backend, user: session.userID, after: read.after,
+        bearer: session.accessToken),
+      .membershipCheck(read), generation: session.generation, now)
   }
 
-  /// Process the response to `GET memberships`.
-  func finish(_ response: HTTPResponse, _ now: Instant) throws(Failure) {
+  /// Process the response to `GET memberships`. `before`: what the pages before it have brought.
+  func finish(
+    _ before: MembershipRead, _ response: HTTPResponse, _ now: Instant
+  ) throws(Failure) {
     guard let session = sessions.session else { return }
     let outcome = RestClassification.rest(response.facts)
-    if outcome == .answered, let list = MembershipsReply.read(response.rows) {
+    if outcome == .needsToken { return try refresh.refuseToken(.membershipCheck, response, now) }
+    guard outcome == .answered, let rows = response.rows else { return try fail(response, now) }
+    var read = before
+    read.add(MembershipsPage(rows))
+    guard read.isOver else {
+      check.goOn(read)
+      return try pauses.succeed(.membershipCheck)
+    }
+    problems.noteMemberships(read, now)
+    if read.all.isEmpty {
+      guard read.isWhole else { return try fail(response, now) }
       // "None at all" erases caches, and is what a service answers that does not know the token.
-      if list.isEmpty, session.memberships?.isEmpty == false, !tokens.isConfirmed(now) {
+      if session.memberships?.isEmpty == false, !tokens.isConfirmed(now) {
         tokens.requireValidation()
         check.fail()
         return try pauses.backOff(.membershipCheck, response, now)
       }
-      try apply(list, session, now)
-      try pauses.succeed(.membershipCheck)
-    } else if outcome == .needsToken {
-      try refresh.refuseToken(.membershipCheck, response, now)
-    } else {
-      check.fail()
-      reachability.noteFailure()
-      try pauses.backOff(.membershipCheck, response, now)
     }
+    guard try apply(read, session, now) else { return try fail(response, now) }
+    try pauses.succeed(.membershipCheck)
   }
 
+  private func fail(_ response: HTTPResponse, _ now: Instant) throws(Failure) {
+    check.fail()
+    reachability.noteFailure()
+    try pauses.backOff(.membershipCheck, response, now)
+  }
+
+  /// Store what the list proves. Returns whether it says something about the chosen membership.
   private func apply(
-    _ listed: [Membership], _ session: OpenSession, _ now: Instant
-  ) throws(Failure) {
-    let before = session.memberships ?? []
+    _ read: MembershipRead, _ session: OpenSession, _ now: Instant
+  ) throws(Failure) -> Bool {
+    let before = MembershipList(session.memberships ?? [])
+    let listed = MembershipList(read.all)
     let chosen = session.chosen
-    var list = listed
-    // If the list lacks the chosen membership, keep it as ended, so that the decision can name it.
-    if let chosen, !listed.contains(where: { $0.orgID == chosen.orgID }) {
+    let confirms = read.isWhole || chosen.map { listed[$0.orgID] != nil } ?? true
+    let missing = before.all.filter { listed[$0.orgID] == nil }
+    let ended = listed.all.filter { !$0.isUsable } + (read.isWhole ? missing : [])
+    var list = listed.all
+    if !read.isWhole {
+      list += missing
+    } else if let chosen, listed[chosen.orgID] == nil {
+      // Keep it as ended, so that the decision can name it.
       list.append(Membership(ended: chosen))
     }
     let keys = try core.keys()
@@ -93,51 +121,65 @@ final class MembershipUpdate {
       guard row.generation == session.generation else { return false }
       row.memberships = sealed
       row.noteValidation(now, serverMS: serverMS)
-      row.membershipsMS = now.wallMS
+      if confirms { row.membershipsMS = now.wallMS }
       guard try core.sessionTable.write(row, expecting: session.generation) else { return false }
-      for membership in list where membership.isUsable {
-        try core.queue.release(org: keys.orgTag(membership.orgID), of: session.owner)
+      for org in try queued(listed.all.filter { $0.isUsable }, session, keys, waiting: true) {
+        try core.queue.release(org: org, of: session.owner)
       }
-      try holdEnded(list, before, session, keys)
-      try reconcileChanged(list, before, session, keys)
+      try holdEnded(ended, session, keys)
+      try reconcile(listed.all.filter { before[$0.orgID] != $0 }, session, keys)
       try syncRun.endIfDone(session.owner, now)
       if let chosen, chosen.isUsable {
         try emitEnd(of: chosen, list.first { $0.orgID == chosen.orgID }, session)
       }
       return true
     }
-    guard isStored else { return }
-    check.confirm()
+    guard isStored else { return true }
+    if confirms { check.confirm() }
     _ = try sessions.reload(try sessions.row())
+    return confirms
+  }
+
+  /// The tags of those of the organisations that have queued items, or items that wait for them.
+  private func queued(
+    _ memberships: [Membership], _ session: OpenSession, _ keys: KeyRing.Keys, waiting: Bool
+  ) throws(Failure) -> [[UInt8]] {
+    guard !memberships.isEmpty else { return [] }
+    let orgs = try core.queue.organisations(of: session.owner, waiting: waiting)
+    guard !orgs.isEmpty else { return [] }
+    let tags = SortedUUIDSet(memberships.compactMap { UUID(bytes: keys.orgTag($0.orgID)) })
+    return orgs.filter { org in UUID(bytes: org).map { tags.contains($0) } ?? false }
   }
 
   /// Withhold the items of organisations that the user may no longer enter, and erase their caches.
   private func holdEnded(
-    _ list: [Membership], _ before: [Membership], _ session: OpenSession, _ keys: KeyRing.Keys
+    _ ended: [Membership], _ session: OpenSession, _ keys: KeyRing.Keys
   ) throws(Failure) {
-    var ended = list.filter { !$0.isUsable }.map { $0.orgID }
-    for old in before where !list.contains(where: { $0.orgID == old.orgID }) {
-      ended.append(old.orgID)
+    for org in try queued(ended, session, keys, waiting: false) {
+      try core.queue.withhold(org: org, of: session.owner)
     }
-    for org in ended { try core.queue.withhold(org: keys.orgTag(org), of: session.owner) }
     // The end is stored even if the cache cannot be written.
-    try cache.eraseOrOwe(ended.map { CacheNames.org($0, session, keys) })
+    try cache.eraseOrOwe(ended.map { CacheNames.org($0.orgID, session, keys) })
     try core.queue.forgetDenials(of: session.owner)
   }
 
   /// A changed role may make other rows visible; reconcile.
-  private func reconcileChanged(
-    _ list: [Membership], _ before: [Membership], _ session: OpenSession, _ keys: KeyRing.Keys
+  private func reconcile(
+    _ changed: [Membership], _ session: OpenSession, _ keys: KeyRing.Keys
   ) throws(Failure) {
-    for membership in list where !before.contains(membership) {
-      let tag = CacheNames.org(membership.orgID, session, keys)
-      do throws(Failure) {
-        try cache.use { (cache) throws(Failure) in try cache.datasets.expireReconcile(of: tag) }
-      } catch {
-        Log.line(.warning, "a reconcile could not be ordered: \(error.code.rawValue)")
+    guard !changed.isEmpty else { return }
+    do throws(Failure) {
+      try cache.use { (cache) throws(Failure) in
+        try cache.database.transaction { () throws(Failure) in
+          for membership in changed {
+            try cache.datasets.expireReconcile(of: CacheNames.org(membership.orgID, session, keys))
+          }
+        }
       }
-      pulls.requirePull()
+    } catch {
+      Log.line(.warning, "a reconcile could not be ordered: \(error.code.rawValue)")
     }
+    pulls.requirePull()
   }
 
   private func emitEnd(

@@ -70,7 +70,7 @@ final class OrgSelection {
     let sealed = try session.vault.seal(
       ["org_id": .uuid(id)], SessionKeys.context("choice", session.owner))
     if core.configuration.limits.eraseOnSwitch, let left = session.choice {
-      try cache.erase(CacheNames.org(left, session, try core.keys()))
+      try cache.erase([CacheNames.org(left, session, try core.keys())])
     }
     let isStored = try sessions.update(ifGeneration: session.generation) {
       (row) throws(Failure) in row.choice = sealed

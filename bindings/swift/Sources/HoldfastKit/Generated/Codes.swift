@@ -480,6 +480,7 @@ public struct PullProblem: OpenCode {
   public init(rawValue: String) { self.rawValue = rawValue }
 
   public static let loop = PullProblem(rawValue: "loop")
+  public static let unusableRow = PullProblem(rawValue: "unusable_row")
 }
 
 /// load: find the key. save: store or replace it, durably. erase: remove it.

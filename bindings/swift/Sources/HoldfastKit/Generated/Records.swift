@@ -2402,8 +2402,8 @@ public struct AsOf: Codable, Sendable, Hashable {
 }
 
 /// A request that the server refuses for its schema: a table, column or function is missing or has
-/// another name, or a grant or policy is missing. Or, with `what` backend, why no answer comes from
-/// the service.
+/// another name, or a grant or policy is missing. Or a list of memberships or contacts that cannot
+/// be used as a whole. Or, with `what` backend, why no answer comes from the service.
 public struct Problem: Codable, Sendable, Hashable {
   /// The part of the configuration.
   public var what: ProblemWhat
@@ -2415,11 +2415,12 @@ public struct Problem: Codable, Sendable, Hashable {
   public var table: String?
   /// The function, if the request calls one.
   public var function: String?
-  /// The column that the server names.
+  /// The column that the server names, or that makes a row unusable.
   public var column: String?
-  /// The server's code: of PostgREST, or an SQLSTATE. With `what` backend a cause as of a failed
-  /// sign-in: wrong_api_key, wrong_url, not_supabase, project_paused, or refused, dns, tls,
-  /// timeout, if two requests in a row got no answer.
+  /// The server's code: of PostgREST, or an SQLSTATE. Of a list: unusable_row, loop (the server
+  /// repeats a page), or too_many_rows. With `what` backend a cause as of a failed sign-in:
+  /// wrong_api_key, wrong_url, not_supabase, project_paused, or refused, dns, tls, timeout, if two
+  /// requests in a row got no answer.
   public var code: String
   /// When this handle first saw it.
   public var since: Instant

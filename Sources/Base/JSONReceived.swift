@@ -1,0 +1,100 @@
+import CJansson
+import CPlatform
+
+// Reading a server's text: what is not needed is not judged.
+//
+// A server sends values that this library never looks at, such as `user_metadata`. One of them may be
+// a number that neither 64 bits nor a double hold, may be nested too deep, or may cost too much
+// memory. Such values are replaced in a copy of the text, and jansson reads the copy: a number
+// becomes null, and objects and arrays below the second level become empty. No answer that is used
+// has a field below the second level, except figures and contacts, which need all of their values.
+
+/// A value of a server's text.
+public struct ReceivedJSON {
+  public let value: JSON
+  /// Nothing was replaced.
+  public let isWhole: Bool
+
+  /// In place of a value that cannot be read.
+  public static var nothing: ReceivedJSON { ReceivedJSON(value: .null, isWhole: false) }
+}
+
+extension JSON {
+  /// Reads any value of a server's text. Throws `request.*` for text that is not JSON or costs too
+  /// much in any case, or `memory.exhausted`.
+  public static func receive(
+    _ text: UnsafeRawBufferPointer, most: Int = maxValues, bytes: Int = .max
+  ) throws(Failure) -> ReceivedJSON {
+    func read(_ text: UnsafeRawBufferPointer) throws(Failure) -> JSON {
+      try parse(text, .tolerant, most: most, bytes: bytes, scalars: true)
+    }
+    do throws(Failure) { return ReceivedJSON(value: try read(text), isWhole: true) } catch {
+      guard error.isOfNumber || error.isOfSize else { throw error }
+      let copy = try JSONText(text)
+      defer { withExtendedLifetime(copy) {} }
+      if error.isOfSize { copy.emptyContainers(below: 2) }
+      try copy.replaceNumbers()
+      return ReceivedJSON(value: try read(copy.bytes), isWhole: false)
+    }
+  }
+}
+
+extension Failure {
+  /// A text is refused for a number that neither 64 bits nor a double hold.
+  public var isOfNumber: Bool {
+    code == .requestNotJSON && message == JSON.explanation(json_error_numeric_overflow)
+  }
+
+  /// A text is refused for its nesting, or for what it costs.
+  public var isOfSize: Bool { code == .requestTooDeep || code == .requestTooManyValues }
+}
+
+extension JSONText {
+  private func fill(_ range: Range<Int>, _ byte: UInt8) {
+    (start + range.lowerBound).initializeMemory(as: UInt8.self, repeating: byte, count: range.count)
+  }
+
+  /// Objects and arrays below this level become empty.
+  fileprivate func emptyContainers(below most: Int) {
+    var (level, place, first) = (0, 0, 0)
+    while place < count {
+      let byte = bytes[place]
+      place += 1
+      switch byte {
+      case UInt8(ascii: "\""): JSONMeasure.skipString(bytes, &place)
+      case UInt8(ascii: "{"), UInt8(ascii: "["):
+        level += 1
+        if level == most + 1 { first = place }
+      case UInt8(ascii: "}"), UInt8(ascii: "]"):
+        if level == most + 1 { fill(first..<place - 1, UInt8(ascii: " ")) }
+        level -= 1
+      default: break
+      }
+    }
+  }
+
+  /// Numbers that jansson cannot hold become null. The shortest is 2e308.
+  fileprivate func replaceNumbers() throws(Failure) {
+    var tokens = NumberTokens(bytes)
+    while let token = tokens.next() {
+      guard token.count >= 5, try JSON.isTooLarge(bytes, token) else { continue }
+      fill(token, UInt8(ascii: " "))
+      let null: StaticCString = "null"
+      (start + token.lowerBound).copyMemory(from: null.start, byteCount: null.count)
+    }
+  }
+}
+
+extension JSON {
+  fileprivate static func isTooLarge(
+    _ text: UnsafeRawBufferPointer, _ token: Range<Int>
+  ) throws(Failure) -> Bool {
+    do throws(Failure) {
+      _ = try build(UnsafeRawBufferPointer(rebasing: text[token]), .tolerant, true)
+      return false
+    } catch {
+      if error.code == .memoryExhausted { throw error }
+      return error.isOfNumber
+    }
+  }
+}
