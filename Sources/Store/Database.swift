@@ -339,6 +339,7 @@ public final class Database {
         pauseReads()
         try control("BEGIN IMMEDIATE")
       }
+      try requireCurrent()
       changesBefore = sqlite3_total_changes(connection)
       dropOutdatedReadCache()
     }
@@ -348,6 +349,15 @@ public final class Database {
       rollBack()
       throw error
     }
+  }
+
+  /// The write lock is held, so nobody else can set the file aside now (`holdingWriteLock`). If somebody
+  /// has before, a commit would be lost: the call runs again, on the file that has the name now.
+  private func requireCurrent() throws(Failure) {
+    guard !isCurrent else { return }
+    isSuspect = true
+    abandon()
+    throw runningCall?.outdated() ?? Failure(.storageBusy, "the file was set aside meanwhile")
   }
 
   @inline(never)
@@ -404,7 +414,7 @@ public final class Database {
   }
 
   /// A file that could not be opened: the system's number says whether descriptors are missing.
-  private static func failure(ofOpening connection: OpaquePointer?, _ result: Int32) -> Failure {
+  static func failure(ofOpening connection: OpaquePointer?, _ result: Int32) -> Failure {
     let problem = Int(sqlite3_system_errno(connection))
     let message = "a data file could not be opened"
     return isOutOfFiles(problem)
