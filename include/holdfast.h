@@ -168,6 +168,11 @@ const char *holdfast_build_info(void);
  *           accepted: every file in it has mode 0600 and sealed content. A full disk, or a quota that
  *           is used up, gives storage.full, a read-only disk storage.read_only, a lock kept for 5 s
  *           storage.busy.
+ * backend.url  A folder belongs to the project with which it was first opened: scheme, host, port
+ *           and path. Another URL is refused (request.invalid_value, /backend/url; detail.project
+ *           names it), because tokens and queued items would go there. Where the project gets a
+ *           second address, keep the first. Where it moves, send the queue, log out, and open
+ *           another data_dir; docs/storage.md says what to do when the old address is gone.
  * redirect_url  https, a reverse-domain scheme of this app (com.example.app:/signed-in), or http on
  *           this machine, without a fragment. Anything else is refused (/redirect_url).
  * keystore  With NULL, the configuration names one. {"kind":"host"}: holdfast_poll() asks for key

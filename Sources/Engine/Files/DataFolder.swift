@@ -222,7 +222,7 @@ enum DataFolder {
       try check(platform_write(markPath(in: folder), bytes, bytes.count))
     }
     try setMainAside(in: folder, as: folder + "/" + aside)
-    let lastEvent = try Salvage(path: folder + "/" + aside).lastEventNumber()
+    let inherited = try Salvage(path: folder + "/" + aside).inherited()
     var made = try openSoundMain(in: folder)
     if made == nil {
       let name = freeName(in: folder, damagedLabel, at: now.wallMS)
@@ -234,7 +234,8 @@ enum DataFolder {
       let meta = MetaTable(fresh)
       try meta.set(.salvage, .text(aside))
       // Hosts acknowledge by number, also those of other processes, which know the old file.
-      try meta.set(.eventSequence, .int(lastEvent))
+      try meta.set(.eventSequence, .int(inherited.lastEvent))
+      if let project = inherited.project { try meta.setProject(project) }
     }
     try check(platform_remove(markPath(in: folder)))
     return fresh

@@ -75,6 +75,9 @@ final class Recovery {
     let next: (database: Database, replaced: Bool)
     do throws(Failure) {
       next = try DataFolder.openOrReplaceMain(in: folder, at: core.clock.now())
+      guard ProjectChange.other(core.configuration, next.database) == nil else {
+        throw Failure(.storageFailed, "the main file is another project's")
+      }
     } catch {
       if !isAway { Log.line(.warning, "no call works: the data files cannot be opened") }
       isAway = true

@@ -11,8 +11,9 @@ public final class Backend extends ClosedRecord {
    * With the required fields.
    *
    * @param url The project's URL: scheme, host, and optionally port and path, without the path of a
-   *     service such as /rest/v1. Plain http only for this machine: localhost and names below it,
-   *     127.0.0.0/8, ::1.
+   *     service such as /rest/v1. A data folder belongs to the project with which it was first
+   *     opened; another URL is refused. Plain http only for this machine: localhost and names below
+   *     it, 127.0.0.0/8, ::1.
    * @param apiKey The public key (publishable or anon). A secret or service key is refused: it
    *     bypasses all policies.
    */
