@@ -164,8 +164,14 @@ const char *holdfast_build_info(void);
  *           is refused (request.invalid_value), and so is a file in it, a link in a file's place and
  *           a file with a second name (storage.not_private; detail.file names it). The private group
  *           of the user, which has the user's number, may write. A folder that others may read is
- *           accepted: every file in it has mode 0600 and sealed content. A full disk gives
- *           storage.full, a read-only one storage.read_only, a lock kept for 5 s storage.busy.
+ *           accepted: every file in it has mode 0600 and sealed content. A full disk, or a quota that
+ *           is used up, gives storage.full, a read-only disk storage.read_only, a lock kept for 5 s
+ *           storage.busy.
+ * backend.url  A folder belongs to the project with which it was first opened: scheme, host, port
+ *           and path. Another URL is refused (request.invalid_value, /backend/url; detail.project
+ *           names it), because tokens and queued items would go there. Where the project gets a
+ *           second address, keep the first. Where it moves, send the queue, log out, and open
+ *           another data_dir; docs/storage.md says what to do when the old address is gone.
  * redirect_url  https, a reverse-domain scheme of this app (com.example.app:/signed-in), or http on
  *           this machine, without a fragment. Anything else is refused (/redirect_url).
  * keystore  With NULL, the configuration names one. {"kind":"host"}: holdfast_poll() asks for key

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 static int allocate(int file, int64_t size) {
@@ -32,6 +33,17 @@ int platform_reserve(const char *path, int64_t size) {
     result = errno;
   close(file);
   return result;
+}
+
+bool platform_is_full(int problem) {
+  return problem == ENOSPC || problem == EDQUOT || problem == EFBIG;
+}
+
+int64_t platform_file_limit(void) {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur > INT64_MAX)
+    return INT64_MAX;
+  return (int64_t)limit.rlim_cur;
 }
 
 int platform_empty(const char *path) {

@@ -39,3 +39,17 @@ static inline int sqlite3_resize_log(sqlite3 *connection, sqlite3_int64 size) {
   }
   return result;
 }
+
+/* The errno of a write or sync of the log that failed with `result`: sqlite3_system_errno() does not
+ * have that of a commit. 0: it was something else. */
+static inline int csqlite_log_errno(sqlite3 *connection, int result) {
+  sqlite3_file *log = 0;
+  int number = 0;
+  if (result != SQLITE_IOERR_WRITE && result != SQLITE_IOERR_FSYNC &&
+      result != SQLITE_IOERR_TRUNCATE)
+    return 0;
+  sqlite3_file_control(connection, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
+  if (log != 0 && log->pMethods != 0)
+    log->pMethods->xFileControl(log, SQLITE_FCNTL_LAST_ERRNO, &number);
+  return number;
+}

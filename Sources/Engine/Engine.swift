@@ -206,6 +206,7 @@ public final class Engine {
     var tries = 0
     while true {
       do throws(Failure) {
+        try ProjectChange.refuse(core.configuration, core.database)
         try recovery.findUnfinished()
         return try uploader.reclaimVoidLeases(core.clock.now())
       } catch {

@@ -339,6 +339,7 @@ public final class Database {
         pauseReads()
         try control("BEGIN IMMEDIATE")
       }
+      try requireCurrent()
       changesBefore = sqlite3_total_changes(connection)
       dropOutdatedReadCache()
     }
@@ -348,6 +349,15 @@ public final class Database {
       rollBack()
       throw error
     }
+  }
+
+  /// The write lock is held, so nobody else can set the file aside now (`holdingWriteLock`). If somebody
+  /// has before, a commit would be lost: the call runs again, on the file that has the name now.
+  private func requireCurrent() throws(Failure) {
+    guard !isCurrent else { return }
+    isSuspect = true
+    abandon()
+    throw runningCall?.outdated() ?? Failure(.storageBusy, "the file was set aside meanwhile")
   }
 
   @inline(never)
@@ -394,7 +404,8 @@ public final class Database {
   }
 
   func failure(_ result: Int32) -> Failure {
-    let failure = Database.failure(result, "a data file could not be read or written")
+    let failure = Database.failure(
+      isFull(result) ? SQLITE_FULL : result, "a data file could not be read or written")
     switch failure.code {
     case .storageDamaged: isDamaged = true
     case .storageFailed, .storageReadOnly, .storageBusy: isSuspect = true
@@ -404,11 +415,25 @@ public final class Database {
   }
 
   /// A file that could not be opened: the system's number says whether descriptors are missing.
-  private static func failure(ofOpening connection: OpaquePointer?, _ result: Int32) -> Failure {
+  static func failure(ofOpening connection: OpaquePointer?, _ result: Int32) -> Failure {
     let problem = Int(sqlite3_system_errno(connection))
     let message = "a data file could not be opened"
-    return isOutOfFiles(problem)
+    return isOutOfFiles(problem) || isFull(result, problem)
       ? failure(ofSystem: problem, message) : failure(result, message)
+  }
+
+  /// Whether the last call of SQLite, which returned this, found the disk full.
+  func isFull(_ result: Int32) -> Bool {
+    Database.isFull(result, Int(sqlite3_system_errno(connection)))
+      || Database.isFull(result, Int(csqlite_log_errno(connection, result)))
+  }
+
+  /// SQLite takes one number of the system, of a write, for a full disk. A used-up quota, a file that may
+  /// not grow, and what only the sync tells are the same here.
+  private static func isFull(_ result: Int32, _ problem: Int) -> Bool {
+    let kind = result & 0xFF
+    return kind == SQLITE_FULL
+      || (kind == SQLITE_IOERR || kind == SQLITE_CANTOPEN) && platform_is_full(Int32(problem))
   }
 
   /// The process or the system has no descriptor left.
@@ -443,10 +468,12 @@ public final class Database {
         detail: ["file": JSON(file), "reason": JSON(reason.word)])
     }
     let detail: JSON = ["errno": .int(problem)]
+    if platform_is_full(Int32(problem)) {
+      return Failure(.storageFull, "the disk is full", detail: detail)
+    }
     switch problem {
     case PLATFORM_BUSY:
       return Failure(.storageBusy, "another process holds the data folder", detail: detail)
-    case PLATFORM_NO_SPACE: return Failure(.storageFull, "the disk is full", detail: detail)
     case PLATFORM_READ_ONLY, PLATFORM_NO_ACCESS:
       return Failure(.storageReadOnly, "the data folder cannot be written", detail: detail)
     default: return Failure(.storageFailed, message, detail: detail)

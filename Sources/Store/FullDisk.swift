@@ -34,8 +34,11 @@ extension Database {
       frames >= (isTight ? Database.tightFrames : Database.usualFrames)
         || Int64(frames) >= Database.mostNewPages && newPages() >= Database.mostNewPages
     else { return }
-    isLogStuck = checkpoint() & 0xFF == SQLITE_FULL
+    isLogStuck = isFull(checkpoint())
   }
+
+  /// The size of the file when the log is copied.
+  public var size: Int64 { lastCommit.map { $0.pages * $0.pageSize } ?? 0 }
 
   /// By how many pages the file grows when the log is copied.
   private func newPages() -> Int64 {
@@ -59,8 +62,8 @@ extension Database {
   public func reuseLog() -> Bool {
     isLogStuck = false
     var result = checkpoint()
-    if result & 0xFF == SQLITE_FULL, growFile() { result = checkpoint() }
-    isLogStuck = result & 0xFF == SQLITE_FULL
+    if isFull(result), growFile() { result = checkpoint() }
+    isLogStuck = isFull(result)
     return result == SQLITE_OK
   }
 

@@ -10,6 +10,8 @@ public struct MetaTable {
     public static var keyCheck: Name { Name(text: "key_check") }
     /// Set when a host's key store had the key that sealed this file, and not key files.
     public static var hasHostKeys: Name { Name(text: "has_host_keys") }
+    /// The project whose data this is (`MetaTable.project`).
+    public static var project: Name { Name(text: "project") }
     /// Server time minus device time, in milliseconds.
     public static var clockOffset: Name { Name(text: "clock_offset_ms") }
     /// The boot in which steady time was last stored, as a number (`Holder.hash`).
@@ -67,6 +69,22 @@ public struct MetaTable {
     try database.first("SELECT value FROM meta WHERE name = ?", .literal(name.text)) {
       (row) throws(Failure) in row.text(ifPresent: 0)
     } ?? nil
+  }
+
+  /// The project whose data the file holds; nil: no handle has said so, or the value is damaged.
+  public func project() throws(Failure) -> String? {
+    try blob(.project).flatMap { MetaTable.project($0) }
+  }
+
+  public func setProject(_ project: String) throws(Failure) {
+    try set(.project, .blob([UInt8](bigEndian: Holder.hash(project)) + Array(project.utf8)))
+  }
+
+  /// The value holds a checksum, because a flipped bit must not turn a project into another one: then no
+  /// handle could open the folder.
+  static func project(_ value: [UInt8]) -> String? {
+    let project = String(decoding: value.dropFirst(8), as: UTF8.self)
+    return value.starts(with: [UInt8](bigEndian: Holder.hash(project))) ? project : nil
   }
 
   public func set(_ name: Name, _ value: Value) throws(Failure) {

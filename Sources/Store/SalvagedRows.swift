@@ -35,15 +35,28 @@ extension Salvage.Record {
 }
 
 extension Salvage {
-  /// The last number that an event of the file was given; 0: it cannot be read. No seal proves it, and
-  /// a flipped bit may have made it too large: no device comes near the limit here.
-  public func lastEventNumber() throws(Failure) -> Int64 {
-    let name = MetaTable.Name.eventSequence.text.string
-    var last: Int64 = 0
+  /// Single values of the file that hold from the beginning for the one in its place.
+  public struct Inherited {
+    /// The last number that an event was given; 0: it cannot be read. No seal proves it, and a flipped
+    /// bit may have made it too large: no device comes near the limit here.
+    public fileprivate(set) var lastEvent: Int64 = 0
+    /// The project whose data the file holds; nil: unknown.
+    public fileprivate(set) var project: String?
+  }
+
+  public func inherited() throws(Failure) -> Inherited {
+    let event = MetaTable.Name.eventSequence.text.string
+    let project = MetaTable.Name.project.text.string
+    var result = Inherited()
     try eachEntry { (columns) throws(Failure) in
-      guard columns.count == 2, columns[0].text == name, let number = columns[1].int else { return }
-      if number < 1 << 40 { last = max(last, number) }
+      guard columns.count == 2, let name = columns[0].text else { return }
+      if name == event, let number = columns[1].int, number < 1 << 40 {
+        result.lastEvent = max(result.lastEvent, number)
+      }
+      if name == project, let value = columns[1].blob, let found = MetaTable.project(value) {
+        result.project = found
+      }
     }
-    return last
+    return result
   }
 }

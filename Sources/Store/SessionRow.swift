@@ -212,6 +212,7 @@ public final class SessionRow {
     validatedMS = record[Column.validatedMS].int ?? 0
     expiresMS = record[Column.expiresMS].int ?? 0
     membershipsMS = record[Column.membershipsMS].int ?? 0
+    // What a lock depends on counts against the user where it cannot be read.
     locked = record[Column.locked].int != 0
     validatedOffsetMS = record[Column.validatedOffsetMS].int ?? 0
     if record.columns.count > Int(Column.validatedMonotonicMS.rawValue) {
@@ -229,9 +230,10 @@ public final class SessionRow {
       wrapSession = nil
     }
     intentMS = record[Column.intentMS].int ?? 0
-    backgroundWallMS = record[Column.backgroundWallMS].int
+    let background = record[Column.backgroundWallMS]
+    backgroundWallMS = background.isNull ? nil : background.int ?? 0
     backgroundMonotonicMS = record[Column.backgroundMonotonicMS].int
     backgroundBoot = record[Column.backgroundBoot].text
-    seenWallMS = record[Column.seenWallMS].int ?? 0
+    seenWallMS = record[Column.seenWallMS].int ?? Row.times.upperBound
   }
 }

@@ -29,7 +29,7 @@ from support.shared_fixtures import (
     no_secret_is_readable,
     server,
 )
-from support.sleepless import sleepless
+from support.sleepless import patient, sleepless
 from support.users import MakePhone, MakeUser, SignedIn
 from support.waking import no_watch
 
@@ -48,6 +48,7 @@ __all__ = [
     "member",
     "no_secret_is_readable",
     "no_watch",
+    "patient",
     "server",
     "sleepless",
 ]

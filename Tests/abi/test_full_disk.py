@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import resource
 import subprocess
@@ -14,17 +15,25 @@ import pytest
 
 from support import children
 from support.phone import Phone
-from support.queue import add, drain, stored
+from support.queue import EMPTY, add, drain, stored
 from support.sizes import crossed
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from support.directory_fixtures import DirectoryFixtures
     from support.users import MakeUser, SignedIn
 
 
-def run_on_disk(user: SignedIn, tmp_path: Path, size: str, child: str, *arguments: str) -> Any:  # noqa: ANN401
+def run_on_disk(
+    user: SignedIn,
+    tmp_path: Path,
+    size: str,
+    child: str,
+    *arguments: str,
+    env: Mapping[str, str] | None = None,
+) -> Any:  # noqa: ANN401
     """Run a child with a copy of the user's phone on a disk of this size; what it prints.
 
     `{disk}` in an argument is the disk's folder.
@@ -42,7 +51,8 @@ def run_on_disk(user: SignedIn, tmp_path: Path, size: str, child: str, *argument
         str(user.phone.folder),
         *(argument.format(disk=disk) for argument in arguments),
     )
-    done = children.isolated(command, f"mount -t tmpfs -o size={size},mode=700 tmpfs {disk}")
+    mount = f"mount -t tmpfs -o size={size},mode=700 tmpfs {disk}"
+    done = children.isolated(command, mount, env=env)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -57,6 +67,94 @@ def test_ATK_16_on_a_full_disk_the_queue_drains_and_the_user_can_log_out(
     # Then the child's checks hold, every accepted item is stored, and each was sent once
     assert sorted(sent) == sorted(accepted)
     assert stored(directory, user.person) == sorted(accepted)
+
+
+#: What the system says of a used-up quota, and of a file that may not grow.
+NO_ROOM = pytest.mark.parametrize("problem", [errno.EDQUOT, errno.EFBIG], ids=["quota", "file"])
+
+
+@NO_ROOM
+def test_FIX_14_where_a_quota_is_used_up_the_queue_drains_and_the_user_can_log_out(
+    sign_in: MakeUser, directory: DirectoryFixtures, tmp_path: Path, killer: Path, problem: int
+) -> None:
+    # Given a phone on a full disk that says so in another way
+    user = sign_in()
+    env = {"LD_PRELOAD": str(killer), "KILLER_FULL": str(problem)}
+    # When items are added until it is full, the network comes, and the user logs out
+    accepted, sent = run_on_disk(
+        user, tmp_path, "8m", "drain_full_disk.py", "{disk}/filler", env=env
+    )
+    # Then the child's checks hold, every accepted item is stored, and each was sent once
+    assert sorted(sent) == sorted(accepted)
+    assert stored(directory, user.person) == sorted(accepted)
+
+
+@NO_ROOM
+def test_FIX_14_where_a_quota_is_used_up_items_are_refused_and_nothing_is_damaged(
+    sign_in: MakeUser, directory: DirectoryFixtures, killer: Path, problem: int
+) -> None:
+    # Given writes that fail so for a while
+    user = sign_in()
+    user.phone.close()
+    # When items are registered before, during and after
+    env = {"LD_PRELOAD": str(killer), "KILLER_FULL": str(problem)}
+    ended = children.run("full_disk.py", user.phone.spec(), env=env)
+    # Then those during it are refused with storage.full, and no item is incomplete
+    accepted = ended.check().output.split()
+    user.restart()
+    drain(user.app)
+    assert stored(directory, user.person) == sorted(set(accepted))
+
+
+DRAIN = """
+import json, sys
+from holdfast import HoldfastError
+from support.phone import Phone
+phone = Phone.from_spec(sys.argv[1])
+app = phone.start(online=False)
+kept, codes = [], []
+while len(codes) < 3:
+    try:
+        kept.append(app.register(minutes=1, note="x" * 3000))
+    except HoldfastError as error:
+        codes.append([error.status, error.code, error.retryable])
+app.go_online()
+app.settle()
+left = app.queue_list({"limit": 1})["counts"]
+shown = app.session_logout()["decision"]["screen"]
+phone.close()
+print(json.dumps([kept, codes, left, shown]))
+"""
+
+
+def test_FIX_14_a_file_size_limit_refuses_items_and_the_queue_drains_below_it(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    # Given a process that may not let files grow beyond 3 MB
+    user = sign_in()
+    user.phone.close()
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (3_000_000, 3_000_000))
+
+    # When items are registered until three are refused, the network comes, and the user logs out
+    done = subprocess.run(
+        [sys.executable, "-c", IGNORE + DRAIN, user.phone.spec()],
+        capture_output=True,
+        text=True,
+        env=children.environment(),
+        preexec_fn=limit,
+        timeout=120 * children.PATIENCE,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    kept, codes, left, shown = json.loads(done.stdout)
+    # Then the disk counts as full, and everything is sent in spite of it
+    assert codes == [[7, "storage.full", True]] * 3
+    assert len(kept) > 100
+    assert left == EMPTY
+    assert shown == "sign_in"
+    assert stored(directory, user.person) == sorted(kept)
 
 
 @dataclass(frozen=True)
@@ -191,12 +289,12 @@ def test_QUE_17_a_real_full_disk_refuses_items_and_loses_none(
 def test_QUE_17_a_file_size_limit_refuses_items_and_loses_none(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a process that may not let files grow beyond 400 kB
+    # Given a process that may not let files grow beyond 1.5 MB
     user = sign_in()
     user.phone.close()
 
     def limit() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1_500_000, 1_500_000))
 
     done = subprocess.run(
         [sys.executable, "-c", IGNORE + FULL, user.phone.spec()],
@@ -209,8 +307,8 @@ def test_QUE_17_a_file_size_limit_refuses_items_and_loses_none(
     )
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
-    assert len(result["codes"]) == 3
-    assert {status for status, _, _ in result["codes"]} <= {6, 7}
+    assert result["codes"] == [[7, "storage.full", True]] * 3
+    assert len(result["kept"]) > 20
     app = user.restart()
     drain(app)
     assert stored(directory, user.person) == sorted(result["kept"])

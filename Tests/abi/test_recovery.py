@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import random
+import shutil
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +21,7 @@ from support.held import return_to_foreground
 from support.phone import App, FilePhone
 from support.queue import BOTH, EMPTY, UPLOADS, add, code_of, drain, item_of, stored, user_of
 from support.sizes import crossed
-from support.users import MakeUser
+from support.users import MakePhone, MakeUser
 
 
 def completed(app: App) -> dict[str, Any]:
@@ -590,3 +591,88 @@ def test_A3_a_header_that_forbids_writing_is_damaged(
     # and the contacts and figures can be read
     assert app.contact_search({"query": ""})["contacts"] is not None
     assert app.summary_get()["summary"] is not None
+
+
+# A recovery that was cut short -------------------------------------------------------------------
+
+ASIDE = "holdfast.db.damaged-1"
+
+#: What becomes of a new main file.
+NEW: dict[str, Callable[[bytes], bytes]] = {
+    "whole": lambda data: data,
+    "noise": lambda data: random.Random(3).randbytes(len(data)),
+    "without_header": without_header,
+    "half_a_page": lambda data: data[: PAGE // 2],
+    "one_page": lambda data: data[:PAGE],
+    "empty": lambda _data: b"",
+    "no_session_page": lambda data: data[: 3 * PAGE] + bytes(PAGE) + data[4 * PAGE :],
+    "newer": lambda data: noise(data[:60] + b"\0\0\0\x63" + data[64:], PAGE),
+}
+
+
+@pytest.mark.both_flavours
+@pytest.mark.parametrize("log", ["no_log", "log"])
+def test_FIX_3_a_folder_opens_whatever_a_recovery_that_was_cut_short_has_left(
+    sign_in: MakeUser, phones: MakePhone, log: str
+) -> None:
+    # Given a damaged file, and a new one as a recovery makes it
+    user = sign_in()
+    user.app.go_offline()
+    ids = [add(user.app) for _ in range(3)]
+    user.phone.close()
+    fresh = phones()
+    fresh.open()
+    fresh.close()
+    new = (fresh.folder / "holdfast.db").read_bytes()
+    folder, whole = user.phone.folder, user.phone.folder.with_suffix(".whole")
+    folder.rename(whole)
+    failed = []
+    for name, damage in NEW.items():
+        # When a recovery was cut short after it made the new file, and that is damaged, too
+        shutil.copytree(whole, folder)
+        destroy_header(folder)
+        (folder / "holdfast.db").rename(folder / ASIDE)
+        (folder / "recovery.name").write_text(ASIDE)
+        (folder / "holdfast.db").write_bytes(damage(new))
+        if log == "log":
+            (folder / "holdfast.db-wal").write_bytes(noise(b"\x37\x7f\x06\x82", 4) + bytes(8000))
+        # Then the folder opens, with all items, the next start is a normal one,
+        try:
+            app = user.phone.start(online=False)
+            assert app.opened["recovered"]
+            assert [item["id"] for item in app.queue_list()["items"]] == ids
+            assert len(recovered(app)) == 1
+            assert not user.phone.start(online=False).opened["recovered"]
+            user.phone.close()
+            # and nothing is deleted
+            kept = {path.read_bytes() for path in folder.glob("holdfast.db.*") if path.is_file()}
+            assert name in ("whole", "empty") or damage(new) in kept
+        except (AssertionError, HoldfastError) as error:
+            failed.append(f"{name}: {str(error)[:80]}")
+        user.phone.close()
+        shutil.rmtree(folder)
+    assert not failed, "\n".join(failed)
+
+
+@pytest.mark.parametrize(
+    "name", ["", "x", "../elsewhere", "holdfast.db.damaged-\udce9", "cache.db"]
+)
+def test_FIX_3_a_damaged_name_of_a_recovery_leads_to_another_one(
+    sign_in: MakeUser, name: str
+) -> None:
+    # Given a damaged file, and a recovery that was cut short before it set the file aside
+    user = sign_in()
+    user.app.go_offline()
+    ids = [add(user.app) for _ in range(3)]
+    user.phone.close()
+    folder = user.phone.folder
+    destroy_header(folder)
+    (folder / "recovery.name").write_bytes(name.encode(errors="surrogateescape"))
+    before = {path.name for path in folder.parent.iterdir()}
+    # When the app starts
+    app = user.phone.start(online=False)
+    # Then the file is set aside beside the new one, with all items
+    assert app.opened["recovered"]
+    assert [item["id"] for item in app.queue_list()["items"]] == ids
+    assert len(list(folder.glob("holdfast.db.damaged-*[0-9]"))) == 1
+    assert {path.name for path in folder.parent.iterdir()} == before

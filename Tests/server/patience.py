@@ -27,11 +27,18 @@ def eventually(condition: Callable[[], object], within_s: float = 60, what: str 
 
 
 def until_asleep(thread: threading.Thread, within_s: float = 60) -> None:
-    """Wait until a thread of this process sleeps in the kernel: it waits in the call under test.
+    """Wait until a thread of this process sleeps in the kernel: it waits in the call under test."""
+    eventually(_sleeper("self", thread.native_id), within_s, f"{thread.name} is asleep")
 
-    It sleeps if two looks find it asleep and it has not been awake between them.
-    """
-    path = f"/proc/self/task/{thread.native_id}/status"
+
+def until_process_asleep(process: int, within_s: float = 60) -> None:
+    """Wait until the first thread of another process sleeps in the kernel."""
+    eventually(_sleeper(process, process), within_s, f"process {process} is asleep")
+
+
+def _sleeper(process: int | str, thread: int | None) -> Callable[[], bool]:
+    """Tells whether a thread sleeps: two looks find it asleep, and it was not awake between them."""
+    path = f"/proc/{process}/task/{thread}/status"
     seen = [""]
 
     def sleeps() -> bool:
@@ -41,4 +48,4 @@ def until_asleep(thread: threading.Thread, within_s: float = 60) -> None:
         before, seen[0] = seen[0], now
         return now == before and "sleeping" in now
 
-    eventually(sleeps, within_s, f"{thread.name} is asleep")
+    return sleeps

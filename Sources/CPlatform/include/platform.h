@@ -271,6 +271,10 @@ PLATFORM_HIDDEN void platform_file_unlock(int descriptor);
  * room.
  */
 PLATFORM_HIDDEN int platform_reserve(const char *path, int64_t size);
+/* Whether this errno says that there is no room for more: on the disk, in a quota, in the file. */
+PLATFORM_HIDDEN bool platform_is_full(int problem);
+/* How large a file of this process may be (RLIMIT_FSIZE). */
+PLATFORM_HIDDEN int64_t platform_file_limit(void);
 /* Give the blocks of a file back. */
 PLATFORM_HIDDEN int platform_empty(const char *path);
 /* A connection of SQLite to the file of this id begins, and has ended. */

@@ -134,21 +134,31 @@ enum DataFolder {
   ) throws(Failure) -> (database: Database, replaced: Bool) {
     let lock = try lock(folder, exclusively: true)
     defer { platform_file_unlock(lock) }
-    if !platform_exists(markPath(in: folder)) {
-      do throws(Failure) {
-        let found = try openLockedMain(in: folder, alone: true)
-        if found.fileID != hopeless {
-          _ = try SessionTable(found).read()
-          if try isSound(found) { return (found, false) }
-        }
-        found.close()
-      } catch  where error.code == .storageDamaged || error.code == .storageNewer {
-        // The file is damaged, or a newer library's. Any other failure says nothing about it, so it
-        // is thrown.
-        if try isNewer(error, in: folder) { throw error }
-      }
+    if !platform_exists(markPath(in: folder)),
+      let sound = try openSoundMain(in: folder, unless: hopeless)
+    {
+      return (sound, false)
     }
-    return (try setLockedMainAside(in: folder, "damaged", at: now), true)
+    return (try setLockedMainAside(in: folder, damagedLabel, at: now), true)
+  }
+
+  /// The main file, checked whole; nil: it is damaged, or `hopeless`. Under the lock. A failure that says
+  /// nothing about the file is thrown.
+  private static func openSoundMain(
+    in folder: String, unless hopeless: UInt64? = nil
+  ) throws(Failure) -> Database? {
+    do throws(Failure) {
+      let found = try openLockedMain(in: folder, alone: true)
+      if found.fileID != hopeless {
+        _ = try SessionTable(found).read()
+        if try isSound(found) { return found }
+      }
+      found.close()
+      return nil
+    } catch  where error.code == .storageDamaged || error.code == .storageNewer {
+      if try isNewer(error, in: folder) { throw error }
+      return nil
+    }
   }
 
   /// Set the main file aside because its key is lost, unless another process already did. `keyless`
@@ -165,6 +175,7 @@ enum DataFolder {
   }
 
   private static var keylessLabel: String { "keyless" }
+  private static var damagedLabel: String { "damaged" }
 
   /// Whether this is the name of a file whose key is gone.
   static func isKeyless(_ aside: String) -> Bool {
@@ -173,8 +184,18 @@ enum DataFolder {
 
   /// Whether a file of the folder has this name, and a main file was renamed to it.
   static func isAside(_ name: String, in folder: String) -> Bool {
-    name.utf8.starts(with: "holdfast.db.".utf8) && !name.utf8.contains(UInt8(ascii: "/"))
-      && platform_exists(folder + "/" + name)
+    isNameOfAside(name) && platform_exists(folder + "/" + name)
+  }
+
+  private static func isNameOfAside(_ name: String) -> Bool {
+    for label in [keylessLabel, damagedLabel] {
+      let start = "holdfast.db.\(label)-"
+      let time = name.utf8.dropFirst(start.utf8.count)
+      if name.utf8.starts(with: start.utf8), !time.isEmpty, time.allSatisfy({ ASCII.isDigit($0) }) {
+        return true
+      }
+    }
+    return false
   }
 
   /// Waits as long as for SQLite's locks. Without the lock two processes could recover a file at once.
@@ -187,52 +208,70 @@ enum DataFolder {
     return lock
   }
 
-  /// Under the lock. The name comes first, from the mark if there is one already.
+  /// Under the lock. The name comes first, from the mark if a recovery was cut short. Nobody has used the
+  /// new file that such a recovery has made: where it is damaged, it is set aside as it is.
   private static func setLockedMainAside(
     in folder: String, _ label: String, at now: Instant
   ) throws(Failure) -> Database {
-    let mark = markPath(in: folder)
-    var name = [UInt8](repeating: 0, count: 64)
-    var length = 0
-    let problem = platform_read(mark, &name, name.count, &length)
-    if problem == 0, length > 0 {
-      name.removeLast(name.count - length)
+    let aside: String
+    if let name = try markedName(in: folder) {
+      aside = name
     } else {
-      if Int(problem) != PLATFORM_NO_ENTRY { try check(problem) }
-      name = freeName(in: folder, label, at: now.wallMS)
-      try check(platform_write(mark, name, name.count))
+      aside = freeName(in: folder, label, at: now.wallMS)
+      let bytes = Array(aside.utf8)
+      try check(platform_write(markPath(in: folder), bytes, bytes.count))
     }
-    let aside = String(decoding: name, as: UTF8.self)
     try setMainAside(in: folder, as: folder + "/" + aside)
-    let lastEvent = try Salvage(path: folder + "/" + aside).lastEventNumber()
-    let fresh = try openLockedMain(in: folder, alone: true)
+    let inherited = try Salvage(path: folder + "/" + aside).inherited()
+    var made = try openSoundMain(in: folder)
+    if made == nil {
+      let name = freeName(in: folder, damagedLabel, at: now.wallMS)
+      try setMainAside(in: folder, as: folder + "/" + name)
+      made = try openSoundMain(in: folder)
+    }
+    guard let fresh = made else { throw Failure(.storageDamaged, "a new data file is damaged") }
     try fresh.transaction { () throws(Failure) in
       let meta = MetaTable(fresh)
       try meta.set(.salvage, .text(aside))
       // Hosts acknowledge by number, also those of other processes, which know the old file.
-      try meta.set(.eventSequence, .int(lastEvent))
+      try meta.set(.eventSequence, .int(inherited.lastEvent))
+      if let project = inherited.project { try meta.setProject(project) }
     }
-    try check(platform_remove(mark))
+    try check(platform_remove(markPath(in: folder)))
     return fresh
   }
 
-  /// Two files may be set aside in one millisecond, or under a clock that stands still.
-  private static func freeName(in folder: String, _ label: String, at nowMS: Int64) -> [UInt8] {
-    var time = nowMS
-    while platform_exists(folder + "/holdfast.db.\(label)-\(time)") { time += 1 }
-    return Array("holdfast.db.\(label)-\(time)".utf8)
+  /// The name that a recovery which was cut short has chosen; nil: there is none.
+  private static func markedName(in folder: String) throws(Failure) -> String? {
+    var bytes = [UInt8](repeating: 0, count: 64)
+    var length = 0
+    let problem = platform_read(markPath(in: folder), &bytes, bytes.count, &length)
+    if Int(problem) == PLATFORM_NO_ENTRY { return nil }
+    try check(problem)
+    let name = String(decoding: bytes[..<length], as: UTF8.self)
+    return isNameOfAside(name) ? name : nil
   }
 
-  /// Rename the database before its log, because SQLite would open it without its log. If the main
-  /// file is not empty, its log is the new file's; leave it.
+  /// Two files may be set aside in one millisecond, or under a clock that stands still.
+  private static func freeName(in folder: String, _ label: String, at nowMS: Int64) -> String {
+    var time = nowMS
+    while platform_exists(folder + "/holdfast.db.\(label)-\(time)") { time += 1 }
+    return "holdfast.db.\(label)-\(time)"
+  }
+
+  /// Rename the database before its log, because SQLite would open it without its log. What is renamed
+  /// already stays: beside a main file, or the log of the old one, a log is the new file's.
   private static func setMainAside(in folder: String, as aside: String) throws(Failure) {
     let main = mainPath(in: folder)
-    if !platform_exists(aside), platform_exists(main) { try check(platform_rename(main, aside)) }
-    let size = platform_size(main)
-    guard size >= -1 else { throw Failure(.storageFailed, "a file could not be looked at") }
-    guard size <= 0 else { return }
-    for suffix in ["-wal", "-shm"] where platform_exists(main + suffix) {
-      try check(platform_rename(main + suffix, aside + suffix))
+    try Database.holdingWriteLock(of: main) { () throws(Failure) in
+      if !platform_exists(aside), platform_exists(main) { try check(platform_rename(main, aside)) }
+      let size = platform_size(main)
+      guard size >= -1 else { throw Failure(.storageFailed, "a file could not be looked at") }
+      guard size == -1 else { return }
+      for suffix in ["-wal", "-shm"] where platform_exists(main + suffix) {
+        guard !platform_exists(aside + suffix) else { continue }
+        try check(platform_rename(main + suffix, aside + suffix))
+      }
     }
   }
 

@@ -75,6 +75,9 @@ final class Recovery {
     let next: (database: Database, replaced: Bool)
     do throws(Failure) {
       next = try DataFolder.openOrReplaceMain(in: folder, at: core.clock.now())
+      guard ProjectChange.other(core.configuration, next.database) == nil else {
+        throw Failure(.storageFailed, "the main file is another project's")
+      }
     } catch {
       if !isAway { Log.line(.warning, "no call works: the data files cannot be opened") }
       isAway = true
@@ -128,7 +131,7 @@ final class Recovery {
     core.use(next.database)
     suspected = next.database.fileID
     if next.replaced { hasRecovered = true }
-    isNeeded = true
+    try findUnfinished()
     if try core.keyState() == .ready { try completeIfNeeded() }
     return true
   }
@@ -143,15 +146,26 @@ final class Recovery {
     do throws(Failure) {
       // A file may have been damaged before it had carried over another one.
       var done: [String] = []
-      while let aside = try core.meta.text(.salvage), !done.contains(aside) {
-        try DataFolder.checkAside(aside, in: folder)
-        done.append(aside)
-        try complete(aside, done, keys)
-      }
+      while let next = try completeNext(done, keys) { done.append(next) }
       isNeeded = false
     } catch {
       isNeeded = error.code.retryable
       throw error
+    }
+  }
+
+  /// Carry over one file; returns its name, or nil if none is left. `done`: the files before it. The
+  /// transaction that carries over reads that it has to, so that of several handles one does it.
+  private func completeNext(
+    _ done: [String], _ keys: KeyRing.Keys
+  ) throws(Failure) -> String? {
+    try core.database.transaction { () throws(Failure) in
+      guard let aside = try core.meta.text(.salvage), !done.contains(aside) else { return nil }
+      try DataFolder.checkAside(aside, in: folder)
+      try Database.holdingWriteLock(of: folder + "/" + aside) { () throws(Failure) in
+        try complete(aside, done + [aside], keys)
+      }
+      return aside
     }
   }
 
@@ -162,47 +176,45 @@ final class Recovery {
     let salvage = Salvage(path: folder + "/" + aside)
     var report = Report()
     let isKeyless = DataFolder.isKeyless(aside)
-    try core.database.transaction { () throws(Failure) in
-      let count = try SalvageCount(core.database)
-      var newest: SessionRow?
-      var unfinished = Salvage.Unfinished()
-      let last = try core.queue.lastNumber()
-      // Items that refer to others: those may be found later.
-      var children: [[UInt8]] = []
-      try salvage.each(
-        { (record) throws(Failure) in
-          if let row = QueueRow(record) {
-            try count.add(row, record)
-            if try carry(row, keys, after: last, &children) { report.salvaged += 1 }
-          } else if let row = SessionRow(record) {
-            if row.generation >= newest?.generation ?? 0 { newest = row }
-          } else {
-            try carry(record, keys)
-            try count.add(record)
-          }
-        },
-        entry: { (columns) throws(Failure) in
-          unfinished.add(entry: columns)
-          try count.add(entry: columns)
-        })
-      for tag in children { try link(tag, keys) }
-      // Without its key a session is worth nothing.
-      if let newest, !isKeyless { report.hasSession = try carry(newest) }
-      report.lost = try count.lost(strayPages: salvage.strayPages, pageSize: salvage.pageSize)
-      try count.end()
-      var earlier = unfinished.name
-      if let name = earlier, done.contains(name) || !DataFolder.isAside(name, in: folder) {
-        earlier = nil
-      }
-      try core.meta.set(.salvage, Value(earlier))
-      // The decision has said that the key is gone.
-      if isKeyless, report.lost == 0, salvage.unreadablePages == 0 { return }
-      try emit(report, aside, unreadablePages: salvage.unreadablePages)
+    let count = try SalvageCount(core.database)
+    var newest: SessionRow?
+    var unfinished = Salvage.Unfinished()
+    let last = try core.queue.lastNumber()
+    // Items that refer to others: those may be found later.
+    var children: [[UInt8]] = []
+    try salvage.each(
+      { (record) throws(Failure) in
+        if let row = QueueRow(record) {
+          try count.add(row, record)
+          if try carry(row, keys, after: last, &children) { report.salvaged += 1 }
+        } else if let row = SessionRow(record) {
+          if row.generation >= newest?.generation ?? 0 { newest = row }
+        } else {
+          try carry(record, keys)
+          try count.add(record)
+        }
+      },
+      entry: { (columns) throws(Failure) in
+        unfinished.add(entry: columns)
+        try count.add(entry: columns)
+      })
+    for tag in children { try link(tag, keys) }
+    // Without its key a session is worth nothing.
+    if let newest, !isKeyless { report.hasSession = try carry(newest) }
+    report.lost = try count.lost(strayPages: salvage.strayPages, pageSize: salvage.pageSize)
+    try count.end()
+    var earlier = unfinished.name
+    if let name = earlier, done.contains(name) || !DataFolder.isAside(name, in: folder) {
+      earlier = nil
     }
+    try core.meta.set(.salvage, Value(earlier))
     Log.line(
       .warning,
       "\(aside) was set aside: \(report.salvaged) items carried over, "
         + "\(report.lost) items and \(salvage.unreadablePages) pages unreadable")
+    // The decision has said that the key is gone.
+    if isKeyless, report.lost == 0, salvage.unreadablePages == 0 { return }
+    try emit(report, aside, unreadablePages: salvage.unreadablePages)
   }
 
   private func emit(

@@ -9,12 +9,15 @@ import Store
 /// the log is copied into the main file and takes the room that is left, and the call runs again. From
 /// then on the log is written from its beginning, transactions are small (`Database.isTight`), and the
 /// disk may stay full. An add or an edit first makes the reserve anew, if need be of the log's room, and
-/// is refused when it cannot.
+/// is refused when it cannot. Where files may not grow beyond a limit, the main file keeps as much room
+/// below it, for the pages that the log adds.
 final class Reserve {
   /// 1 MiB. It has room for the pages that the log adds to the main file (`FullDisk.swift`).
   static var size: Int64 { 1 << 20 }
 
   private let core: Core
+  /// No file of the process may be larger.
+  private let fileLimit = platform_file_limit()
 
   init(_ core: Core) { self.core = core }
 
@@ -25,7 +28,8 @@ final class Reserve {
   func make() throws(Failure) {
     let database = core.database
     // What is added while the log cannot be copied would make it longer.
-    var isFull = database.isLogStuck && !database.reuseLog()
+    var isFull =
+      database.isLogStuck && !database.reuseLog() || database.size > fileLimit - Reserve.size
     if !isFull, !isThere() {
       let room = database.emptyLog()
       isFull = !isThere()
@@ -40,8 +44,7 @@ final class Reserve {
 
   /// Whether the reserve is whole now. False: the disk has no room for it.
   private func isThere() -> Bool {
-    platform_size(path) >= Reserve.size
-      || Int(platform_reserve(path, Reserve.size)) != PLATFORM_NO_SPACE
+    platform_size(path) >= Reserve.size || !platform_is_full(platform_reserve(path, Reserve.size))
   }
 
   /// Give the room to the call that runs. Returns whether it is worth another try.

@@ -92,7 +92,7 @@ def run(
 
 
 def isolated(
-    command: list[str], before: str, after: str = "true"
+    command: list[str], before: str, after: str = "true", env: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run in a private mount namespace, between two commands; skips the test if forbidden."""
     probe = subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False)
@@ -105,7 +105,7 @@ def isolated(
         [*shell, f'{before}; "$@"; {after}', "sh", *command],
         capture_output=True,
         text=True,
-        env=environment(),
+        env=environment(env),
         timeout=120 * PATIENCE,
         check=False,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+import subprocess
 from pathlib import Path
 
 from .phone import App
@@ -47,3 +48,28 @@ def home(user: SignedIn) -> None:
     if user.app.screen["screen"] != "home":
         user.app.sign_in(user.person)
     user.app.settle()
+
+
+def overwrite(folder: Path, page: int) -> None:
+    """Overwrite a page of the main file (from 1) with ones, while its app runs.
+
+    Another process writes: SQLite's locks of this one end when it closes a descriptor of the file.
+    """
+    ones = b"\1" * PAGE
+    place = [f"of={folder / 'holdfast.db'}", f"bs={PAGE}", f"seek={page - 1}", "conv=notrunc"]
+    subprocess.run(["dd", "status=none", *place], input=ones, check=True)
+
+
+def empty_log(folder: Path) -> None:
+    """Copy the log into the main file, so that damage to it is seen; open apps read it again."""
+    with contextlib.closing(sqlite3.connect(folder / "holdfast.db")) as database:
+        with database:
+            database.execute("UPDATE meta SET value = value WHERE name = 'event_seq'")
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def root_of(folder: Path, table: str) -> int:
+    """The first page of a table."""
+    with contextlib.closing(sqlite3.connect(folder / "holdfast.db")) as database:
+        find = "SELECT rootpage FROM sqlite_master WHERE name = ?"
+        return int(database.execute(find, (table,)).fetchone()[0])

@@ -1,12 +1,14 @@
 /* LD_PRELOAD library: kills the process by SIGKILL before its n-th call that changes a file.
  *
  * killer_arm(n) starts the count (n = 0 only counts); killer_disarm() ends it and returns it.
- * killer_lock_fails(errno) makes every flock() fail. */
+ * killer_lock_fails(errno) makes every flock() fail. KILLER_FULL=errno: a full disk gives this error. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <sys/file.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -25,7 +27,7 @@ void killer_arm(long n) {
   armed = n;
 }
 
-/* While `on`, every write fails with ENOSPC, as on a full disk. */
+/* While `on`, every write fails as on a full disk. */
 void killer_disk_full(int on) { full = on; }
 
 static volatile int lock_problem = 0;
@@ -45,9 +47,18 @@ static void point(void) {
     kill(getpid(), SIGKILL);
 }
 
+static int full_error(void) {
+  const char *chosen = getenv("KILLER_FULL");
+  return chosen == NULL ? ENOSPC : atoi(chosen);
+}
+
 static ssize_t no_room(void) {
-  errno = ENOSPC;
+  errno = full_error();
   return -1;
+}
+
+static ssize_t told(ssize_t result) {
+  return result < 0 && errno == ENOSPC ? no_room() : result;
 }
 
 #define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
@@ -56,19 +67,23 @@ ssize_t write(int descriptor, const void *data, size_t size) {
   point();
   if (full)
     return no_room();
-  return NEXT(write)(descriptor, data, size);
+  return told(NEXT(write)(descriptor, data, size));
 }
 ssize_t pwrite(int descriptor, const void *data, size_t size, off_t offset) {
   point();
   if (full)
     return no_room();
-  return NEXT(pwrite)(descriptor, data, size, offset);
+  return told(NEXT(pwrite)(descriptor, data, size, offset));
 }
 ssize_t pwrite64(int descriptor, const void *data, size_t size, off64_t offset) {
   point();
   if (full)
     return no_room();
-  return NEXT(pwrite64)(descriptor, data, size, offset);
+  return told(NEXT(pwrite64)(descriptor, data, size, offset));
+}
+int posix_fallocate(int descriptor, off_t from, off_t size) {
+  int problem = NEXT(posix_fallocate)(descriptor, from, size);
+  return problem == ENOSPC ? full_error() : problem;
 }
 int fsync(int descriptor) {
   point();

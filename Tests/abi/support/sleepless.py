@@ -1,9 +1,10 @@
-"""Processes that wait without time passing: sleeping moves their clock on."""
+"""Processes whose clock moves on only while they sleep, or not at all."""
 
 from __future__ import annotations
 
 import os
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -32,11 +33,36 @@ int clock_gettime(clockid_t clock, struct timespec *now) {
 """
 
 
+#: The clock that waits are measured by stands still: a call waits for a lock until it is free.
+PATIENT = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <time.h>
+int clock_gettime(clockid_t clock, struct timespec *now) {
+  static int (*real)(clockid_t, struct timespec *);
+  if (!real) real = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
+  int result = real(clock, now);
+  if (clock == CLOCK_BOOTTIME) *now = (struct timespec){.tv_sec = 1000};
+  return result;
+}
+"""
+
+
+def preloaded(folder: Path, source: str) -> dict[str, str]:
+    """An environment with this C code in the place of the system's functions."""
+    text, shim = folder / "clock.c", folder / "clock.so"
+    text.write_text(source, encoding="ascii")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", str(shim), str(text)], check=True)
+    return {"LD_PRELOAD": f"{shim}:{os.environ.get('LD_PRELOAD', '')}".rstrip(":")}
+
+
 @pytest.fixture(scope="session")
 def sleepless(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """An environment in which a process that sleeps goes on at once, and its clock with it."""
-    folder = tmp_path_factory.mktemp("sleepless")
-    source, shim = folder / "clock.c", folder / "clock.so"
-    source.write_text(CLOCK, encoding="ascii")
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", str(shim), str(source)], check=True)
-    return {"LD_PRELOAD": f"{shim}:{os.environ.get('LD_PRELOAD', '')}".rstrip(":")}
+    return preloaded(tmp_path_factory.mktemp("sleepless"), CLOCK)
+
+
+@pytest.fixture(scope="session")
+def patient(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """An environment in which calls wait for locks without a limit."""
+    return preloaded(tmp_path_factory.mktemp("patient"), PATIENT)

@@ -188,7 +188,8 @@ public struct SummaryMapping: Codable, Sendable, Hashable {
 /// The server, and the names of its tables and functions.
 public struct Backend: Codable, Sendable, Hashable {
   /// The project's URL: scheme, host, and optionally port and path, without the path of a service
-  /// such as /rest/v1. Plain http only for this machine: localhost and names below it, 127.0.0.0/8,
+  /// such as /rest/v1. A data folder belongs to the project with which it was first opened; another
+  /// URL is refused. Plain http only for this machine: localhost and names below it, 127.0.0.0/8,
   /// ::1.
   public var url: String
   /// Allows plain http beyond this machine, for a test network: keys, tokens and contents can then
