@@ -33,6 +33,10 @@
  * Files      `data_dir` holds holdfast.db, cache.db (SQLite) and, with the built-in key store,
  *            keys/. Several handles and processes may use one folder at once: what one changes
  *            wakes the hosts of the others (see holdfast_wait and holdfast_wake_fd).
+ * Limits     A thread needs 128 kB of stack for a call, besides what callbacks of the host use. Not
+ *            promised: that a process lives whose heap is full (the Swift runtime may end it), or
+ *            whose file "-shm" somebody with its rights shortens while it is open (SIGBUS: SQLite
+ *            maps it). Nothing acknowledged is lost then.
  *
  * NOTATION   `x?` is optional, `x=v` has the default v, `x|y` is one of several, n is an integer.
  *

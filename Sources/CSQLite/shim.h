@@ -40,8 +40,8 @@ static inline int sqlite3_resize_log(sqlite3 *connection, sqlite3_int64 size) {
   return result;
 }
 
-/* The errno of a write or sync of the log that failed with `result`: sqlite3_system_errno() does not
- * have that of a commit. 0: it was something else. */
+/* The errno of a write or sync of the log that failed with `result`: sqlite3_system_errno() does
+ * not have that of a commit. 0: it was something else. */
 static inline int csqlite_log_errno(sqlite3 *connection, int result) {
   sqlite3_file *log = 0;
   int number = 0;

@@ -323,9 +323,9 @@ char *hfh_transfer_completion(hfh_transfer *transfer, CURLcode result) {
     return hfh_failure(transfer->id, error_of(transfer->curl, result));
   long status = 0;
   curl_easy_getinfo(transfer->curl, CURLINFO_RESPONSE_CODE, &status);
-  json_t *completion =
-      json_pack("{s:I, s:i, s:o, s:o}", "id", transfer->id, "status", (int)status, "headers",
-                response_headers(transfer->curl), "body", text_of(transfer->response, transfer->response_length));
+  json_t *completion = json_pack("{s:I, s:i, s:o, s:o}", "id", transfer->id, "status", (int)status,
+                                 "headers", response_headers(transfer->curl), "body",
+                                 text_of(transfer->response, transfer->response_length));
   char *text = completion == NULL ? NULL : json_dumps(completion, JSON_COMPACT);
   json_decref(completion);
   return text;

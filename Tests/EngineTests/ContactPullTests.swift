@@ -43,7 +43,8 @@ import Testing
     _ count: Int, _ received: ClosedRange<Int>, _ rest: [Int]
   ) {
     expect(
-      ContactPull(org: orgA, after: nil).rest(of: (1...count).map { id($0) }, after: received.map { id($0) }),
+      ContactPull(org: orgA, after: nil)
+        .rest(of: (1...count).map { id($0) }, after: received.map { id($0) }),
       equals: rest.map { id($0) })
   }
 

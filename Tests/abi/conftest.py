@@ -212,7 +212,7 @@ def host_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     program = tmp_path_factory.mktemp("host") / "host"
     source = Path(__file__).parent / "support" / "host.c"
     flags = ["-O1", "-Wall", "-Wextra", "-Werror", "-I", str(HEADER.parent)]
-    subprocess.run(["cc", *flags, "-o", str(program), str(source), "-ldl"], check=True)
+    subprocess.run(["cc", *flags, "-o", str(program), str(source), "-ldl", "-pthread"], check=True)
     return program
 
 

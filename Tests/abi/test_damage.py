@@ -290,6 +290,33 @@ def restore(phone: Phone, files: Path) -> None:
     shutil.copytree(files, phone.folder)
 
 
+SHORTENED = """
+import os, sys
+from support.phone import Phone
+phone = Phone.from_spec(sys.argv[1])
+app = phone.start(online=False)
+for number in range(5):
+    print(app.register(1 + number), flush=True)
+os.truncate(phone.folder / "holdfast.db-shm", 0)
+print(app.register(9), flush=True)
+"""
+
+
+def test_FIX_17_what_was_acknowledged_survives_an_index_that_is_shortened(
+    sign_in: MakeUser,
+) -> None:
+    # Given an app whose index somebody shortens
+    user = sign_in()
+    user.phone.close()
+    # When it goes on, which may end the process
+    ended = children.run_text(SHORTENED, user.phone.spec())
+    print(f"ended with {ended.status}")
+    # Then the next process has what was acknowledged
+    added = ended.output.split()
+    assert len(added) >= 5, ended.errors
+    assert listed(user.restart(online=False)) == added
+
+
 # Values that somebody else writes -----------------------------------------------------------------
 
 

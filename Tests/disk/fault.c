@@ -12,7 +12,7 @@ static bool broken;
 
 const char *op_name(op_kind kind) {
   static const char *const names[OP_KINDS] = {
-      "open", "look",     "read",    "write",  "sync",    "truncate",      "name",
+      "open", "look",     "read",    "write",  "sync",   "truncate",      "name",
       "lock", "shm lock", "shm map", "sqlite", "malloc", "sodium_malloc",
   };
   return names[kind];

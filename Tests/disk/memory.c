@@ -32,7 +32,8 @@ static int find_code(struct dl_phdr_info *info, size_t size, void *name) {
   if (strstr(info->dlpi_name, name) == NULL)
     return 0;
   for (int number = 0; number < info->dlpi_phnum; number++) {
-    if (info->dlpi_phdr[number].p_type == PT_LOAD && (info->dlpi_phdr[number].p_flags & PF_X) != 0) {
+    if (info->dlpi_phdr[number].p_type == PT_LOAD &&
+        (info->dlpi_phdr[number].p_flags & PF_X) != 0) {
       code = info->dlpi_addr + info->dlpi_phdr[number].p_vaddr;
       code_size = info->dlpi_phdr[number].p_memsz;
     }

@@ -1,14 +1,18 @@
 /* A host that stores nothing: it calls library functions by name for its parent and zeroes its
  * buffers.
  *
- * Usage: host LIBRARY. Per call on standard input: u32 size, "name\0request"; on standard output:
- * i32 status, u32 size, reply. "live" answers with holdfast_live_count() as its status; "exit"
- * ends. */
+ * Usage: host LIBRARY [STACK]. Per call on standard input: u32 size, "name\0request"; on standard
+ * output: i32 status, u32 size, reply. "live" answers with holdfast_live_count() as its status;
+ * "exit" ends. With STACK, the calls run on a thread with a stack of so many bytes, and "stack"
+ * answers with how many of them were used. */
+#define _GNU_SOURCE
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "holdfast.h"
@@ -36,17 +40,26 @@ static int transfer(int output, char *data, size_t size) {
   return 0;
 }
 
+static unsigned char *stack;
+static size_t stack_size;
+enum { UNUSED = 0xA5, GUARD = 1 << 16 };
+
+/* A stack grows down, so its unused bytes are the first ones. */
+static int32_t stack_used(void) {
+  size_t at = 0;
+  while (at < stack_size && stack[at] == UNUSED)
+    at++;
+  return (int32_t)(stack_size - at);
+}
+
 static void *symbol(const char *name) {
   char full[80];
   snprintf(full, sizeof full, "holdfast_%s", name);
   return dlsym(library, full);
 }
 
-int main(int count, char **arguments) {
+static int serve(void) {
   uint32_t size;
-  library = count > 1 ? dlopen(arguments[1], RTLD_NOW) : NULL;
-  if (library == NULL)
-    return 2;
   void (*release)(void *) = (void (*)(void *))symbol("free");
   while (transfer(0, (char *)&size, sizeof size) == 0 && size < sizeof buffer - 1) {
     char *reply = NULL;
@@ -66,6 +79,8 @@ int main(int count, char **arguments) {
       status = HOLDFAST_OK;
     } else if (strcmp(name, "live") == 0) {
       status = (int32_t)((int64_t(*)(void))symbol("live_count"))();
+    } else if (strcmp(name, "stack") == 0) {
+      status = stack_used();
     } else if (symbol(name) != NULL) {
       status = ((operation *)symbol(name))(handle, request, &reply);
     }
@@ -77,5 +92,33 @@ int main(int count, char **arguments) {
       return 4;
     release(reply);
   }
+  return 0;
+}
+
+static void *serve_on_stack(void *unused) {
+  (void)unused;
+  exit(serve());
+}
+
+int main(int count, char **arguments) {
+  library = count > 1 ? dlopen(arguments[1], RTLD_NOW) : NULL;
+  if (library == NULL)
+    return 2;
+  if (count < 3)
+    return serve();
+  stack_size = (size_t)atol(arguments[2]);
+  int how = MAP_PRIVATE | MAP_ANONYMOUS;
+  stack = mmap(NULL, stack_size + GUARD, PROT_READ | PROT_WRITE, how, -1, 0);
+  if (stack == MAP_FAILED || mprotect(stack, GUARD, PROT_NONE) != 0)
+    return 5;
+  stack += GUARD;
+  memset(stack, UNUSED, stack_size);
+  pthread_attr_t attributes;
+  pthread_t thread;
+  pthread_attr_init(&attributes);
+  if (pthread_attr_setstack(&attributes, stack, stack_size) != 0 ||
+      pthread_create(&thread, &attributes, serve_on_stack, NULL) != 0)
+    return 6;
+  pthread_join(thread, NULL);
   return 0;
 }

@@ -17,11 +17,11 @@ from .paths import EMULATOR
 class HostedLibrary(Library):
     """Like `Library`, with one handle at a time and the built-in file key store."""
 
-    def __init__(self, program: Path, path: Path) -> None:  # not loaded into this process
+    def __init__(self, program: Path, path: Path, stack: int | None = None) -> None:
+        """Load the library there; the calls run on a stack of so many bytes."""
         self.path = path
-        self.process = subprocess.Popen(
-            [*EMULATOR, str(program), str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-        )
+        command = [*EMULATOR, str(program), str(path)] + ([] if stack is None else [str(stack)])
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     @property
     def pid(self) -> int:
@@ -54,6 +54,10 @@ class HostedLibrary(Library):
 
     def live(self) -> int:
         return self._ask("live", b"")[0]
+
+    def stack_used(self) -> int:
+        """How many bytes of the stack the calls so far have used."""
+        return self._ask("stack", b"")[0]
 
     def end(self) -> None:
         """End the process."""

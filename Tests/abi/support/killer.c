@@ -1,7 +1,8 @@
 /* LD_PRELOAD library: kills the process by SIGKILL before its n-th call that changes a file.
  *
  * killer_arm(n) starts the count (n = 0 only counts); killer_disarm() ends it and returns it.
- * killer_lock_fails(errno) makes every flock() fail. KILLER_FULL=errno: a full disk gives this error. */
+ * killer_lock_fails(errno) makes every flock() fail. KILLER_FULL=errno: a full disk gives this
+ * error. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -57,9 +58,7 @@ static ssize_t no_room(void) {
   return -1;
 }
 
-static ssize_t told(ssize_t result) {
-  return result < 0 && errno == ENOSPC ? no_room() : result;
-}
+static ssize_t told(ssize_t result) { return result < 0 && errno == ENOSPC ? no_room() : result; }
 
 #define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 
