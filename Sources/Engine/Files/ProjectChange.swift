@@ -1,5 +1,6 @@
 import Base
 import Store
+import Supabase
 
 /// Refuses a folder that holds another project's data.
 ///
