@@ -61,6 +61,8 @@ struct app {
   char *contact_id;        /* of the contact on the screen */
   json_int_t live_request; /* its details that are being fetched */
   json_t *edited;          /* the item that the entry form edits; NULL: a new one */
+  json_t *form;            /* what the form showed when it was opened; NULL: it is not open */
+  json_t *draft;           /* a form that was left before it was saved */
 };
 
 /* ---- main.c ---- */
@@ -162,8 +164,9 @@ void window_show(app *app, const json_t *decision);
 void window_event(app *app, const json_t *event);
 /* Reads again what the visible pages show. */
 void window_refresh(app *app);
-/* Opens a page above the home screen; NULL goes back. `route` is checked first. */
-void window_open(app *app, const char *page, const char *route);
+/* Opens a page above the home screen; NULL goes back. `route` is checked first. False: it is not
+ * allowed, and the screen that is has been shown. */
+bool window_open(app *app, const char *page, const char *route);
 
 /* ---- one file per screen ---- */
 
@@ -186,8 +189,15 @@ void outbox_refresh(app *app);
 void settings_build(app *app);
 void settings_save(app *app);
 void entry_build(app *app);
-/* Opens the form: empty, for a contact, or with an item of the outbox. */
-void entry_show(app *app, const char *contact_id, const json_t *item);
+/* Opens the form: empty, for a contact, or with an item of the outbox. False: it is not allowed. */
+bool entry_show(app *app, const char *contact_id, const json_t *item);
+/* The form is left: keeps what is written and not saved. */
+void entry_leave(app *app);
+/* Nobody is signed in, or the session is locked: empties the form. `lasting`: the session ended by
+ * the user's wish, and nothing is kept. */
+void entry_forget(app *app, bool lasting);
+/* The user is back: opens the form that a lock has closed. */
+void entry_return(app *app);
 const char *entry_type_name(const char *type);
 /* When an item's activity was. */
 json_int_t entry_occurred_ms(const json_t *item);

@@ -1,7 +1,13 @@
 /* The form that registers an activity, or edits one of the outbox. What the server would refuse is
- * said here, before the item is queued. */
+ * said here, before the item is queued.
+ *
+ * A form is a JSON object of texts: type, minutes, note, contact_id, day. What it shows when it is
+ * opened is kept beside it: only what differs is saved, so what the form cannot show stays as it
+ * is. A form that is left before it is saved is kept in memory, and offered to the same user again.
+ */
 #include "app.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -88,13 +94,6 @@ static GDateTime *before(app *app) {
   return local;
 }
 
-static void choose_day(app *app) {
-  GDateTime *day = before(app);
-  gtk_calendar_select_day(part(&app->entry, "calendar"), day);
-  show_day(part(&app->entry, "calendar"), app);
-  g_date_time_unref(day);
-}
-
 /* The chosen day, at the time of the day that it had. In the hour that the clock repeats in autumn,
  * that can be later than now; the present is the latest. */
 static gint64 chosen_ms(app *app) {
@@ -111,16 +110,6 @@ static gint64 chosen_ms(app *app) {
   return ms;
 }
 
-/* Whether another day was chosen than the activity had. */
-static bool is_moved(app *app) {
-  GDateTime *day = gtk_calendar_get_date(part(&app->entry, "calendar")), *had = before(app);
-  bool moved = g_date_time_get_year(day) != g_date_time_get_year(had) ||
-               g_date_time_get_day_of_year(day) != g_date_time_get_day_of_year(had);
-  g_date_time_unref(day);
-  g_date_time_unref(had);
-  return moved;
-}
-
 static void set_moment(json_t *payload, gint64 ms) {
   GDateTime *utc = g_date_time_new_from_unix_utc(ms / 1000);
   char *text = g_date_time_format_iso8601(utc);
@@ -131,36 +120,236 @@ static void set_moment(json_t *payload, gint64 ms) {
 
 /* ---- the contact ---- */
 
-/* Fills the list of contacts: nobody, then by name. Their ids are kept beside it. */
-static void fill_contacts(app *app, const char *chosen) {
-  GtkStringList *names = gtk_string_list_new(NULL);
-  GPtrArray *ids = g_ptr_array_new_with_free_func(g_free);
-  guint selected = 0;
-  json_t *reply =
-             host_call(app, "contact_search", json_pack("{s:s, s:i}", "query", "", "limit", 200)),
-         *contact;
-  size_t index;
-  gtk_string_list_append(names, word("Nobody in particular"));
-  g_ptr_array_add(ids, g_strdup(""));
-  json_array_foreach(json_object_get(reply, "contacts"), index, contact) {
-    gtk_string_list_append(names, text_at(contact, "name"));
-    g_ptr_array_add(ids, g_strdup(text_at(contact, "id")));
-    if (chosen != NULL && is_text(contact, "id", chosen))
-      selected = (guint)index + 1;
-  }
-  AdwComboRow *row = part(&app->entry, "with");
-  adw_combo_row_set_model(row, G_LIST_MODEL(names));
-  adw_combo_row_set_selected(row, selected);
-  g_object_set_data_full(G_OBJECT(row), "ids", ids, (GDestroyNotify)g_ptr_array_unref);
-  g_object_unref(names);
+enum { HITS_MOST = 8 };
+
+static const char *chosen_contact(app *app) {
+  const char *id = g_object_get_data(part(&app->entry, "with"), "contact");
+  return id == NULL ? "" : id;
+}
+
+/* The contact's name; one that is not kept on this computer has none. */
+static void choose_contact(app *app, const char *id) {
+  AdwExpanderRow *row = part(&app->entry, "with");
+  json_t *reply = *id == 0 ? NULL : host_call(app, "contact_get", json_pack("{s:s}", "id", id));
+  const char *name = text_at(json_object_get(reply, "contact"), "name");
+  if (*name == 0)
+    name = *id == 0 ? word("Nobody in particular") : word("A contact that is not kept here");
+  char *kept = g_strdup(id); /* `id` may be the one that is replaced */
+  g_object_set_data_full(G_OBJECT(row), "contact", kept, g_free);
+  adw_expander_row_set_subtitle(row, name);
+  gtk_accessible_update_property(GTK_ACCESSIBLE(row), GTK_ACCESSIBLE_PROPERTY_DESCRIPTION, name,
+                                 -1);
+  adw_expander_row_set_expanded(row, FALSE);
+  gtk_editable_set_text(part(&app->entry, "find"), "");
   json_decref(reply);
 }
 
-static const char *chosen_contact(app *app) {
-  AdwComboRow *row = part(&app->entry, "with");
-  GPtrArray *ids = g_object_get_data(G_OBJECT(row), "ids");
-  guint selected = adw_combo_row_get_selected(row);
-  return selected < ids->len ? g_ptr_array_index(ids, selected) : "";
+static void on_hit(GtkWidget *row, gpointer context) {
+  choose_contact(context, g_object_get_data(G_OBJECT(row), "contact"));
+}
+
+static void add_hit(app *app, const char *name, const char *place, const char *id) {
+  AdwExpanderRow *with = part(&app->entry, "with");
+  GPtrArray *hits = g_object_get_data(G_OBJECT(with), "hits");
+  GtkWidget *row = look_row(name, place);
+  if (id != NULL) {
+    gtk_list_box_row_set_activatable(GTK_LIST_BOX_ROW(row), TRUE);
+    g_object_set_data_full(G_OBJECT(row), "contact", g_strdup(id), g_free);
+    g_signal_connect(row, "activated", G_CALLBACK(on_hit), app);
+  }
+  adw_expander_row_add_row(with, row);
+  g_ptr_array_add(hits, row);
+}
+
+static void clear_hits(app *app) {
+  AdwExpanderRow *with = part(&app->entry, "with");
+  GPtrArray *hits = g_object_get_data(G_OBJECT(with), "hits");
+  for (guint i = 0; i < hits->len; i++)
+    adw_expander_row_remove(with, g_ptr_array_index(hits, i));
+  g_ptr_array_set_size(hits, 0);
+}
+
+/* The first contacts that match what is written, and nobody. */
+static void find_contacts(GtkWidget *widget, gpointer context) {
+  (void)widget;
+  app *app = context;
+  const char *query = gtk_editable_get_text(part(&app->entry, "find"));
+  clear_hits(app);
+  if (!adw_expander_row_get_expanded(part(&app->entry, "with")))
+    return;
+  json_t *reply = host_call(app, "contact_search",
+                            json_pack("{s:s, s:i}", "query", query, "limit", HITS_MOST)),
+         *contact;
+  const json_t *found = json_object_get(reply, "contacts");
+  size_t index;
+  json_array_foreach((json_t *)found, index, contact) add_hit(
+      app, text_at(contact, "name"), text_at(contact, "municipality"), text_at(contact, "id"));
+  json_int_t total = number_at(reply, "total"), shown = (json_int_t)json_array_size(found);
+  if (total > shown) {
+    char *count = g_strdup_printf(word("%d of %d contacts"), (int)shown, (int)total);
+    add_hit(app, count, "", NULL);
+    g_free(count);
+  } else if (total == 0) {
+    add_hit(app, word("No contact has this name or municipality."), "", NULL);
+  }
+  if (*query == 0)
+    add_hit(app, word("Nobody in particular"), "", "");
+  json_decref(reply);
+}
+
+static void on_expanded(GObject *row, GParamSpec *what, gpointer context) {
+  (void)what;
+  app *app = context;
+  find_contacts(NULL, app);
+  if (adw_expander_row_get_expanded(ADW_EXPANDER_ROW(row)))
+    gtk_widget_grab_focus(part(&app->entry, "find"));
+}
+
+/* Enter takes the first one. */
+static void on_find(GtkWidget *widget, gpointer context) {
+  (void)widget;
+  app *app = context;
+  GPtrArray *hits = g_object_get_data(part(&app->entry, "with"), "hits");
+  const char *id = hits->len == 0 ? NULL : g_object_get_data(g_ptr_array_index(hits, 0), "contact");
+  if (id != NULL)
+    choose_contact(app, id);
+}
+
+/* ---- the form ---- */
+
+static char *day_text(GDateTime *day) { return g_date_time_format(day, "%F"); }
+
+static json_t *form_read(app *app) {
+  guint type = adw_combo_row_get_selected(part(&app->entry, "type"));
+  GDateTime *chosen = gtk_calendar_get_date(part(&app->entry, "calendar"));
+  char *day = day_text(chosen);
+  json_t *form = json_pack("{s:s, s:s, s:s, s:s, s:s}", "type",
+                           type < G_N_ELEMENTS(types) ? types[type][0] : "", "minutes",
+                           gtk_editable_get_text(part(&app->entry, "minutes")), "note",
+                           gtk_editable_get_text(part(&app->entry, "note")), "contact_id",
+                           chosen_contact(app), "day", day);
+  g_free(day);
+  g_date_time_unref(chosen);
+  return form;
+}
+
+static void form_write(app *app, const json_t *form) {
+  guint type = GTK_INVALID_LIST_POSITION; /* of another version of this app */
+  for (guint i = 0; i < G_N_ELEMENTS(types); i++)
+    if (is_text(form, "type", types[i][0]))
+      type = i;
+  adw_combo_row_set_selected(part(&app->entry, "type"), type);
+  gtk_editable_set_text(part(&app->entry, "minutes"), text_at(form, "minutes"));
+  gtk_editable_set_text(part(&app->entry, "note"), text_at(form, "note"));
+  choose_contact(app, text_at(form, "contact_id"));
+  int year = 0, month = 0, date = 0;
+  if (sscanf(text_at(form, "day"), "%d-%d-%d", &year, &month, &date) == 3) {
+    GDateTime *day = g_date_time_new_local(year, month, date, 0, 0, 0);
+    gtk_calendar_select_day(part(&app->entry, "calendar"), day);
+    g_date_time_unref(day);
+  }
+  show_day(part(&app->entry, "calendar"), app);
+}
+
+/* Whether the user has changed a field. */
+static bool is_changed(const json_t *before, const json_t *now, const char *field) {
+  return !is_text(before, field, text_at(now, field));
+}
+
+/* What the form shows of an item, or of a new activity. */
+static json_t *form_of(app *app, const char *contact_id, const json_t *item) {
+  const json_t *payload = json_object_get(item, "payload");
+  GDateTime *moment = before(app);
+  char *day = day_text(moment);
+  char *minutes = item == NULL
+                      ? g_strdup("")
+                      : g_strdup_printf("%" JSON_INTEGER_FORMAT, number_at(payload, "minutes"));
+  json_t *form = json_pack("{s:s, s:s, s:s, s:s, s:s}", "type",
+                           item == NULL ? types[0][0] : text_at(payload, "type"), "minutes",
+                           minutes, "note", text_at(payload, "note"), "contact_id",
+                           item != NULL         ? text_at(payload, "contact_id")
+                           : contact_id != NULL ? contact_id
+                                                : "",
+                           "day", day);
+  g_free(day);
+  g_free(minutes);
+  g_date_time_unref(moment);
+  return form;
+}
+
+/* ---- drafts ---- */
+
+/* Whose form this is: the user and the organisation. */
+static char *owner(app *app) {
+  json_t *status = host_call(app, "session_status", NULL);
+  char *both = g_strconcat(text_at(status, "user_id"), " ",
+                           text_at(json_object_get(app->decision, "org"), "id"), NULL);
+  json_decref(status);
+  return both;
+}
+
+static void drop_draft(app *app) {
+  json_decref(app->draft);
+  app->draft = NULL;
+  gtk_widget_set_visible(part(&app->entry, "offered"), FALSE);
+}
+
+/* Whether the draft belongs to this form. */
+static bool is_draft_of(app *app, const char *owner, const json_t *item) {
+  return is_text(app->draft, "owner", owner) &&
+         is_text(json_object_get(app->draft, "item"), "id", text_at(item, "id"));
+}
+
+void entry_leave(app *app) {
+  if (app->form == NULL)
+    return;
+  json_t *now = form_read(app);
+  bool is_written = !json_equal(now, json_object_get(app->form, "shown"));
+  if (is_written || is_draft_of(app, text_at(app->form, "owner"), app->edited))
+    drop_draft(app);
+  if (is_written)
+    app->draft = json_pack("{s:O, s:O, s:O}", "owner", json_object_get(app->form, "owner"), "item",
+                           json_object_get(app->form, "item"), "form", now);
+  json_decref(now);
+  json_decref(app->form);
+  app->form = NULL;
+}
+
+void entry_forget(app *app, bool lasting) {
+  bool was_open = app->form != NULL;
+  entry_leave(app);
+  if (was_open && app->draft != NULL)
+    json_object_set_new(app->draft, "returns", json_true());
+  if (lasting)
+    drop_draft(app);
+  json_decref(app->edited);
+  app->edited = NULL;
+  form_write(app, NULL);
+  clear_hits(app);
+}
+
+void entry_return(app *app) {
+  if (!json_is_true(json_object_get(app->draft, "returns")))
+    return;
+  json_object_del(app->draft, "returns");
+  char *mine = owner(app);
+  const char *id = text_at(json_object_get(app->draft, "item"), "id");
+  json_t *reply = *id == 0 ? NULL : host_call(app, "queue_get", json_pack("{s:s}", "id", id));
+  const json_t *item = json_object_get(reply, "item");
+  bool offers = is_text(app->draft, "owner", mine) && (*id == 0 || item != NULL);
+  if (offers &&
+      !entry_show(app, NULL, item)) /* the access is checked first: at the next decision */
+    json_object_set_new(app->draft, "returns", json_true());
+  g_free(mine);
+  json_decref(reply);
+}
+
+static void on_start_over(GtkButton *button, gpointer context) {
+  (void)button;
+  app *app = context;
+  drop_draft(app);
+  form_write(app, json_object_get(app->form, "shown"));
+  gtk_widget_grab_focus(part(&app->entry, "minutes"));
 }
 
 /* ---- checks ---- */
@@ -204,18 +393,20 @@ static bool is_complete(app *app, json_int_t *minutes, const char *note) {
 
 /* ---- saving ---- */
 
-/* The item's payload: that of the edited one, with what the form changes. */
-static json_t *payload_of(app *app, json_int_t minutes, const char *note) {
+/* The item's payload: that of the edited one, with what the user has changed. */
+static json_t *payload_of(app *app, const json_t *form, json_int_t minutes) {
+  const json_t *shown = app->edited == NULL ? NULL : json_object_get(app->form, "shown");
   json_t *payload =
       app->edited == NULL ? json_object() : json_deep_copy(json_object_get(app->edited, "payload"));
-  guint type = adw_combo_row_get_selected(part(&app->entry, "type"));
-  const char *contact = chosen_contact(app);
-  if (type < G_N_ELEMENTS(types)) /* else it stays as it was */
-    json_object_set_new(payload, "type", json_string(types[type][0]));
-  json_object_set_new(payload, "minutes", json_integer(minutes));
-  json_object_set_new(payload, "contact_id", *contact == 0 ? json_null() : json_string(contact));
-  json_object_set_new(payload, "note", *note == 0 ? json_null() : json_string(note));
-  if (app->edited != NULL && is_moved(app))
+  const char *const texts[] = {"type", "contact_id", "note"};
+  for (size_t i = 0; i < G_N_ELEMENTS(texts); i++) {
+    const char *text = text_at(form, texts[i]);
+    if (shown == NULL || is_changed(shown, form, texts[i]))
+      json_object_set_new(payload, texts[i], *text == 0 ? json_null() : json_string(text));
+  }
+  if (shown == NULL || is_changed(shown, form, "minutes"))
+    json_object_set_new(payload, "minutes", json_integer(minutes));
+  if (shown != NULL && is_changed(shown, form, "day"))
     set_moment(payload, chosen_ms(app));
   return payload;
 }
@@ -227,7 +418,7 @@ static void on_save(GtkWidget *widget, gpointer context) {
   json_int_t minutes = 0;
   if (!is_complete(app, &minutes, note))
     return;
-  json_t *payload = payload_of(app, minutes, note);
+  json_t *form = form_read(app), *payload = payload_of(app, form, minutes);
   json_t *reply =
       app->edited != NULL
           ? host_call(app, "queue_edit",
@@ -240,9 +431,14 @@ static void on_save(GtkWidget *widget, gpointer context) {
     show_mistake(app, error, NULL);
   } else {
     look_confirm(app, app->edited != NULL ? word("Changed.") : word("Registered."));
+    if (is_draft_of(app, text_at(app->form, "owner"), app->edited))
+      drop_draft(app);
+    json_decref(app->form); /* saved: nothing is left to keep */
+    app->form = NULL;
     window_open(app, NULL, NULL);
     window_refresh(app);
   }
+  json_decref(form);
   json_decref(reply);
 }
 
@@ -253,6 +449,12 @@ void entry_build(app *app) {
     gtk_string_list_append(names, word(types[i][1]));
   adw_combo_row_set_model(part(&app->entry, "type"), G_LIST_MODEL(names));
   g_object_unref(names);
+  g_object_set_data_full(part(&app->entry, "with"), "hits", g_ptr_array_new(),
+                         (GDestroyNotify)g_ptr_array_unref);
+  g_signal_connect(part(&app->entry, "with"), "notify::expanded", G_CALLBACK(on_expanded), app);
+  g_signal_connect(part(&app->entry, "find"), "changed", G_CALLBACK(find_contacts), app);
+  g_signal_connect(part(&app->entry, "find"), "entry-activated", G_CALLBACK(on_find), app);
+  g_signal_connect(part(&app->entry, "start_over"), "clicked", G_CALLBACK(on_start_over), app);
   GtkCalendar *calendar = part(&app->entry, "calendar");
   g_signal_connect(calendar, "day-selected", G_CALLBACK(on_day), app);
   const char *leafed[] = {"prev-month", "next-month", "prev-year", "next-year"};
@@ -263,26 +465,31 @@ void entry_build(app *app) {
   g_signal_connect(part(&app->entry, "note"), "entry-activated", G_CALLBACK(on_save), app);
 }
 
-void entry_show(app *app, const char *contact_id, const json_t *item) {
-  const json_t *payload = json_object_get(item, "payload");
+bool entry_show(app *app, const char *contact_id, const json_t *item) {
+  json_t *kept = json_deep_copy(item); /* NULL of NULL */
+  if (!window_open(app, "entry", "/activities/new")) {
+    json_decref(kept);
+    return false;
+  }
   json_decref(app->edited);
-  app->edited = json_deep_copy(item);
-  guint type = item == NULL ? 0 : GTK_INVALID_LIST_POSITION; /* of another version of this app */
-  for (guint i = 0; i < G_N_ELEMENTS(types); i++)
-    if (is_text(payload, "type", types[i][0]))
-      type = i;
-  char *minutes = item == NULL
-                      ? g_strdup("")
-                      : g_strdup_printf("%" JSON_INTEGER_FORMAT, number_at(payload, "minutes"));
-  adw_combo_row_set_selected(part(&app->entry, "type"), type);
-  gtk_editable_set_text(part(&app->entry, "minutes"), minutes);
-  gtk_editable_set_text(part(&app->entry, "note"), text_at(payload, "note"));
-  fill_contacts(app, item == NULL ? contact_id : text_at(payload, "contact_id"));
-  choose_day(app);
+  app->edited = kept;
+  char *mine = owner(app);
+  json_t *shown = form_of(app, contact_id, item);
+  form_write(app, shown);
+  if (app->draft != NULL && !is_text(app->draft, "owner", mine))
+    drop_draft(app);
+  bool offered = app->draft != NULL && is_draft_of(app, mine, item);
+  if (offered)
+    form_write(app, json_object_get(app->draft, "form"));
+  if (offered && contact_id != NULL) /* from the contact's page */
+    choose_contact(app, contact_id);
+  gtk_widget_set_visible(part(&app->entry, "offered"), offered);
   gtk_label_set_text(part(&app->entry, "entry_title"),
                      item == NULL ? word("Register an activity") : word("Edit the registration"));
   show_mistake(app, "", NULL);
-  g_free(minutes);
-  window_open(app, "entry", "/activities/new");
+  app->form = json_pack("{s:s, s:o, s:o}", "owner", mine, "item",
+                        item == NULL ? json_object() : json_deep_copy(item), "shown", shown);
+  g_free(mine);
   gtk_widget_grab_focus(part(&app->entry, "minutes")); /* the field that everybody fills */
+  return true;
 }

@@ -188,6 +188,9 @@ int main(int count, char **arguments) {
   g_clear_object(&app.confirmation);
   g_free(app.route);
   g_free(app.contact_id);
+  json_decref(app.edited);
+  json_decref(app.form);
+  json_decref(app.draft);
   g_free(base);
   return status;
 }

@@ -15,12 +15,12 @@ static void set_buttons(app *app, bool sensitive) {
 }
 
 /* Nothing stays open under a lock, and nothing is left in the widgets. */
-static void forget(app *app) {
+static void forget(app *app, const json_t *decision) {
+  entry_forget(app, is_text(decision, "reason", "signed_out"));
   window_open(app, NULL, NULL);
   if (app->question != NULL)
     gtk_window_destroy(GTK_WINDOW(app->question));
   gtk_editable_set_text(part(&app->contacts, "search"), "");
-  gtk_editable_set_text(part(&app->entry, "note"), "");
   look_clear(part(&app->contacts, "list"));
   look_clear(part(&app->contact, "fields"));
   look_clear(part(&app->contact, "withheld"));
@@ -52,7 +52,7 @@ void window_show(app *app, const json_t *decision) {
     if (*message != 0)
       look_toast(app, message);
   } else if (strcmp(name, "wait") != 0) {
-    forget(app);
+    forget(app, decision);
   }
   if (strcmp(name, "sign_in") == 0)
     sign_in_show(app, decision);
@@ -76,6 +76,8 @@ void window_show(app *app, const json_t *decision) {
     g_signal_connect(frames, "after-paint", G_CALLBACK(on_painted), app);
   if (g_strcmp0(before, name) != 0)
     gtk_widget_child_focus(GTK_WIDGET(app->screens), GTK_DIR_TAB_FORWARD);
+  if (strcmp(name, "home") == 0)
+    entry_return(app);
 }
 
 void window_refresh(app *app) {
@@ -96,11 +98,12 @@ void window_event(app *app, const json_t *event) {
   window_refresh(app);
 }
 
-void window_open(app *app, const char *page, const char *route) {
+bool window_open(app *app, const char *page, const char *route) {
   AdwLeaflet *leaflet = part(&app->main, "leaflet");
+  entry_leave(app);
   if (page == NULL) {
     adw_leaflet_set_visible_child_name(leaflet, "pages");
-    return;
+    return true;
   }
   json_t *reply =
       route == NULL ? NULL : host_call(app, "route_check", json_pack("{s:s}", "route", route));
@@ -109,10 +112,11 @@ void window_open(app *app, const char *page, const char *route) {
     host_show(app, reply);
   json_decref(reply);
   if (!allowed)
-    return;
+    return false;
   gtk_stack_set_visible_child_name(part(&app->main, "page"), page);
   adw_leaflet_set_visible_child_name(leaflet, "page");
   gtk_widget_child_focus(part(&app->main, "page"), GTK_DIR_TAB_FORWARD);
+  return true;
 }
 
 /* ---- the organisations in the header ---- */
@@ -231,6 +235,7 @@ void window_close(app *app) {
                          &app->unlock, &app->home,    &app->contacts, &app->outbox,
                          &app->entry,  &app->contact, &app->settings};
   browser_listen(app, false);
+  entry_leave(app);
   gtk_window_destroy(app->window);
   app->window = NULL;
   for (size_t i = 0; i < G_N_ELEMENTS(all); i++) {
