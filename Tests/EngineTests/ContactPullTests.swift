@@ -27,7 +27,8 @@ import Testing
     }
     // A process that begins after failures of others
     for (failures, expected) in [(1, 250), (8, 1), (70, 1)] as [(Int64, Int)] {
-      try expect(size(ContactPull(org: orgA, after: nil, failures: failures)), equals: expected)
+      pull = ContactPull(org: orgA, after: nil, failures: failures)
+      try expect(size(pull), equals: expected)
     }
   }
 
@@ -42,9 +43,9 @@ import Testing
   func whatAResponseLacksIsAskedForAgain(
     _ count: Int, _ received: ClosedRange<Int>, _ rest: [Int]
   ) {
+    let pull = ContactPull(org: orgA, after: nil)
     expect(
-      ContactPull(org: orgA, after: nil)
-        .rest(of: (1...count).map { id($0) }, after: received.map { id($0) }),
+      pull.rest(of: (1...count).map { id($0) }, after: received.map { id($0) }),
       equals: rest.map { id($0) })
   }
 

@@ -454,6 +454,8 @@ class InvariantChecker:
             if not process.device.stored.usable:
                 raise Violation("no data is shown while locked", f"{process}: a contact")
             self._own(process, [event])
+        if event.get("reason") == "membership_revoked" and self.world.ends == 0:
+            raise Violation("no membership ends without proof", f"{process}: event")
         if event["type"] == "session_ended" and process.device.world.terminal_answers == 0:
             raise Violation("no sign-out without a terminal answer", f"{process}: event")
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 Answer = dict[str, Any]
+Json = dict[str, Any]
 
 ERRORS = ("offline", "timeout", "tls", "dns", "refused", "cancelled")
 PORTAL = "<html><title>Velkommen til gratis Wi-Fi</title></html>"
@@ -195,6 +196,32 @@ def _trouble(chance: random.Random, purpose: str, now_s: float, version: int) ->
         ahead = email.utils.formatdate(now_s + chance.randrange(1, 120), usegmt=True)
         answer["headers"] = {**answer["headers"], "Retry-After": ahead}
     return answer
+
+
+#: What may become of a list of memberships or contacts: the number of its rows is lost, or a filter
+#: so that pages repeat; a row is added, or a value changed, that nobody can use.
+LISTS = ("no count", "repeated", "another row", "another value")
+#: A row that cannot be used, and a value.
+_UNUSABLE: tuple[Any, ...] = (None, 7, {}, {"id": 7, "org_id": "oslo"}, [[]])
+_VALUE = "12345678901234567000"
+
+
+def changed_list(answer: Answer, request: Json, how: str | None) -> Answer:
+    """Return the answer with its list changed; other answers unchanged."""
+    is_list = request["purpose"] in ("guard", "pull") and answer["status"] in (200, 206)
+    if how is None or not is_list:
+        return answer
+    headers = {name: text for name, text in answer["headers"].items() if name != "content-range"}
+    rows = json.loads(answer["body"])
+    if how == "repeated" and not rows and request["purpose"] == "guard":
+        # As if the filter after which a page begins were ignored.
+        rows = [{"org_id": "00000000-0000-4000-8000-000000000000"}]
+    elif how == "another row":
+        rows.append(_UNUSABLE[len(request["url"]) % len(_UNUSABLE)])
+    elif how == "another value" and rows:
+        body = json.dumps([{**row, "more": "@"} for row in rows])
+        return {**answer, "headers": headers, "body": body.replace('"@"', _VALUE, 1)}
+    return {**answer, "headers": headers, "body": json.dumps(rows)}
 
 
 def distorted(answer: Answer, distortion: str | None) -> Answer:

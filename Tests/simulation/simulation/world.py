@@ -35,7 +35,8 @@ Json = dict[str, Any]
 #: month; at the end a firewall may stay.
 #: 4: `look_around` asks for the access token, too.
 #: 5: `actions/damage.py`.
-VERSION = 5
+#: 6: `actions/lists.py`.
+VERSION = 6
 #: When every world begins: 2027-01-15T08:00:00Z.
 BEGIN_MS = 1_800_000_000_000
 URL = "https://backend.example"
@@ -88,11 +89,15 @@ class World:
         #: ("words"), every upload ("all"), or nothing (None), and what it answers.
         self.firewall: str | None = None
         self.firewall_answer: Answer = network.FIREWALLS[0]
+        #: What becomes of lists of memberships and contacts on their way (`network.LISTS`).
+        self.lists: str | None = None
         self.terminal_answers = 0
         #: The run is at its end: no more faults.
         self.healed = False
         #: The number of changes to memberships and organisations.
         self.access_changes = 0
+        #: The number of memberships that the server has ended.
+        self.ends = 0
         if version >= 3:
             numbers.add_columns()
         self.ledger = Ledger()
@@ -203,7 +208,8 @@ class World:
         if self._is_refused(sent.request):
             sent.answer = sent.answer or self.firewall_answer
             return
-        answer = network.distorted(self.serve(sent.request), sent.fate.distortion)
+        answer = network.changed_list(self.serve(sent.request), sent.request, self.lists)
+        answer = network.distorted(answer, sent.fate.distortion)
         if sent.answer is None:
             sent.answer = sent.fate.instead or answer
 

@@ -9,6 +9,7 @@ from . import user, world_events  # isort: skip
 from . import behaviours  # isort: skip
 from . import more_behaviours  # isort: skip
 from . import damage  # isort: skip
+from . import lists  # isort: skip
 from .registry import DAY, HOUR, MINUTE, SECOND, Action, draw, perform
 from .steps import BAD_MINUTES
 
@@ -22,6 +23,7 @@ __all__ = [
     "behaviours",
     "damage",
     "draw",
+    "lists",
     "more_behaviours",
     "perform",
     "user",

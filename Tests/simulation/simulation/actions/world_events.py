@@ -148,9 +148,9 @@ def change_membership(world: World, process: Process, chance: random.Random) -> 
     """End, restore or change a membership."""
     user, org = chance.choice(list(world.memberships))
     world.access_changes += 1
-    world.server.control.set_membership(
-        user, org, role=chance.choice(ROLES), status=chance.choice(("active", "ended"))
-    )
+    role, status = chance.choice(ROLES), chance.choice(("active", "ended"))
+    world.ends += status == "ended"
+    world.server.control.set_membership(user, org, role=role, status=status)
 
 
 @action(3)

@@ -141,6 +141,11 @@ def _shown_as_ended() -> Mutant:
     )
 
 
+@violates("no membership ends without proof")
+def _revoked_unproved() -> Mutant:
+    return add_event({"type": "org_access_changed", "reason": "membership_revoked"})
+
+
 @violates("a late answer does not end another session")
 def _ended_by_another() -> Mutant:
     return change_at_terminal_answer(lambda process: setattr(process.device, "session", NOBODY))
