@@ -37,11 +37,23 @@ extension Salvage.Record {
 extension Salvage {
   /// The last number that an event of the file was given; 0: it cannot be read. No seal proves it, and
   /// a flipped bit may have made it too large: no device comes near the limit here.
-  public func lastEventNumber() throws(Failure) -> Int64 {
-    let name = MetaTable.Name.eventSequence.text.string
+  public func lastEventNumber() throws(Failure) -> Int64 { try number(.eventSequence) }
+
+  /// The single value under this name; nil: there is none, or it cannot be read.
+  public func value(_ name: MetaTable.Name) throws(Failure) -> Value? {
+    var found: Value?
+    try eachEntry { (columns) throws(Failure) in
+      if columns.count == 2, columns[0].text == name.text.string { found = columns[1] }
+    }
+    return found
+  }
+
+  /// The largest number under this name among the single values; 0: it cannot be read.
+  public func number(_ name: MetaTable.Name) throws(Failure) -> Int64 {
     var last: Int64 = 0
     try eachEntry { (columns) throws(Failure) in
-      guard columns.count == 2, columns[0].text == name, let number = columns[1].int else { return }
+      guard columns.count == 2, columns[0].text == name.text.string, let number = columns[1].int
+      else { return }
       if number < 1 << 40 { last = max(last, number) }
     }
     return last

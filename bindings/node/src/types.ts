@@ -952,7 +952,10 @@ export interface KeyRequest {
   id: Count;
   /** load: find the key. save: store or replace it, durably. erase: remove it. */
   operation: 'load' | 'save' | 'erase' | (string & {});
-  /** The name of the key. */
+  /**
+   * The name of the key. Where the key `device` was lost, the next one is `device_b`, then
+   * `device_c`, and so on: a key is never saved over one that may come back.
+   */
   name: 'device' | 'session' | 'biometric' | (string & {});
   /**
    * device: readable after the first unlock of the device, which it never leaves. biometric: needs

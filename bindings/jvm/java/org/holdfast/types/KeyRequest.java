@@ -46,7 +46,10 @@ public final class KeyRequest extends OpenRecord {
     return operation;
   }
 
-  /** The name of the key. */
+  /**
+   * The name of the key. Where the key {@code device} was lost, the next one is {@code device_b},
+   * then {@code device_c}, and so on: a key is never saved over one that may come back.
+   */
   @NotNull
   public KeyRequestName getName() {
     return name;

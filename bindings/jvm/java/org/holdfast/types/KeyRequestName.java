@@ -3,7 +3,11 @@ package org.holdfast.types;
 
 import org.jetbrains.annotations.NotNull;
 
-/** The name of the key. A later version of the library may have other values. */
+/**
+ * The name of the key. Where the key {@code device} was lost, the next one is {@code device_b},
+ * then {@code device_c}, and so on: a key is never saved over one that may come back. A later
+ * version of the library may have other values.
+ */
 public final class KeyRequestName extends OpenCode {
   public static final KeyRequestName DEVICE = new KeyRequestName("device", Known.DEVICE);
   public static final KeyRequestName SESSION = new KeyRequestName("session", Known.SESSION);
