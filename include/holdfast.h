@@ -83,7 +83,7 @@ typedef struct holdfast holdfast;
 /* ---- Key store -------------------------------------------------------------------------------- */
 /* Results of the functions of a key store. */
 #define HOLDFAST_KEY_OK 0
-#define HOLDFAST_KEY_NOT_FOUND 1         /* the store works and has no such key */
+#define HOLDFAST_KEY_NOT_FOUND 1         /* the store can be read now, and has no such key */
 #define HOLDFAST_KEY_LOCKED 2            /* the device was not unlocked since it started */
 #define HOLDFAST_KEY_CANCELLED 3         /* the user dismissed the prompt */
 #define HOLDFAST_KEY_FAILED 4            /* biometrics did not match, or the store failed */
@@ -99,12 +99,15 @@ typedef struct holdfast holdfast;
 
 /* The platform's keychain, as functions. A key has 32 bytes. The names of keys:
  *
- * device     one per installation, HOLDFAST_PROTECT_DEVICE.
+ * device     one per installation, HOLDFAST_PROTECT_DEVICE. Where it was lost, the next sign-in saves
+ *            device_b, then device_c, ...: none is saved over one that may come back.
  * session    new with every sign-in and unlock, erased by every lock; like device.
  * biometric  new with every sign-in, HOLDFAST_PROTECT_BIOMETRIC.
  *
  * load   writes the key to `key` (`capacity` bytes of room) and its length to `*length`. OK with
  *        another length than 32 counts as HOLDFAST_KEY_FAILED.
+ *        NOT_FOUND of "device" beside files that it opened counts as no answer for
+ *        `guard_timeout_ms`. Then the sign-in is offered, and the store is asked again all the same.
  * save   stores or replaces; `protection` is HOLDFAST_PROTECT_*. Durable when it returns OK. The
  *        library loads "device" and "session" afterwards, and acknowledges nothing on a key that it
  *        does not get back. It cannot do so for "biometric", which takes the user.

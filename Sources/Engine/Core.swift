@@ -191,7 +191,7 @@ final class Core {
     case .ready: return
     case .locked: throw keyFailure(.locked)
     case .pending: throw Core.keyPending
-    case .failed: throw keyFailure(.failed)
+    case .failed: throw keyFailure(.failed, keyRing.isMissing ? lostKey : nil)
     case .lost:
       let trouble = lostKey
       throw Failure(.keyStoreKeyLost, trouble.text(Core.keyIsLost), detail: trouble.detail)
@@ -200,18 +200,20 @@ final class Core {
 
   static var keyIsLost: StaticCString { "the key store no longer has the key of these files" }
 
-  /// What the key store answered when the device key turned out to be lost.
+  /// What the key store answered when it had no key for the files.
   var lostKey: KeyTrouble {
-    if let last = keyRing.store.trouble, last.name == .device, last.answer.isGone { return last }
+    if let last = keyRing.store.trouble, last.name.kind == .device, last.answer.isGone {
+      return last
+    }
     // A key that was loaded last is another one than that of the files.
-    return KeyTrouble(.load, .device, .otherKey)
+    return KeyTrouble(.load, keyRing.deviceName, .otherKey)
   }
 
   /// The failure of a step whose key the store did not load or save. It tells what the store answered
-  /// last.
-  func keyFailure(_ refusal: KeyRefusal) -> Failure {
+  /// last, unless that is `known`.
+  func keyFailure(_ refusal: KeyRefusal, _ known: KeyTrouble? = nil) -> Failure {
     if refusal == .pending { return Core.keyPending }
-    let trouble = keyRing.store.trouble
+    let trouble = known ?? keyRing.store.trouble
     let isLocked = refusal == .locked
     let what: StaticCString = isLocked ? "the device was not unlocked yet" : "the key store failed"
     return Failure(

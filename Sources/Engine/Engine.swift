@@ -87,17 +87,21 @@ public final class Engine {
 
     // The session.
     let lock = Lock(core, sessions)
+    let links = ItemLinks(core)
+    let recovery = Recovery(
+      core, sessions, events: events, cache: cache, links: links, hasRecovered: opened.replaced)
     let revocations = Revocation(core, inFlight)
     let refresh = Refresh(
       core, sessions, tokens: tokens, membershipCheck: check, pauses: pauses,
       reachability: reachability, events: events, inFlight: inFlight)
     let sessionStart = SessionStart(
-      core, sessions, hostView: hostView, revocations: revocations, tokens: tokens,
-      pendingSignIn: pendingSignIn, membershipCheck: check, pauses: pauses,
+      core, sessions, recovery: recovery, hostView: hostView, revocations: revocations,
+      tokens: tokens, pendingSignIn: pendingSignIn, membershipCheck: check, pauses: pauses,
       reachability: reachability, pulls: pulls, cache: cache)
     let signIn = SignIn(
-      core, sessions, sessionStart: sessionStart, state: pendingSignIn, revocations: revocations,
-      pauses: pauses, reachability: reachability, hostView: hostView, inFlight: inFlight)
+      core, sessions, recovery: recovery, sessionStart: sessionStart, state: pendingSignIn,
+      revocations: revocations, pauses: pauses, reachability: reachability, hostView: hostView,
+      inFlight: inFlight)
     let syncRuns = SyncRunReporter(core, events)
     let memberships = MembershipUpdate(
       core, sessions, check: check, tokens: tokens, refresh: refresh, pauses: pauses,
@@ -105,7 +109,6 @@ public final class Engine {
       problems: problems, inFlight: inFlight)
 
     // The queue and the cache.
-    let links = ItemLinks(core)
     let summary = Summary(core, cache)
     let isolation = BatchIsolation(core, uploads)
     let parking = Parking(core, events, syncRuns)
@@ -132,8 +135,6 @@ public final class Engine {
       events: events, inFlight: inFlight)
 
     // Decisions.
-    let recovery = Recovery(
-      core, sessions, events: events, cache: cache, links: links, hasRecovered: opened.replaced)
     let presenter = Presenter(
       core, sessions, check: check, pendingSignIn: pendingSignIn, reachability: reachability)
     let orgSelection = OrgSelection(
@@ -145,8 +146,9 @@ public final class Engine {
 
     // The operations.
     presence = Presence(
-      core, sessions, lock: lock, refresh: refresh, tokens: tokens, check: check, pulls: pulls,
-      live: live, pauses: pauses, reachability: reachability, hostView: hostView, decider: decider)
+      core, sessions, lock: lock, keyless: KeylessFiles(core, sessions, links), refresh: refresh,
+      tokens: tokens, check: check, pulls: pulls, live: live, pauses: pauses,
+      reachability: reachability, hostView: hostView, decider: decider)
     token = SessionToken(
       core, sessions, refresh: refresh, pauses: pauses, reachability: reachability,
       events: events, decider: decider)
@@ -176,8 +178,9 @@ public final class Engine {
       reads: reads, contactPuller: contactPuller, summaryPuller: summaryPuller,
       liveReader: liveReader, problems: problems, decider: decider)
     let lateKeys = LateKeys(
-      core, sessions, lock: lock, sessionStart: sessionStart, presence: presence,
-      dispatch: dispatch, inFlight: inFlight, hostView: hostView, decider: decider)
+      core, sessions, lock: lock, recovery: recovery, sessionStart: sessionStart,
+      presence: presence, dispatch: dispatch, inFlight: inFlight, hostView: hostView,
+      decider: decider)
     loop = HostLoop(
       core, sessions, scheduler: scheduler, dispatch: dispatch, wakeTimer: wakeTimer,
       inFlight: inFlight, events: events, signIn: signIn, token: token, liveReader: liveReader,

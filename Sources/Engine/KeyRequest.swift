@@ -65,15 +65,3 @@ final class KeyRequest {
     if notice == .taken { notice = .queued }
   }
 }
-
-extension KeyName {
-  static var all: [KeyName] { [.device, .session, .biometric] }
-
-  var place: Int {
-    switch self {
-    case .device: 0
-    case .session: 1
-    case .biometric: 2
-    }
-  }
-}

@@ -5,24 +5,25 @@ import Vault
 extension RequestedKeys {
   /// The requests that the host has not got yet. `prompt`: the text for the user.
   func takeOutbox(prompt: JSON) throws(Failure) -> JSON {
-    var requests: [(Int, KeyRequest)] = []
-    for (at, entry) in entries.enumerated() {
-      if let queued = entry.queued { requests.append((at, queued)) }
+    var requests: [(KeyName, KeyRequest)] = []
+    for entry in entries {
+      if let queued = entry.queued { requests.append((entry.name, queued)) }
     }
     requests.sort { $0.1.id < $1.1.id }
     let result = JSON.array([])
-    for (at, request) in requests {
+    for (name, request) in requests {
+      let isBiometric = name.kind == .biometric
       var (kind, value, shown): (StaticCString, JSON, JSON) = ("load", .null, .null)
       switch request.task {
-      case .load: if at == KeyName.biometric.place { shown = prompt }
+      case .load: if isBiometric { shown = prompt }
       case .check, .checkErased: break
       case .save(let key): (kind, value) = ("save", try key.base64)
       case .erase: kind = "erase"
       }
       result.append([
         "id": .int(request.id), "operation": JSON(kind),
-        "name": .string(KeyName.all[at].rawValue),
-        "protection": at == KeyName.biometric.place ? "biometric" : "device", "value": value,
+        "name": .string(name.text),
+        "protection": isBiometric ? "biometric" : "device", "value": value,
         "prompt": shown, "timeout_ms": .int(RequestedKeys.timeoutMS),
       ])
     }

@@ -4,14 +4,28 @@ import Store
 import Vault
 
 /// The device key and the keys derived from it, loaded from the key store at first use.
+///
+/// That the store has no key for the files is not proof that it is lost: some stores say "not found" before
+/// the device's first unlock, or while they are restored. So that counts as no answer for a while, then the
+/// sign-in is offered, and the store is asked again all the time. Only a sign-in makes another key, and
+/// saves it under a name of its own (`Recovery.beginAnew`).
 final class KeyRing {
   struct Keys {
-    let device: Key
+    let device: NamedKey
     let lookup: Key
     let durableEvents: Key
     let signIns: Key
     let revocations: Key
     let queues: Key
+
+    init(_ device: NamedKey) throws(Failure) {
+      self.device = device
+      lookup = try device.key.derived(.lookup)
+      durableEvents = try device.key.derived(.notices)
+      signIns = try device.key.derived(.signIns)
+      revocations = try device.key.derived(.revocations)
+      queues = try device.key.derived(.queues)
+    }
 
     // Keyed tags stand for ids in the file, so that ids cannot be read from it.
 
@@ -30,9 +44,10 @@ final class KeyRing {
   let requested: RequestedKeys?
   private(set) var keys: Keys?
 
-  /// When the store first answered with a damaged device key, by the monotonic clock. It counts as no
-  /// answer until the deadline, in case the store is being restored; then the key is lost.
-  private var damagedSinceMS: Int64?
+  /// The name of the open file's device key.
+  private(set) var deviceName = KeyName.device
+  /// When the store first had no key for the files, by the monotonic clock.
+  private var missingSinceMS: Int64?
   private let deadlineMS: Int64
   /// Whether the file had a proof of the device key when the store was last asked for it.
   private var askedWithCheck = false
@@ -71,19 +86,28 @@ final class KeyRing {
 
   private func loadDevice() -> Found {
     do throws(KeyRefusal) {
-      let key = try store.load(.device)
-      damagedSinceMS = nil
-      return .key(key)
+      return .key(try store.load(deviceName))
     } catch {
-      // A key that the store has invalidated is as one that it does not have: a new file gets a new
-      // key, else it would be set aside again and again, and what it still has to carry over with it.
-      if error == .invalidated { return .refused(.notFound) }
-      guard error == .damaged else { return .refused(error) }
-      let nowMS = clock.now().monotonicMS
-      let sinceMS = damagedSinceMS ?? nowMS
-      damagedSinceMS = sinceMS
-      return .refused(nowMS - sinceMS < deadlineMS ? .failed : .notFound)
+      // A key that the store has invalidated or damaged is as one that it does not have.
+      return .refused(error.isGone ? .notFound : error)
     }
+  }
+
+  /// The store's last answers were that it has no key for the files.
+  var isMissing: Bool { missingSinceMS != nil }
+
+  /// The store has no key for the files: no answer until the deadline, then a lost key.
+  private func missing() -> Situation.Keys {
+    let nowMS = clock.now().monotonicMS
+    let sinceMS = missingSinceMS ?? nowMS
+    missingSinceMS = sinceMS
+    return nowMS - sinceMS < deadlineMS ? .failed : .lost
+  }
+
+  /// Whether something was sealed with the device key of this file, or of the one that it replaces.
+  private func hasProof(_ meta: MetaTable) throws(Failure) -> Bool {
+    if try meta.blob(.keyCheck) != nil { return true }
+    return try meta.text(.salvage) != nil
   }
 
   /// The state of the device key, from the key store. The first use of a new folder makes the key, if
@@ -92,22 +116,26 @@ final class KeyRing {
     for database: Database, turn: () throws(Failure) -> KeyTurn.Answer = { .held }
   ) throws(Failure) -> Situation.Keys {
     if keys != nil { return .ready }
-    let check = try MetaTable(database).blob(.keyCheck)
+    let meta = MetaTable(database)
+    deviceName = .device(try meta.int(.deviceKey) ?? 0)
+    let hasProof = try hasProof(meta)
     // That there was no key before another process made one does not prove that it is lost.
-    if (check != nil) != askedWithCheck { store.distrust(.device) }
-    askedWithCheck = check != nil
+    if hasProof != askedWithCheck { store.distrust(deviceName) }
+    askedWithCheck = hasProof
     // While a new key is being saved it is known that there is none.
     var found =
-      check == nil && store.prepared(.device) != nil ? .refused(.notFound) : loadDevice()
+      !hasProof && store.prepared(deviceName) != nil ? .refused(.notFound) : loadDevice()
     guard case .refused(.notFound) = found else { return try judge(found, database) }
-    guard check == nil else { return .lost }
-    if let refusal = requested?.refusedSave(.device) {
+    // A damaged key is not overwritten at once either.
+    if hasProof || store.trouble?.answer == .damaged, missing() == .failed { return .failed }
+    if hasProof { return .lost }
+    if let refusal = requested?.refusedSave(deviceName) {
       return refusal == .locked ? .locked : .failed
     }
     switch try turn() {
     case .taken:
       // Who had it before may have made a key.
-      store.distrust(.device)
+      store.distrust(deviceName)
       isMaking = true
       found = loadDevice()
       guard case .refused(.notFound) = found else { return try judge(found, database) }
@@ -116,16 +144,16 @@ final class KeyRing {
     }
     // Under the file's write lock, so that only one of several processes makes the key.
     return try database.transaction { () throws(Failure) in
-      if try MetaTable(database).blob(.keyCheck) != nil {
-        store.distrust(.device)
+      if try self.hasProof(meta) {
+        store.distrust(deviceName)
         return try judge(loadDevice(), database)
       }
-      if store.prepared(.device) == nil {
+      if store.prepared(deviceName) == nil {
         let found = loadDevice()
         guard case .refused(.notFound) = found else { return try judge(found, database) }
       }
-      let fresh = try newKey(.device)
-      do throws(KeyRefusal) { try store.save(fresh, .device, beside: nil) } catch {
+      let fresh = try newKey(deviceName)
+      do throws(KeyRefusal) { try store.save(fresh, deviceName, beside: nil) } catch {
         switch error {
         case .pending: return .pending
         case .locked:
@@ -144,10 +172,11 @@ final class KeyRing {
     if case .refused(.pending) = found { return .pending }
     isMaking = false
     switch found {
-    case .key(let device): return try adopt(device, MetaTable(database)) ? .ready : .lost
-    case .refused(.notFound): return .lost
-    case .refused(.locked): return .locked
-    case .refused: return .failed
+    case .key(let device): return try adopt(device, MetaTable(database)) ? .ready : missing()
+    case .refused(.notFound): return missing()
+    case .refused(let refusal):
+      missingSinceMS = nil
+      return refusal == .locked ? .locked : .failed
     }
   }
 
@@ -160,11 +189,21 @@ final class KeyRing {
       if isOfHost { try meta.set(.hasHostKeys, .int(1)) }
       try meta.set(.keyCheck, .blob(try device.seal([:] as JSON, KeyRing.checkContext)))
     }
-    keys = Keys(
-      device: device, lookup: try device.derived(.lookup),
-      durableEvents: try device.derived(.notices), signIns: try device.derived(.signIns),
-      revocations: try device.derived(.revocations), queues: try device.derived(.queues))
+    missingSinceMS = nil
+    keys = try Keys(NamedKey(device, deviceName))
     return true
+  }
+
+  /// The name of the device key with which files follow that have lost theirs.
+  private var nextDeviceName: KeyName { .device(deviceName.number + 1) }
+
+  var isSavingNext: Bool { store.prepared(nextDeviceName) != nil }
+
+  func saveNext(_ failure: (KeyRefusal) -> Failure) throws(Failure) {
+    let key = try newKey(nextDeviceName)
+    do throws(KeyRefusal) { try store.save(key, nextDeviceName, beside: nil) } catch {
+      throw failure(error)
+    }
   }
 
   /// A new key to save: the one that is being saved already, or a fresh one.

@@ -33,7 +33,7 @@ final class RequestedKeys: CheckedKeys {
     }
 
     let key: Key
-    let device: Key?
+    let device: NamedKey?
     var stage = Stage.saving
   }
 
@@ -43,6 +43,7 @@ final class RequestedKeys: CheckedKeys {
   }
 
   struct Entry {
+    let name: KeyName
     var operation: KeyRequest?
     /// A load that the host carries out and that nobody needs any more.
     var withdrawn: KeyRequest?
@@ -77,7 +78,13 @@ final class RequestedKeys: CheckedKeys {
     self.clock = clock
     self.revision = revision
     lastID = Int64(Random.word() >> 12)
-    entries = KeyName.all.map { _ in Entry() }
+    entries = [.device, .session, .biometric].map { Entry(name: $0) }
+  }
+
+  private func place(of name: KeyName) -> Int {
+    if let at = entries.firstIndex(where: { $0.name == name }) { return at }
+    entries.append(Entry(name: name))
+    return entries.count - 1
   }
 
   var nowMS: Int64 { clock.now().monotonicMS }
@@ -87,7 +94,7 @@ final class RequestedKeys: CheckedKeys {
   // MARK: Asking
 
   func load(_ name: KeyName) throws(KeyRefusal) -> Key {
-    let at = name.place
+    let at = place(of: name)
     switch entries[at].answer {
     case (.key(let key), _)?:
       troubles.succeeded(.load, name)
@@ -100,8 +107,8 @@ final class RequestedKeys: CheckedKeys {
     throw .pending
   }
 
-  func save(_ key: Key, _ name: KeyName, beside device: Key?) throws(KeyRefusal) {
-    let at = name.place
+  func save(_ key: Key, _ name: KeyName, beside device: NamedKey?) throws(KeyRefusal) {
+    let at = place(of: name)
     if let staged = entries[at].staged, staged.key === key {
       switch staged.stage {
       case .saved:
@@ -119,7 +126,7 @@ final class RequestedKeys: CheckedKeys {
     if entries[at].operation == nil {
       entries[at].answer = nil
       entries[at].erasure = .none
-      entries[at].staged = Staged(key: key, device: name == .device ? nil : device)
+      entries[at].staged = Staged(key: key, device: device)
       start(.save(key), at)
     }
     throw .pending
@@ -127,12 +134,12 @@ final class RequestedKeys: CheckedKeys {
 
   /// Why the host lately saved no key of this name. Each try makes another, so it needs a pause.
   func refusedSave(_ name: KeyName) -> KeyRefusal? {
-    guard let (refusal, sinceMS) = entries[name.place].refusedSave else { return nil }
+    guard let (refusal, sinceMS) = entries[place(of: name)].refusedSave else { return nil }
     return nowMS - sinceMS < RequestedKeys.pauseMS ? refusal : nil
   }
 
   func erase(_ name: KeyName) throws(KeyRefusal) {
-    let at = name.place
+    let at = place(of: name)
     switch entries[at].erasure {
     case .done:
       entries[at].erasure = .none
@@ -152,17 +159,18 @@ final class RequestedKeys: CheckedKeys {
     throw .pending
   }
 
-  func prepared(_ name: KeyName) -> Key? { entries[name.place].staged?.key }
+  func prepared(_ name: KeyName) -> Key? { entries[place(of: name)].staged?.key }
 
   func distrust(_ name: KeyName) {
-    withdrawLoad(name.place)
-    entries[name.place].answer = nil
+    let at = place(of: name)
+    withdrawLoad(at)
+    entries[at].answer = nil
   }
 
   /// The key that is being saved is of no use any more. What the host has begun is followed by the
   /// erasure that the caller asks for, without a look at what was saved.
   func abandon(_ name: KeyName) {
-    let at = name.place
+    let at = place(of: name)
     entries[at].staged = nil
     if case .save? = entries[at].operation?.task, entries[at].operation?.isWithHost == false {
       entries[at].operation = nil
@@ -245,14 +253,15 @@ final class RequestedKeys: CheckedKeys {
     case .load: entries[at].answer = (answer, nowMS)
     case .save(let key):
       guard entries[at].staged?.key === key else { break }
+      let name = entries[at].name
       switch answer {
       case .refused(let refusal):
-        entries[at].staged?.stage = .refused(KeyTrouble(.save, KeyName.all[at], refusal))
+        entries[at].staged?.stage = .refused(KeyTrouble(.save, name, refusal))
       default:
-        if at == KeyName.biometric.place {
+        if name.kind == .biometric {
           checkDevice(at)
         } else {
-          start(.check(KeyName.all[at]), at)
+          start(.check(name), at)
         }
       }
     case .check(let name): finishCheck(name, at, answer)
@@ -273,31 +282,33 @@ final class RequestedKeys: CheckedKeys {
   }
 
   private func refuseErasure(_ at: Int, _ refusal: KeyRefusal) {
-    entries[at].erasure = .refused(KeyTrouble(.erase, KeyName.all[at], refusal), sinceMS: nowMS)
+    let trouble = KeyTrouble(.erase, entries[at].name, refusal)
+    entries[at].erasure = .refused(trouble, sinceMS: nowMS)
   }
 
   /// A key was read back: the saved one, or `device` after another one was saved.
   private func finishCheck(_ name: KeyName, _ at: Int, _ answer: Answer) {
-    guard let staged = entries[name.place].staged else { return }
-    let isOwn = at == name.place
+    let saved = place(of: name)
+    guard let staged = entries[saved].staged else { return }
+    let isOwn = at == saved
     var refusal = KeyRefusal.otherKey
     switch answer {
     case .key(let key):
-      if let expected = isOwn ? staged.key : staged.device, key.isEqual(to: expected) {
+      if let expected = isOwn ? staged.key : staged.device?.key, key.isEqual(to: expected) {
         if isOwn { return checkDevice(at) }
-        entries[name.place].staged?.stage = .saved
+        entries[saved].staged?.stage = .saved
         return
       }
     case .refused(let answered): refusal = answered
     case .done: break
     }
-    entries[name.place].staged?.stage = .refused(
-      KeyTrouble(.readBack, KeyName.all[at], refusal))
+    let trouble = KeyTrouble(.readBack, entries[at].name, refusal)
+    entries[saved].staged?.stage = .refused(trouble)
     // A store that does not tell names apart has just lost `device`: give it back.
     if !isOwn, refusal.isGone || refusal == .otherKey, let device = staged.device,
       entries[at].operation == nil, entries[at].staged == nil
     {
-      start(.save(device), at)
+      start(.save(device.key), at)
     }
   }
 
@@ -307,13 +318,14 @@ final class RequestedKeys: CheckedKeys {
   }
 
   private func goOnWithDevice() {
-    let device = KeyName.device.place
     for at in entries.indices {
-      guard case .beforeDevice? = entries[at].staged?.stage, entries[device].operation == nil else {
-        continue
-      }
+      guard case .beforeDevice? = entries[at].staged?.stage,
+        let name = entries[at].staged?.device?.name
+      else { continue }
+      let device = place(of: name)
+      guard entries[device].operation == nil else { continue }
       entries[at].staged?.stage = .saving
-      start(.check(KeyName.all[at]), device)
+      start(.check(entries[at].name), device)
     }
   }
 
@@ -332,7 +344,7 @@ final class RequestedKeys: CheckedKeys {
     for at in entries.indices {
       entries[at].operation?.confirm()
       entries[at].withdrawn?.confirm()
-      if at != KeyName.biometric.place, case (.key, _)? = entries[at].answer {
+      if entries[at].name.kind != .biometric, case (.key, _)? = entries[at].answer {
         entries[at].answer = nil
       }
       if case .done = entries[at].erasure { entries[at].erasure = .none }

@@ -78,8 +78,6 @@ public struct Decision: Equatable, Sendable {
   public var lock: Bool
   /// Clear the damaged session record. The queue stays.
   public var forget: Bool
-  /// Set the files aside without deleting them, because their device key is lost.
-  public var quarantine: Bool
   /// Choose the only usable membership for the user.
   public var chooseOnly: Bool
   /// Offer the biometric prompt beside the methods of the sign-in: another one may open the session.
@@ -91,16 +89,14 @@ public struct Decision: Equatable, Sendable {
 
   public init(
     _ screen: Screen, _ reason: Reason, cause: SignInCause? = nil, lock: Bool = false,
-    forget: Bool = false,
-    quarantine: Bool = false, chooseOnly: Bool = false, canUnlock: Bool = false,
-    stale: Bool = false, offline: Bool = false
+    forget: Bool = false, chooseOnly: Bool = false, canUnlock: Bool = false, stale: Bool = false,
+    offline: Bool = false
   ) {
     self.screen = screen
     self.reason = reason
     self.cause = cause
     self.lock = lock
     self.forget = forget
-    self.quarantine = quarantine
     self.chooseOnly = chooseOnly
     self.canUnlock = canUnlock
     self.stale = stale

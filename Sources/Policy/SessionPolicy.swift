@@ -12,16 +12,15 @@ public enum SessionPolicy {
     return LockPolicy.locked(s, because: cause)
   }
 
-  /// The decision when the device key is not available; nil when it is. Nothing is cleared: the key
-  /// store may answer later (RES-7), and files may meet their key again on the original device
-  /// (SES-11).
+  /// The decision when the device key is not available; nil when it is. Nothing is cleared or set aside:
+  /// the key store may answer later (RES-7), or have the key again (SES-11).
   private static func unreadable(_ s: Situation) -> Decision? {
     switch s.keys {
     case .ready: nil
     case .locked: Decision(.wait, .keystoreLocked)
     case .failed: Decision(.wait, .keystoreFailed)
     case .pending: Decision(.wait, .keystorePending)
-    case .lost: Decision(.signIn, .keyLost, quarantine: true)
+    case .lost: Decision(.signIn, .keyLost)
     }
   }
 

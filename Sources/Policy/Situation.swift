@@ -24,7 +24,7 @@ public struct Situation: Equatable, Sendable {
     case failed
     /// The host was asked and answers with a later call.
     case pending
-    /// The store works and holds no key, although files are sealed with one.
+    /// For a while now, the store answers that it has no key, although files are sealed with one.
     case lost
   }
 

@@ -8,6 +8,8 @@ public struct MetaTable {
 
     /// An empty object, sealed with the device key: it opens with the key that sealed this file.
     public static var keyCheck: Name { Name(text: "key_check") }
+    /// How many times files before this one lost their device key. It tells the name of this file's.
+    public static var deviceKey: Name { Name(text: "device_key") }
     /// Set when a host's key store had the key that sealed this file, and not key files.
     public static var hasHostKeys: Name { Name(text: "has_host_keys") }
     /// The project whose data this is (`MetaTable.project`).
@@ -28,6 +30,9 @@ public struct MetaTable {
     public static var needsErase: Name { Name(text: "needs_erase") }
     /// The name of a damaged file whose rows are not yet carried over.
     public static var salvage: Name { Name(text: "salvage") }
+    /// The files that were set aside without their device key, and for each the tags of the users whose
+    /// items were carried over, as JSON.
+    public static var keyless: Name { Name(text: "keyless") }
     /// Set when the cache was first made: a cache file that is missing now was lost.
     public static var hasCache: Name { Name(text: "has_cache") }
     /// The organisations whose caches must be erased and could not be: their tags in the cache.

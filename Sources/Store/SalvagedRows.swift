@@ -35,28 +35,32 @@ extension Salvage.Record {
 }
 
 extension Salvage {
-  /// Single values of the file that hold from the beginning for the one in its place.
-  public struct Inherited {
-    /// The last number that an event was given; 0: it cannot be read. No seal proves it, and a flipped
-    /// bit may have made it too large: no device comes near the limit here.
-    public fileprivate(set) var lastEvent: Int64 = 0
-    /// The project whose data the file holds; nil: unknown.
-    public fileprivate(set) var project: String?
+  /// The last number that an event of the file was given; 0: it cannot be read. No seal proves it, and
+  /// a flipped bit may have made it too large: no device comes near the limit here.
+  public func lastEventNumber() throws(Failure) -> Int64 { try number(.eventSequence) }
+
+  /// The single value under this name; nil: there is none, or it cannot be read.
+  public func value(_ name: MetaTable.Name) throws(Failure) -> Value? {
+    var found: Value?
+    try eachEntry { (columns) throws(Failure) in
+      if columns.count == 2, columns[0].text == name.text.string { found = columns[1] }
+    }
+    return found
   }
 
-  public func inherited() throws(Failure) -> Inherited {
-    let event = MetaTable.Name.eventSequence.text.string
-    let project = MetaTable.Name.project.text.string
-    var result = Inherited()
+  /// The project whose data the file holds; nil: unknown.
+  public func project() throws(Failure) -> String? {
+    try value(.project)?.blob.flatMap { MetaTable.project($0) }
+  }
+
+  /// The largest number under this name among the single values; 0: it cannot be read.
+  public func number(_ name: MetaTable.Name) throws(Failure) -> Int64 {
+    var last: Int64 = 0
     try eachEntry { (columns) throws(Failure) in
-      guard columns.count == 2, let name = columns[0].text else { return }
-      if name == event, let number = columns[1].int, number < 1 << 40 {
-        result.lastEvent = max(result.lastEvent, number)
-      }
-      if name == project, let value = columns[1].blob, let found = MetaTable.project(value) {
-        result.project = found
-      }
+      guard columns.count == 2, columns[0].text == name.text.string, let number = columns[1].int
+      else { return }
+      if number < 1 << 40 { last = max(last, number) }
     }
-    return result
+    return last
   }
 }

@@ -16,7 +16,7 @@ public final class FileKeyStore: KeyStore {
     platform_exists_in(dataFolder, "/keys/device.key")
   }
 
-  private func path(_ name: KeyName) -> String { folder + name.file }
+  private func path(_ name: KeyName) -> String { folder + "/" + name.text + ".key" }
 
   public func load(_ name: KeyName) throws(KeyRefusal) -> Key {
     guard let room = try? SecretBytes(count: Key.size + 1, room: .guarded) else { throw .failed }
@@ -50,16 +50,5 @@ public final class FileKeyStore: KeyStore {
   public func erase(_ name: KeyName) throws(KeyRefusal) {
     let problem = platform_erase(path(name))
     guard problem == 0 || Int(problem) == PLATFORM_NO_ENTRY else { throw .failed }
-  }
-}
-
-extension KeyName {
-  /// The file of this key in a folder.
-  fileprivate var file: String {
-    switch self {
-    case .device: "/device.key"
-    case .session: "/session.key"
-    case .biometric: "/biometric.key"
-    }
   }
 }

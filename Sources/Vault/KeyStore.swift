@@ -1,13 +1,54 @@
 import Base
 
-/// The names of the keys in a key store.
-public enum KeyName: String, Sendable {
-  /// Readable once the device has been unlocked after its start.
-  case device
-  /// As readable as `device`. It exists only while the session is unlocked.
-  case session
-  /// Released only after the user has proved presence, for example by a fingerprint.
-  case biometric
+/// The name of a key in a key store.
+public struct KeyName: Hashable, Sendable {
+  public enum Kind: Sendable {
+    /// Readable once the device has been unlocked after its start.
+    case device
+    /// As readable as `device`. It exists only while the session is unlocked.
+    case session
+    /// Released only after the user has proved presence, for example by a fingerprint.
+    case biometric
+
+    /// Its name in the API.
+    var word: StaticCString {
+      switch self {
+      case .device: "device"
+      case .session: "session"
+      case .biometric: "biometric"
+      }
+    }
+  }
+
+  public let kind: Kind
+  /// 0, except for a device key that follows a lost one. A device key is never saved over another one:
+  /// what a key store has "not found" may be there later.
+  public let number: Int64
+
+  private init(_ kind: Kind, _ number: Int64 = 0) {
+    self.kind = kind
+    self.number = number
+  }
+
+  public static var device: KeyName { KeyName(.device) }
+  public static var session: KeyName { KeyName(.session) }
+  public static var biometric: KeyName { KeyName(.biometric) }
+
+  /// The device key of files that began anew `number` times.
+  public static func device(_ number: Int64) -> KeyName { KeyName(.device, number) }
+
+  /// As the key store gets it: `device`, `device_b`, `device_c`, … in letters and underscores, which
+  /// every store takes.
+  public var text: String {
+    guard number > 0 else { return kind.word.string }
+    var letters: [UInt8] = []
+    var left = number
+    while left > 0 {
+      letters.insert(UInt8(ascii: "a") + UInt8(left % 26), at: 0)
+      left /= 26
+    }
+    return kind.word.string + "_" + String(decoding: letters, as: UTF8.self)
+  }
 }
 
 /// Why a key store returned an error. The numbers are the header's `HOLDFAST_KEY_*`.
@@ -46,6 +87,14 @@ public enum KeyRefusal: Int32, Error, Sendable {
   }
 }
 
+/// A key and its name in the key store.
+public struct NamedKey {
+  public let key: Key
+  public let name: KeyName
+
+  public init(_ key: Key, _ name: KeyName) { (self.key, self.name) = (key, name) }
+}
+
 /// A store for keys: the platform's, or files.
 public protocol KeyStore: AnyObject {
   func load(_ name: KeyName) throws(KeyRefusal) -> Key
@@ -64,7 +113,7 @@ public protocol CheckedKeys: AnyObject {
   /// Fails also when the store answers OK and has another key, or none, and when the store has lost
   /// `device`, as one that does not tell names apart has. A key behind presence is not read back,
   /// because that takes the user: its first unlock shows it.
-  func save(_ key: Key, _ name: KeyName, beside device: Key?) throws(KeyRefusal)
+  func save(_ key: Key, _ name: KeyName, beside device: NamedKey?) throws(KeyRefusal)
   /// Fails also when the store answers OK and still has the key, or cannot say.
   func erase(_ name: KeyName) throws(KeyRefusal)
   /// A new key that is being saved, or was, for a step that is not done.
@@ -94,13 +143,13 @@ public final class CheckedKeyStore: CheckedKeys {
   }
 
   public func save(
-    _ key: Key, _ name: KeyName, beside device: Key?
+    _ key: Key, _ name: KeyName, beside device: NamedKey?
   ) throws(KeyRefusal) {
     try saveChecked(key, name)
-    guard let device, name != .device else { return }
-    do throws(KeyRefusal) { try readBack(device, .device) } catch {
-      if error.isGone || error == .otherKey { try saveChecked(device, .device) }
-      throw troubles.note(KeyTrouble(.readBack, .device, error))
+    guard let device else { return }
+    do throws(KeyRefusal) { try readBack(device.key, device.name) } catch {
+      if error.isGone || error == .otherKey { try saveChecked(device.key, device.name) }
+      throw troubles.note(KeyTrouble(.readBack, device.name, error))
     }
   }
 
@@ -181,7 +230,7 @@ public final class HostKeyStore: KeyStore {
     // The buffer is larger than a key, to notice a store that returns too many bytes.
     guard let room = try? SecretBytes(count: 64, room: .guarded) else { throw .failed }
     var length = 0
-    let result = name.rawValue.withCString {
+    let result = name.text.withCString {
       loadKey(context, $0, room.start.assumingMemoryBound(to: UInt8.self), Key.size, &length)
     }
     try check(result)
@@ -197,14 +246,14 @@ public final class HostKeyStore: KeyStore {
   public func save(_ key: Key, _ name: KeyName) throws(KeyRefusal) {
     let protection: Int32 = name == .biometric ? 1 : 0
     try check(
-      name.rawValue.withCString {
+      name.text.withCString {
         saveKey(
           context, $0, key.secret.start.assumingMemoryBound(to: UInt8.self), Key.size, protection)
       })
   }
 
   public func erase(_ name: KeyName) throws(KeyRefusal) {
-    let result = name.rawValue.withCString { eraseKey(context, $0) }
+    let result = name.text.withCString { eraseKey(context, $0) }
     if result != KeyRefusal.notFound.rawValue { try check(result) }
   }
 

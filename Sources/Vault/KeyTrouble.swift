@@ -31,7 +31,7 @@ public struct KeyTrouble: Sendable {
   /// For the error's `detail`.
   public var detail: JSON {
     let detail: JSON = [:]
-    detail.set("key", .string(name.rawValue))
+    detail.set("key", JSON(name.kind.word))
     detail.set("operation", JSON(operation.word))
     detail.set("answer", JSON(answer.word))
     return detail
@@ -41,7 +41,7 @@ public struct KeyTrouble: Sendable {
   @inline(never)
   public func text(_ prefix: StaticCString) -> String {
     var text = prefix.string
-    for word in [operation.word.string, name.rawValue, answer.word.string] {
+    for word in [operation.word.string, name.kind.word.string, answer.word.string] {
       text += ", "
       text += word
     }
@@ -63,7 +63,7 @@ public struct KeyTrouble: Sendable {
 
   fileprivate static func bit(_ operation: Operation, _ name: KeyName) -> UInt32 {
     let place: UInt32 =
-      switch name {
+      switch name.kind {
       case .device: 0
       case .session: 8
       case .biometric: 16

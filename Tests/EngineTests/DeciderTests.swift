@@ -252,6 +252,8 @@ import Testing
     case "lost key":
       rig.core.keyRing.forget()
       rig.keyStore.keys[.device] = nil
+      try expect(rig.core.keyState() == .failed)
+      rig.advance(60_000)
     case "ended membership": try rig.list(member(orgB))
     case "disabled organisation": try rig.list(member(orgA, orgStatus: "closed"))
     case "no choice":

@@ -268,8 +268,8 @@ import class Foundation.FileManager
   @Test func aFileThatAnotherProcessReplacedIsOpened() throws {
     // Given two processes
     let rig = try Rig.atHome()
-    let other = try Rig(folder: rig.folder, keyStore: rig.keyStore)
-    try other.recovery.quarantine()
+    let other = try rig.withoutKey()
+    try expect(other.recovery.beginAnew())
     expect(rig.sessions.session != nil)
     // When
     try rig.recovery.followFiles()
@@ -282,42 +282,55 @@ import class Foundation.FileManager
 
   @Test func twoProcessesThatMissTheKeySetOneFileAside() throws {
     let rig = try Rig.atHome()
-    let other = try Rig(folder: rig.folder, keyStore: rig.keyStore)
-    try other.recovery.quarantine()
-    rig.advance(1000)
-    try rig.recovery.quarantine()
+    let (first, second) = (try rig.withoutKey(), try rig.withoutKey())
+    try expect(first.recovery.beginAnew())
+    let key = try #require(rig.keyStore.keys[.device(1)])
+    second.advance(1000)
+    try expect(second.recovery.beginAnew())
     let aside = rig.folder.names.filter {
       $0.hasPrefix("holdfast.db.keyless-") && !$0.hasSuffix("-wal") && !$0.hasSuffix("-shm")
     }
     expect(aside.count, equals: 1)
-    expect(rig.core.database.isCurrent && other.core.database.isCurrent)
+    expect(first.core.database.isCurrent && second.core.database.isCurrent)
+    expect(rig.keyStore.keys[.device(1)] === key)
   }
 
-  @Test func quarantineKeepsBothFilesUnderAnotherName() throws {
+  @Test func aSignInWithoutTheKeyKeepsBothFilesUnderAnotherName() throws {
     // Given
     let rig = try Rig.atHome()
     _ = try rig.cache.open()
+    let next = try rig.withoutKey()
     // When
-    try rig.recovery.quarantine()
+    try expect(next.recovery.beginAnew())
     // Then
-    let aside = rig.folder.names.filter { $0.contains(".keyless-\(rig.now.wallMS)") }
+    let aside = rig.folder.names.filter { $0.contains(".keyless-\(next.now.wallMS)") }
     expect(aside.contains { $0.hasPrefix("holdfast.db.") })
     expect(aside.contains { $0.hasPrefix("cache.db.") })
-    expect(rig.sessions.session == nil)
-    try expect(rig.sessions.row().owner, equals: nil)
-    expect(rig.core.keyRing.keys == nil)
+    expect(next.sessions.session == nil)
+    try expect(next.sessions.row().owner, equals: nil)
   }
 
-  @Test func aLostDeviceKeySetsTheFilesAside() throws {
+  @Test func aLostDeviceKeyChangesNothing() throws {
     // Given
     let rig = try Rig.atHome()
-    rig.keyStore.keys[.device] = nil
-    let next = try Rig(folder: rig.folder, keyStore: rig.keyStore)
+    let next = try rig.withoutKey()
+    let names = next.folder.names
     // When
     let decision = try next.decider.decide(.resume)
     // Then
     expect(decision.string("screen"), equals: "sign_in")
     expect(decision.string("reason"), equals: "key_lost")
-    expect(next.folder.names.contains { $0.contains(".keyless-") })
+    expect(next.folder.names, equals: names)
+  }
+}
+
+extension Rig {
+  /// The next start, for longer than a missing key counts as no answer.
+  fileprivate func withoutKey() throws -> Rig {
+    keyStore.keys[.device] = nil
+    let next = try Rig(folder: folder, keyStore: keyStore)
+    try expect(next.core.keyState() == .failed)
+    next.advance(60_000)
+    return next
   }
 }

@@ -26,7 +26,9 @@ private final class AskedHost {
   }
 
   func save(_ key: Key, _ name: KeyName, beside device: Key? = nil) -> KeyRefusal? {
-    refusal { () throws(KeyRefusal) in try keys.save(key, name, beside: device) }
+    refusal { () throws(KeyRefusal) in
+      try keys.save(key, name, beside: device.map { NamedKey($0, .device) })
+    }
   }
 
   func erase(_ name: KeyName) -> KeyRefusal? {

@@ -164,17 +164,21 @@ final class Rig {
       inFlight: inFlight, uploads: uploads, pulls: pulls, liveContacts: live, cache: cache,
       problems: problems)
     lock = Lock(core, sessions)
+    links = ItemLinks(core)
+    recovery = Recovery(
+      core, sessions, events: events, cache: cache, links: links, hasRecovered: opened.replaced)
     revocations = Revocation(core, inFlight)
     refresh = Refresh(
       core, sessions, tokens: tokens, membershipCheck: check, pauses: pauses,
       reachability: reachability, events: events, inFlight: inFlight)
     sessionStart = SessionStart(
-      core, sessions, hostView: hostView, revocations: revocations, tokens: tokens,
-      pendingSignIn: pendingSignIn, membershipCheck: check, pauses: pauses,
+      core, sessions, recovery: recovery, hostView: hostView, revocations: revocations,
+      tokens: tokens, pendingSignIn: pendingSignIn, membershipCheck: check, pauses: pauses,
       reachability: reachability, pulls: pulls, cache: cache)
     signInFlow = SignIn(
-      core, sessions, sessionStart: sessionStart, state: pendingSignIn, revocations: revocations,
-      pauses: pauses, reachability: reachability, hostView: hostView, inFlight: inFlight)
+      core, sessions, recovery: recovery, sessionStart: sessionStart, state: pendingSignIn,
+      revocations: revocations, pauses: pauses, reachability: reachability, hostView: hostView,
+      inFlight: inFlight)
     syncRuns = SyncRunReporter(core, events)
     memberships = MembershipUpdate(
       core, sessions, check: check, tokens: tokens, refresh: refresh, pauses: pauses,
@@ -204,8 +208,6 @@ final class Rig {
     liveReader = LiveContactReader(
       core, sessions, live: live, refresh: refresh, pauses: pauses, reachability: reachability,
       pulls: pulls, events: events, inFlight: inFlight)
-    recovery = Recovery(
-      core, sessions, events: events, cache: cache, links: links, hasRecovered: opened.replaced)
     presenter = Presenter(
       core, sessions, check: check, pendingSignIn: pendingSignIn, reachability: reachability)
     orgSelection = OrgSelection(
@@ -215,8 +217,9 @@ final class Rig {
       reachability: reachability, events: events, hostView: hostView, presenter: presenter,
       orgSelection: orgSelection, recovery: recovery)
     presence = Presence(
-      core, sessions, lock: lock, refresh: refresh, tokens: tokens, check: check, pulls: pulls,
-      live: live, pauses: pauses, reachability: reachability, hostView: hostView, decider: decider)
+      core, sessions, lock: lock, keyless: KeylessFiles(core, sessions, links), refresh: refresh,
+      tokens: tokens, check: check, pulls: pulls, live: live, pauses: pauses,
+      reachability: reachability, hostView: hostView, decider: decider)
     logout = Logout(
       core, sessions, revocations: revocations, uploader: uploader, pauses: pauses,
       decider: decider)

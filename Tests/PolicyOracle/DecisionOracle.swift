@@ -100,7 +100,7 @@ public struct DecisionOracle: Sendable {
     keys=locked -> wait keystore_locked
     keys=failed -> wait keystore_failed
     keys=pending -> wait keystore_pending
-    keys=lost -> sign_in key_lost quarantine
+    keys=lost -> sign_in key_lost
     # The session.
     record=missing -> sign_in session_missing
     record=corrupt -> sign_in session_corrupt forget
@@ -180,7 +180,6 @@ extension DecisionOracle.Outcome {
       self = .decision(
         Decision(
           screen, reason, forget: words.contains("forget"),
-          quarantine: words.contains("quarantine"),
           chooseOnly: words.contains("chooseOnly")),
         locks: words.contains("locking"), prompts: words.contains("again"))
     }

@@ -226,8 +226,8 @@ extension Decision {
   /// What is done beside showing the screen.
   var deeds: String {
     [
-      lock ? "lock" : "", forget ? "forget" : "", quarantine ? "quarantine" : "",
-      chooseOnly ? "choose" : "", canUnlock ? "again" : "",
+      lock ? "lock" : "", forget ? "forget" : "", chooseOnly ? "choose" : "",
+      canUnlock ? "again" : "",
     ].filter { !$0.isEmpty }.joined(separator: ", ")
   }
 

@@ -91,7 +91,7 @@ public struct Examination: Sendable {
 extension Decision {
   /// Different decisions of `SessionPolicy` have different numbers.
   fileprivate var number: Int {
-    let flags = [lock, forget, quarantine, chooseOnly, canUnlock, stale, offline]
+    let flags = [lock, forget, chooseOnly, canUnlock, stale, offline]
     let head =
       (Screen.allCases.firstIndex(of: screen) ?? 0) * Reason.allCases.count
       + (Reason.allCases.firstIndex(of: reason) ?? 0)

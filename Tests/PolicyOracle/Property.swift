@@ -23,7 +23,6 @@ public enum Property: String, CaseIterable, Sendable {
     case .nothingWithoutCause:
       let isClosed = decision.screen == .unlock || decision.screen == .signIn
       return decision.forget == (s.keys == .ready && s.record == .corrupt)
-        && decision.quarantine == (s.keys == .lost)
         && decision.chooseOnly == (decision.reason == .chosen)
         && (!decision.canUnlock
           || decision.screen == .signIn && s.occasion == .unlock && s.presence == .available)

@@ -78,8 +78,7 @@ struct TablesReader {
         (isReasonOf2 ? .active : reason).map { reason in
           Decision(
             screen, reason, lock: words.contains("lock"), forget: words.contains("forget"),
-            quarantine: words.contains("quarantine"), chooseOnly: words.contains("choose"),
-            canUnlock: words.contains("again"))
+            chooseOnly: words.contains("choose"), canUnlock: words.contains("again"))
         }
       }
       return Line(

@@ -258,7 +258,7 @@ import Testing
     }
   }
 
-  @Test("SES-9: given an invalidated biometric key, then sign-in with key_lost, and no quarantine")
+  @Test("SES-9: given an invalidated biometric key, then sign-in with key_lost")
   func invalidatedKey() {
     let invalidated = decide {
       $0.occasion = .unlock
@@ -300,14 +300,14 @@ import Testing
     expect(noWrap, equals: Decision(.signIn, .keyLost))
   }
 
-  @Test("SES-11: given files without their device key, then sign-in, and the files are set aside")
+  @Test("SES-11: given files without their device key, then sign-in, and nothing is cleared")
   func restoredElsewhere() {
     for record in Situation.Record.allCases {
       let decision = decide {
         $0.keys = .lost
         $0.record = record
       }
-      expect(decision, equals: Decision(.signIn, .keyLost, quarantine: true))
+      expect(decision, equals: Decision(.signIn, .keyLost))
     }
   }
 }

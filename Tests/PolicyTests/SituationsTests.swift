@@ -14,10 +14,10 @@ import Testing
     expect(check.failures.isEmpty, "\(check.name): \(check.failures.joined(separator: "\n"))")
   }
 
-  @Test("The sample has 138,068 situations and all 73 decisions")
+  @Test("The sample has 138,068 situations and all 72 decisions")
   func sampleIsLarge() {
     expect(Self.sample.cells, equals: 138_068)
-    expect(Self.sample.decisions.count, equals: 73)
+    expect(Self.sample.decisions.count, equals: 72)
   }
 
   @Test(

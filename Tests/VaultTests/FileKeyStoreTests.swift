@@ -61,7 +61,7 @@ import Testing
       let store = FileKeyStore(folder: folder + "/keys")
       for name in [KeyName.session, .device, .biometric] {
         try store.save(try fixedKey(1), name)
-        let file = open(folder + "/keys/\(name.rawValue).key", O_RDONLY)
+        let file = open(folder + "/keys/\(name.text).key", O_RDONLY)
         defer { close(file) }
         if name == .session { try store.save(try fixedKey(2), name) } else { try store.erase(name) }
         var bytes = [UInt8](repeating: 9, count: 32)

@@ -158,7 +158,7 @@ private final class Host {
     let device = try fixedKey()
     host.keys["device"] = [UInt8](repeating: 1, count: 32)
     let refused = refusal { () throws(KeyRefusal) in
-      try store.save(try! fixedKey(1), .session, beside: device)
+      try store.save(try! fixedKey(1), .session, beside: NamedKey(device, .device))
     }
     expect(refused, equals: .otherKey)
     expect(store.trouble?.text("told"), equals: "told, read_back, device, other_key")

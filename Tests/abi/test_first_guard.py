@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from typing import Any, cast
 
 import pytest
-from holdfast.keystore import KEY_LOCKED, KEY_NOT_FOUND
+from holdfast.keystore import KEY_LOCKED
 from holdfast.types import Decision, TransportError
 
 from conftest import MakePhone, MakeUser
 from support.directory_fixtures import DirectoryFixtures
+from support.missing import lose
 from support.phone import App
 from support.waking import another
 
@@ -227,12 +229,15 @@ def test_ORG_7_a_wait_for_the_guard_ends_when_the_key_store_refuses(
     app = signed_in(phones, directory, online=True, failure="timeout")
     wait = app.screen
     app.poll()
-    # When another process finds that the device key is lost, and sets the files aside
-    app.phone.keychain.answer("load", "device", KEY_NOT_FOUND)
-    with another(app.phone) as other:
-        assert other.screen["reason"] == "key_lost"
+    # When another process misses the device key, and sets the files aside for a sign-in
+    phone = app.phone
+    lose(phone)
+    with another(phone) as other:
+        later = {"now_ms": phone.now_ms + 9000, "monotonic_ms": phone.monotonic_ms + 9000}
+        other.clock_set(cast(Any, later))
+        other.sign_in_begin({"method": "bankid"})
         # and the key store is locked at the next read
-        app.phone.keychain.answer("load", "device", KEY_LOCKED)
+        phone.keychain.answer("load", "device_b", KEY_LOCKED)
         # Then the wait ends at its announced deadline
         assert pass_the_deadline(app, wait) == ["keystore_locked"]
         # and the host learns what the next read showed

@@ -11,6 +11,7 @@ import pytest
 from holdfast import HoldfastError, Library
 
 from support.directory_fixtures import Backend, DirectoryFixtures, Person
+from support.missing import LOST, shown, until_lost
 from support.phone import App, FilePhone, Phone
 from support.queue import add, stored
 
@@ -119,9 +120,10 @@ def test_KEEP_2_without_the_key_files_another_kind_leads_to_a_working_app(
     with_an_item(first, person)
     for path in (first.folder / "keys").iterdir():
         path.unlink()
-    app = opened(second).start()
-    app.settle()
-    assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", "key_lost")
+    phone = opened(second)
+    app = phone.start()
+    phone.network.up = True
+    until_lost(app)
     app.sign_in(person)
     assert app.screen["screen"] == "home"
     assert [event["lost"] for event in told(app)] == [1]
@@ -158,17 +160,22 @@ def test_KEEP_2_a_lost_key_is_not_called_damage(
     for name in phone.keychain.names():
         phone.keychain.erase(name)
     app = phone.open()
+    with pytest.raises(HoldfastError) as missing:
+        app.queue_list()
+    assert missing.value.code == "keystore.failed"
+    phone.pass_time(10)
     with pytest.raises(HoldfastError) as lost:
         app.queue_list()
     assert lost.value.code == "keystore.key_lost"
     assert "the key store no longer has the key" in str(lost.value)
+    phone.network.up = True
     app.session_resume()
-    assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", "key_lost")
+    assert shown(app) == LOST
+    app.sign_in(person)
     # One line of the log says why the files are set aside
     why = [line for level, line in lines if "no longer has the key" in line]
     assert len(why) == 1, lines
     assert "device, not_found" in why[0]
-    app.sign_in(person)
     [event] = told(app)
     assert event["lost"] == 1
     assert event["message"]["code"] == "storage_key_lost"

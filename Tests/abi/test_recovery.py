@@ -12,12 +12,12 @@ from typing import Any, cast
 
 import pytest
 from holdfast import HoldfastError, Library
-from holdfast.keystore import KEY_INVALIDATED, KEY_NOT_FOUND
 from local_supabase import LocalSupabase
 
 from support.damage import change, destroy_header, home, restart_after
 from support.directory_fixtures import DirectoryFixtures
 from support.held import return_to_foreground
+from support.missing import lose, until_lost
 from support.phone import App, FilePhone
 from support.queue import BOTH, EMPTY, UPLOADS, add, code_of, drain, item_of, stored, user_of
 from support.sizes import crossed
@@ -230,9 +230,9 @@ def test_ATK_14_a_foreign_device_key_ends_in_a_sign_in(
         add(app)
     phone.close()
     (phone.folder / "keys" / "device.key").write_bytes(bytes(range(32)))
-    # When the app starts, then it does not wait: it offers the sign-in
+    # When the app starts, then it offers the sign-in after a while
     app = phone.start()
-    assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", "key_lost")
+    until_lost(app)
     # and what is lost is said, and the files are kept
     app.go_online()
     app.sign_in(person)
@@ -244,41 +244,9 @@ def test_ATK_14_a_foreign_device_key_ends_in_a_sign_in(
     phone.close()
 
 
-@pytest.mark.parametrize(
-    ("answer", "times"),
-    crossed(
-        [KEY_NOT_FOUND, KEY_INVALIDATED],
-        [1, 2, 5],
-        fast=lambda answer, times: (times == 2) == (answer == KEY_INVALIDATED),
-    ),
-)
-def test_ATK_14_one_file_is_set_aside_for_a_lost_key(
-    sign_in: MakeUser, directory: DirectoryFixtures, answer: int, times: int
-) -> None:
-    """Seeds 170 and 196 of the simulation, version 5: the second file hid the first one."""
-    # Given a queued item
-    user = sign_in()
-    user.app.go_offline()
-    item = add(user.app)
-    # When the key store says at a start, and for some calls after it, that the device key is gone
-    user.phone.keychain.answer("load", "device", *[answer] * times)
-    app = user.phone.start()
-    assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", "key_lost")
-    for _ in range(3):
-        app.poll()
-    # Then one file is set aside, and the user can sign in
-    assert len(list(user.phone.folder.glob("holdfast.db.keyless-*[0-9]"))) == 1
-    app.go_online()
-    app.sign_in(user.person)
-    assert app.screen["screen"] == "home"
-    # and the item is back with its key and sent, or counted as lost without it
-    app.settle()
-    lost = sum(event["lost"] for event in app.of_type("storage_recovered"))
-    assert (stored(directory, user.person), lost) == (([item], 0) if times <= 2 else ([], 1))
-
-
 @pytest.mark.both_flavours
-def test_ATK_14_a_salvage_keeps_the_order_of_registration(sign_in: MakeUser) -> None:
+@pytest.mark.parametrize("loss", ["damage", "key"])
+def test_ATK_14_a_salvage_keeps_the_order_of_registration(sign_in: MakeUser, loss: str) -> None:
     """Seed 6060957: items were numbered in the order of their pages, and sent in that order."""
     # Given items whose pages are not in their order: some of them were freed in between
     user = sign_in()
@@ -288,11 +256,17 @@ def test_ATK_14_a_salvage_keeps_the_order_of_registration(sign_in: MakeUser) -> 
     for item in cancelled:
         user.app.queue_cancel({"id": item, "force": True})
     kept += [add(user.app, note="z" * 400) for _ in range(40)]
-    # When the device key is gone once, and the user signs in again
-    user.phone.keychain.answer("load", "device", KEY_NOT_FOUND)
-    app = user.phone.start()
-    assert app.screen["reason"] == "key_lost"
-    app.sign_in(user.person)
+    # When the file is damaged, or its key is back after the user has signed in without it
+    if loss == "damage":
+        app = restart_after(user)
+    else:
+        user.phone.close()
+        lose(user.phone)
+        app = user.restart(online=False)
+        until_lost(app)
+        app.sign_in(user.person)
+        user.phone.keychain.forget_script()
+        app = user.restart(online=False)
     # Then the items are back in their order
     listed = app.queue_list({"limit": 200})["items"]
     assert [item["id"] for item in listed] == kept

@@ -7,7 +7,7 @@ import Vault
 /// Decides what the host shows, and carries the decision out.
 ///
 /// 1. `assess` reads the facts. 2. `SessionPolicy.decide` judges them. 3. `carryOut` does what the
-/// decision asks for: set files aside, clear, lock, choose. 4. `show` renders the decision and
+/// decision asks for: clear, lock, choose. 4. `show` renders the decision and
 /// remembers it. `emitIfChanged` does the same after every call that may change a decision, and
 /// emits an event if the host shows something else.
 final class Decider {
@@ -200,7 +200,6 @@ final class Decider {
   }
 
   private func carryOut(_ decision: Decision) throws(Failure) {
-    if decision.quarantine { try recovery.quarantine() }
     if decision.forget {
       try sessions.clear(ended: nil)
       try sessions.keys.eraseOwed()
@@ -283,9 +282,9 @@ final class Decider {
     }
     let before = hostView.shown
     // The sign-in that the user was led to from the lock stays until the session changes, unless a
-    // decision is owed: its sign-in has ended.
+    // decision is owed: its sign-in has ended. A lost device key that is back is such a change.
     if !before.isWaiting, before.screen == .signIn, decision.screen == .unlock, !decision.lock,
-      before.generation == assessment.row.generation
+      before.reason != .keyLost, before.generation == assessment.row.generation
     {
       return
     }

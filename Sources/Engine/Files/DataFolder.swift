@@ -161,17 +161,23 @@ enum DataFolder {
     }
   }
 
-  /// Set the main file aside because its key is lost, unless another process already did. `keyless`
-  /// is the file that was open.
+  /// Set the main file aside because its key is lost, and the cache, which opens with it, unless another
+  /// process already did. `keyless` is the file that is open. `saveKey` saves the key of the file that
+  /// follows; if it fails, nothing is changed.
   static func replaceKeyless(
-    _ keyless: Database, in folder: String, at now: Instant
+    _ keyless: Database, in folder: String, at now: Instant, _ saveKey: () throws(Failure) -> Void
   ) throws(Failure) -> Database {
     let lock = try lock(folder, exclusively: true)
     defer { platform_file_unlock(lock) }
     if !platform_exists(markPath(in: folder)), !keyless.isCurrent {
+      keyless.close()
       return try openLockedMain(in: folder, alone: true)
     }
-    return try setLockedMainAside(in: folder, keylessLabel, at: now)
+    try saveKey()
+    keyless.close()
+    let fresh = try setLockedMainAside(in: folder, keylessLabel, at: now)
+    _ = try setAside(cachePath(in: folder), keylessLabel, at: now.wallMS)
+    return fresh
   }
 
   private static var keylessLabel: String { "keyless" }
@@ -222,7 +228,17 @@ enum DataFolder {
       try check(platform_write(markPath(in: folder), bytes, bytes.count))
     }
     try setMainAside(in: folder, as: folder + "/" + aside)
-    let inherited = try Salvage(path: folder + "/" + aside).inherited()
+    let salvage = Salvage(path: folder + "/" + aside)
+    let lastEvent = try salvage.lastEventNumber()
+    let project = try salvage.project()
+    // A lost key is never overwritten: the next one has another name.
+    let deviceKey = try salvage.number(.deviceKey) + (isKeyless(aside) ? 1 : 0)
+    var keyless = try salvage.value(.keyless)?.text
+    if isKeyless(aside) {
+      let list = try KeylessList(keyless)
+      list.add(aside)
+      keyless = try list.text
+    }
     var made = try openSoundMain(in: folder)
     if made == nil {
       let name = freeName(in: folder, damagedLabel, at: now.wallMS)
@@ -234,8 +250,10 @@ enum DataFolder {
       let meta = MetaTable(fresh)
       try meta.set(.salvage, .text(aside))
       // Hosts acknowledge by number, also those of other processes, which know the old file.
-      try meta.set(.eventSequence, .int(inherited.lastEvent))
-      if let project = inherited.project { try meta.setProject(project) }
+      try meta.set(.eventSequence, .int(lastEvent))
+      if let project { try meta.setProject(project) }
+      if let keyless { try meta.set(.keyless, .text(keyless)) }
+      if deviceKey > 0 { try meta.set(.deviceKey, .int(deviceKey)) }
     }
     try check(platform_remove(markPath(in: folder)))
     return fresh

@@ -102,19 +102,36 @@ final class Recovery {
     old.close()
   }
 
-  /// The device key is lost, so nothing in the files can be read here. Rename them and start with
-  /// empty ones.
-  func quarantine() throws(Failure) {
-    let now = core.clock.now()
-    Log.line(.warning, core.lostKey.text(Core.keyIsLost) + "; they are set aside")
+  /// A user signs in, and the key store has no key for the files: set them aside, and begin anew with a
+  /// key of another name. Nothing is changed unless the store saves that key and gives it back. The old
+  /// files stay, and so does their key, which the store may have again later. Returns whether it did.
+  @discardableResult
+  func beginAnew() throws(Failure) -> Bool {
+    let state = try core.keyState()
+    guard state == .lost else {
+      try core.require(state)
+      return false
+    }
+    try core.requireKeyTurn()
+    let why = core.lostKey.text(Core.keyIsLost)
+    let next = try DataFolder.replaceKeyless(core.database, in: folder, at: core.clock.now()) {
+      () throws(Failure) in
+      try core.keyRing.saveNext { core.keyFailure($0) }
+      Log.line(.warning, why + "; they are set aside")
+      sessions.reset(.keylessFiles)
+    }
+    // Another process may have done it.
     sessions.reset(.keylessFiles)
-    let keyless = core.database
-    keyless.close()
-    core.use(try DataFolder.replaceKeyless(keyless, in: folder, at: now))
-    _ = try DataFolder.setAside(DataFolder.cachePath(in: folder), "keyless", at: now.wallMS)
+    core.use(next)
     // The session goes with the files.
     try sessions.keys.erase(.session)
     try findUnfinished()
+    return true
+  }
+
+  /// A host that is asked for its key store has answered: go on, if the next device key is being saved.
+  func goOn() throws(Failure) {
+    if core.keyRing.isSavingNext { try beginAnew() }
   }
 
   /// Make a damaged main file sound, or set it aside, start a fresh one, and carry over what can be

@@ -8,6 +8,7 @@ final class LateKeys {
   private let core: Core
   private let sessions: SessionStore
   private let lock: Lock
+  private let recovery: Recovery
   private let sessionStart: SessionStart
   private let presence: Presence
   private let dispatch: Dispatch
@@ -16,13 +17,15 @@ final class LateKeys {
   private let decider: Decider
 
   init(
-    _ core: Core, _ sessions: SessionStore, lock: Lock, sessionStart: SessionStart,
+    _ core: Core, _ sessions: SessionStore, lock: Lock, recovery: Recovery,
+    sessionStart: SessionStart,
     presence: Presence, dispatch: Dispatch, inFlight: InFlight, hostView: HostView,
     decider: Decider
   ) {
     self.core = core
     self.sessions = sessions
     self.lock = lock
+    self.recovery = recovery
     self.sessionStart = sessionStart
     self.presence = presence
     self.dispatch = dispatch
@@ -98,6 +101,10 @@ final class LateKeys {
       _ = try decider.assess(.navigate)
       try dispatch.finishKept(now)
       try sessionStart.goOn(decider)
+      do throws(Failure) { try recovery.goOn() } catch {
+        // The host calls again.
+        guard error.code.status == .keyStore else { throw error }
+      }
       do throws(Failure) { try sessions.keepUsable() } catch {
         // The next answer, or the next call, tries again.
         guard error.code.status == .keyStore else { throw error }

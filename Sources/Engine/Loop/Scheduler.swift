@@ -312,7 +312,8 @@ final class Scheduler {
     if hostView.shown.isWaiting, check.isNeeded, reachability.isOnline {
       consider(check.timeoutLeftMS(now))
     }
-    if hostView.shown.isWaiting, decider.awaitsKeys {
+    // A key that counts as lost may be there again, and then the session goes on.
+    if hostView.shown.isWaiting || hostView.shown.reason == .keyLost, decider.awaitsKeys {
       consider(Scheduler.keyStoreIntervalMS)
     }
     if let requested = core.keyRing.requested {

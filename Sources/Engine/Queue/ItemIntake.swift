@@ -191,7 +191,6 @@ final class ItemIntake {
     }
   }
 
-  /// Items with the same batch key share requests: one organisation, one kind, the same columns.
   private func batchKey(
     _ item: QueueItem, _ kind: QueueKind, _ keys: KeyRing.Keys
   ) -> [UInt8] {
@@ -201,10 +200,7 @@ final class ItemIntake {
     {
       return last.key
     }
-    // "shape" is part of stored tags, whatever the name in the code.
-    let key = keys.lookup.tag(
-      "shape", item.org?.bytes ?? [], Array(item.kind.utf8),
-      Array(columns.joined(separator: ",").utf8))
+    let key = item.batchKey(columns, keys)
     lastBatchKey = LastBatchKey(
       lookup: keys.lookup, org: item.org, kind: item.kind, columns: columns, key: key)
     return key

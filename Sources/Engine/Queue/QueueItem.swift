@@ -104,6 +104,20 @@ final class QueueItem {
     return result
   }
 
+  /// Items with the same batch key share requests: one organisation, one kind, the same columns. `kind`:
+  /// nil if this version of the app does not know it.
+  func batchKey(_ kind: QueueKind?, _ keys: KeyRing.Keys) -> [UInt8] {
+    let columns =
+      kind.map { self.columns($0, hasUser: $0.hasUser) } ?? payload.members.map { $0.key }
+    return batchKey(columns, keys)
+  }
+
+  func batchKey(_ columns: [String], _ keys: KeyRing.Keys) -> [UInt8] {
+    // "shape" is part of stored tags, whatever the name in the code.
+    keys.lookup.tag(
+      "shape", org?.bytes ?? [], Array(kind.utf8), Array(columns.joined(separator: ",").utf8))
+  }
+
   // MARK: Sealing
 
   static func context(

@@ -68,7 +68,7 @@ final class Rejection {
     return try key.openJSON(sealed, context(row))
   }
 
-  private static func context(_ row: QueueRow) -> SealContext {
+  static func context(_ row: QueueRow) -> SealContext {
     QueueItem.context(row.item, row.owner, "verdict")
   }
 }

@@ -9,6 +9,7 @@ final class Presence {
   private let core: Core
   private let sessions: SessionStore
   private let lock: Lock
+  private let keyless: KeylessFiles
   private let refresh: Refresh
   private let tokens: TokenState
   private let check: MembershipCheck
@@ -22,13 +23,15 @@ final class Presence {
   private var unlocking: (outcome: PromptOutcome, generation: Int64)?
 
   init(
-    _ core: Core, _ sessions: SessionStore, lock: Lock, refresh: Refresh, tokens: TokenState,
-    check: MembershipCheck, pulls: PullState, live: LiveContacts, pauses: ServicePauses,
+    _ core: Core, _ sessions: SessionStore, lock: Lock, keyless: KeylessFiles, refresh: Refresh,
+    tokens: TokenState, check: MembershipCheck, pulls: PullState, live: LiveContacts,
+    pauses: ServicePauses,
     reachability: Reachability, hostView: HostView, decider: Decider
   ) {
     self.core = core
     self.sessions = sessions
     self.lock = lock
+    self.keyless = keyless
     self.refresh = refresh
     self.tokens = tokens
     self.check = check
@@ -93,6 +96,7 @@ final class Presence {
   }
 
   private func requireConfirmation() {
+    keyless.carryOver()
     tokens.requireValidation()
     pulls.requirePull()
   }

@@ -317,7 +317,7 @@ final class SessionKeys {
     guard row.cacheKey == nil, let owner = row.owner, let wrap = row.wrapSession,
       let keys = core.keyRing.keys
     else { return nil }
-    return try keys.device.unwrap(wrap, SessionKeys.context("wrap_device", owner))
+    return try keys.device.key.unwrap(wrap, SessionKeys.context("wrap_device", owner))
   }
 
   /// Make and save a new `biometric`; nil if the device has no biometrics or the policy uses none. Only

@@ -28,6 +28,7 @@ final class SessionStart {
   private var waiting: Waiting?
   private let core: Core
   private let sessions: SessionStore
+  private let recovery: Recovery
   private let hostView: HostView
   private let revocations: Revocation
   private let tokens: TokenState
@@ -39,12 +40,14 @@ final class SessionStart {
   private let cache: CacheFile
 
   init(
-    _ core: Core, _ sessions: SessionStore, hostView: HostView, revocations: Revocation,
-    tokens: TokenState, pendingSignIn: PendingSignInState, membershipCheck: MembershipCheck,
+    _ core: Core, _ sessions: SessionStore, recovery: Recovery, hostView: HostView,
+    revocations: Revocation, tokens: TokenState, pendingSignIn: PendingSignInState,
+    membershipCheck: MembershipCheck,
     pauses: ServicePauses, reachability: Reachability, pulls: PullState, cache: CacheFile
   ) {
     self.core = core
     self.sessions = sessions
+    self.recovery = recovery
     self.hostView = hostView
     self.revocations = revocations
     self.tokens = tokens
@@ -97,15 +100,14 @@ final class SessionStart {
   /// follows.
   func begin(_ reply: TokenReply) throws(Failure) -> Bool {
     end()
-    let row = try sessions.row()
     do throws(Failure) {
-      guard try adopt(reply, ifGeneration: row.generation) else {
+      try recovery.beginAnew()
+      guard try adopt(reply, ifGeneration: try sessions.row().generation) else {
         throw Failure(.storageBusy, "another process changed the session meanwhile")
       }
     } catch {
       guard error.code == .keyStorePending else { throw error }
-      waiting = Waiting(reply: reply, owner: row.owner, authenticatedMS: row.authenticatedMS)
-      sessions.startWaits = true
+      wait(for: reply, over: try sessions.row())
       hostView.awaitsKey = true
       hostView.noteVisitor()
       return false
@@ -113,18 +115,26 @@ final class SessionStart {
     return true
   }
 
+  private func wait(for reply: TokenReply, over row: SessionRow) {
+    waiting = Waiting(reply: reply, owner: row.owner, authenticatedMS: row.authenticatedMS)
+    sessions.startWaits = true
+  }
+
   /// The key store has answered: go on with a session that waited for it.
   func goOn(_ decider: Decider) throws(Failure) {
     guard let waiting else { return }
-    let row = try sessions.row()
-    guard sessions.startWaits, row.owner == waiting.owner,
-      row.authenticatedMS == waiting.authenticatedMS
-    else {
-      // Somebody signed in, locked, unlocked or logged out meanwhile.
-      return end()
-    }
     do throws(Failure) {
-      if try adopt(waiting.reply, ifGeneration: row.generation) { hostView.expectDecision() }
+      let row = try sessions.row()
+      guard sessions.startWaits, row.owner == waiting.owner,
+        row.authenticatedMS == waiting.authenticatedMS
+      else {
+        // Somebody signed in, locked, unlocked or logged out meanwhile.
+        return end()
+      }
+      if try recovery.beginAnew() { wait(for: waiting.reply, over: try sessions.row()) }
+      if try adopt(waiting.reply, ifGeneration: try sessions.row().generation) {
+        hostView.expectDecision()
+      }
     } catch {
       guard error.code.status == .keyStore else { throw error }
       if error.code == .keyStorePending { return }

@@ -11,6 +11,7 @@ final class SignIn {
 
   private let core: Core
   private let sessions: SessionStore
+  private let recovery: Recovery
   private let sessionStart: SessionStart
   private let state: PendingSignInState
   private let stored: StoredSignIns
@@ -21,12 +22,14 @@ final class SignIn {
   private let inFlight: InFlight
 
   init(
-    _ core: Core, _ sessions: SessionStore, sessionStart: SessionStart, state: PendingSignInState,
-    revocations: Revocation, pauses: ServicePauses, reachability: Reachability, hostView: HostView,
+    _ core: Core, _ sessions: SessionStore, recovery: Recovery, sessionStart: SessionStart,
+    state: PendingSignInState, revocations: Revocation, pauses: ServicePauses,
+    reachability: Reachability, hostView: HostView,
     inFlight: InFlight
   ) {
     self.core = core
     self.sessions = sessions
+    self.recovery = recovery
     self.sessionStart = sessionStart
     self.state = state
     stored = StoredSignIns(core)
@@ -49,10 +52,13 @@ final class SignIn {
     switch method.flow {
     case .password: return ["needs": ["email", "password"]]
     case .idToken:
+      try recovery.beginAnew()
       let nonce = Digest.base64URL(Random.bytes(32))
       try stored.addNonce(nonce, provider: method.provider)
       return ["needs": ["id_token", "nonce"], "nonce": .string(nonce)]
-    case .pkce: return try beginPKCE(method)
+    case .pkce:
+      try recovery.beginAnew()
+      return try beginPKCE(method)
     }
   }
 
@@ -108,6 +114,7 @@ final class SignIn {
     guard try method(fields, flow: .password) != nil else {
       throw Failure(.signInUnknownMethod, "no method with this flow", field: "/password")
     }
+    try recovery.beginAnew()
     return try start(.password(email: email, password: password), decider)
   }
 

@@ -33,7 +33,7 @@ def closed(schema: Any) -> Any:  # noqa: ANN401
     if not isinstance(schema, dict):
         return schema
     made = {name: closed(inner) for name, inner in schema.items() if name != "x-known-values"}
-    if "x-known-values" in schema:
+    if "x-known-values" in schema and "pattern" not in schema:
         made["enum"] = schema["x-known-values"]
     if "properties" in schema and schema.get("additionalProperties") is True:
         made["additionalProperties"] = False

@@ -1,7 +1,7 @@
 /// What Apple's keychain and prompts answer, as pure functions (docs/platforms.md has the tables).
 public enum KeychainAnswers {
-  /// The result of a Keychain call. Only what is known to mean it is `notFound`: the library sets files
-  /// aside for a device key that is not found.
+  /// The result of a Keychain call. Only what is known to mean it is `notFound`: the library offers the
+  /// sign-in where the device key is not found.
   public static func result(of status: Int32) -> KeyResult {
     switch status {
     case 0: .ok

@@ -14,8 +14,17 @@
     /// `service` names the keys of one data folder: give each folder one of its own. `accessGroup` is for
     /// an app and its extensions that share the folder. On macOS the app must be signed with a keychain
     /// access group.
-    public init(service: String = "holdfast", accessGroup: String? = nil) {
-      rules = KeychainRules(chain: SystemKeychain(), service: service, group: accessGroup)
+    ///
+    /// `isProtectedDataAvailable`: on iOS pass `{ await UIApplication.shared.isProtectedDataAvailable }`. An app
+    /// that the system starts before the first unlock may be told that items are not there which are: while
+    /// this is false, a key that is not found is `locked`. Extensions have no such property, and pass nothing.
+    public init(
+      service: String = "holdfast", accessGroup: String? = nil,
+      isProtectedDataAvailable: @escaping @Sendable () async -> Bool = { true }
+    ) {
+      rules = KeychainRules(
+        chain: SystemKeychain(), service: service, group: accessGroup,
+        isReadable: isProtectedDataAvailable)
     }
 
     public func load(_ name: KeyName, prompt: String?) async throws -> Data? {

@@ -13,6 +13,8 @@ struct KeychainRules<Chain: Keychain>: KeyStore {
   let chain: Chain
   let service: String
   let group: String?
+  /// False: an item may be there and not be found, as before the first unlock.
+  var isReadable: @Sendable () async -> Bool = { true }
 
   private func item(_ name: KeyName) -> Query {
     Query(service: service, account: name.rawValue, group: group)
@@ -30,8 +32,12 @@ struct KeychainRules<Chain: Keychain>: KeyStore {
 
   func load(_ name: KeyName, prompt: String?) async throws -> Data? {
     // A key that comes with a prompt is released by the user, also one of a later version.
-    if name == .biometric || prompt != nil { return try await released(name, prompt) }
-    return try read(withoutPrompt(item(name)))
+    let key =
+      name == .biometric || prompt != nil
+      ? try await released(name, prompt) : try read(withoutPrompt(item(name)))
+    // Only of a device key: where it is locked the library waits, and an erased `session` must be gone.
+    guard key == nil, name.rawValue.hasPrefix("device"), await !isReadable() else { return key }
+    throw KeyFailure(.locked)
   }
 
   private func released(_ name: KeyName, _ prompt: String?) async throws -> Data? {

@@ -29,6 +29,26 @@ private func refusal(_ body: () async throws -> Data?) async -> KeyResult? {
   return nil
 }
 
+@Suite struct KeychainMissingTests {
+  @Test("FIX-6: before the first unlock a device key that is not found is locked")
+  func aMissingDeviceKeyIsLockedBeforeTheFirstUnlock() async throws {
+    try await withKeychain { keychain, store in
+      var locked = store
+      locked.isReadable = { false }
+      for name in [KeyName.device, KeyName(rawValue: "device_b")] {
+        #expect(try await store.load(name, prompt: nil) == nil)
+        #expect(await refusal { try await locked.load(name, prompt: nil) } == .locked)
+      }
+      // One that is found is there
+      try store.save(.device, first, protection: .device)
+      #expect(try await locked.load(.device, prompt: nil) == first)
+      // What was erased is gone, also while the device is locked
+      #expect(try await locked.load(.session, prompt: nil) == nil)
+      #expect(try await locked.load(.biometric, prompt: nil) == nil)
+    }
+  }
+}
+
 @Suite struct KeychainSavingTests {
   @Test(arguments: [KeyName.device, .session])
   func aKeyOfTheDeviceIsReadableAfterTheFirstUnlock(name: KeyName) async throws {

@@ -494,7 +494,8 @@ public struct KeyRequestOperation: OpenCode {
   public static let erase = KeyRequestOperation(rawValue: "erase")
 }
 
-/// The name of the key.
+/// The name of the key. Where the key `device` was lost, the next one is `device_b`, then
+/// `device_c`, and so on: a key is never saved over one that may come back.
 public struct KeyRequestName: OpenCode {
   public let rawValue: String
 

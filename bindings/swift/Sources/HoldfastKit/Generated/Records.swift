@@ -1289,7 +1289,8 @@ public struct KeyRequest: Codable, Sendable, Hashable {
   public var id: Int
   /// load: find the key. save: store or replace it, durably. erase: remove it.
   public var operation: KeyRequestOperation
-  /// The name of the key.
+  /// The name of the key. Where the key `device` was lost, the next one is `device_b`, then
+  /// `device_c`, and so on: a key is never saved over one that may come back.
   public var name: KeyRequestName
   /// device: readable after the first unlock of the device, which it never leaves. biometric: needs
   /// the user's presence, and is lost on re-enrolment.

@@ -1,0 +1,140 @@
+import Base
+import Policy
+import Store
+import Supabase
+import Vault
+
+/// The files that were set aside because the key store did not have their device key
+/// (`Recovery.beginAnew`). A user's items are carried over when the key is back: each is sealed anew with
+/// the keys of the file in use, once. Nothing else in them is worth it: the user has signed in since, and
+/// the cache comes from the server.
+///
+/// The main file lists them, each with the tags of the users whose items are here.
+final class KeylessFiles {
+  private let core: Core
+  private let sessions: SessionStore
+  private let links: ItemLinks
+
+  init(_ core: Core, _ sessions: SessionStore, _ links: ItemLinks) {
+    self.core = core
+    self.sessions = sessions
+    self.links = links
+  }
+
+  /// Look whether keys are back. That they are not, and that a file cannot be read now, fails no call.
+  func carryOver() {
+    do throws(Failure) {
+      guard let session = sessions.session, let list = try core.meta.text(.keyless) else { return }
+      for (name, done) in try KeylessList(list).files { try carryOver(name, done, session) }
+    } catch {
+      Log.line(.warning, "a file whose key is back could not be read: \(error.code.rawValue)")
+    }
+  }
+
+  private func carryOver(_ name: String, _ done: JSON, _ session: OpenSession) throws(Failure) {
+    let folder = core.configuration.dataFolder
+    guard DataFolder.isAside(name, in: folder) else { return }
+    try DataFolder.checkAside(name, in: folder)
+    let salvage = Salvage(path: folder + "/" + name)
+    let device = KeyName.device(try salvage.number(.deviceKey))
+    let key: Key
+    do throws(KeyRefusal) { key = try core.keyRing.store.load(device) } catch { return }
+    guard let check = try salvage.value(.keyCheck)?.blob,
+      try key.open(check, KeyRing.checkContext) != nil
+    else { return }
+    let keys = try KeyRing.Keys(NamedKey(key, device))
+    let owner = keys.userTag(session.userID)
+    let tag = JSON.string(Digest.base64URL(owner))
+    if done.elements.contains(where: { $0 == tag }) { return }
+    let queueKey = try keys.queues.derived(for: owner)
+    var found: [(row: QueueRow, item: QueueItem)] = []
+    try salvage.each { (record) throws(Failure) in
+      guard let row = QueueRow(record), row.owner == owner, let item = try row.read(queueKey)
+      else { return }
+      found.append((row, item))
+    }
+    // The order of registration.
+    found.sort { $0.row.sequence < $1.row.sequence }
+    let carried = try core.database.transaction { () throws(Failure) -> Int in
+      let list = try KeylessList(try core.meta.text(.keyless))
+      guard let done = list.json[member: name], !done.elements.contains(where: { $0 == tag }) else {
+        return 0
+      }
+      done.append(tag)
+      try core.meta.set(.keyless, .text(try list.text))
+      var carried = 0
+      for (row, item) in found where try carry(row, item, queueKey, session) { carried += 1 }
+      for (_, item) in found { try link(item, session) }
+      if carried > 0 {
+        try core.syncRuns.start(of: session.owner, now: try core.steadyToStore(core.clock.now()))
+      }
+      return carried
+    }
+    if carried > 0 {
+      Log.line(.warning, "the key of \(name) is back: \(carried) items carried over")
+    }
+  }
+
+  /// Queue an item under the keys of this file. False: it is queued, or known as sent or cancelled.
+  private func carry(
+    _ old: QueueRow, _ item: QueueItem, _ key: Key, _ session: OpenSession
+  ) throws(Failure) -> Bool {
+    let keys = try core.keys()
+    let tag = keys.itemTag(item.id, session.owner)
+    guard try core.queue.find(tag) == nil, try core.fate(of: tag) == nil else { return false }
+    let row = QueueRow()
+    row.item = tag
+    row.owner = session.owner
+    row.org = keys.orgTag(item.org)
+    row.batchKey = item.batchKey(core.configuration.backend.kind(item.kind), keys)
+    row.createdMS = old.createdMS
+    // The server may have it: the answer to its last request may have been lost.
+    row.attempts = max(old.attempts, 1)
+    (row.body, row.size) = try item.sealed(tag, session.owner, session.queueKey, isAccepted: true)
+    if old.state == .parked, let rejection = try Rejection.read(old, key) {
+      row.state = .parked
+      row.rejection = try session.queueKey.seal(rejection, Rejection.context(row))
+    }
+    _ = try core.queue.insert(row)
+    return true
+  }
+
+  /// Let an item wait for those that it depends on, once all are here.
+  private func link(_ item: QueueItem, _ session: OpenSession) throws(Failure) {
+    let keys = try core.keys()
+    guard let row = try core.queue.find(keys.itemTag(item.id, session.owner)), row.state == .pending
+    else { return }
+    let kind = core.configuration.backend.kind(item.kind)
+    if try links.linkParents(of: item, kind, row.item, row.owner, keys) {
+      try core.queue.transition(row.sequence, .waiting(.dependency))
+    }
+  }
+}
+
+/// The names of the files, and for each the tags of the users whose items were carried over.
+struct KeylessList {
+  let json: JSON
+
+  /// A list that cannot be read counts as empty: the files stay.
+  init(_ text: String?) throws(Failure) {
+    var list: JSON = [:]
+    var failure: Failure?
+    Array((text ?? "{}").utf8).withUnsafeBytes { bytes in
+      do throws(Failure) { list = try JSON.parse(bytes) } catch { failure = error }
+    }
+    if let failure, failure.code == .memoryExhausted { throw failure }
+    json = list
+  }
+
+  func add(_ file: String) { json.set(member: file, []) }
+
+  var files: [(name: String, done: JSON)] { json.members.map { ($0.key, $0.value) } }
+
+  var text: String {
+    get throws(Failure) {
+      let text = try json.text()
+      defer { withExtendedLifetime(text) {} }
+      return String(decoding: text.bytes, as: UTF8.self)
+    }
+  }
+}

@@ -1,0 +1,385 @@
+"""A key store that has no key for the files, for a while or for good (FIX-6, SES-11).
+
+"Not found" is no proof: an iPhone before its first unlock says so, and a keychain that is being
+restored. Nothing on the disk changes and no key is overwritten, until the user signs in and the
+store saves a key of another name.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from holdfast import Holdfast, HoldfastError
+from holdfast.keystore import KEY_INVALIDATED, KEY_NOT_FOUND
+
+from conftest import MakePhone, MakeUser
+from support import damage, tamper
+from support import sign_in as browser
+from support.directory_fixtures import PASSWORD, DirectoryFixtures, Person
+from support.key_host import MakeHost
+from support.missing import ALWAYS, LOST, NAMES, NEXT, WAIT, aside, lose, shown, until_lost
+from support.phone import App, FilePhone, Phone
+from support.queue import add, stored
+from support.users import SignedIn
+
+
+def lose_all(phone: Phone, how: str) -> None:
+    """The same as `lose`, and `other_key`: the key of another installation is there."""
+    if how == "other_key":
+        phone.keychain.real = phone.keychain.stored("device")  # type: ignore[attr-defined]
+        phone.keychain.replace("device", bytes(range(32)))
+    else:
+        lose(phone, how)
+
+
+def bring_back(phone: Phone) -> None:
+    """The keys are there again."""
+    phone.keychain.forget_script()
+    if hasattr(phone.keychain, "real"):
+        phone.keychain.replace("device", phone.keychain.real)
+
+
+def with_item(user: SignedIn) -> str:
+    """The user's item that is not sent yet; the app is closed."""
+    user.app.go_offline()
+    item = add(user.app)
+    user.phone.close()
+    user.phone.network.up = True
+    return item
+
+
+LOSSES = ["not_found", "not_found_dead", "invalidated", "invalidated_dead", "other_key"]
+
+
+@pytest.mark.parametrize("how", LOSSES)
+@pytest.mark.parametrize("when", ["waiting", "lost", "next_start"])
+def test_FIX_6_keys_that_are_missing_for_a_while_cost_nothing(
+    sign_in: MakeUser, directory: DirectoryFixtures, how: str, when: str
+) -> None:
+    """The first start set both files aside; session and cache were gone when the keys were back."""
+    # Given a user with an unsent item and a cached contact
+    user = sign_in(contacts=1)
+    phone = user.phone
+    item = with_item(user)
+    tokens = tamper.stored(phone.folder)
+    # When the key store has no key of the files at the next start
+    lose_all(phone, how)
+    keys = phone.keychain.path.read_bytes()
+    app = user.restart(online=False)
+    assert shown(app) == WAIT
+    if when != "waiting":
+        until_lost(app)
+        app.session_resume()
+        app.session_foreground()
+        with pytest.raises(HoldfastError) as refused:
+            app.queue_list()
+        assert refused.value.code == "keystore.key_lost"
+    # Then nothing has changed, on the disk or in the store
+    assert aside(phone) == []
+    assert phone.keychain.path.read_bytes() == keys
+    assert tamper.stored(phone.folder) == tokens
+    # and when the keys are back, the user is at home without a call, or at the next start
+    bring_back(phone)
+    if when == "next_start":
+        app = user.restart(online=False)
+    else:
+        app.settle_until("decision", within_s=30)
+    assert app.screen["screen"] == "home"
+    assert app.contact_search({"query": ""})["total"] == 1
+    app.go_online()
+    app.settle()
+    assert stored(directory, user.person) == [item]
+    assert app.of_type("storage_recovered") == []
+
+
+def test_FIX_6_a_locked_session_is_unlocked_when_its_keys_are_back(sign_in: MakeUser) -> None:
+    """The sign-in that the user was led to stayed on the screen."""
+    user = sign_in()
+    user.app.session_lock()
+    user.phone.close()
+    lose(user.phone, "not_found_dead")
+    app = user.restart()
+    until_lost(app)
+    bring_back(user.phone)
+    app.settle_until("decision", within_s=30)
+    assert app.screen["screen"] == "unlock"
+    assert app.touch()["screen"] == "home"
+
+
+def attempts(user: SignedIn) -> list[tuple[str, Any]]:
+    """Each way to begin a sign-in."""
+    person = user.person
+    return [
+        ("sign_in_begin", {"method": "bankid"}),
+        ("sign_in_complete", {"email": person.email, "password": PASSWORD}),
+        ("session_start", {"session": user.phone.session(person)}),
+    ]
+
+
+def test_FIX_6_no_sign_in_begins_anew_on_a_store_that_saves_nothing(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    user = sign_in()
+    phone = user.phone
+    item = with_item(user)
+    lose(phone, "not_found_dead")
+    keys = phone.keychain.path.read_bytes()
+    app = user.restart()
+    for is_lost in (False, True):
+        if is_lost:
+            until_lost(app)
+        for name, request in attempts(user):
+            with pytest.raises(HoldfastError) as refused:
+                app.raw(name, request)
+            assert (refused.value.code, refused.value.retryable) == ("keystore.failed", True), name
+    assert aside(phone) == []
+    assert phone.keychain.path.read_bytes() == keys
+    bring_back(phone)
+    app.settle_until("decision", within_s=30)
+    assert shown(app) == ("home", "active")
+    app.settle()
+    assert stored(directory, user.person) == [item]
+
+
+def test_FIX_6_no_sign_in_begins_anew_on_a_store_that_forgets(sign_in: MakeUser) -> None:
+    """It answers OK to a save, and has nothing afterwards."""
+    user = sign_in()
+    phone = user.phone
+    with_item(user)
+    for name in NAMES + NEXT:
+        phone.keychain.answer("load", name, *[KEY_NOT_FOUND] * ALWAYS)
+    app = user.restart()
+    until_lost(app)
+    for name, request in attempts(user):
+        with pytest.raises(HoldfastError) as refused:
+            app.raw(name, request)
+        assert refused.value.code == "keystore.failed", name
+    assert aside(phone) == []
+    bring_back(phone)
+    app.settle_until("decision", within_s=30)
+    assert shown(app) == ("home", "active")
+
+
+def enter(app: App, how: str, person: Person) -> None:
+    """Sign in in this way."""
+    match how:
+        case "session_start":
+            app.sign_in(person)
+        case "password":
+            app.sign_in_complete({"email": person.email, "password": PASSWORD})
+            app.settle()
+        case "browser":
+            app.phone.directory.control.sign_in_as(person.email)
+            browser.finish(app, browser.browse(browser.begin(app)["url"]))
+
+
+@pytest.mark.parametrize("how", ["session_start", "password", "browser"])
+@pytest.mark.parametrize("loss", ["not_found", "invalidated", "other_key"])
+def test_FIX_6_a_sign_in_begins_anew_and_keeps_the_old_file_and_its_key(
+    sign_in: MakeUser, directory: DirectoryFixtures, how: str, loss: str
+) -> None:
+    """The new device key was saved over the old one."""
+    user = sign_in(contacts=1)
+    phone = user.phone
+    item = with_item(user)
+    lose_all(phone, loss)
+    device = phone.keychain.stored("device")
+    app = user.restart()
+    until_lost(app)
+    # When the user signs in
+    enter(app, how, user.person)
+    assert app.screen["screen"] == "home"
+    # Then the old file stays, and the old key, and what is missing is said
+    assert len(aside(phone)) == 1
+    assert phone.keychain.stored("device") == device
+    assert phone.keychain.names() == {*NAMES, "device_b"}
+    [event] = app.of_type("storage_recovered")
+    assert (event["lost"], event["message"]["code"]) == (1, "storage_key_lost")
+    assert [event["file"]] == aside(phone)
+    # and the app works, also after a restart
+    app.contact_search({"query": ""})
+    assert shown(user.restart()) == ("home", "active")
+    user.app.settle()
+    assert stored(directory, user.person) == []
+    # and when the old key is back, so is the item
+    phone.close()
+    bring_back(phone)
+    app = user.restart()
+    app.settle()
+    assert shown(app) == ("home", "active")
+    assert stored(directory, user.person) == [item]
+
+
+def test_FIX_6_a_callback_begins_nothing(sign_in: MakeUser) -> None:
+    """Any app can send one; it proves nothing before the server has taken its code."""
+    user = sign_in()
+    with_item(user)
+    lose(user.phone, "not_found")
+    app = user.restart()
+    until_lost(app)
+    with pytest.raises(HoldfastError) as refused:
+        app.sign_in_complete({"callback_url": "app.example://signed-in?code=1"})
+    assert refused.value.code == "keystore.key_lost"
+    assert aside(user.phone) == []
+
+
+def test_FIX_6_each_loss_has_a_key_and_a_file_of_its_own(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    """Two losses: no key is overwritten, and what both files hold comes back."""
+    user = sign_in()
+    phone = user.phone
+    items = []
+    for name in ("device", "device_b"):
+        items.append(with_item(user))
+        phone.keychain.answer("load", name, *[KEY_NOT_FOUND] * ALWAYS)
+        app = user.restart()
+        until_lost(app)
+        app.sign_in(user.person)
+        assert app.screen["screen"] == "home"
+    keys = {name: phone.keychain.stored(name) for name in ("device", "device_b", "device_c")}
+    assert len(set(keys.values())) == 3
+    assert len(aside(phone)) == 2
+    phone.keychain.forget_script()
+    app = user.restart()
+    app.settle()
+    assert stored(directory, user.person) == sorted(items)
+    assert {name: phone.keychain.stored(name) for name in keys} == keys
+    # They come back once: what was cancelled or sent afterwards stays so
+    app = user.restart()
+    assert app.queue_list()["items"] == []
+
+
+def test_FIX_6_a_damaged_file_is_opened_with_the_key_of_its_name(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    """The file that follows a damaged one has its device key, whatever its name is."""
+    user = sign_in()
+    user.phone.close()
+    lose(user.phone, "not_found")
+    app = user.restart()
+    until_lost(app)
+    app.sign_in(user.person)
+    app.go_offline()
+    item = add(app)
+    user.phone.close()
+    user.phone.network.up = True
+    damage.destroy_header(user.phone.folder)
+    app = user.restart()
+    assert app.screen["screen"] == "home"
+    app.settle()
+    assert stored(directory, user.person) == [item]
+    assert user.phone.keychain.names() == {*NAMES, "device_b"}
+
+
+def test_FIX_6_a_damaged_file_waits_for_its_key(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    """The empty file in its place got a new key at once, and the items were lost."""
+    user = sign_in()
+    item = with_item(user)
+    damage.destroy_header(user.phone.folder)
+    lose(user.phone, "not_found")
+    keys = user.phone.keychain.path.read_bytes()
+    app = user.restart()
+    until_lost(app)
+    assert user.phone.keychain.path.read_bytes() == keys
+    bring_back(user.phone)
+    app.settle_until("decision", within_s=30)
+    assert app.screen["screen"] == "home"
+    app.settle()
+    assert stored(directory, user.person) == [item]
+
+
+def test_FIX_6_two_handles_begin_anew_together(sign_in: MakeUser) -> None:
+    """Both miss the key, and the users of both sign in."""
+    user = sign_in()
+    phone = user.phone
+    with_item(user)
+    lose(phone, "not_found")
+    first = user.restart()
+    with Holdfast(phone.config, phone.keychain, library=phone.library) as second:
+        clock: Any = {"now_ms": phone.now_ms, "monotonic_ms": phone.monotonic_ms}
+        second.clock_set(clock)
+        assert second.session_resume()["reason"] == "keystore_failed"
+        until_lost(first)
+        clock = {"now_ms": phone.now_ms, "monotonic_ms": phone.monotonic_ms}
+        second.clock_set(clock)
+        assert second.session_resume()["reason"] == "key_lost"
+        first.sign_in_begin({"method": "bankid"})
+        device = phone.keychain.stored("device_b")
+        second.sign_in_begin({"method": "bankid"})
+        assert phone.keychain.stored("device_b") == device
+        assert len(aside(phone)) == 1
+        second.session_start({"session": phone.session(user.person)})
+        first.settle()
+        assert first.screen["screen"] == "home"
+
+
+def test_FIX_6_key_files_that_are_missing_for_a_while_cost_nothing(
+    tmp_path: Path, phones: MakePhone, directory: DirectoryFixtures
+) -> None:
+    """The built-in store, whose folder is on a volume that is mounted later."""
+    made = phones()
+    person = directory.person(directory.organisation())
+    phone = FilePhone(tmp_path / "kiosk", made.library, made.backend, policy={"biometric": "off"})
+    app = phone.start()
+    app.sign_in(person)
+    phone.close()
+    (phone.folder / "keys").rename(phone.folder / "elsewhere")
+    app = phone.start()
+    until_lost(app)
+    assert not (phone.folder / "keys").exists()
+    (phone.folder / "elsewhere").rename(phone.folder / "keys")
+    app.settle_until("decision", within_s=30)
+    assert shown(app) == ("home", "active")
+    phone.close()
+
+
+@pytest.mark.parametrize("answer", ["not_found", "invalidated"])
+def test_FIX_6_a_host_that_is_asked_says_not_found(
+    hosts: MakeHost, member: Person, directory: DirectoryFixtures, answer: str
+) -> None:
+    """The key store of another process, which answers later."""
+    host = hosts()
+    host.call("session_resume")
+    host.start(member)
+    host.settle()
+    host.restart().call("session_resume")
+    keychain = host.phone.keychain
+    keys = keychain.path.read_bytes()
+    lost = KEY_NOT_FOUND if answer == "not_found" else KEY_INVALIDATED
+    keychain.answer("load", "device", *[lost] * ALWAYS)
+    host.settle()
+    assert host.screen == WAIT, "at once"
+    for _ in range(3):
+        host.pass_time(10)
+        host.settle()
+    assert host.screen == LOST
+    assert keychain.path.read_bytes() == keys
+    assert aside(host.phone) == []
+    keychain.forget_script()
+    host.pass_time(10)
+    host.settle()
+    assert host.screen == ("home", "active")
+    # For good: the sign-in is asked for its key first
+    host.restart().call("session_resume")
+    keychain.answer("load", "device", *[lost] * ALWAYS)
+    for _ in range(4):
+        host.settle()
+        host.pass_time(10)
+    assert host.screen == LOST
+    session: Any = {"session": directory.session(member)}
+    for _ in range(4):
+        try:
+            host.call("session_start", session)
+            break
+        except HoldfastError as error:
+            assert error.code == "keystore.pending"
+            host.settle()
+    host.settle()
+    assert host.screen[0] == "home"
+    assert keychain.names() == {*NAMES, "device_b"}
+    assert len(aside(host.phone)) == 1
