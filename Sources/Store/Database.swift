@@ -418,8 +418,9 @@ public final class Database {
   static func failure(ofOpening connection: OpaquePointer?, _ result: Int32) -> Failure {
     let problem = Int(sqlite3_system_errno(connection))
     let message = "a data file could not be opened"
-    return isOutOfFiles(problem) || isFull(result, problem)
-      ? failure(ofSystem: problem, message) : failure(result, message)
+    return isOutOfFiles(problem)
+      ? failure(ofSystem: problem, message)
+      : failure(isFull(result, problem) ? SQLITE_FULL : result, message)
   }
 
   /// Whether the last call of SQLite, which returned this, found the disk full.

@@ -97,10 +97,17 @@ def test_LCK_5_the_key_goes_though_the_disk_does_not_take_the_time(sign_in: Make
     background left an open folder."""
     user = sign_in(policy=AT_ONCE)
     # The keychain's file is not on the full disk
-    user.phone.keychain.watch = lambda _call, _name: let_files_grow(True)
+    keychain, write = user.phone.keychain, user.phone.keychain._write
+
+    def write_elsewhere(entries: dict[str, dict[str, object]]) -> None:
+        let_files_grow(True)
+        write(entries)
+        let_files_grow(False)
+
+    keychain._write = write_elsewhere  # type: ignore[method-assign]
     with full_disk(), pytest.raises(HoldfastError) as caught:
         user.app.session_background()
-    user.phone.keychain.watch = lambda _call, _name: None
+    keychain._write = write  # type: ignore[method-assign]
     assert caught.value.code.startswith("storage.")
     assert "session" not in user.phone.keychain.names()
     # and the session comes back
