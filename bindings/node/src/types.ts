@@ -28,10 +28,11 @@ export type Code = string;
 /**
  * Why a sign-in failed: the user's mistake, a switched-off method, or a mistake of the
  * configuration. not_supabase: a page or another server's answer, for instance a captive portal's.
- * project_paused: the project does not run. key_store: the key store did not save the keys of the
- * new session; it is signed out at the server, and the log's line names the key. refused, dns, tls,
- * timeout: no response came, and the host's client said so; of these, the log's line also names the
- * host.
+ * project_paused: the project does not run. user_banned: the server has banned the user.
+ * answer_lost: the server used up the proof, and its answer did not arrive. key_store: the key
+ * store did not save the keys of the new session; it is signed out at the server, and the log's
+ * line names the key. refused, dns, tls, timeout: no response came, and the host's client said so;
+ * of these, the log's line also names the host.
  */
 export type SignInCause =
   | 'wrong_password'
@@ -41,6 +42,8 @@ export type SignInCause =
   | 'wrong_url'
   | 'not_supabase'
   | 'project_paused'
+  | 'user_banned'
+  | 'answer_lost'
   | 'key_store'
   | 'refused'
   | 'dns'
@@ -597,7 +600,10 @@ export interface Item {
   attempts: Count;
   /** When it was added. */
   created_ms: Instant;
-  /** When it happened, as the host said. */
+  /**
+   * When it happened: as the host said, by its clock; without that, when it was added, by the
+   * server's clock where that was known, else by the device's.
+   */
   occurred_at_ms: Instant | null;
   /** Why it waits or is parked. */
   reason: ItemReason | null;
@@ -617,7 +623,10 @@ export interface ExportedItem {
   id: Uuid;
   /** Items that are sent before it. */
   depends_on?: Uuid[];
-  /** When it happened, as the host said. */
+  /**
+   * When it happened: as the host said, by its clock; without that, when it was added, by the
+   * server's clock where that was known, else by the device's.
+   */
   occurred_at_ms?: Instant;
   /** The organisation that it belongs to; null in an app without organisations. */
   org_id: Uuid | null;
@@ -1287,9 +1296,10 @@ export interface QueueAddRequest {
   depends_on?: string[] | undefined;
   /**
    * When it happened, in milliseconds. A number below 100000000000 is taken for seconds and
-   * refused. Default: now, if the kind lists the column `occurred_at`, the payload does not have
-   * it, and the request has no `id`. An item with an id of yours gets no default, because it must
-   * be the same when you add it again.
+   * refused. Default: now, by the server's clock where an answer has told it, else by the device's,
+   * if the kind lists the column `occurred_at`, the payload does not have it, and the request has
+   * no `id`. An item with an id of yours gets no default, because it must be the same when you add
+   * it again.
    */
   occurred_at_ms?: Instant | undefined;
   /** The organisation. Default: the chosen one. An app without organisations leaves it out. */
@@ -1541,7 +1551,8 @@ export interface Problem {
   /**
    * The server's code: of PostgREST, or an SQLSTATE. With `what` backend a cause as of a failed
    * sign-in: wrong_api_key, wrong_url, not_supabase, project_paused, or refused, dns, tls, timeout,
-   * if two requests in a row got no answer.
+   * if two requests in a row got no answer; or token_lifetime: access tokens live shorter than 30
+   * s, so that the session is refreshed only every 30 s, and requests wait in between.
    */
   code: string;
   /** When this handle first saw it. */

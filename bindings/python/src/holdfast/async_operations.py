@@ -623,7 +623,8 @@ class AsyncOperations:
             id (string, optional): The item's id, a UUID. Default: a new one.
             depends_on (array of string, optional): Items that must be sent before it.
             occurred_at_ms (Instant, optional): When it happened, in milliseconds. A number
-                below 100000000000 is taken for seconds and refused. Default: now, if the kind
+                below 100000000000 is taken for seconds and refused. Default: now, by the
+                server's clock where an answer has told it, else by the device's, if the kind
                 lists the column `occurred_at`, the payload does not have it, and the request
                 has no `id`. An item with an id of yours gets no default, because it must be the
                 same when you add it again.

@@ -161,11 +161,13 @@ Code: TypeAlias = str
 SignInCause: TypeAlias = str
 """Why a sign-in failed: the user's mistake, a switched-off method, or a mistake of the
 configuration. not_supabase: a page or another server's answer, for instance a captive portal's.
-project_paused: the project does not run. key_store: the key store did not save the keys of the
-new session; it is signed out at the server, and the log's line names the key. refused, dns, tls,
-timeout: no response came, and the host's client said so; of these, the log's line also names the
-host. This version knows wrong_password, unconfirmed_address, provider_disabled, wrong_api_key,
-wrong_url, not_supabase, project_paused, key_store, refused, dns, tls, timeout."""
+project_paused: the project does not run. user_banned: the server has banned the user.
+answer_lost: the server used up the proof, and its answer did not arrive. key_store: the key
+store did not save the keys of the new session; it is signed out at the server, and the log's
+line names the key. refused, dns, tls, timeout: no response came, and the host's client said so;
+of these, the log's line also names the host. This version knows wrong_password,
+unconfirmed_address, provider_disabled, wrong_api_key, wrong_url, not_supabase, project_paused,
+user_banned, answer_lost, key_store, refused, dns, tls, timeout."""
 
 
 @final

@@ -96,7 +96,10 @@ public final class Item extends OpenRecord {
     return createdMs;
   }
 
-  /** When it happened, as the host said. */
+  /**
+   * When it happened: as the host said, by its clock; without that, when it was added, by the
+   * server's clock where that was known, else by the device's.
+   */
   @Nullable
   public Long getOccurredAtMs() {
     return occurredAtMs;

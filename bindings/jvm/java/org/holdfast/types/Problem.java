@@ -79,7 +79,8 @@ public final class Problem extends OpenRecord {
   /**
    * The server's code: of PostgREST, or an SQLSTATE. With {@code what} backend a cause as of a
    * failed sign-in: wrong_api_key, wrong_url, not_supabase, project_paused, or refused, dns, tls,
-   * timeout, if two requests in a row got no answer.
+   * timeout, if two requests in a row got no answer; or token_lifetime: access tokens live shorter
+   * than 30 s, so that the session is refreshed only every 30 s, and requests wait in between.
    */
   @NotNull
   public String getCode() {

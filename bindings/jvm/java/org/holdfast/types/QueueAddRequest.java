@@ -34,9 +34,10 @@ public final class QueueAddRequest extends ClosedRecord {
 
   /**
    * When it happened, in milliseconds. A number below 100000000000 is taken for seconds and
-   * refused. Default: now, if the kind lists the column {@code occurred_at}, the payload does not
-   * have it, and the request has no {@code id}. An item with an id of yours gets no default,
-   * because it must be the same when you add it again.
+   * refused. Default: now, by the server's clock where an answer has told it, else by the device's,
+   * if the kind lists the column {@code occurred_at}, the payload does not have it, and the request
+   * has no {@code id}. An item with an id of yours gets no default, because it must be the same
+   * when you add it again.
    */
   @NotNull
   public QueueAddRequest occurredAtMs(@Nullable Long occurredAtMs) {

@@ -6,10 +6,12 @@ import org.jetbrains.annotations.NotNull;
 /**
  * Why a sign-in failed: the user's mistake, a switched-off method, or a mistake of the
  * configuration. not_supabase: a page or another server's answer, for instance a captive portal's.
- * project_paused: the project does not run. key_store: the key store did not save the keys of the
- * new session; it is signed out at the server, and the log's line names the key. refused, dns, tls,
- * timeout: no response came, and the host's client said so; of these, the log's line also names the
- * host. A later version of the library may have other values.
+ * project_paused: the project does not run. user_banned: the server has banned the user.
+ * answer_lost: the server used up the proof, and its answer did not arrive. key_store: the key
+ * store did not save the keys of the new session; it is signed out at the server, and the log's
+ * line names the key. refused, dns, tls, timeout: no response came, and the host's client said so;
+ * of these, the log's line also names the host. A later version of the library may have other
+ * values.
  */
 public final class SignInCause extends OpenCode {
   public static final SignInCause WRONG_PASSWORD = new SignInCause("wrong_password", Known.WRONG_PASSWORD);
@@ -19,6 +21,8 @@ public final class SignInCause extends OpenCode {
   public static final SignInCause WRONG_URL = new SignInCause("wrong_url", Known.WRONG_URL);
   public static final SignInCause NOT_SUPABASE = new SignInCause("not_supabase", Known.NOT_SUPABASE);
   public static final SignInCause PROJECT_PAUSED = new SignInCause("project_paused", Known.PROJECT_PAUSED);
+  public static final SignInCause USER_BANNED = new SignInCause("user_banned", Known.USER_BANNED);
+  public static final SignInCause ANSWER_LOST = new SignInCause("answer_lost", Known.ANSWER_LOST);
   public static final SignInCause KEY_STORE = new SignInCause("key_store", Known.KEY_STORE);
   public static final SignInCause REFUSED = new SignInCause("refused", Known.REFUSED);
   public static final SignInCause DNS = new SignInCause("dns", Known.DNS);
@@ -34,6 +38,8 @@ public final class SignInCause extends OpenCode {
     WRONG_URL,
     NOT_SUPABASE,
     PROJECT_PAUSED,
+    USER_BANNED,
+    ANSWER_LOST,
     KEY_STORE,
     REFUSED,
     DNS,
@@ -68,6 +74,10 @@ public final class SignInCause extends OpenCode {
         return NOT_SUPABASE;
       case "project_paused":
         return PROJECT_PAUSED;
+      case "user_banned":
+        return USER_BANNED;
+      case "answer_lost":
+        return ANSWER_LOST;
       case "key_store":
         return KEY_STORE;
       case "refused":
