@@ -331,8 +331,8 @@ int32_t holdfast_route_check(holdfast *self, const char *request, char **reply);
  * at least once; the id makes it idempotent, so the server stores the item once.
  * {"kind":"activity","payload":{...},"id":"uuid"?,"depends_on":["uuid"...]?,"occurred_at_ms":n?,
  *  "org_id":"uuid"?} -> {"id":"uuid","state":"pending"|"waiting"}. The default id is a new UUIDv7.
- * occurred_at_ms: milliseconds, not seconds; if it and id are absent: now. The default org_id is the
- * chosen one; in another one the user must have a membership. The payload may repeat id, org_id and
+ * occurred_at_ms: milliseconds, not seconds; if it and id are absent: now, by the server's clock where
+ * an answer has told it, else by the device's. The default org_id is the chosen one; in another one the user must have a membership. The payload may repeat id, org_id and
  * user_id with the same values only. A queued item with the same id and content stays; its state is
  * returned. "state" has no effect: it lets the host add the output of queue_export again.
  * depends_on names items that are queued, or stored and still remembered (policy.stored_items):

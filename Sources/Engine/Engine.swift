@@ -93,7 +93,7 @@ public final class Engine {
     let revocations = Revocation(core, inFlight)
     let refresh = Refresh(
       core, sessions, tokens: tokens, membershipCheck: check, pauses: pauses,
-      reachability: reachability, events: events, inFlight: inFlight)
+      reachability: reachability, events: events, inFlight: inFlight, problems: problems)
     let sessionStart = SessionStart(
       core, sessions, recovery: recovery, hostView: hostView, revocations: revocations,
       tokens: tokens, pendingSignIn: pendingSignIn, membershipCheck: check, pauses: pauses,

@@ -54,6 +54,8 @@ public enum MessageCode: String, CaseIterable, Sendable {
   case notSupabase = "not_supabase"
   case projectPaused = "project_paused"
   case keyStore = "key_store"
+  case userBanned = "user_banned"
+  case answerLost = "answer_lost"
 
   // The prompt of the key store.
   case unlockPrompt = "unlock_prompt"

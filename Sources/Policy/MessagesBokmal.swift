@@ -68,6 +68,8 @@ extension Messages {
     case .wrongURL: "Appen leter etter tjenesten på galt sted. Si fra til dem som lager den."
     case .notSupabase: "Svaret kom ikke fra tjenesten vår. Sjekk nettet, og prøv igjen."
     case .projectPaused: "Tjenesten er satt på pause. Prøv igjen senere."
+    case .userBanned: "Denne kontoen er sperret. Ta kontakt med organisasjonen din."
+    case .answerLost: "Svaret på innloggingen kom ikke frem. Logg inn på nytt."
     case .keyStore: "Enheten klarte ikke å oppbevare innloggingen trygt. Prøv igjen."
     // Banners.
     case .unlockPrompt: "Lås opp for å fortsette."

@@ -70,6 +70,8 @@ extension Messages {
       "This app looks for the service in the wrong place. Please tell those who made it."
     case .notSupabase: "The answer did not come from our service. Check the network, and try again."
     case .projectPaused: "The service is paused for now. Please try again later."
+    case .userBanned: "This account is blocked. Please contact your organisation."
+    case .answerLost: "The answer to your sign-in did not arrive. Please sign in again."
     case .keyStore: "This device could not keep the sign-in safe. Please try again."
     // Banners.
     case .unlockPrompt: "Unlock to continue."

@@ -65,6 +65,8 @@ extension Messages {
     case .wrongURL: "Appen leitar etter tenesta på gal stad. Sei frå til dei som lagar han."
     case .notSupabase: "Svaret kom ikkje frå tenesta vår. Sjekk nettet, og prøv igjen."
     case .projectPaused: "Tenesta er sett på pause. Prøv igjen seinare."
+    case .userBanned: "Denne kontoen er sperra. Ta kontakt med organisasjonen din."
+    case .answerLost: "Svaret på innlogginga kom ikkje fram. Logg inn på nytt."
     case .keyStore: "Eininga klarte ikkje å oppbevare innlogginga trygt. Prøv igjen."
     // Banners.
     case .unlockPrompt: "Lås opp for å halde fram."

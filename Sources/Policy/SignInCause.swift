@@ -5,6 +5,9 @@ public enum SignInCause: String, CaseIterable, Sendable {
   case wrongPassword = "wrong_password"
   case unconfirmedAddress = "unconfirmed_address"
   case providerDisabled = "provider_disabled"
+  case userBanned = "user_banned"
+  /// The server took the proof, and its answer did not arrive: the proof is used up.
+  case answerLost = "answer_lost"
   case wrongAPIKey = "wrong_api_key"
   case wrongURL = "wrong_url"
   /// The response is no answer of the auth service: a captive portal's page, another server's JSON.
@@ -19,7 +22,9 @@ public enum SignInCause: String, CaseIterable, Sendable {
   /// before it.
   public var isOfAuthService: Bool {
     switch self {
-    case .wrongPassword, .unconfirmedAddress, .providerDisabled, .keyStore: true
+    case .wrongPassword, .unconfirmedAddress, .providerDisabled, .userBanned, .answerLost,
+      .keyStore:
+      true
     case .wrongAPIKey, .wrongURL, .notSupabase, .projectPaused, .refused, .dns, .tls, .timeout:
       false
     }
@@ -39,6 +44,8 @@ public enum SignInCause: String, CaseIterable, Sendable {
     case .wrongPassword: .wrongPassword
     case .unconfirmedAddress: .unconfirmedAddress
     case .providerDisabled: .providerDisabled
+    case .userBanned: .userBanned
+    case .answerLost: .answerLost
     case .wrongAPIKey: .wrongAPIKey
     case .wrongURL: .wrongURL
     case .notSupabase: .notSupabase
@@ -64,6 +71,7 @@ extension AuthClassification {
     if facts.isServerJSON, facts.status == 401 { return .wrongAPIKey }
     switch facts.knownCode {
     case "invalid_credentials": return .wrongPassword
+    case "user_banned": return .userBanned
     case "email_not_confirmed", "phone_not_confirmed": return .unconfirmedAddress
     case "provider_disabled", "email_provider_disabled", "phone_provider_disabled":
       return .providerDisabled

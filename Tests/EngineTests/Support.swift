@@ -170,7 +170,7 @@ final class Rig {
     revocations = Revocation(core, inFlight)
     refresh = Refresh(
       core, sessions, tokens: tokens, membershipCheck: check, pauses: pauses,
-      reachability: reachability, events: events, inFlight: inFlight)
+      reachability: reachability, events: events, inFlight: inFlight, problems: problems)
     sessionStart = SessionStart(
       core, sessions, recovery: recovery, hostView: hostView, revocations: revocations,
       tokens: tokens, pendingSignIn: pendingSignIn, membershipCheck: check, pauses: pauses,

@@ -11,6 +11,7 @@ from holdfast.types import HttpRequest
 
 from conftest import MakeUser
 from support.directory_fixtures import DirectoryFixtures
+from support.phone import TOKEN_S
 
 DAY_S = 86_400
 
@@ -123,3 +124,32 @@ def test_finding_7_one_empty_list_does_not_erase_a_cache(
     directory.control.sql("delete from memberships where user_id = %s", user.person.id)
     app.settle_until("org_access_changed")
     assert app.screen["screen"] == "select_org"
+
+
+def test_TST_2_a_list_that_a_denied_upload_asked_for_is_as_old_as_itself(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    """The age of a list was counted from the last validation of the session."""
+    # Given an app in use whose session was validated long ago
+    user = sign_in(policy={"offline_limit_s": TOKEN_S, "session_window_s": TOKEN_S})
+    app, phone = user.app, user.phone
+    phone.pass_time(TOKEN_S - 600)
+    phone.network.forget()
+    # When an upload is denied, so that the memberships are asked for
+    body = json.dumps({"code": "42501", "message": "permission denied"})
+    directory.control.respond("/rest/v1/activities", 403, body=body, times=1, method="POST")
+    app.register()
+    app.settle()
+    assert (phone.network.count("guard"), phone.network.count("validate")) == (1, 0)
+    # Then the list is from now
+    assert app.org_list()["as_of_ms"] == phone.now_ms
+    # and counts for the whole limit, not for what is left of the validation's
+    phone.network.up = False
+    phone.pass_time(TOKEN_S - 600)
+    app = user.restart(online=False)
+    assert app.screen["screen"] == "unlock"
+    assert app.touch()["screen"] == "home"
+    assert app.org_list()["orgs"] != []
+    # and no longer
+    phone.pass_time(601)
+    assert user.restart(online=False).screen["reason"] == "session_ended"

@@ -379,3 +379,64 @@ def test_KEEP_1_an_invalid_session_is_refused(sign_in: MakeUser) -> None:
         assert error.field.startswith(f"/session/{field}"), (field, value)
         assert user.app.session_status()["generation"] == generation, (field, value)
         assert user.restart().screen["reason"] == "active", (field, value)
+
+
+@pytest.mark.functions("the session_start of a host that is asked gets a decision")
+@pytest.mark.parametrize("loss", ["erased", "replaced"])
+@pytest.mark.parametrize("step", ["unlock", "sign_in", "return"])
+def test_TST_8_a_store_that_lost_the_device_key_gets_it_back_with_the_next_key(
+    sign_in: MakeUser, loss: str, step: str
+) -> None:
+    """Otherwise nobody would notice before the next start, which has no key of the files."""
+    user = sign_in(policy={"lock_on_background": "at_once"})
+    app, keychain = user.app, user.phone.keychain
+    if step == "unlock":
+        app.session_lock()
+    elif step == "return":
+        app.session_background()
+    # Given a key store that loses the device key while the app runs
+    device = keychain.stored("device")
+    if loss == "erased":
+        keychain.erase("device")
+    else:
+        keychain.replace("device", bytes(range(32)))
+    # When another key is saved
+    with contextlib.suppress(HoldfastError):
+        match step:
+            case "unlock":
+                app.touch()
+            case "sign_in":
+                app.session_start({"session": user.phone.session(user.person)})
+            case _:
+                app.session_foreground()
+    # Then the device key is there again, and the next start has it
+    assert keychain.stored("device") == device
+    app = user.restart()
+    if app.screen["screen"] == "unlock":
+        app.touch()
+    assert app.screen["screen"] == "home"
+
+
+@pytest.mark.parametrize("background", ["after_timeout", "at_once"])
+@pytest.mark.parametrize("way", ["sign_in", "unlock"])
+@pytest.mark.parametrize("arrival", ["session_foreground", "session_resume"])
+def test_TST_9_who_comes_in_after_a_lock_in_the_background_stays_in(
+    sign_in: MakeUser, background: str, way: str, arrival: str
+) -> None:
+    """The time in the background ends with the sign-in, and locks nobody out afterwards."""
+    user = sign_in(policy={"lock_on_background": background})
+    app = user.app
+    app.session_background()
+    app.session_lock()
+    user.phone.pass_time(600)
+    if way == "sign_in":
+        app.session_start({"session": user.phone.session(user.person)})
+    else:
+        app.touch()
+    app.settle()
+    assert app.screen["screen"] == "home"
+    assert getattr(app, arrival)()["screen"] == "home"
+    app.settle()
+    app.session_foreground()
+    assert app.screen["screen"] == "home"
+    assert user.restart().screen["screen"] == "home"

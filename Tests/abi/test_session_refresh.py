@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from holdfast import Runner
+from holdfast.transport import Answer
+from holdfast.types import HttpRequest
 
 from conftest import MakeUser, SignedIn
 from support.directory_fixtures import DirectoryFixtures
@@ -286,3 +289,84 @@ def test_SES_8_the_first_user_s_session_is_revoked_after_the_second_has_signed_i
     assert len(directory.control.sessions(other.id)) == 1
     assert app.screen["screen"] == "home"
     assert app.session_status()["user_id"] == other.id
+
+
+# Lifetimes that are too short -----------------------------------------------------------------
+
+
+def shortened(lifetime_s: int) -> Callable[[HttpRequest, Answer], Answer]:
+    """The server issues access tokens of this lifetime."""
+
+    def change(_request: HttpRequest, answer: Answer) -> Answer:
+        body = answer.get("body")
+        if not body or '"access_token"' not in str(body):
+            return answer
+        reply = json.loads(str(body))
+        reply["expires_at"] = reply["expires_at"] - reply["expires_in"] + lifetime_s
+        reply["expires_in"] = lifetime_s
+        return {**answer, "body": json.dumps(reply)}  # type: ignore[typeddict-item]
+
+    return change
+
+
+def live(app: App, seconds: int) -> None:
+    """Follow `wake_in_ms` for this time."""
+    end = app.phone.now_ms + 1000 * seconds
+    for _ in range(2000):
+        step = app.runner.step()
+        if not step.idle:
+            continue
+        left = end - app.phone.now_ms
+        if left <= 0:
+            return
+        wake = left if step.wake_in_ms is None else min(step.wake_in_ms, left)
+        app.phone.pass_time(max(wake, 1) / 1000)
+    raise AssertionError("the host does not become idle")
+
+
+@pytest.mark.parametrize("lifetime_s", [0, 1, 2, 10, 29])
+def test_FIX_11_successful_refreshes_have_a_pause_between_them(
+    sign_in: MakeUser, lifetime_s: int
+) -> None:
+    """`expires_in` 0 or 1 led to 3,000 refreshes without a pause."""
+    user = sign_in()
+    user.phone.network.alter.append(shortened(lifetime_s))
+    user.phone.pass_time(TOKEN_S - 60)
+    app = user.restart()
+    live(app, 600)
+    assert 10 <= user.phone.network.count("refresh") <= 600 / 30 + 1
+    # A problem names the lifetime
+    [problem] = app.sync_status()["problems"]
+    assert (problem["code"], problem["purpose"]) == ("token_lifetime", "refresh")
+    assert f" {lifetime_s} s" in problem["text"]
+    # and it goes with the cause
+    user.phone.network.alter.clear()
+    live(app, 60)
+    assert app.sync_status()["problems"] == []
+    before = user.phone.network.count("refresh")
+    live(app, 600)
+    assert user.phone.network.count("refresh") == before
+
+
+@pytest.mark.parametrize("lifetime_s", [1, 10])
+def test_FIX_11_items_are_sent_while_a_short_token_lives(
+    sign_in: MakeUser, directory: DirectoryFixtures, lifetime_s: int
+) -> None:
+    user = sign_in()
+    user.phone.network.alter.append(shortened(lifetime_s))
+    user.phone.pass_time(TOKEN_S - 60)
+    app = user.restart()
+    live(app, 5)
+    item = app.register()
+    live(app, 60)
+    assert [str(row["id"]) for row in directory.activities(user.person)] == [item]
+
+
+def test_FIX_11_an_ordinary_lifetime_is_no_problem(sign_in: MakeUser) -> None:
+    user = sign_in()
+    user.phone.network.alter.append(shortened(60))
+    user.phone.pass_time(TOKEN_S - 60)
+    app = user.restart()
+    live(app, 600)
+    assert 10 <= user.phone.network.count("refresh") <= 16
+    assert app.sync_status()["problems"] == []

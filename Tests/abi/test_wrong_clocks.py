@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import email.utils
 import json
+from datetime import datetime
 from typing import Any, cast
 
 import pytest
@@ -612,3 +613,52 @@ def test_time_away_counts_in_the_boot_in_which_the_app_left_again(sign_in: MakeU
     screen = user.phone.start().screen
     # Then it is locked
     assert (screen["screen"], screen["reason"]) == ("sign_in", "biometric_off")
+
+
+# The time of an item that was added without one ---------------------------------------------------
+
+
+def occurred_ms(directory: DirectoryFixtures, person: Person, item: str) -> int:
+    """When the item occurred, as the server has it."""
+    [row] = [row for row in directory.activities(person) if str(row["id"]) == item]
+    return int(datetime.fromisoformat(str(row["occurred_at"])).timestamp() * 1000)
+
+
+@pytest.mark.parametrize("by_s", [24 * HOUR_S, -24 * HOUR_S, -30 * YEAR_S])
+@pytest.mark.parametrize("after", AFTERWARDS)
+def test_FIX_13_an_item_without_a_time_gets_the_server_s_where_it_is_known(
+    sign_in: MakeUser, directory: DirectoryFixtures, by_s: int, after: str
+) -> None:
+    """It was stored a day in the future, although the server's time was known."""
+    user = sign_in()
+    wrong_s = follow_true_time(user.phone)
+    move(user.phone, wrong_s, by_s)
+    # Given an app that has heard the server since the clock was moved
+    user.app.network_set({"online": False})
+    user.app.network_set({"online": True})
+    app = at_home(user, after)
+    request: Any = {"kind": "activity", "payload": {"type": "visit", "minutes": 5}}
+    item = str(app.queue_add(request)["id"])
+    true_ms = user.phone.now_ms - 1000 * by_s
+    shown = item_of(app, item)["occurred_at_ms"]
+    assert abs(shown - true_ms) < 60_000
+    app.settle()
+    assert stored(directory, user.person) == [item]
+    # The directory's time is the machine's
+    assert abs(occurred_ms(directory, user.person, item) - true_ms) < 60_000
+
+
+def test_FIX_13_before_any_answer_the_device_s_clock_counts(
+    phones: MakePhone, directory: DirectoryFixtures
+) -> None:
+    # Given an app that has not heard the server
+    phone = phones(tables={"memberships": None}, routes={"user": {"home": "/", "screens": ["*"]}})
+    person = directory.person(directory.organisation())
+    app = phone.start(online=False)
+    app.session_start({"session": phone.session(person)})
+    assert app.screen["screen"] == "home"
+    request: Any = {"kind": "activity", "payload": {"type": "visit", "minutes": 5}}
+    assert item_of(app, app.queue_add(request)["id"])["occurred_at_ms"] == phone.now_ms
+    # A time that the host gives is stored as it is
+    given = {**request, "occurred_at_ms": phone.now_ms - 90_000}
+    assert item_of(app, app.queue_add(given)["id"])["occurred_at_ms"] == phone.now_ms - 90_000

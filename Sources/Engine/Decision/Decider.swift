@@ -167,12 +167,19 @@ final class Decider {
     }
   }
 
-  /// Decide for a user who has just come.
+  /// Decide for a user who has just come. While a sign-in is under way they wait for it: the methods or the
+  /// prompt would offer what they have just done.
   func receive(_ occasion: Situation.Occasion) throws(Failure) -> JSON {
     let situation = try assess(occasion).situation
     // What follows an arrival follows the key store's answer.
     hostView.lateOccasion = core.keyRing.requested != nil && awaitsKeys ? occasion : nil
-    let reply = try present(situation)
+    var decision = SessionPolicy.decide(situation)
+    try carryOut(decision)
+    if let pending = pendingSignIn.pending, decision.screen == .signIn || decision.screen == .unlock
+    {
+      decision = Decision(.wait, .signingIn, cause: pending.cause)
+    }
+    let reply = try show(decision)
     hostView.arrive(isIn: canSend(situation))
     return reply
   }

@@ -16,6 +16,8 @@ final class Problem {
   let column: String?
   /// When it was first seen, by the device's clock.
   let sinceMS: Int64
+  /// How long access tokens live, if that is the problem.
+  private(set) var lifetimeS: Int64?
 
   init(_ subject: Problems.Subject, _ response: HTTPResponse, _ code: String, _ now: Instant) {
     let error = ServerError.read(response.body)
@@ -44,6 +46,20 @@ final class Problem {
     sinceMS = now.wallMS
   }
 
+  /// Access tokens that live too short.
+  init(lifetimeS: Int64, _ now: Instant) {
+    subject = Problems.Subject("backend", .refresh)
+    code = Problem.lifetime
+    cause = nil
+    (table, column) = (nil, nil)
+    sinceMS = now.wallMS
+    self.lifetimeS = lifetimeS
+  }
+
+  static var lifetime: String { "token_lifetime" }
+
+  func live(_ seconds: Int64) { lifetimeS = seconds }
+
   func isSame(as other: Problem) -> Bool {
     code == other.code && table == other.table && column == other.column
   }
@@ -53,8 +69,14 @@ final class Problem {
       "what": .string(subject.what.string), "kind": JSON(subject.kind),
       "purpose": .string(subject.purpose.rawValue), "table": JSON(table),
       "function": JSON(subject.function), "column": JSON(column), "code": .string(code),
-      "since_ms": .int(sinceMS), "text": .string(text.string),
+      "since_ms": .int(sinceMS), "text": .string(describe()),
     ]
+  }
+
+  private func describe() -> String {
+    guard let lifetimeS else { return text.string }
+    return
+      "Access tokens live \(lifetimeS) s. Set the lifetime of the project's tokens to 60 s or more."
   }
 
   /// What to do, for developers.
@@ -229,6 +251,18 @@ final class Problems {
     }
     let purpose = problem.subject.purpose.rawValue
     Log.line(.warning, "a problem with the server's schema: \(purpose), \(problem.code)")
+  }
+
+  /// A refresh succeeded, with an access token of this lifetime.
+  func note(lifetimeS: Int64, _ now: Instant) {
+    let known = all.firstIndex { $0.code == Problem.lifetime }
+    guard RefreshPolicy.isTooShort(lifetimeMS: lifetimeS * 1000) else {
+      if let known { all.remove(at: known) }
+      return
+    }
+    if let known { return all[known].live(lifetimeS) }
+    all.append(Problem(lifetimeS: lifetimeS, now))
+    Log.line(.warning, "access tokens live \(lifetimeS) s: too short")
   }
 
   private func noteConnection(

@@ -57,6 +57,15 @@ final class ServicePauses {
     if !state.isProbing { try core.backoffs.clear(purpose.rawValue) }
   }
 
+  /// A request succeeded: pause this long before the next one, if nothing asks for a longer pause.
+  func rest(_ purpose: Purpose, _ milliseconds: Int64, _ now: Instant) throws(Failure) {
+    guard try leftMS(purpose, now) < milliseconds else { return }
+    let time = try core.steadyToStore(now)
+    try core.backoffs.set(
+      purpose.rawValue, attempts: try core.backoffs.read(purpose.rawValue).attempts,
+      notBefore: time + milliseconds)
+  }
+
   /// A refresh succeeded after failures, so a whole service may have come back, for many devices at
   /// once. Reads are not urgent: they come later, spread over the time that the refreshes were.
   func spreadReads(_ now: Instant) throws(Failure) {

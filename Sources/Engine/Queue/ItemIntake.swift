@@ -58,7 +58,7 @@ final class ItemIntake {
     if time == nil, given == nil, payload["occurred_at"] == nil,
       kind.columns.contains("occurred_at"), payload[member: "occurred_at"] == nil
     {
-      time = now.wallMS
+      time = try core.serverMS(now)
     }
     let item = QueueItem(
       id: id, kind: kind.name, org: org, payload: payload, dependsOn: dependsOn,

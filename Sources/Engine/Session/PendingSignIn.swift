@@ -23,6 +23,8 @@ final class PendingSignIn {
   let returns: Bool
   /// Why the last response was of no use, or none came; nil: it did not tell.
   var cause: SignInCause?
+  /// A request with the present proof was sent, and no answer came that tells whether the server took it.
+  var mayBeUsedUp = false
   /// The session that was stored when the sign-in began: its user, and when that user was last
   /// authenticated.
   private let owner: [UInt8]?

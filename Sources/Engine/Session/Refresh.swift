@@ -27,11 +27,12 @@ final class Refresh {
   private let reachability: Reachability
   private let events: EventQueue
   private let inFlight: InFlight
+  private let problems: Problems
 
   init(
     _ core: Core, _ sessions: SessionStore, tokens: TokenState, membershipCheck: MembershipCheck,
-    pauses: ServicePauses, reachability: Reachability,
-    events: EventQueue, inFlight: InFlight
+    pauses: ServicePauses, reachability: Reachability, events: EventQueue, inFlight: InFlight,
+    problems: Problems
   ) {
     self.core = core
     self.sessions = sessions
@@ -41,6 +42,7 @@ final class Refresh {
     self.reachability = reachability
     self.events = events
     self.inFlight = inFlight
+    self.problems = problems
   }
 
   // MARK: When
@@ -139,6 +141,10 @@ final class Refresh {
     if membershipCheck.hasFailed { membershipCheck.ask(.discardingAnswer, now) }
     try pauses.spreadReads(now)
     try pauses.succeed(.refresh)
+    if RefreshPolicy.isTooShort(lifetimeMS: reply.expiresInS * 1000) {
+      try pauses.rest(.refresh, RefreshPolicy.restMS, now)
+    }
+    problems.note(lifetimeS: reply.expiresInS, now)
     _ = try sessions.reload(try sessions.row())
   }
 

@@ -160,12 +160,15 @@ final class SignIn {
       // Only what follows a sign-in that is under way counts.
       _ = try stored.verifiers(for: providers)
       if state.pending != nil { return try decider.show(Decision(.wait, .signingIn)) }
-      let reason: Reason =
-        code == "flow_state_expired"
-        ? .signInExpired : error == "access_denied" ? .signInCancelled : .signInFailed
       let facts = ResponseFacts(
         status: 400, code: code, description: description, isServerJSON: true)
-      let cause = reason == .signInFailed ? AuthClassification.signInCause(facts) : nil
+      var cause = AuthClassification.signInCause(facts)
+      // The auth service sends each refusal of its own with status 403 as `access_denied`, too.
+      let isRefused = error != "access_denied" || cause == .userBanned
+      let reason: Reason =
+        code == "flow_state_expired"
+        ? .signInExpired : isRefused ? .signInFailed : .signInCancelled
+      if reason != .signInFailed { cause = nil }
       if reason != .signInCancelled { log(reason, cause, ResponseFacts(status: 0, code: code)) }
       return try returns() ? decider.decide(.navigate) : show(reason, cause: cause, decider)
     }
@@ -270,6 +273,8 @@ final class SignIn {
       try adopt(reply, pending, row, now, decider)
     case .foreign:
       if !pending.tryNextVerifier() { try fail(.signInForeign, to: response.facts, decider) }
+    case .notFound where pending.mayBeUsedUp:
+      try fail(.signInFailed, cause: .answerLost, to: response.facts, decider)
     // The server looks the code up before it compares verifiers, so another one would not help.
     case .expired, .notFound: try fail(.signInExpired, to: response.facts, decider)
     case .rejected:
@@ -280,6 +285,7 @@ final class SignIn {
         state.dropWaiting()
         return try fail(.signInOffline, cause: response.silence, decider)
       }
+      if response.mayHaveBeenTaken { pending.mayBeUsedUp = true }
       pending.cause = response.silence ?? AuthClassification.signInCause(response.facts)
       try tell(pending.cause, decider)
       try pauses.backOff(.signIn, response, now)
@@ -348,5 +354,16 @@ final class SignIn {
     if let cause, cause.isSilence { why = reason.rawValue + ", " + cause.rawValue }
     if facts.status != 0 { why += ", status \(facts.status)" }
     Log.line(.warning, "the sign-in failed: \(why), host \(core.configuration.backend.host)")
+  }
+}
+
+extension HTTPResponse {
+  /// Whether the auth service may have handled the request, and this is not what it said.
+  fileprivate var mayHaveBeenTaken: Bool {
+    switch error {
+    case .offline, .dns, .refused, .tls: false
+    case .timeout, .cancelled: true
+    case nil: !AuthClassification.isOwn(facts)
+    }
   }
 }

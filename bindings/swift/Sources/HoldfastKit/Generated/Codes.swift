@@ -3,10 +3,11 @@
 
 /// Why a sign-in failed: the user's mistake, a switched-off method, or a mistake of the
 /// configuration. not_supabase: a page or another server's answer, for instance a captive portal's.
-/// project_paused: the project does not run. key_store: the key store did not save the keys of the
-/// new session; it is signed out at the server, and the log's line names the key. refused, dns,
-/// tls, timeout: no response came, and the host's client said so; of these, the log's line also
-/// names the host.
+/// project_paused: the project does not run. user_banned: the server has banned the user.
+/// answer_lost: the server used up the proof, and its answer did not arrive. key_store: the key
+/// store did not save the keys of the new session; it is signed out at the server, and the log's
+/// line names the key. refused, dns, tls, timeout: no response came, and the host's client said so;
+/// of these, the log's line also names the host.
 public struct SignInCause: OpenCode {
   public let rawValue: String
 
@@ -19,6 +20,8 @@ public struct SignInCause: OpenCode {
   public static let wrongUrl = SignInCause(rawValue: "wrong_url")
   public static let notSupabase = SignInCause(rawValue: "not_supabase")
   public static let projectPaused = SignInCause(rawValue: "project_paused")
+  public static let userBanned = SignInCause(rawValue: "user_banned")
+  public static let answerLost = SignInCause(rawValue: "answer_lost")
   public static let keyStore = SignInCause(rawValue: "key_store")
   public static let refused = SignInCause(rawValue: "refused")
   public static let dns = SignInCause(rawValue: "dns")

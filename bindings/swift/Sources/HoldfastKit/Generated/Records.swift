@@ -707,7 +707,8 @@ public struct Item: Codable, Sendable, Hashable {
   public var attempts: Int
   /// When it was added.
   public var created: Instant
-  /// When it happened, as the host said.
+  /// When it happened: as the host said, by its clock; without that, when it was added, by the
+  /// server's clock where that was known, else by the device's.
   public var occurredAt: Instant?
   /// Why it waits or is parked.
   public var reason: ItemReason?
@@ -773,7 +774,8 @@ public struct ExportedItem: Codable, Sendable, Hashable {
   public var id: String
   /// Items that are sent before it.
   public var dependsOn: [String]?
-  /// When it happened, as the host said.
+  /// When it happened: as the host said, by its clock; without that, when it was added, by the
+  /// server's clock where that was known, else by the device's.
   public var occurredAt: Instant?
   /// The organisation that it belongs to; null in an app without organisations.
   public var orgId: String?
@@ -1883,9 +1885,10 @@ public struct QueueAddRequest: Codable, Sendable, Hashable {
   /// Items that must be sent before it.
   public var dependsOn: [String]?
   /// When it happened, in milliseconds. A number below 100000000000 is taken for seconds and
-  /// refused. Default: now, if the kind lists the column `occurred_at`, the payload does not have
-  /// it, and the request has no `id`. An item with an id of yours gets no default, because it must
-  /// be the same when you add it again.
+  /// refused. Default: now, by the server's clock where an answer has told it, else by the
+  /// device's, if the kind lists the column `occurred_at`, the payload does not have it, and the
+  /// request has no `id`. An item with an id of yours gets no default, because it must be the same
+  /// when you add it again.
   public var occurredAt: Instant?
   /// The organisation. Default: the chosen one. An app without organisations leaves it out.
   public var orgId: OrNull<String>?
@@ -2422,7 +2425,8 @@ public struct Problem: Codable, Sendable, Hashable {
   /// The server's code: of PostgREST, or an SQLSTATE. Of a list: unusable_row, loop (the server
   /// repeats a page), or too_many_rows. With `what` backend a cause as of a failed sign-in:
   /// wrong_api_key, wrong_url, not_supabase, project_paused, or refused, dns, tls, timeout, if two
-  /// requests in a row got no answer.
+  /// requests in a row got no answer; or token_lifetime: access tokens live shorter than 30 s, so
+  /// that the session is refreshed only every 30 s, and requests wait in between.
   public var code: String
   /// When this handle first saw it.
   public var since: Instant
