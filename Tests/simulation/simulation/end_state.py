@@ -81,6 +81,7 @@ def _heal(world: World) -> None:
     for (user, org), role in world.memberships.items():
         control.set_membership(user, org, role=role, status="active")
     world.outages.clear()
+    world.refusal = None
     # In one seed of a few a firewall stays, which refuses some items.
     stays = world.version >= 3 and world.seed % FIREWALL_STAYS == 0
     world.firewall = "words" if stays else None

@@ -9,6 +9,7 @@ from . import user, world_events  # isort: skip
 from . import behaviours  # isort: skip
 from . import more_behaviours  # isort: skip
 from . import damage  # isort: skip
+from . import refusals  # isort: skip
 from .registry import DAY, HOUR, MINUTE, SECOND, Action, draw, perform
 from .steps import BAD_MINUTES
 
@@ -24,6 +25,7 @@ __all__ = [
     "draw",
     "more_behaviours",
     "perform",
+    "refusals",
     "user",
     "world_events",
 ]
