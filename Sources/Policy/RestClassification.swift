@@ -18,12 +18,13 @@ public enum RestOutcome: Equatable, Sendable {
   case answered
   /// The requested page is beyond the end.
   case endOfData
-  /// One of the items is at fault: bisect the batch, and park the item that is alone.
-  case itemFault(ItemFault)
-  /// A unique key exists already: read the ids back. Items that are stored are done; park the
-  /// others.
+  /// A row is refused. `BlamePolicy` says whether one of the items is at fault.
+  case itemFault(ItemFault, BlamePolicy.Ground)
+  /// A unique key exists already: read the ids back. Items that are stored are done; the others are
+  /// refused for a column.
   case duplicateKey
-  /// The parent row of an item does not exist: wait for the parent if it is queued, else park.
+  /// The parent row of an item does not exist: wait for the parent if it is queued, else the item is refused
+  /// for a column.
   case missingParent
   /// A row-level policy refused a signed-in user: check whether the membership has ended.
   case denied
@@ -48,6 +49,18 @@ public enum RestOutcome: Equatable, Sendable {
   case blocked
 }
 
+extension RestOutcome {
+  /// What the refusal of a row is about; nil: no row was refused.
+  public var ground: BlamePolicy.Ground? {
+    switch self {
+    case .itemFault(_, let ground): ground
+    case .duplicateKey, .missingParent: .column
+    case .denied: .other
+    default: nil
+    }
+  }
+}
+
 /// Classifies the responses of the data service.
 ///
 /// The rules are applied in this order:
@@ -57,6 +70,8 @@ public enum RestOutcome: Equatable, Sendable {
 ///    leaves the decision to that status.
 /// 4. Any other code is PostgreSQL's SQLSTATE: first the exact code decides, then its class.
 /// 5. An unknown code is classified by the status. A request with one never parks an item.
+///
+/// Whether a refused row blames an item: `BlamePolicy`.
 ///
 /// Sources: PostgREST `docs/references/errors.rst` and `src/library/PostgREST/Error.hs`; measured
 /// on 12.2.12, 13.0.8 and 14.17.
@@ -113,7 +128,7 @@ public enum RestClassification {
     case 403: .denied
     case 413: .tooLarge
     case 408, 425, 429: .transient
-    case 400..<500: .itemFault(.serverRule)
+    case 400..<500: .itemFault(.serverRule, .value)
     case 500...: .transient
     default: .unknownRejection
     }
@@ -129,9 +144,8 @@ public enum RestClassification {
     guard code.utf8.count == 8 else { return nil }
     switch number {
     case 0...3: return .transient
-    // The body does not parse. A single item may cause that; bisecting keeps it from blocking the
-    // others. Payloads are checked when they are queued, so this is rare.
-    case 102: return .itemFault(.rejected)
+    // The body does not parse. Payloads are checked when they are queued, so hardly an item causes that.
+    case 102: return .itemFault(.rejected, .other)
     case 103: return .endOfData
     case 106, 125, 200...205: return .schemaNotReady
     case 301...303: return .needsToken

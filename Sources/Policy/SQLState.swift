@@ -3,6 +3,7 @@
 /// Source: https://www.postgresql.org/docs/15/errcodes-appendix.html; the statuses are PostgREST's.
 /// Several codes contradict their status: 21000 comes with 500 and is permanent; 42501 comes with
 /// 401 without a token and with 403 with one; 57014 comes with 500 and asks for smaller batches.
+/// What a refused row may be blamed for, its `Ground`, follows `BlamePolicy`.
 enum SQLState {
   /// The outcome; nil for an unknown code.
   static func outcome(_ code: String, _ facts: ResponseFacts) -> RestOutcome? {
@@ -14,11 +15,15 @@ enum SQLState {
     switch code {
     case "23505": return .duplicateKey
     case "23503": return .missingParent
-    case "23502": return .itemFault(.missingValue)
-    case "23514", "23P01", "44000", "P0001": return .itemFault(.serverRule)
-    case "22001": return .itemFault(.tooLong)
-    // The same row twice in one statement. In two requests both are accepted.
-    case "21000": return .itemFault(.duplicate)
+    case "23502": return .itemFault(.missingValue, .column)
+    // The server's own fault has the code of a check, too: nobody has made the partition.
+    case "23514" where facts.describes("no partition of relation"):
+      return .itemFault(.serverRule, .other)
+    case "23514", "P0001": return .itemFault(.serverRule, .value)
+    case "23P01": return .itemFault(.serverRule, .column)
+    // A view's check option is a policy in another form.
+    case "44000": return .itemFault(.serverRule, .other)
+    case "22001": return .itemFault(.tooLong, .value)
     case "22023" where isAboutRole(facts): return .needsToken
     // Without a grant on the table or function nobody with this role is let in, whatever the row.
     case "42501" where facts.status == 401: return .needsToken
@@ -34,14 +39,15 @@ enum SQLState {
 
   private static func byClass(_ code: String) -> RestOutcome? {
     switch code.prefix(2) {
-    case "22": return .itemFault(.invalidValue)
-    case "21", "23": return .itemFault(.rejected)
+    case "22": return .itemFault(.invalidValue, .value)
+    case "23": return .itemFault(.rejected, .other)
     // Connection, deadlock and serialisation, resources.
     case "08", "40", "53": return .transient
     // A limit, a lock, an operator, the system, a defect of the server: may pass.
     case "54", "55", "57", "58", "XX": return .unknownRejection
-    // Policies, functions and triggers that are defective; a read-only transaction.
-    case "09", "0A", "25", "26", "2F", "38", "39", "42", "F0", "HV", "P0": return .serverBug
+    // Policies, functions and triggers that are defective, such as a subquery that finds two rows (21000); a
+    // read-only transaction.
+    case "09", "0A", "21", "25", "26", "2F", "38", "39", "42", "F0", "HV", "P0": return .serverBug
     default: return nil
     }
   }

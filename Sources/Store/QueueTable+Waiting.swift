@@ -4,13 +4,16 @@ public import Base
 public struct LongestWaits: Sendable {
   /// By a back-off of our own.
   let ownMS: Int64
+  /// The same for an item that fails alone.
+  let aloneMS: Int64
   /// By the server.
   let askedMS: Int64
   /// After a refusal on the way.
   let blockedMS: Int64
 
-  public init(ownMS: Int64, askedMS: Int64, blockedMS: Int64 = .max) {
+  public init(ownMS: Int64, askedMS: Int64, blockedMS: Int64 = .max, aloneMS: Int64? = nil) {
     (self.ownMS, self.askedMS, self.blockedMS) = (ownMS, askedMS, blockedMS)
+    self.aloneMS = aloneMS ?? ownMS
   }
 }
 
@@ -48,6 +51,18 @@ extension QueueTable {
       """, .blob(owner))
   }
 
+  /// Whether other items with this batch key are to be sent, of which none fails alone.
+  public func hasOthers(
+    like batchKey: [UInt8], of owner: [UInt8], than sequence: Int64
+  ) throws(Failure) -> Bool {
+    try database.exists(
+      """
+      SELECT 1 FROM queue WHERE owner = ?1 AND state IN (0, 1, 2) AND batch_key = ?2
+        AND seq <> ?3 AND blocks = 0
+      LIMIT 1
+      """, .blob(owner), .blob(batchKey), .int(sequence))
+  }
+
   /// The items that our own back-off suspends, by batch key: one of each, and how many there are.
   public func suspended(
     of owner: [UInt8]
@@ -66,21 +81,26 @@ extension QueueTable {
   public func leftMS(
     of owner: [UInt8], now: SteadyTime, longest: LongestWaits
   ) throws(Failure) -> Int64? {
-    // Each of the six is one step in the index. What is subtracted was checked as it was read.
+    // Each of these is one step in the index, or a few: not many items fail alone. What is subtracted was
+    // checked as it was read.
     try database.first(
       """
       SELECT
-        (SELECT min(not_before_ms) FROM queue WHERE owner = ?1 AND state = 2 AND wait_reason = 2),
-        (SELECT max(not_before_ms) FROM queue WHERE owner = ?1 AND state = 2 AND wait_reason = 2),
+        (SELECT min(not_before_ms) FROM queue
+          WHERE owner = ?1 AND state = 2 AND wait_reason = 2 AND blocks = 0),
+        (SELECT max(not_before_ms) FROM queue
+          WHERE owner = ?1 AND state = 2 AND wait_reason = 2 AND blocks = 0),
         (SELECT min(not_before_ms) FROM queue WHERE owner = ?1 AND state = 2 AND wait_reason = 5),
         (SELECT max(not_before_ms) FROM queue WHERE owner = ?1 AND state = 2 AND wait_reason = 5),
         (SELECT min(not_before_ms) FROM queue WHERE owner = ?1 AND state = 2 AND wait_reason = 6),
-        (SELECT max(not_before_ms) FROM queue WHERE owner = ?1 AND state = 2 AND wait_reason = 6)
+        (SELECT max(not_before_ms) FROM queue WHERE owner = ?1 AND state = 2 AND wait_reason = 6),
+        (SELECT min(not_before_ms) FROM queue WHERE owner = ?1 AND state = 2 AND wait_reason = 2),
+        (SELECT max(not_before_ms) FROM queue WHERE owner = ?1 AND state = 2 AND wait_reason = 2)
       """, .blob(owner)
     ) { (row) throws(Failure) in
       var left: Int64?
       var column: Int32 = 0
-      for longest in [longest.ownMS, longest.askedMS, longest.blockedMS] {
+      for longest in [longest.ownMS, longest.askedMS, longest.blockedMS, longest.aloneMS] {
         if let earliest = row.int(ifPresent: column), let latest = row.int(ifPresent: column + 1) {
           left = min(left ?? .max, latest - now.ms > longest ? 0 : earliest - now.ms)
         }
@@ -96,14 +116,14 @@ extension QueueTable {
   ) throws(Failure) {
     // Without due items there is no write, so no wait for another process's write lock.
     guard let left = try leftMS(of: owner, now: now, longest: longest), left <= 0 else { return }
-    try promote(of: owner, .time(until: now), longestMS: longest.ownMS)
-    try promote(of: owner, .server(until: now), longestMS: longest.askedMS)
-    try promote(of: owner, .blocked(until: now), longestMS: longest.blockedMS)
+    try promote(of: owner, .time(until: now), longest.ownMS, aloneMS: longest.aloneMS)
+    try promote(of: owner, .server(until: now), longest.askedMS)
+    try promote(of: owner, .blocked(until: now), longest.blockedMS)
   }
 
   /// The same for one reason, which tells the present time.
   private func promote(
-    of owner: [UInt8], _ reason: WaitReason, longestMS: Int64
+    of owner: [UInt8], _ reason: WaitReason, _ longestMS: Int64, aloneMS: Int64? = nil
   ) throws(Failure) {
     try inSlices { (most) throws(Failure) in
       try moving(of: owner, from: .waiting(reason), to: .pending) { () throws(Failure) in
@@ -111,10 +131,11 @@ extension QueueTable {
           """
           UPDATE queue SET state = 0, wait_reason = 0 WHERE seq IN (SELECT seq FROM queue
             WHERE owner = ?1 AND state = 2 AND wait_reason = ?2
-              AND (not_before_ms <= ?3 OR not_before_ms - ?3 > ?4)
+              AND (not_before_ms <= ?3
+                OR not_before_ms - ?3 > CASE WHEN blocks > 0 THEN ?6 ELSE ?4 END)
             LIMIT ?5)
           """, .blob(owner), .int(reason.code), .int(reason.notBeforeMS), .int(longestMS),
-          .int(most))
+          .int(most), .int(aloneMS ?? longestMS))
       }
     }
   }
@@ -127,6 +148,31 @@ extension QueueTable {
         UPDATE queue SET state = 0, wait_reason = 0
         WHERE owner = ?1 AND state = 2 AND wait_reason = 2
         """, .blob(owner))
+    }
+  }
+
+  /// The same for the items with this batch key that do not fail alone.
+  public func endOwnWaits(of owner: [UInt8], batchKey: [UInt8]) throws(Failure) {
+    try moving(of: owner, from: .waiting(.time(until: 0)), to: .pending) { () throws(Failure) in
+      try database.run(
+        """
+        UPDATE queue SET state = 0, wait_reason = 0
+        WHERE owner = ?1 AND state = 2 AND wait_reason = 2 AND batch_key = ?2 AND blocks = 0
+        """, .blob(owner), .blob(batchKey))
+    }
+  }
+
+  /// Items that wait for themselves become pending: those that the service fails for, and those that were
+  /// refused on the way, as long as nothing shows that they are at fault.
+  public func endWaitsAlone(of owner: [UInt8]) throws(Failure) {
+    for reason in [WaitReason.time(until: 0), .blocked(until: 0)] {
+      try moving(of: owner, from: .waiting(reason), to: .pending) { () throws(Failure) in
+        try database.run(
+          """
+          UPDATE queue SET state = 0, wait_reason = 0
+          WHERE owner = ?1 AND state = 2 AND wait_reason = ?2 AND (blocks = 1 OR blocks > 1 AND ?2 = 2)
+          """, .blob(owner), .int(reason.code))
+      }
     }
   }
 

@@ -11,6 +11,15 @@ public struct ServerError: Equatable, Sendable {
   /// The column that the error is about, if the texts tell it.
   public var column: String?
 
+  public init(
+    code: String? = nil, message: String? = nil, details: String? = nil, column: String? = nil
+  ) {
+    self.code = code
+    self.message = message
+    self.details = details
+    self.column = column
+  }
+
   public static func read(_ body: JSON?) -> ServerError {
     guard let body else { return ServerError() }
     var error = ServerError()
@@ -38,6 +47,45 @@ public struct ServerError: Equatable, Sendable {
     case "23505": return name(after: "Key (", in: Array((details ?? "").utf8))
     case "PGRST204": return name(after: "Could not find the '", in: message)
     default: return nil
+    }
+  }
+
+  /// Whether the texts name this column: alone, in a key of several columns, or in the name that PostgreSQL
+  /// gives to the constraint of one (`<table>_<column>_<column>_fkey`). The server shows the key of a
+  /// constraint only to users who may read it without a policy, but always its name.
+  public func names(_ wanted: String, of table: String) -> Bool {
+    if column == wanted || ServerError.key(in: details).contains(wanted) { return true }
+    let message = Array((message ?? "").utf8)
+    guard column == nil, let constraint = ServerError.name(after: "constraint \"", in: message)
+    else {
+      return false
+    }
+    var rest = Array(constraint.utf8)
+    let prefix = Array(table.utf8)
+    if rest.starts(with: prefix) { rest.removeFirst(prefix.count) }
+    return ServerError.contains(
+      Array("_".utf8) + rest + Array("_".utf8), Array("_\(wanted)_".utf8))
+  }
+
+  /// Whether the message quotes one of these values.
+  public func quotes(_ values: [String]) -> Bool {
+    let message = Array((message ?? "").utf8)
+    return values.contains { ServerError.contains(message, Array("\"\($0)\"".utf8)) }
+  }
+
+  private static func contains(_ text: [UInt8], _ words: [UInt8]) -> Bool {
+    guard text.count >= words.count else { return false }
+    return (0...(text.count - words.count)).contains { text[$0...].starts(with: words) }
+  }
+
+  /// The columns of a key: `Key (a, b)=(…)`.
+  private static func key(in details: String?) -> [String] {
+    let details = Array((details ?? "").utf8)
+    let words = Array("Key (".utf8)
+    guard details.starts(with: words) else { return [] }
+    let list = details[words.count...].prefix { $0 != UInt8(ascii: ")") }
+    return list.split(separator: UInt8(ascii: ",")).map { part in
+      String(decoding: part.drop { $0 == UInt8(ascii: " ") }, as: UTF8.self)
     }
   }
 

@@ -79,6 +79,8 @@ import Testing
     let response = try response(
       200, #"[{"id":"\#(id(1).text)","status":"\#(status.rawValue)"\#(text)}]"#)
     let row = try #require(UploadReply.rows(response.rows)?.first)
-    expect(Rejection(row).code, equals: code)
+    let rig = try Rig.atHome()
+    try rig.add(id(1))
+    expect(Rejection(row, try rig.upload()).code, equals: code)
   }
 }

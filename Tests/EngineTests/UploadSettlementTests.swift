@@ -37,6 +37,12 @@ import Testing
   }
 
   private static func code(_ code: String) -> String { #"{"code":"\#(code)","message":"m"}"# }
+  /// Refusals for what an item's user gave, and for what nobody gave (`BlamePolicy`).
+  private static let taken =
+    #"{"code":"23505","message":"a unique constraint \"activities_type_key\""}"#
+  private static let orphaned =
+    #"{"code":"23503","message":"on table \"activities\", a constraint \"activities_type_fkey\""}"#
+  private static let unnamed = ["21000", "23000", "23502", "23503", "23505", "23P01", "44000"]
   private static let pending4 = [String](repeating: "pending", count: 4)
   private static let halves = [
     "pending, group 2", "pending, group 2", "pending, group 4", "pending, group 4",
@@ -80,15 +86,15 @@ import Testing
       events: ["item_parked", "sync_completed"]),
     Case(items: 4, status: 400, body: code("22P02"), states: guilty, batch: 125),
     // A key is taken.
-    Case(items: 1, status: 409, body: code("23505"), states: ["sending"], readBack: 1),
-    Case(items: 2, status: 409, body: code("23505"), states: two),
-    Case(items: 4, status: 409, body: code("23505"), states: halves),
+    Case(items: 1, status: 409, body: taken, states: ["sending"], readBack: 1),
+    Case(items: 2, status: 409, body: taken, states: two),
+    Case(items: 4, status: 409, body: taken, states: halves),
     // A parent is missing and not queued.
     Case(
-      items: 1, status: 409, body: code("23503"), states: ["parked, missing_parent, attempts 1"],
+      items: 1, status: 409, body: orphaned, states: ["parked, missing_parent, attempts 1"],
       events: ["item_parked", "sync_completed"]),
-    Case(items: 2, status: 409, body: code("23503"), states: two),
-    Case(items: 4, status: 409, body: code("23503"), states: halves),
+    Case(items: 2, status: 409, body: orphaned, states: two),
+    Case(items: 4, status: 409, body: orphaned, states: halves),
     // Denied.
     Case(items: 1, status: 403, body: code("42501"), states: [denied], asksMembership: true),
     Case(
@@ -105,6 +111,14 @@ import Testing
     // A gateway says so of an item that is small: it refuses it for something else.
     Case(items: 1, status: 413, body: nil, states: ["sending"], readBack: 1),
     Case(items: 4, status: 413, body: nil, states: halves),
+    // Nobody gave what is refused: the batch key waits.
+    Case(items: 1, status: 409, body: code("23503"), states: [suspended]),
+    Case(
+      items: 4, status: 409, body: code("23503"),
+      states: [suspended, suspended, suspended, suspended]),
+    Case(
+      items: 4, status: 409, body: code("23505"),
+      states: [suspended, suspended, suspended, suspended]),
     // The statement took too long.
     Case(items: 1, status: 500, body: code("57014"), states: [suspended]),
     Case(items: 4, status: 500, body: code("57014"), states: doubtedHalves),
@@ -215,11 +229,11 @@ import Testing
   /// The second denial: whether the membership was confirmed since, in which organisations, and what
   /// becomes of the item.
   @Test(arguments: [
-    (true, [member(orgA)], "parked, rejected, attempts 1, denials 1"),
+    (true, [member(orgA)], "waits for time, attempts 1, denials 1"),
     (false, [member(orgA)], "waits for organisation, denials 2"),
     (true, [member(orgB)], "waits for organisation, denials 2"),
   ])
-  func anItemThatIsDeniedAgainIsAtFaultOnlyWithAConfirmedMembership(
+  func anItemThatIsDeniedAgainWaitsForThePolicyOnlyWithAConfirmedMembership(
     _ isConfirmed: Bool, _ list: [String], _ state: String
   ) throws {
     // Given an item that was denied once and released
@@ -318,7 +332,7 @@ import Testing
       (1...7).map { try rig.state(id($0)) },
       equals: [
         "erased", "sending", "parked, conflict, attempts 1", "parked, invalid_value, attempts 1",
-        "waits for organisation, denials 1", "parked, rejected, attempts 1",
+        "waits for organisation, denials 1, group 2", "parked, rejected, attempts 1",
         "waits for time, attempts 1, group 2",
       ])
     expect(rig.uploads.readBacks.map { $0.items.map { $0.id } }, equals: [[id(2)]])
@@ -337,10 +351,10 @@ import Testing
   }
 
   /// The first denied row discards the membership's confirmation. A row that was denied before and
-  /// comes after it is held as well; before it, it is at fault.
+  /// comes after it is held as well; before it, its kind waits.
   @Test(arguments: [
     ([2, 1], "waits for organisation, denials 2"),
-    ([1, 2], "parked, rejected, attempts 1, denials 1"),
+    ([1, 2], "waits for time, attempts 1, denials 1"),
   ])
   func theMembershipIsAskedPerDeniedRow(_ order: [Int], _ state: String) throws {
     // Given item 1, denied before, and item 2, both sent
@@ -447,6 +461,9 @@ import Testing
     (1, 200, "[]", ["waits, blocked, attempts 1, group 2"], false),
     (1, 200, rows(id(1)), ["erased"], false),
     (1, 403, code("42501"), ["waits, blocked, attempts 1, group 2"], false),
+    // TST-4: the answer was refused, perhaps not the upload, so it is charged.
+    (1, 401, code("PGRST301"), ["pending, attempts 1"], false),
+    (2, 401, code("PGRST301"), ["pending, attempts 1", "pending, attempts 1"], false),
     (1, 403, "<html>", ["pending, attempts 1"], true),
     (1, 503, code("PGRST001"), ["pending, attempts 1"], true),
     (2, 200, "[]", ["pending, group 2", "pending, group 4"], false),
@@ -535,7 +552,7 @@ import Testing
     // Given a service that judges others
     let rig = try Rig.atHome()
     try rig.add(id(1))
-    rig.uploads.noteJudged(try rig.sample(), rig.now)
+    _ = rig.uploads.noteStored(try rig.sample(), group: 0, rig.now)
     try rig.core.queue.setBlocks(try #require(try rig.row(id(1))).sequence, count)
     // When
     try block(rig)
@@ -547,7 +564,7 @@ import Testing
     // Given an item that was parked after refusals on the way, while the service judged one other
     let rig = try Rig.atHome()
     try rig.add(id(1))
-    rig.uploads.noteJudged(try rig.sample(), rig.now)
+    _ = rig.uploads.noteStored(try rig.sample(), group: 0, rig.now)
     try rig.core.queue.setBlocks(try #require(try rig.row(id(1))).sequence, 20)
     try block(rig)
     try expect(rig.state(id(1)), equals: "parked, blocked, attempts 1")
@@ -556,6 +573,28 @@ import Testing
     try block(rig)
     // Then it counts as at the first time
     try expect(rig.row(id(1))?.blocks, equals: 3)
+  }
+
+  /// TST-3: a fault that says nothing about the way keeps the count towards parking.
+  @Test(arguments: [(500, code("XX000")), (500, code("40001")), (403, code("PGRST204"))])
+  func aCountTowardsParkingOutlivesAnotherFault(_ status: Int, _ body: String) throws {
+    // Given an item that was refused six times on the way, while others were stored
+    let rig = try Rig.atHome()
+    try rig.add(id(1))
+    let sample = try rig.sample()
+    _ = rig.uploads.noteStored(sample, group: 0, rig.now)
+    try rig.core.queue.setBlocks(try #require(try rig.row(id(1))).sequence, 18)
+    // When the service fails for it in between
+    try rig.settlement.finish(
+      try rig.upload(), isCurrent: true, try response(status, body), rig.now)
+    try expect(rig.row(id(1))?.blocks, equals: 18)
+    rig.advance(450_000)
+    try rig.core.queue.promote(
+      of: try rig.session.owner, now: try rig.core.steady(rig.now), longest: .backoffs)
+    _ = rig.uploads.noteStored(sample, group: 0, rig.now)
+    // Then the seventh refusal is the last
+    try block(rig)
+    try expect(rig.state(id(1)).hasPrefix("parked, blocked"))
   }
 
   @Test func aTryThatTheUserAskedForEarlyCountsWhenItIsTheFirstRefusal() throws {
@@ -721,7 +760,7 @@ import Testing
   }
 
   /// What the server answered to the upload, and why the item is parked when it has no row twice.
-  @Test(arguments: [(201, "[]", "conflict"), (409, code("23505"), "duplicate")])
+  @Test(arguments: [(201, "[]", "conflict"), (409, taken, "duplicate")])
   func anItemThatTheServerLacksIsParkedOnceTheMembershipIsConfirmedAnew(
     _ status: Int, _ body: String, _ reason: String
   ) throws {
@@ -739,6 +778,50 @@ import Testing
     try rig.settlement.finishReadBack(second, isCurrent: true, try response(200, "[]"), rig.now)
     // Then
     try expect(rig.state(id(1)).hasPrefix("parked, \(reason), "))
+  }
+
+  /// TST-5: what depends on an item, in each way, is free when the server says that it lacks the item.
+  @Test(arguments: ["depends_on", "contact_id"], [true, false])
+  func aCancelThatTheServerConfirmsReleasesWhatDependsOnTheItem(
+    _ link: String, _ isBlocked: Bool
+  ) throws {
+    // Given an item that was sent once and is cancelled, and another one that depends on it
+    let rig = try Rig.atHome()
+    try rig.add(id(1), kind: "contact")
+    if link == "depends_on" {
+      try rig.add(id(2), dependsOn: [id(1)])
+    } else {
+      _ = try rig.intake.add([
+        "kind": "activity", "id": .uuid(id(2)),
+        "payload": ["type": "visit", "contact_id": .uuid(id(1))],
+      ])
+    }
+    try expect(rig.state(id(2)), equals: "waits for parent")
+    try rig.settlement.finish(try rig.upload(), isCurrent: true, try response(0), rig.now)
+    _ = try rig.intake.cancel(["id": .uuid(id(1))])
+    try rig.pauses.endUnasked { _ in true }
+    // When the server does not have it, or something on the way refused the first question
+    try rig.uploader.send(try rig.session, rig.now)
+    let batch = try #require(rig.uploads.readBacks.first)
+    try rig.uploader.sendReadBack(batch, try rig.session, rig.now)
+    if isBlocked {
+      try rig.settlement.finishReadBack(
+        batch, isCurrent: true, try response(503, "<html>"), rig.now)
+      try rig.pauses.endUnasked { _ in true }
+      try rig.uploader.send(try rig.session, rig.now)
+      rig.uploads.removeFirstReadBack()
+    }
+    try rig.settlement.finishReadBack(batch, isCurrent: true, try response(200, "[]"), rig.now)
+    if try rig.state(id(1)) != "erased" {
+      try rig.list(member(orgA))
+      try rig.uploader.send(try rig.session, rig.now)
+      let again = try #require(rig.uploads.readBacks.first)
+      try rig.uploader.sendReadBack(again, try rig.session, rig.now)
+      try rig.settlement.finishReadBack(again, isCurrent: true, try response(200, "[]"), rig.now)
+    }
+    // Then
+    try expect(rig.state(id(1)), equals: "erased")
+    try expect(rig.state(id(2)), equals: "pending")
   }
 
   @Test func theRowOfAnEditedItemMayBeTheOldOne() throws {

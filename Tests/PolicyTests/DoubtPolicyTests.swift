@@ -96,4 +96,21 @@ struct DoubtPolicyTests {
     for _ in 0..<40 { size.judge() }
     expect(size.maxItems, equals: 500)
   }
+
+  @Test("TST-1: refusals that are not in a row make no upload smaller, however many there are")
+  func sizeOfScatteredRefusals() {
+    for inARow in 1...2 {
+      for judged in 1...5 {
+        var size = UploadSize()
+        for _ in 0..<30 {
+          for _ in 0..<inARow { size.refuse(items: 500) }
+          for _ in 0..<judged { size.judge() }
+        }
+        expect(size.maxItems, equals: 500, "\(inARow) in a row, \(judged) judged")
+        // but a third in a row does
+        for _ in 0..<3 { size.refuse(items: 500) }
+        expect(size.maxItems, equals: 250)
+      }
+    }
+  }
 }

@@ -230,7 +230,7 @@ def test_HST_4_problems_of_kinds_are_kept_apart(
 def test_HST_4_a_missing_policy_of_uploads_is_a_problem(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    """A member whose rows a policy refuses again: the items are parked, and the problem named."""
+    """A policy refuses the rows of a confirmed member: they wait, and the problem is named."""
     user = sign_in()
     body = {
         "code": "42501",
@@ -241,7 +241,7 @@ def test_HST_4_a_missing_policy_of_uploads_is_a_problem(
     )
     item = add(user.app)
     ask_again(user)
-    assert code_of(user.app, item) == "rejected"
+    assert code_of(user.app, item) == "schema_not_ready"
     [problem] = problems(user.app)
     assert (problem["what"], problem["code"], problem["table"]) == ("queue", "42501", "activities")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import random
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from holdfast.transport import Answer
 from support.directory_fixtures import DirectoryFixtures
 from support.queue import BOTH, EMPTY, UPLOADS, add, code_of, item_of, stored
 from support.refusals import HOUR_S, Fault, coded, holding, is_store, items_in, live, page, patient
-from support.sizes import crossed, sized
+from support.sizes import crossed, sampled, sized
 from support.users import MakeUser, SignedIn
 
 #: The service answers, and refuses the whole request with a code that blames no item.
@@ -101,11 +102,11 @@ def test_B2_B3_an_item_that_fails_whenever_it_is_sent_delays_no_other(
     parked = app.of_type("item_parked")
     assert [event["reason"]["code"] for event in parked] == (["blocked"] if parked else [])
     assert not (parked and failure in OWN)
-    # When the fault ends, then it is stored
+    # When the fault ends, then it is stored, within a day at the latest
     fault.end()
     if parked:
         app.queue_retry({"id": bad})
-    live(user, 2 * HOUR_S, lambda: bad in stored(directory, user.person))
+    live(user, 24 * HOUR_S, lambda: bad in stored(directory, user.person))
     assert bad in stored(directory, user.person)
     assert app.queue_list()["counts"] == EMPTY
 
@@ -285,6 +286,117 @@ def without(answer: Answer, item: str) -> Answer:
         return answer
     rows = [row for row in json.loads(answer["body"] or "[]") if row["id"] != item]
     return {**answer, "body": json.dumps(rows)}
+
+
+# Pauses -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("failure", "beside", "upload"),
+    crossed(
+        ["XX000", "57014", "PGRST204"],
+        [True, False],
+        UPLOADS,
+        fast=lambda failure, beside, upload: failure == "XX000" and upload == "table",
+    ),
+)
+def test_FIX_21_an_item_of_a_server_s_defect_is_tried_ever_more_rarely(
+    sign_in: MakeUser, directory: DirectoryFixtures, failure: str, beside: bool, upload: str
+) -> None:
+    # Given an item that fails whenever it is sent, alone or beside others
+    user = patient(sign_in, upload)
+    add(user.app)
+    user.app.settle()
+    bad = add(user.app)
+    fault = Fault(user, FAILURES[failure], holding(bad))
+
+    def requests_in(hours: int) -> int:
+        before = len(fault.met)
+        for _ in range(hours):
+            live(user, HOUR_S)
+            if beside:
+                add(user.app)
+        return len(fault.met) - before
+
+    # Then it is tried a few times, and once a day at last; once an hour while nothing shows that it
+    # is the item's fault
+    assert requests_in(6) <= 25
+    assert requests_in(48) <= (12 if beside else 48 * 2)
+    assert 1 <= requests_in(48) <= (4 if beside else 48 * 2)
+    assert user.app.of_type("item_parked") == []
+    # and when the defect is mended, within a day, or when the user asks
+    fault.end()
+    user.app.sync_now()
+    user.app.settle()
+    assert bad in stored(directory, user.person)
+
+
+def test_FIX_21_many_items_of_a_server_s_defect_cost_few_requests(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    user = patient(sign_in)
+    user.app.go_offline()
+    ids = [add(user.app) for _ in range(20)]
+    bad = ids[::2]
+    fault = Fault(
+        user,
+        FAILURES["XX000"],
+        lambda request: any(item in (request["body"] or "") for item in bad),
+    )
+    user.app.go_online()
+    for _ in range(sized(12, 48)):
+        live(user, HOUR_S)
+        add(user.app)
+    assert set(ids) - set(stored(directory, user.person)) == set(bad)
+    assert len(fault.met) <= 45 * len(bad)
+
+
+class Weather:
+    """A gateway that loses, drops and answers 502 by chance for a minute, then is well."""
+
+    def __init__(self, user: SignedIn, seed: int) -> None:
+        self.user = user
+        self.chance = random.Random(seed)
+        self.end_ms = user.phone.now_ms + 60_000
+        user.phone.network.instead.append(self)
+
+    @property
+    def is_over(self) -> bool:
+        return self.user.phone.now_ms >= self.end_ms
+
+    def __call__(self, request: Any) -> Answer | None:  # noqa: ANN401
+        self.user.phone.pass_time(0.3)
+        if self.is_over or request["purpose"] != "upload":
+            return None
+        what = self.chance.random()
+        if what < 0.25:
+            return page(502)
+        if what < 0.5:
+            return {"error": "timeout"}
+        if what < 0.7:
+            self.user.phone.network._http(request)
+            return {"error": "offline"}
+        return None
+
+
+@pytest.mark.parametrize("seed", sampled(range(sized(6, 24)), 2))
+def test_FIX_25_after_an_outage_no_healthy_item_waits_longer_than_uploads_do(
+    sign_in: MakeUser, directory: DirectoryFixtures, seed: int
+) -> None:
+    # Given items that are added while a gateway fails now and then
+    user = patient(sign_in)
+    app = user.app
+    weather = Weather(user, seed)
+    items = []
+    while not weather.is_over:
+        items += [add(app) for _ in range(3)]
+        live(user, 1)
+    pause_ms = max((app.sync_status()["not_before_ms"] or 0) - user.phone.now_ms, 0)
+    # When it is well again, then all are stored after the pause that uploads have
+    took = live(user, HOUR_S, lambda: stored(directory, user.person) == sorted(items))
+    assert stored(directory, user.person) == sorted(items)
+    assert took * 1000 <= pause_ms + 64_000
+    assert app.of_type("item_parked") == []
 
 
 # 413 ----------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -200,12 +201,16 @@ def test_low_a_membership_that_ends_before_the_question_makes_no_conflict(
     assert rows(directory, user) == {item: 30}
 
 
-#: A duplicate key, as the server says it of an upload: of a unique constraint, or of the id where
-#: the table's primary key has another name.
+#: A duplicate key, as the server says it of the id where an upload has another conflict target.
 DUPLICATE: Answer = {
     "status": 409,
     "headers": {"content-type": "application/json"},
-    "body": '{"code":"23505","message":"duplicate key value violates unique constraint"}',
+    "body": json.dumps(
+        {
+            "code": "23505",
+            "message": 'duplicate key value violates unique constraint "activities_pkey"',
+        }
+    ),
 }
 
 

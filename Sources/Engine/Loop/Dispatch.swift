@@ -112,8 +112,10 @@ final class Dispatch {
     case .revoke(let job, let step): try revocations.finish(job, step, response, now)
     case .upload(let batch):
       try settlement.finish(batch, isCurrent: isCurrent, response, now)
+      try endProblem(of: batch)
     case .readBack(let batch):
       try settlement.finishReadBack(batch, isCurrent: isCurrent, response, now)
+      try endProblem(of: batch)
     case .contacts(let pull):
       guard isCurrent else { return }
       try reads.tolerateStorage(request.purpose, response, now) { () throws(Failure) in
@@ -126,5 +128,13 @@ final class Dispatch {
       }
     case .live(let live): try liveReader.finish(live, isCurrent: isCurrent, response, now)
     }
+  }
+
+  /// A single item that is parked was refused for itself: that is no problem of its kind.
+  private func endProblem(of batch: UploadBatch) throws(Failure) {
+    guard let item = batch.items.last, batch.items.count == 1,
+      try core.queue.find(item.tag)?.state == .parked
+    else { return }
+    problems.end(kind: batch.kind.name)
   }
 }

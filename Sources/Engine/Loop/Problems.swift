@@ -19,13 +19,12 @@ final class Problem {
   /// How long access tokens live, if that is the problem.
   private(set) var lifetimeS: Int64?
 
-  init(_ subject: Problems.Subject, _ response: HTTPResponse, _ code: String, _ now: Instant) {
-    let error = ServerError.read(response.body)
+  init(_ subject: Problems.Subject, _ error: ServerError, _ code: String, _ now: Instant) {
     self.subject = subject
     self.code = code
     cause = nil
     table = ServerError.table(code, error.message) ?? subject.table
-    column = code == "42703" || code == "PGRST204" ? error.column : nil
+    column = error.column
     sinceMS = now.wallMS
   }
 
@@ -102,6 +101,19 @@ final class Problem {
       "The server finds no single foreign key between the tables."
     case "42501": "The signed-in user has no grant, or no policy lets these rows through."
     case "42P17": "A policy reads the table that it guards. Read it in a function instead."
+    case "21000":
+      """
+      A policy, a trigger or a setting of the server does not take the statement: a subquery finds several \
+      rows, or an update has no condition.
+      """
+    case "22P02": "A column that the library sets has another type than uuid."
+    case "23502":
+      """
+      A column has no value, and the kind does not list it. Give it a default, or list it in the \
+      configuration.
+      """
+    case "23503", "23505", "23P01":
+      "A constraint refuses what the library sets, such as the user or the organisation."
     case "42P10": "The table has no primary key or unique constraint on \"id\" alone."
     case "3F000", "PGRST106": "The API does not expose the schema."
     case "unusable_row":
@@ -211,9 +223,11 @@ final class Problems {
     guard let subject = subject(of: request) else { return }
     let facts = response.facts
     let outcome = RestClassification.rest(facts)
-    if outcome.isOfWorkingSchema { return end(subject) }
-    guard request.isRefused(outcome, response), let code = facts.code else { return }
-    set(Problem(subject, response, code, now))
+    guard let error = request.refusal(outcome, response), let code = error.code else {
+      if outcome.isOfWorkingSchema { end(subject) }
+      return
+    }
+    set(Problem(subject, error, code, now))
   }
 
   /// Note what the list of memberships says.
@@ -265,6 +279,11 @@ final class Problems {
     Log.line(.warning, "access tokens live \(lifetimeS) s: too short")
   }
 
+  /// What the server refused of this kind was the fault of an item.
+  func end(kind: String) {
+    all.removeAll { $0.subject.kind == kind && !$0.subject.isReadBack }
+  }
+
   private func noteConnection(
     _ request: InFlightRequest, _ response: HTTPResponse, _ lastSent: Int64, _ now: Instant
   ) {
@@ -313,13 +332,8 @@ final class Problems {
 }
 
 extension RestOutcome {
-  /// The server did what it was asked, or refused rows for what they are.
-  fileprivate var isOfWorkingSchema: Bool {
-    switch self {
-    case .answered, .endOfData, .itemFault, .duplicateKey, .missingParent: true
-    default: false
-    }
-  }
+  /// The server did what it was asked.
+  fileprivate var isOfWorkingSchema: Bool { self == .answered || self == .endOfData }
 }
 
 extension InFlightRequest {
@@ -341,21 +355,56 @@ extension InFlightRequest {
     return cause
   }
 
-  /// Whether the response refuses the request for the schema, and not for the rows or the user.
-  fileprivate func isRefused(_ outcome: RestOutcome, _ response: HTTPResponse) -> Bool {
+  /// The error by which the response refuses the request for the schema, and not for the rows or the user.
+  fileprivate func refusal(_ outcome: RestOutcome, _ response: HTTPResponse) -> ServerError? {
+    if case .upload(let batch) = content { return batch.refusal(outcome, response) }
     switch outcome {
     case .schemaNotReady, .serverBug, .denied: break
-    default: return false
+    default: return nil
     }
-    switch content {
-    case .upload(let batch):
-      // Refused for the first time, the membership may have ended: it is checked first.
-      if outcome == .denied { return batch.items.contains { $0.denials > 0 } }
-      // The configuration does not list the column either: the items are parked.
-      return !batch.lacksColumn(response)
     // The user may not read every column; the next read-back asks for the ids alone.
-    case .readBack(let batch): return !batch.comparesRows
-    default: return true
+    if case .readBack(let batch) = content, batch.comparesRows { return nil }
+    return ServerError.read(response.body)
+  }
+}
+
+extension UploadBatch {
+  /// The error by which the server refuses the kind, and not only these items (`BlamePolicy`).
+  fileprivate func refusal(_ outcome: RestOutcome, _ response: HTTPResponse) -> ServerError? {
+    if outcome == .answered { return kind.upload == .rpc ? refusal(of: response.rows) : nil }
+    let error = ServerError.read(response.body)
+    return isRefused(outcome, error, response) ? error : nil
+  }
+
+  private func isRefused(
+    _ outcome: RestOutcome, _ error: ServerError, _ response: HTTPResponse
+  ) -> Bool {
+    switch outcome {
+    // The configuration does not list the column either: the items are parked.
+    case .schemaNotReady: !lacksColumn(response)
+    case .serverBug, .unknownRejection: true
+    // Several items are sent in smaller uploads.
+    case .statementTimeout: items.count == 1
+    // Refused for the first time, the membership may have ended: it is checked first.
+    case .denied: org == nil || items.contains { $0.denials > 0 }
+    // The item may be stored: the server is asked first.
+    case .duplicateKey: attempts > 0 && !isBlamed(for: outcome, error)
+    case .itemFault, .missingParent: !isBlamed(for: outcome, error)
+    default: false
     }
+  }
+
+  /// A function stored none of the rows, and blames none of them.
+  private func refusal(of rows: ResponseRows?) -> ServerError? {
+    guard let rows = UploadReply.rows(rows), !rows.contains(where: { $0.status != .rejected })
+    else { return nil }
+    for row in rows {
+      let error = ServerError(code: row.sqlstate, message: row.message, column: row.column)
+      guard let outcome = row.outcome, outcome != .transient, outcome != .duplicateKey,
+        outcome != .denied || org == nil || items.contains(where: { $0.denials > 0 })
+      else { continue }
+      if outcome.ground == nil || !isBlamed(for: outcome, error) { return error }
+    }
+    return nil
   }
 }

@@ -47,14 +47,16 @@ final class ServicePauses {
       isAsked: goesOn || response.asksForPause(purpose))
   }
 
-  /// The service answered.
-  func succeed(_ purpose: Purpose) throws(Failure) {
+  /// The service answered. Returns whether that ends a back-off.
+  @discardableResult
+  func succeed(_ purpose: Purpose) throws(Failure) -> Bool {
     let stored = try core.backoffs.read(purpose.rawValue)
-    guard stored.attempts > 0 else { return }
+    guard stored.attempts > 0 else { return false }
     let time = try core.steady(core.clock.now())
     var state = state(of: stored, time)
     state.succeed(pauseLeftMS: ServicePauses.leftMS(stored, time))
     if !state.isProbing { try core.backoffs.clear(purpose.rawValue) }
+    return !state.isProbing
   }
 
   /// A request succeeded: pause this long before the next one, if nothing asks for a longer pause.
@@ -134,7 +136,7 @@ extension LongestWaits {
   static var backoffs: LongestWaits {
     LongestWaits(
       ownMS: Backoff.longestMS(isAsked: false), askedMS: Backoff.longestMS(isAsked: true),
-      blockedMS: BlockedItemPolicy.maxPauseMS)
+      blockedMS: BlockedItemPolicy.maxPauseMS, aloneMS: Backoff.maxAloneMS)
   }
 }
 

@@ -45,56 +45,77 @@ final class BatchIsolation {
   }
 
   /// Split the batch into two retry groups. `charge`: what every item is charged with. Charge an
-  /// attempt unless the answer proves that nothing was stored: a later edit or cancel must know.
-  func split(_ batch: UploadBatch, _ charge: Transition.Charge = .nothing) throws(Failure) {
+  /// attempt unless the answer proves that nothing was stored: a later edit or cancel must know. Returns the
+  /// groups.
+  @discardableResult
+  func split(
+    _ batch: UploadBatch, _ charge: Transition.Charge = .nothing
+  ) throws(Failure) -> [Int64] {
     let middle = batch.items.count / 2
-    try core.database.transaction { () throws(Failure) in
+    return try core.database.transaction { () throws(Failure) in
+      var groups: [Int64] = []
       for half in [batch.items[..<middle], batch.items[middle...]] {
         let group = try nextGroup()
+        groups.append(group)
         for item in half {
           try core.queue.transition(
             item.sequence, .pending(charge: charge, retryGroup: group))
         }
       }
+      return groups
     }
   }
 
   /// An item of the batch is at fault: split, and send smaller batches from now on.
-  func bisect(_ batch: UploadBatch, _ charge: Transition.Charge = .nothing) throws(Failure) {
+  @discardableResult
+  func bisect(
+    _ batch: UploadBatch, _ charge: Transition.Charge = .nothing
+  ) throws(Failure) -> [Int64] {
     uploads.shrinkBatches()
-    try split(batch, charge)
+    return try split(batch, charge)
   }
 
   /// Send the batch again, and count the attempt.
   func retry(_ batch: UploadBatch) throws(Failure) {
     let isSuspect = batch.attempts >= DoubtPolicy.suspectAfter
-    if isSuspect, batch.items.count > 1 { return try split(batch, .attempt) }
+    if isSuspect, batch.items.count > 1 {
+      try split(batch, .attempt)
+      return
+    }
     for item in batch.items {
       try core.queue.transition(item.sequence, .pending(charge: .attempt))
     }
     if isSuspect, let only = batch.items.first { try moveToEnd(only) }
   }
 
-  /// These items fail while others get through: each waits for itself, and is sent alone.
+  /// The item fails alone: it waits for itself, and is sent alone.
   func setAside(
-    _ items: [UploadBatch.Item], _ response: HTTPResponse, _ now: Instant
+    _ item: UploadBatch.Item, _ failure: UploadState.FailureAlone, mayGrow: Bool,
+    _ response: HTTPResponse, _ now: Instant
   ) throws(Failure) {
-    try core.database.transaction { () throws(Failure) in
-      for item in items {
-        try delay(item, response, now)
-        try core.queue.setBlocks(item.sequence, max(1, item.blocks))
-        try moveToEnd(item)
-      }
-    }
+    try wait(
+      item,
+      Backoff.aloneDelayMS(
+        tries: mayGrow ? failure.tries : min(failure.tries, Backoff.aloneAfter),
+        isProved: failure.othersGotThroughSinceLast, random: Random.word(),
+        floorMS: response.floorMS(for: .upload)), response, now)
+    try core.queue.setBlocks(item.sequence, max(1, item.blocks))
   }
 
   /// Let an item wait by its own attempts.
   func delay(
     _ item: UploadBatch.Item, _ response: HTTPResponse, _ now: Instant
   ) throws(Failure) {
-    let delay = Backoff.delayMS(
-      attempt: Int(clamping: item.attempts + 1), random: Random.word(),
-      floorMS: response.floorMS(for: .upload))
+    try wait(
+      item,
+      Backoff.delayMS(
+        attempt: Int(clamping: item.attempts + 1), random: Random.word(),
+        floorMS: response.floorMS(for: .upload)), response, now)
+  }
+
+  private func wait(
+    _ item: UploadBatch.Item, _ delay: Int64, _ response: HTTPResponse, _ now: Instant
+  ) throws(Failure) {
     let until = try core.steadyToStore(now) + delay
     try core.queue.transition(
       item.sequence, .waiting(response.wait(until: until), charge: .attempt))

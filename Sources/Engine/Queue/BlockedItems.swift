@@ -50,7 +50,7 @@ final class BlockedItems {
       return true
     }
     return try core.database.transaction { () throws(Failure) in
-      guard try postpone(item, batch.kind, mayPass: block.mayPass, now) else { return false }
+      guard try postpone(item, of: batch, mayPass: block.mayPass, now) else { return false }
       try slowDown(block, isNew: item.blocks == 0, response, now)
       try syncRuns.endIfDone(batch.owner, now)
       return true
@@ -60,7 +60,7 @@ final class BlockedItems {
   /// A single item waits with pauses of its own. Returns false if it was tried often enough. `mayPass`:
   /// an outage gives the same answer.
   func postpone(
-    _ item: UploadBatch.Item, _ kind: QueueKind, mayPass: Bool, _ now: Instant
+    _ item: UploadBatch.Item, of batch: UploadBatch, mayPass: Bool, _ now: Instant
   ) throws(Failure) -> Bool {
     // A try that the user asked for before the pause has ended.
     let time = try core.steadyToStore(now)
@@ -68,15 +68,19 @@ final class BlockedItems {
     let isEarly = item.blocks > 0 && leftMS > 0 && leftMS <= BlockedItemPolicy.maxPauseMS
     var (count, until) = (item.blocks, item.notBefore)
     if !isEarly {
+      let failure = uploads.noteFailing(item, of: batch)
       count = BlockedItemPolicy.count(
-        after: count,
-        othersWereJudged: uploads.othersWereJudged(
-          since: item.sequence, kind: kind.name, mayPass: mayPass),
+        after: count, tries: failure.tries,
+        othersGotThrough: mayPass
+          ? failure.othersGotThroughSinceLast : failure.othersGotThrough,
         mayPass: mayPass)
-      until = time + BlockedItemPolicy.pauseMS(count: count, random: Random.word())
+      until =
+        time
+        + BlockedItemPolicy.pauseMS(
+          count: count, tries: failure.tries, mayPass: mayPass, random: Random.word())
     }
     if count >= BlockedItemPolicy.limit {
-      uploads.forgetBlocked(item.sequence)
+      uploads.forgetFailing(item.sequence)
       try core.queue.setBlocks(item.sequence, BlockedItemPolicy.limit)
       return false
     }

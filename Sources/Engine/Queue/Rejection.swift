@@ -11,12 +11,18 @@ final class Rejection {
   let sqlstate: String?
   let message: String?
   let field: String?
+  /// Whether an item is blamed at once (`BlamePolicy`).
+  let isForGiven: Bool
 
-  init(code: String, sqlstate: String? = nil, message: String? = nil, field: String? = nil) {
+  init(
+    code: String, sqlstate: String? = nil, message: String? = nil, field: String? = nil,
+    isForGiven: Bool = true
+  ) {
     self.code = code
     self.sqlstate = sqlstate
     self.message = message
     self.field = field
+    self.isForGiven = isForGiven
   }
 
   convenience init(_ code: MessageCode) { self.init(code: code.rawValue) }
@@ -32,21 +38,24 @@ final class Rejection {
     self.init(code: code, sqlstate: error.code, message: error.message, field: error.column)
   }
 
-  /// A row that a function refused.
-  convenience init(_ row: RowResult) {
-    let code =
-      row.status == .conflict
-      ? MessageCode.conflict.rawValue : Rejection.code(ofSQLState: row.sqlstate)
-    self.init(code: code, sqlstate: row.sqlstate, message: row.message, field: row.column)
+  /// A request of this batch that is refused for a row.
+  convenience init(_ outcome: RestOutcome, _ batch: UploadBatch, _ response: HTTPResponse) {
+    let error = ServerError.read(response.body)
+    self.init(
+      code: outcome.rejectionCode, sqlstate: error.code, message: error.message,
+      field: error.column, isForGiven: batch.isBlamed(for: outcome, error))
   }
 
-  private static func code(ofSQLState sqlstate: String?) -> String {
-    switch RestOutcome(sqlstate: sqlstate) {
-    case .itemFault(let fault): return fault.rawValue
-    case .duplicateKey: return ItemFault.duplicate.rawValue
-    case .missingParent: return MessageCode.missingParent.rawValue
-    default: return ItemFault.rejected.rawValue
-    }
+  /// A row of this batch that a function refused. Without a code it is the function's own rule.
+  /// `isBesideOthers`: it stored others meanwhile, so the item is at fault.
+  convenience init(_ row: RowResult, _ batch: UploadBatch, isBesideOthers: Bool = false) {
+    let outcome = row.outcome
+    let error = ServerError(code: row.sqlstate, message: row.message, column: row.column)
+    self.init(
+      code: row.status == .conflict
+        ? MessageCode.conflict.rawValue : outcome?.rejectionCode ?? ItemFault.rejected.rawValue,
+      sqlstate: row.sqlstate, message: row.message, field: row.column,
+      isForGiven: isBesideOthers || outcome.map { batch.isBlamed(for: $0, error) } ?? true)
   }
 
   var json: JSON {
@@ -75,9 +84,9 @@ final class Rejection {
 
 extension RestOutcome {
   /// The outcome for one row that a function refused with this code.
-  init(sqlstate: String?) {
+  init(sqlstate: String?, _ message: String?) {
     self = RestClassification.rest(
-      ResponseFacts(status: 400, code: sqlstate, isServerJSON: true))
+      ResponseFacts(status: 400, code: sqlstate, description: message, isServerJSON: true))
   }
 }
 
@@ -95,11 +104,23 @@ extension RestOutcome {
     self != .transient && RestClassification.isOwn(response.facts)
   }
 
-  /// The data service has refused the rows for what they are, so it works.
-  var isVerdictOnRows: Bool {
+  /// A row is refused, and no question to the server tells more.
+  var isSearched: Bool { if case .itemFault = self { true } else { false } }
+
+  /// The `MessageCode` of a refused row.
+  fileprivate var rejectionCode: String {
     switch self {
-    case .itemFault, .duplicateKey, .missingParent, .denied: true
-    default: false
+    case .itemFault(let fault, _): fault.rawValue
+    case .duplicateKey: ItemFault.duplicate.rawValue
+    case .missingParent: MessageCode.missingParent.rawValue
+    default: ItemFault.rejected.rawValue
     }
+  }
+}
+
+extension RowResult {
+  /// What the code of a refused row means; nil: the row was not refused by a code.
+  var outcome: RestOutcome? {
+    status == .rejected && sqlstate != nil ? RestOutcome(sqlstate: sqlstate, message) : nil
   }
 }

@@ -14,6 +14,8 @@ final class UploadBatch {
     let attempts: Int64
     let denials: Int64
     let blocks: Int64
+    /// Grows with each failure of the batch or of the item.
+    let retryGroup: Int64
     let size: Int64
     let notBefore: SteadyTime
     /// The server may have an older payload.
@@ -32,6 +34,7 @@ final class UploadBatch {
       attempts = row.attempts
       denials = row.denials
       blocks = row.blocks
+      retryGroup = row.retryGroup
       size = row.size
       notBefore = row.notBefore
       isRevised = item.isRevised
@@ -64,6 +67,8 @@ final class UploadBatch {
   let owner: [UInt8]
   let key: [UInt8]
   let org: UUID?
+  /// Whose session sends it.
+  let user: UUID?
   let kind: QueueKind
   /// The columns that the items were accepted with.
   let columns: [String]
@@ -85,12 +90,14 @@ final class UploadBatch {
   }
 
   init(
-    owner: [UInt8], key: [UInt8], org: UUID?, kind: QueueKind, columns: [String], items: [Item],
+    owner: [UInt8], key: [UInt8], org: UUID?, user: UUID? = nil, kind: QueueKind, columns: [String],
+    items: [Item],
     doubt: Rejection? = nil, block: Block? = nil, question: Question = .ids
   ) {
     self.owner = owner
     self.key = key
     self.org = org
+    self.user = user
     self.kind = kind
     self.columns = columns
     self.items = items
@@ -129,8 +136,30 @@ final class UploadBatch {
     _ items: [Item], doubt: Rejection?, block: Block?, _ question: Question
   ) -> UploadBatch {
     UploadBatch(
-      owner: owner, key: key, org: org, kind: kind, columns: columns, items: items, doubt: doubt,
+      owner: owner, key: key, org: org, user: user, kind: kind, columns: columns, items: items,
+      doubt: doubt,
       block: block, question: question)
+  }
+
+  /// Whether an item of the batch is blamed at once for a refused row (`BlamePolicy`).
+  func isBlamed(for outcome: RestOutcome, _ error: ServerError) -> Bool {
+    guard let ground = outcome.ground else { return true }
+    return BlamePolicy.isForGiven(ground, naming: named(by: error))
+  }
+
+  private func named(by error: ServerError) -> BlamePolicy.Named {
+    var own = ["id", "user_id"]
+    if org != nil { own.append("org_id") }
+    func names(_ column: String) -> Bool { error.names(column, of: kind.table) }
+    // A missing value may be of a column that a payload leaves out.
+    let given = error.code == "23502" ? kind.columns + columns : columns
+    if given.contains(where: { !own.contains($0) && names($0) }) { return .given }
+    // Another row has this item's id, and only this item has it.
+    if error.code == "23505", error.names("pkey", of: kind.table) { return .given }
+    let isOwn =
+      error.column != nil || own.contains(where: names)
+      || error.quotes(items.map { $0.id.text } + [org?.text, user?.text].compactMap { $0 })
+    return isOwn ? .own : .nothing
   }
 
   /// Whether the server lacks a column of the items that the configuration does not list any more. A

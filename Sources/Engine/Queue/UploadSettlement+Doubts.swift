@@ -7,27 +7,73 @@ import Vault
 /// Uploads and read-backs that fail for a reason which may be one of their items, or of no item.
 extension UploadSettlement {
   /// The failure blames no item. While others get through, the item at fault is found and set aside;
-  /// otherwise all wait that the failure may be of (`DoubtPolicy`).
+  /// otherwise all wait that the failure may be of (`DoubtPolicy`). `rejection`: a row was refused, so the
+  /// item is parked if others got through after it was set aside (`BlamePolicy`).
   func doubt(
-    _ batch: UploadBatch, _ fault: UploadFault, _ isCurrent: Bool, _ response: HTTPResponse,
-    _ now: Instant
+    _ batch: UploadBatch, _ fault: UploadFault, _ rejection: Rejection?, _ isCurrent: Bool,
+    _ response: HTTPResponse, _ now: Instant
   ) throws(Failure) {
-    guard !batch.isEmpty else { return }
+    guard let first = batch.items.first else { return }
+    if let rejection, batch.items.count == 1, state.othersGotThrough(since: first, of: batch) {
+      return try parking.park(batch, rejection, now)
+    }
     let step = DoubtPolicy.step(
       fault, attempts: batch.attempts, isSetAside: batch.isSetAside,
-      works: state.noteFailed(batch, fault, now), asksForPause: response.asksForPause(.upload))
+      // That an item fails which was set aside says nothing about others.
+      works: batch.isSetAside || state.noteFailed(batch, fault, now),
+      asksForPause: response.asksForPause(.upload))
     switch step {
-    case .find where batch.items.count > 1: try isolation.bisect(batch, .attempt)
-    case .find:
-      try core.database.transaction { () throws(Failure) in
-        try isolation.setAside(batch.items, response, now)
-        try syncRuns.endIfDone(batch.owner, now)
+    case .find where batch.items.count > 1:
+      let groups = try isolation.bisect(batch, .attempt)
+      if rejection != nil {
+        for group in groups { state.noteRefused(first.retryGroup, now: group) }
       }
+    case .find: try waitAlone(batch, isRefused: rejection != nil, response, now)
     case .ask where isCurrent:
       try askWhetherOpen(batch, mayPass: true, isCurrent, response, now)
-    case .wait where fault == .batchKey: try suspend(batch, response, now)
+    case .wait where fault == .batchKey:
+      if try isLongAlone(batch) {
+        return try waitAlone(batch, isRefused: rejection != nil, response, now)
+      }
+      try suspend(batch, response, now)
     case .wait, .ask: try pause([batch], response, now)
     }
+  }
+
+  /// Each of these items fails alone, and waits for itself. `isRefused`: a row was refused.
+  func waitAlone(
+    _ batch: UploadBatch, isRefused: Bool, _ response: HTTPResponse, _ now: Instant
+  ) throws(Failure) {
+    try core.database.transaction { () throws(Failure) in
+      for item in batch.items {
+        let failure = state.noteFailing(item, of: batch)
+        // While the whole kind waits, the item waits no longer.
+        var mayGrow = failure.othersGotThroughSinceLast
+        if !mayGrow { mayGrow = try !hasOthers(item, of: batch) }
+        try isolation.setAside(item, failure, mayGrow: mayGrow, response, now)
+        if isRefused { try noteRefused(item) } else { try isolation.moveToEnd(item) }
+      }
+      try syncRuns.endIfDone(batch.owner, now)
+    }
+  }
+
+  /// The item is refused: its new retry group tells what is stored after it.
+  func noteRefused(_ item: UploadBatch.Item) throws(Failure) {
+    let group = try isolation.nextGroup()
+    try core.queue.assign(item.sequence, retryGroup: group)
+    state.noteRefused(item.retryGroup, now: group)
+  }
+
+  /// Whether this single item has failed for so long that it waits for itself, since no other waits with it.
+  private func isLongAlone(_ batch: UploadBatch) throws(Failure) -> Bool {
+    guard batch.items.count == 1, batch.attempts >= Int64(Backoff.aloneAfter) else { return false }
+    return try !hasOthers(batch.items[0], of: batch)
+  }
+
+  private func hasOthers(
+    _ item: UploadBatch.Item, of batch: UploadBatch
+  ) throws(Failure) -> Bool {
+    try core.queue.hasOthers(like: batch.key, of: batch.owner, than: item.sequence)
   }
 
   /// Something on the way may have refused these items: ask the service which of them it has. Its
@@ -156,7 +202,10 @@ extension UploadSettlement {
     _ batch: UploadBatch, isRefused: Bool, mayPass: Bool = true, _ response: HTTPResponse,
     _ now: Instant
   ) throws(Failure) {
-    if !isRefused, batch.items.count > 1 { return try isolation.split(batch, .attempt) }
+    if !isRefused, batch.items.count > 1 {
+      try isolation.split(batch, .attempt)
+      return
+    }
     try core.database.transaction { () throws(Failure) in
       for item in batch.items {
         // At first the refusal may pass: the items share the next request.
@@ -166,7 +215,7 @@ extension UploadSettlement {
         }
         let one = batch.with([item])
         try noteUntold(one)
-        if try blocked.postpone(item, batch.kind, mayPass: mayPass && !isRefused, now) { continue }
+        if try blocked.postpone(item, of: batch, mayPass: mayPass && !isRefused, now) { continue }
         if item.isCancelled { try forgetCancel(item, batch.owner) }
         let reason = batch.block == nil ? nil : batch.doubt
         try parking.park(one, reason ?? Rejection(.unknownOutcome), now)

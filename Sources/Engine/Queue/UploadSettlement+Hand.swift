@@ -9,8 +9,7 @@ extension UploadSettlement {
   /// Returns false if the response says something else than that all items are stored or one of them is
   /// at fault: then what is in hand was put back, and the response is settled like any other.
   func finishInHand(
-    _ sent: UploadBatch, _ outcome: RestOutcome, isCurrent: Bool, _ response: HTTPResponse,
-    _ now: Instant
+    _ sent: UploadBatch, _ outcome: RestOutcome, _ response: HTTPResponse, _ now: Instant
   ) throws(Failure) -> Bool {
     guard let hand = state.hand, let part = hand.sent?.part, hand.sent?.batch === sent else {
       return false
@@ -21,14 +20,16 @@ extension UploadSettlement {
     let isSearching = search.isSearching
     if outcome == .answered, isStored(sent, response) {
       search.store(part)
-    } else if let rejection = blame(sent, outcome, isCurrent: isCurrent, response) {
+    } else if outcome.isSearched, case let rejection = Rejection(outcome, sent, response),
+      rejection.isForGiven
+    {
       search.refuse(part)
       if sent.items.count == 1 { faults.append((sent, rejection)) }
     } else {
       try putBack(hand, search, faults, except: sent, now)
       return false
     }
-    try noteJudged(sent, now)
+    if outcome == .answered { try noteStored(sent, now) } else { try noteJudged(sent, now) }
     if search.isDone || hand.isDue(now) {
       try putBack(hand, search, faults, except: nil, now)
     } else {
@@ -46,18 +47,6 @@ extension UploadSettlement {
     }
     let stored = SortedUUIDSet(ids)
     return sent.items.allSatisfy { stored.contains($0.id) }
-  }
-
-  /// The reason if an item of the batch is at fault.
-  private func blame(
-    _ sent: UploadBatch, _ outcome: RestOutcome, isCurrent: Bool, _ response: HTTPResponse
-  ) -> Rejection? {
-    switch outcome {
-    case .itemFault(let fault): Rejection(code: fault.rawValue, response)
-    case .denied where isCurrent && isBlamed(sent):
-      Rejection(code: ItemFault.rejected.rawValue, response)
-    default: nil
-    }
   }
 
   /// Store in one commit what was found, and end the leases. `except`: what is in flight and not settled.

@@ -14,7 +14,15 @@ extension UploadSettlement {
       SortedUUIDSet(rows.filter(isIncluded).map { $0.id })
     }
     let stored = ids { $0.status == .stored || $0.status == .duplicate }
-    let judged = ids { $0.outcome?.isVerdictOnRows ?? true }
+    // A row that is refused for what its user gave, or beside others that are stored.
+    let isTaken = batch.items.contains { stored.contains($0.id) }
+    func isVerdict(_ row: RowResult) -> Bool {
+      guard let outcome = row.outcome else { return true }
+      guard outcome.ground != nil else { return false }
+      return isTaken || outcome == .denied || outcome == .missingParent
+        || Rejection(row, batch).isForGiven
+    }
+    let judged = ids(isVerdict)
     let answered = ids { _ in true }
     // An answer about none of the rows, or one that decides about none, does not say that the function
     // works.
@@ -30,30 +38,36 @@ extension UploadSettlement {
     for row in rows where judged.contains(row.id) && !stored.contains(row.id) {
       let one = rest.filter { $0.id == row.id }
       guard !one.isEmpty else { continue }
-      try refuse(row, one, isCurrent, now)
+      try refuse(row, one, isTaken: isTaken, isCurrent, response, now)
     }
+    if isTaken { try noteStored(batch, now) }
     let undecided = rest.filter { answered.contains($0.id) && !judged.contains($0.id) }
     let passing = ids { $0.outcome == .transient }
     if isJudged {
       try delay(undecided, response, now)
     } else {
       let isPassing = undecided.items.contains { passing.contains($0.id) }
-      try doubt(undecided, isPassing ? .service : .batchKey, isCurrent, response, now)
+      let refused = rows.first { $0.id == undecided.items.first?.id && $0.outcome?.ground != nil }
+      try doubt(
+        undecided, isPassing ? .service : .batchKey, refused.map { Rejection($0, batch) },
+        isCurrent,
+        response, now)
     }
     // Rows without a result prove nothing. (A server that caps its answers gives too few.)
-    try doubt(rest.filter { !answered.contains($0.id) }, .batchKey, isCurrent, response, now)
+    try doubt(rest.filter { !answered.contains($0.id) }, .batchKey, nil, isCurrent, response, now)
   }
 
   /// Settle a row that a function refused. The first denied row makes the membership unconfirmed,
-  /// so later denied rows are held.
+  /// so later denied rows are held. `isTaken`: the function has stored others meanwhile.
   private func refuse(
-    _ row: RowResult, _ item: UploadBatch, _ isCurrent: Bool, _ now: Instant
+    _ row: RowResult, _ item: UploadBatch, isTaken: Bool, _ isCurrent: Bool,
+    _ response: HTTPResponse, _ now: Instant
   ) throws(Failure) {
-    let rejection = Rejection(row)
+    let rejection = Rejection(row, item, isBesideOthers: isTaken)
     switch row.outcome {
-    case .missingParent: try awaitParent(item, rejection, now)
+    case .missingParent: try awaitParent(item, rejection, response, now)
     case .denied where !isCurrent: try isolation.release(item)
-    case .denied: try deny(item, rejection, now)
+    case .denied: try deny(item, rejection, response, now)
     default: try parking.park(item, rejection, now)
     }
   }
@@ -66,16 +80,8 @@ extension UploadSettlement {
     func isSuspect(_ item: UploadBatch.Item) -> Bool { item.attempts >= DoubtPolicy.suspectAfter }
     try core.database.transaction { () throws(Failure) in
       for item in batch.items where !isSuspect(item) { try isolation.delay(item, response, now) }
-      let suspects = batch.items.filter(isSuspect)
-      try isolation.setAside(suspects, response, now)
-      if !suspects.isEmpty { try syncRuns.endIfDone(batch.owner, now) }
     }
-  }
-}
-
-extension RowResult {
-  /// What the code of a refused row means; nil: the row was not refused by a code.
-  fileprivate var outcome: RestOutcome? {
-    status == .rejected && sqlstate != nil ? RestOutcome(sqlstate: sqlstate) : nil
+    let suspects = batch.filter(isSuspect)
+    if !suspects.isEmpty { try waitAlone(suspects, isRefused: false, response, now) }
   }
 }

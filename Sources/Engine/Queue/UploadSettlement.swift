@@ -10,10 +10,11 @@ import Vault
 /// |---|---|
 /// | ids | those named are erased, the others read back |
 /// | a function's rows | each by its result; without one, charged and their batch key waits |
-/// | an item is at fault | searched (`UploadHand`); a single one is parked |
-/// | duplicate key | split; a single one is read back, then erased or parked |
-/// | a parent is missing | split; a single one waits for its queued parent, else it is parked |
-/// | denied | wait for their organisation; denied again as a confirmed member: searched |
+/// | refused for what a user gave | searched (`UploadHand`); a single one is parked (`BlamePolicy`) |
+/// | refused for anything else | see `doubt`: searched while others are stored, else their batch key waits |
+/// | duplicate key | split; a single one is read back, then erased, or refused as above |
+/// | a parent is missing | split; a single one waits for its queued parent, or is refused as above |
+/// | denied | wait for their organisation; denied again as a confirmed member: refused as above |
 /// | the token was refused | sent again with a new token |
 /// | too large | split; a single one is parked, or as below if a gateway says so of a small one |
 /// | the statement took too long | split; a single one as below |
@@ -82,27 +83,32 @@ final class UploadSettlement {
     _ sent: UploadBatch, isCurrent: Bool, _ response: HTTPResponse, _ now: Instant
   ) throws(Failure) {
     let outcome = RestClassification.rest(response.facts)
-    if try finishInHand(sent, outcome, isCurrent: isCurrent, response, now) { return }
+    if try finishInHand(sent, outcome, response, now) { return }
     let batch = try stillLeased(sent)
     guard !batch.isEmpty else { return }
-    if outcome.isVerdictOnRows { try noteJudged(batch, now) }
+    if outcome.ground != nil { try noteJudged(batch, now) }
+    let rejection = Rejection(outcome, batch, response)
     switch outcome {
     case .answered: try finishAnswered(batch, isCurrent, response, now)
-    case .itemFault(let fault):
-      try blame(batch, Rejection(code: fault.rawValue, response), now)
+    case .itemFault: try blame(batch, rejection, response, now)
     case .duplicateKey:
-      if batch.items.count > 1 { return try isolation.split(batch) }
+      if batch.items.count > 1 {
+        guard rejection.isForGiven else { return try blame(batch, rejection, response, now) }
+        try isolation.split(batch)
+        return
+      }
       // The item was stored before with this id, or another unique key conflicts.
-      try enqueueReadBack(
-        batch.doubted(Rejection(code: ItemFault.duplicate.rawValue, response)), isCurrent)
+      try enqueueReadBack(batch.doubted(rejection), isCurrent)
     case .missingParent:
-      if batch.items.count > 1 { return try isolation.split(batch) }
-      try awaitParent(
-        batch, Rejection(code: MessageCode.missingParent.rawValue, response), now)
+      if batch.items.count > 1, rejection.isForGiven {
+        try isolation.split(batch)
+        return
+      }
+      try awaitParent(batch, rejection, response, now)
     case .denied:
       // The session has changed since; its refusal says nothing about these items.
       if !isCurrent { return try isolation.release(batch) }
-      try deny(batch, Rejection(code: ItemFault.rejected.rawValue, response), now)
+      try deny(batch, rejection, response, now)
     case .needsToken:
       guard isCurrent, refresh.isTokenRefusedAgain(now) else { return try isolation.release(batch) }
       // A new token does not help. Perhaps something on the way answers 401 to one of these items: the
@@ -115,17 +121,17 @@ final class UploadSettlement {
       // It is not: a gateway refuses the item for something else.
       try askWhetherOpen(batch, isCurrent, response, now)
     case .tooLarge:
-      try blame(batch, Rejection(code: ItemFault.tooLong.rawValue, response), now)
+      try blame(batch, Rejection(code: ItemFault.tooLong.rawValue, response), response, now)
     case .schemaNotReady where batch.lacksColumn(response):
       try noteJudged(batch, now)
       try parking.park(batch, Rejection(code: MessageCode.missingColumn.rawValue, response), now)
     case .statementTimeout, .schemaNotReady, .serverBug, .unknownRejection:
       // The service answers: it is this table or function that fails.
-      try pauses.succeed(.upload)
-      try doubt(batch, .batchKey, isCurrent, response, now)
+      try noteWorking(batch)
+      try doubt(batch, .batchKey, nil, isCurrent, response, now)
     case .endOfData, .transient:
       try doubt(
-        batch, response.isOwn(.upload) ? .service : .onTheWay, isCurrent, response, now)
+        batch, response.isOwn(.upload) ? .service : .onTheWay, nil, isCurrent, response, now)
     case .blocked: try askWhetherOpen(batch, isCurrent, response, now)
     }
   }
@@ -135,14 +141,14 @@ final class UploadSettlement {
   ) throws(Failure) {
     if batch.kind.upload == .rpc {
       guard let rows = UploadReply.rows(response.rows) else {
-        return try doubt(batch, .onTheWay, isCurrent, response, now)
+        return try doubt(batch, .onTheWay, nil, isCurrent, response, now)
       }
       return try finishRows(batch, rows, isCurrent, response, now)
     }
     guard let ids = UploadReply.storedIDs(response.rows) else {
-      return try doubt(batch, .onTheWay, isCurrent, response, now)
+      return try doubt(batch, .onTheWay, nil, isCurrent, response, now)
     }
-    try noteJudged(batch, now)
+    if ids.isEmpty { try noteJudged(batch, now) } else { try noteStored(batch, now) }
     let missing = try erase(batch, stored: SortedUUIDSet(ids), now)
     if missing.isEmpty { state.growBatches(batch.items.count) }
     try enqueueReadBack(missing, isCurrent)
@@ -150,8 +156,21 @@ final class UploadSettlement {
 
   /// The service has judged the upload, so it works. An answer that cannot be used says no such thing.
   func noteJudged(_ batch: UploadBatch, _ now: Instant) throws(Failure) {
-    state.noteJudged(batch, now)
-    try pauses.succeed(.upload)
+    state.noteJudged(now)
+    try noteWorking(batch)
+  }
+
+  /// The service answers uploads. After an outage, items that were set aside in it are sent with the others.
+  private func noteWorking(_ batch: UploadBatch) throws(Failure) {
+    if try pauses.succeed(.upload) { try core.queue.endWaitsAlone(of: batch.owner) }
+  }
+
+  /// The service has stored items of this batch, so its schema takes them: what waited for that is sent.
+  func noteStored(_ batch: UploadBatch, _ now: Instant) throws(Failure) {
+    try noteWorking(batch)
+    let group = try core.meta.int(.retryGroup) ?? 0
+    guard state.noteStored(batch, group: group, now) else { return }
+    try core.queue.endOwnWaits(of: batch.owner, batchKey: batch.key)
   }
 
   // MARK: The response to a read-back
@@ -222,22 +241,29 @@ final class UploadSettlement {
     // only when it returned none. Each read-back that returns some leaves fewer to ask for.
     if absent.items.count < batch.items.count { return state.add(readBack: absent) }
     if let block = batch.block { return try finishBlocked(absent, block, response, now) }
-    try finishAbsent(absent, now)
+    try finishAbsent(absent, response, now)
   }
 
   /// The service answered and has not named these items, which were refused on the way.
   func finishBlocked(
     _ batch: UploadBatch, _ block: UploadBatch.Block, _ response: HTTPResponse, _ now: Instant
   ) throws(Failure) {
-    if try !blocked.settle(batch, block, response, now) { try finishAbsent(batch, now) }
+    if try !blocked.settle(batch, block, response, now) {
+      try finishAbsent(batch, response, now)
+    }
   }
 
-  private func finishAbsent(_ absent: UploadBatch, _ now: Instant) throws(Failure) {
+  private func finishAbsent(
+    _ absent: UploadBatch, _ response: HTTPResponse, _ now: Instant
+  ) throws(Failure) {
     // The id was not stored and cannot be read. With a confirmed membership, another user owns it:
     // park. Otherwise hold. A membership that has ended since it was confirmed hides the user's own rows
     // as well, so the check that confirms it runs after the first time.
     let wasHeld = absent.block != nil || absent.items.allSatisfy { $0.denials > 0 }
-    if isFree(absent) || wasHeld && isMember(of: absent.org) {
+    if let doubt = absent.doubt, !doubt.isForGiven {
+      try removeCancelled(absent.filter { $0.isCancelled }, now)
+      try self.doubt(absent.filter { !$0.isCancelled }, .batchKey, doubt, true, response, now)
+    } else if isFree(absent) || wasHeld && isMember(of: absent.org) {
       try removeCancelled(absent.filter { $0.isCancelled }, now)
       try parking.park(absent.filter { !$0.isCancelled }, absent.doubt ?? Rejection(.conflict), now)
     } else {
@@ -342,20 +368,26 @@ final class UploadSettlement {
 
   // MARK: Not stored
 
-  /// An item is at fault: park a single one, search several.
-  private func blame(
-    _ batch: UploadBatch, _ rejection: Rejection, _ now: Instant
+  /// The service refused a row (`BlamePolicy`): park a single item, search several, or let others tell
+  /// whose fault it is.
+  func blame(
+    _ batch: UploadBatch, _ rejection: Rejection, _ response: HTTPResponse, _ now: Instant
   ) throws(Failure) {
+    guard rejection.isForGiven else {
+      return try doubt(batch, .batchKey, rejection, true, response, now)
+    }
     guard batch.items.count > 1 else { return try parking.park(batch, rejection, now) }
     state.shrinkBatches()
     try isolation.accuse(batch.items)
   }
 
-  /// Let a single item wait for its parent if that is queued; else park it.
+  /// Let a single item wait for its parent if that is queued; else it is refused.
   func awaitParent(
-    _ batch: UploadBatch, _ rejection: Rejection, _ now: Instant
+    _ batch: UploadBatch, _ rejection: Rejection, _ response: HTTPResponse, _ now: Instant
   ) throws(Failure) {
-    guard let sent = batch.items.first else { return }
+    guard batch.items.count == 1, let sent = batch.items.first else {
+      return try blame(batch, rejection, response, now)
+    }
     let keys = try core.keys()
     let waits = try core.database.transaction { () throws(Failure) -> Bool in
       guard let row = try core.queue.find(sent.tag),
@@ -366,22 +398,21 @@ final class UploadSettlement {
       try syncRuns.endIfDone(batch.owner, now)
       return true
     }
-    if !waits { try parking.park(batch, rejection, now) }
+    if !waits { try blame(batch, rejection, response, now) }
   }
 
   /// A policy of the server refused the items. At first they wait, and the membership check runs.
-  /// If the membership is then confirmed and an item is denied again, an item is at fault. Where no
-  /// membership decides, it is at once.
+  /// If the membership is then confirmed and an item is denied again, or where no membership decides, the
+  /// rows are refused.
   func deny(
-    _ batch: UploadBatch, _ rejection: Rejection, _ now: Instant
+    _ batch: UploadBatch, _ rejection: Rejection, _ response: HTTPResponse, _ now: Instant
   ) throws(Failure) {
-    if isBlamed(batch) { return try blame(batch, rejection, now) }
+    if isFree(batch) || batch.items.contains(where: { $0.denials > 0 }) && isMember(of: batch.org) {
+      return try blame(batch, rejection, response, now)
+    }
     try hold(batch, charge: .denial, now)
-  }
-
-  /// Whether an item is at fault if the batch is denied.
-  func isBlamed(_ batch: UploadBatch) -> Bool {
-    isFree(batch) || batch.items.contains { $0.denials > 0 } && isMember(of: batch.org)
+    // A function has stored others beside it.
+    if rejection.isForGiven { for item in batch.items { try noteRefused(item) } }
   }
 
   private func hold(

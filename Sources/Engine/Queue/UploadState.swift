@@ -6,6 +6,8 @@ import Supabase
 final class UploadState {
   /// How long no control is asked after one that was not answered.
   private static var controlPauseMS: Int64 { 600_000 }
+  /// Items whose group is forgotten are refused once more before they are parked.
+  private static var mostGroups: Int { 512 }
 
   private let revision: Revision
   /// Batches whose ids must be read back.
@@ -23,11 +25,13 @@ final class UploadState {
   private var proofs: [(key: [UInt8], proof: UploadProof)] = []
   /// How large an upload may be.
   private var size = UploadSize()
-  /// How many uploads of each kind the service has judged.
-  private var judged: [(kind: String, count: Int)] = []
-  /// The items that were refused on the way, each with what `judged` was at the first refusal and at
-  /// the last one.
-  private var blocked: [(sequence: Int64, first: Int, last: Int)] = []
+  /// How many uploads of each kind, in each organisation, have stored items, and the newest retry group when
+  /// the last one did.
+  private var stored: [(kind: String, org: UUID?, count: Int, group: Int64)] = []
+  /// The retry groups of refused items, each with the one that they got at the first refusal.
+  private var refused: [(group: Int64, first: Int64)] = []
+  /// The items that fail alone, each with what `stored` was at the first failure and at the last one.
+  private var failing: [(sequence: Int64, first: Int, last: Int, tries: Int)] = []
   /// How many uploads of new items in a row were refused on the way.
   private(set) var blockedInARow = 0
 
@@ -60,18 +64,48 @@ final class UploadState {
   // MARK: Judged or not
 
   /// The service has judged an upload: it stored items, or refused them for what they are.
-  func noteJudged(_ batch: UploadBatch, _ now: Instant) {
-    let nowMS = now.monotonicMS
-    proof.judge(at: nowMS)
-    proofs[place(of: batch.key)].proof.judge(at: nowMS)
+  func noteJudged(_ now: Instant) {
+    proof.judge(at: now.monotonicMS)
     size.judge()
     blockedInARow = 0
     unansweredMS = nil
-    if let place = judged.firstIndex(where: { $0.kind == batch.kind.name }) {
-      judged[place].count += 1
-    } else {
-      judged.append((batch.kind.name, 1))
+  }
+
+  /// The service has stored items of this batch: only that shows that its schema takes the kind. Returns
+  /// whether the batch key waited. `group` is the newest retry group.
+  func noteStored(_ batch: UploadBatch, group: Int64, _ now: Instant) -> Bool {
+    noteJudged(now)
+    let place = place(of: batch.key)
+    let waited = proofs[place].proof.isProbing
+    proofs[place].proof.judge(at: now.monotonicMS)
+    let kind = storedPlace(of: batch)
+    stored[kind].count += 1
+    stored[kind].group = group
+    return waited
+  }
+
+  private func storedPlace(of batch: UploadBatch) -> Int {
+    if let place = stored.firstIndex(where: { $0.kind == batch.kind.name && $0.org == batch.org }) {
+      return place
     }
+    stored.append((batch.kind.name, batch.org, 0, 0))
+    return stored.count - 1
+  }
+
+  /// Whether another item of the kind was stored since this one was refused.
+  func othersGotThrough(since item: UploadBatch.Item, of batch: UploadBatch) -> Bool {
+    guard let first = firstRefusal(of: item.retryGroup) else { return false }
+    return first <= stored[storedPlace(of: batch)].group
+  }
+
+  /// Items of this retry group were refused, and got a new one.
+  func noteRefused(_ group: Int64, now new: Int64) {
+    if refused.count >= UploadState.mostGroups { refused.removeFirst() }
+    refused.append((new, firstRefusal(of: group) ?? new))
+  }
+
+  private func firstRefusal(of group: Int64) -> Int64? {
+    refused.last { $0.group == group }?.first
   }
 
   /// An upload failed, and the failure blames no item. Returns whether uploads of its batch key, or any,
@@ -105,21 +139,36 @@ final class UploadState {
   /// An upload was refused on the way.
   func noteBlocked() { blockedInARow += 1 }
 
-  /// Whether the service has judged other uploads of the kind since this process first saw the item
-  /// refused on the way; the first time, whether it has judged any. `mayPass`: since it saw the last
-  /// refusal, because an outage gives the same answer.
-  func othersWereJudged(since sequence: Int64, kind: String, mayPass: Bool) -> Bool {
-    let count = judged.first { $0.kind == kind }?.count ?? 0
-    guard let place = blocked.firstIndex(where: { $0.sequence == sequence }) else {
-      blocked.append((sequence, count, count))
-      return count > 0
-    }
-    let before = mayPass ? blocked[place].last : blocked[place].first
-    blocked[place].last = count
-    return count > before
+  /// An item that failed alone.
+  struct FailureAlone {
+    /// How many times it did, at least as this process knows.
+    let tries: Int
+    /// Whether another item of its kind got through since the first time; at the first time, whether any has.
+    let othersGotThrough: Bool
+    /// Whether another item of its kind got through since the time before.
+    let othersGotThroughSinceLast: Bool
   }
 
-  func forgetBlocked(_ sequence: Int64) { blocked.removeAll { $0.sequence == sequence } }
+  /// A single item fails. One that was set aside before this process began failed before all that this one
+  /// has stored, and often.
+  func noteFailing(_ item: UploadBatch.Item, of batch: UploadBatch) -> FailureAlone {
+    let count = stored[storedPlace(of: batch)].count
+    guard let place = failing.firstIndex(where: { $0.sequence == item.sequence }) else {
+      let tries = item.blocks > 0 ? Backoff.aloneAfter : 1
+      failing.append((item.sequence, count, count, tries))
+      return FailureAlone(
+        tries: tries, othersGotThrough: count > 0,
+        othersGotThroughSinceLast: item.blocks > 0 && count > 0)
+    }
+    let before = failing[place]
+    failing[place].last = count
+    failing[place].tries += 1
+    return FailureAlone(
+      tries: before.tries + 1, othersGotThrough: count > before.first,
+      othersGotThroughSinceLast: count > before.last)
+  }
+
+  func forgetFailing(_ sequence: Int64) { failing.removeAll { $0.sequence == sequence } }
 
   func isOfUnknownKind(_ batchKey: [UInt8]) -> Bool { unknownKinds.contains(batchKey) }
 

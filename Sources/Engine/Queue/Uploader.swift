@@ -70,7 +70,7 @@ final class Uploader {
     // All have the same columns, as their batch key says.
     let hasUser = items.lazy.compactMap { $0.item.hasUser }.first ?? kind.hasUser
     let all = UploadBatch(
-      owner: session.owner, key: first.batchKey, org: head.org, kind: kind,
+      owner: session.owner, key: first.batchKey, org: head.org, user: session.userID, kind: kind,
       columns: head.columns(kind, hasUser: hasUser),
       items: items.map { UploadBatch.Item($0.row, $0.item, Registered($0.item, backend)) })
     settlement.ask(about: all.filter { $0.isCancelled })

@@ -82,6 +82,7 @@ def _heal(world: World) -> None:
         control.set_membership(user, org, role=role, status="active")
     world.outages.clear()
     world.lists = None
+    world.refusal = None
     # In one seed of a few a firewall stays, which refuses some items.
     stays = world.version >= 3 and world.seed % FIREWALL_STAYS == 0
     world.firewall = "words" if stays else None

@@ -93,6 +93,22 @@ DATA = (
     _rest(503, "PGRST002", **{"retry-after": "1"}), _rest(429, "LIMIT", **{"retry-after": "9"}),
     _terse(500, "40001"), _terse(503, "PGRST001"), _terse(504, "PGRST003"),
 )  # fmt: skip
+#: What a schema answers to every insert that refuses all: code and message. No user can mend it.
+REFUSALS = (
+    ("21000", "UPDATE requires a WHERE clause"),
+    ("22P02", 'invalid input syntax for type bigint: "$id"'),
+    ("23000", "refused"),
+    ("23502", 'null value in column "region" of relation "t" violates not-null constraint'),
+    ("23503", 'violates foreign key constraint "activities_user_id_fkey"'),
+    ("23505", 'duplicate key value violates unique constraint "activities_user_id_key"'),
+    ("23514", 'no partition of relation "t" found for row'),
+    ("23P01", 'conflicting key value violates exclusion constraint "activities_org_id_excl"'),
+    ("42501", 'new row violates row-level security policy for table "t"'),
+    ("42P17", "infinite recursion detected in policy"),
+    ("44000", "new row violates check option"),
+    ("P0002", "query returned no rows"),
+    ("XX000", "internal error"),
+)
 #: A refused token: the request was not processed.
 REFUSED_TOKEN = _rest(401, "PGRST303", "JWT expired")
 #: Answers of the auth service that end no session.
@@ -116,6 +132,23 @@ STRANGE = (
 #: server acted: the library takes them as proof that nothing was stored (and charges no attempt,
 #: QUE-5).
 REFUSED = frozenset({401, 413})
+
+
+def refused(request: dict[str, Any], code: str, message: str) -> Answer:
+    """Refuse an upload with this code: as a whole, or each row of a function's."""
+    sent = json.loads(request["body"])
+    rows = sent["items"] if isinstance(sent, dict) else sent
+    texts = [message.replace("$id", row["id"]) for row in rows]
+    if isinstance(sent, list):
+        return _rest(403 if code == "42501" else 400, code, texts[0])
+    results = [
+        {
+            "id": row["id"], "status": "rejected", "sqlstate": code, "message": text,
+            "column": "region" if code == "23502" else None,
+        }
+        for row, text in zip(rows, texts, strict=True)
+    ]  # fmt: skip
+    return {"status": 200, "headers": JSON, "body": json.dumps(results)}
 
 
 def is_refused_on_the_way(answer: Answer) -> bool:

@@ -35,7 +35,7 @@ Json = dict[str, Any]
 #: month; at the end a firewall may stay.
 #: 4: `look_around` asks for the access token, too.
 #: 5: `actions/damage.py`.
-#: 6: `actions/lists.py`.
+#: 6: `actions/lists.py` and `actions/refusals.py`.
 VERSION = 6
 #: When every world begins: 2027-01-15T08:00:00Z.
 BEGIN_MS = 1_800_000_000_000
@@ -85,6 +85,8 @@ class World:
         self.longest_sleep_ms = 0
         #: Purpose -> until when its requests get this answer instead of the server's.
         self.outages: dict[str, tuple[int, Answer]] = {}
+        #: Until when the schema refuses every insert, with this code and message.
+        self.refusal: tuple[int, str, str] | None = None
         #: What a firewall between the devices and the server refuses: uploads with `WORDS`
         #: ("words"), every upload ("all"), or nothing (None), and what it answers.
         self.firewall: str | None = None
@@ -208,10 +210,19 @@ class World:
         if self._is_refused(sent.request):
             sent.answer = sent.answer or self.firewall_answer
             return
-        answer = network.changed_list(self.serve(sent.request), sent.request, self.lists)
+        refused = self._is_refused_by_schema(sent.request)
+        served = network.refused(sent.request, *refused) if refused else self.serve(sent.request)
+        answer = network.changed_list(served, sent.request, self.lists)
         answer = network.distorted(answer, sent.fate.distortion)
         if sent.answer is None:
             sent.answer = sent.fate.instead or answer
+
+    def _is_refused_by_schema(self, request: Json) -> tuple[str, str] | None:
+        """The code and the message with which the schema refuses the insert."""
+        if self.refusal is None or (request["purpose"], request["method"]) != ("upload", "POST"):
+            return None
+        until, code, message = self.refusal
+        return (code, message) if self.now_ms < until else None
 
     def _is_refused(self, request: Json) -> bool:
         """Whether the firewall refuses the request."""

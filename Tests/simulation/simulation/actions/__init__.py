@@ -10,6 +10,7 @@ from . import behaviours  # isort: skip
 from . import more_behaviours  # isort: skip
 from . import damage  # isort: skip
 from . import lists  # isort: skip
+from . import refusals  # isort: skip
 from .registry import DAY, HOUR, MINUTE, SECOND, Action, draw, perform
 from .steps import BAD_MINUTES
 
@@ -26,6 +27,7 @@ __all__ = [
     "lists",
     "more_behaviours",
     "perform",
+    "refusals",
     "user",
     "world_events",
 ]
