@@ -221,8 +221,7 @@ final class Problems {
   ) {
     noteConnection(request, response, lastSent, now)
     guard let subject = subject(of: request) else { return }
-    let facts = response.facts
-    let outcome = RestClassification.rest(facts)
+    let outcome = RestClassification.rest(response.facts)
     guard let error = request.refusal(outcome, response), let code = error.code else {
       if outcome.isOfWorkingSchema { end(subject) }
       return

@@ -72,7 +72,8 @@ final class MembershipUpdate {
     read.add(MembershipsPage(rows))
     guard read.isOver else {
       check.goOn(read)
-      return try pauses.succeed(.membershipCheck)
+      try pauses.succeed(.membershipCheck)
+      return
     }
     problems.noteMemberships(read, now)
     if read.all.isEmpty {
