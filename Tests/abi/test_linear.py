@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from holdfast.transport import Answer
@@ -35,7 +36,7 @@ pytestmark = [
 MOST = 2.3
 LITTLE, SIZE = 2, sized(200, 1_000)
 
-Act = Callable[[App, int], None]
+Act = Callable[[App, int], object]
 #: What the server answers, by the purpose of a request and a part of its URL; None: the truth.
 Canned = Callable[[HttpRequest], Answer | None]
 
@@ -179,15 +180,14 @@ def chain(app: App, count: int) -> None:
     """Items of which each depends on the one before; the first one is parked."""
     app.go_offline()
     for number in range(count):
-        app.queue_add(
-            {
-                "kind": "activity",
-                "id": id_of(number),
-                "payload": {"type": "visit", "minutes": 100_000 if number == 0 else 30},
-                "occurred_at_ms": app.phone.now_ms,
-                **({"depends_on": [id_of(number - 1)]} if number else {}),
-            }
-        )
+        item: Any = {
+            "kind": "activity",
+            "id": id_of(number),
+            "payload": {"type": "visit", "minutes": 100_000 if number == 0 else 30},
+            "occurred_at_ms": app.phone.now_ms,
+            **({"depends_on": [id_of(number - 1)]} if number else {}),
+        }
+        app.queue_add(item)
     app.go_online()
     app.settle()
     assert app.queue_list({"state": "parked"})["items"][0]["id"] == id_of(0)
@@ -221,12 +221,12 @@ class Case:
 
 
 def last(app: App, count: int) -> None:
-    item = app.queue_get({"id": id_of(count - 1)})["item"]
+    item: Any = app.queue_get({"id": id_of(count - 1)})["item"]
     assert item["reason"]["code"] == "dependency_parked"
 
 
 def whole_list(app: App, count: int) -> None:
-    page = app.queue_list({"limit": 500})
+    page: Any = app.queue_list({"limit": 500})
     assert page["counts"]["waiting"] == count - 1
     assert {item["reason"]["code"] for item in page["items"][1:]} == {"dependency_parked"}
 

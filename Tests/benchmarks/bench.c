@@ -208,8 +208,9 @@ char *answer(const json_t *request) {
     value = json_pack("{s:i,s:i}", "activities", 0, "minutes", 0);
   char *body = json_dumps(value, JSON_COMPACT);
   json_t *completion =
-      json_pack("{s:O,s:i,s:{s:s},s:s}", "id", json_object_get(request, "id"), "status", status,
-                "headers", "content-type", "application/json; charset=utf-8", "body", body);
+      json_pack("{s:O,s:i,s:{s:s,s:s},s:s}", "id", json_object_get(request, "id"), "status", status,
+                "headers", "content-type", "application/json; charset=utf-8", "content-range",
+                strcmp(purpose, "guard") == 0 ? "0-0/1" : "*/*", "body", body);
   char *text = json_dumps(completion, JSON_COMPACT);
   if (text == NULL)
     fail("null server", "no answer");

@@ -49,7 +49,7 @@ REQUESTS = (
         "membership check",
         "member",
         "memberships?select=org_id,role,status,updated_at,organizations(id,name,status)"
-        "&user_id=eq.VAR_owner&order=org_id.asc",
+        "&user_id=eq.VAR_owner&order=org_id.asc,status.asc&limit=500",
     ),
     Request(
         "delta read of contacts",
