@@ -129,8 +129,12 @@ contract:
 ifneq ($(shell command -v python3),)
 include .build/made.mk
 endif
+MADE := $(addprefix bindings/python/src/holdfast/,types.py operations.py async_operations.py) \
+  $(addprefix bindings/node/src/,types.ts operations.ts) bindings/jvm/generated docs/reference.md include/holdfast.openrpc.json
+.PHONY: again
 .build/made.mk: include/holdfast.schema.json include/holdfast.h $(HTTP_HEADERS) Sources/Base/Version.swift Sources/Base/ErrorCode.swift \
-    Sources/Policy/MessageCode.swift Sources/Policy/MessagesEnglish.swift mk/contract.py docs/reference.py $(wildcard bindings/generate/*.py)
+    Sources/Policy/MessageCode.swift Sources/Policy/MessagesEnglish.swift mk/contract.py docs/reference.py $(wildcard bindings/generate/*.py) \
+    $(if $(filter-out $(wildcard $(MADE)),$(MADE)),again)
 	@mkdir -p $(@D)
 	@python3 bindings/generate --built
 	@python3 mk/contract.py --built

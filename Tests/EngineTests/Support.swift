@@ -184,7 +184,6 @@ final class Rig {
       core, sessions, check: check, tokens: tokens, refresh: refresh, pauses: pauses,
       reachability: reachability, events: events, cache: cache, pulls: pulls, syncRun: syncRuns,
       problems: problems, inFlight: inFlight)
-    links = ItemLinks(core)
     summary = Summary(core, cache)
     isolation = BatchIsolation(core, uploads)
     parking = Parking(core, events, syncRuns)
