@@ -65,7 +65,7 @@ public struct MembershipsPage {
 
   public init(_ rows: ResponseRows) {
     var all: [Membership] = []
-    page = rows.page { row in
+    page = rows.page(most: RestRequests.membershipsPerPage) { row in
       guard let org = row.uuid("org_id") else { return (nil, row.lacks("org_id")) }
       guard let role = row.string("role") else { return (org, row.lacks("role")) }
       guard let status = row.string("status") else { return (org, row.lacks("status")) }

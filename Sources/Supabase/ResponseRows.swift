@@ -70,12 +70,13 @@ public final class ResponseRows: Sequence {
   }
 
   /// Reads a page of a list. `read` returns the place of a row, whether or not the row can be used, and
-  /// why it cannot.
+  /// why it cannot. Rows beyond `most`, which were not asked for, are left for the next page.
   func page<Place, Failed: Error>(
-    _ read: (ResponseRow) throws(Failed) -> (place: Place?, fault: RowFault?)
+    most: Int = .max, _ read: (ResponseRow) throws(Failed) -> (place: Place?, fault: RowFault?)
   ) throws(Failed) -> Page<Place> {
     var page = Page<Place>(total: total)
     try forEachRow { (row) throws(Failed) in
+      guard page.count < most else { return }
       let (place, fault) = try read(row)
       page.count += 1
       if let place { page.last = place }

@@ -4,7 +4,7 @@ public import Vault
 /// Requests to the data service. Source: PostgREST `docs/references/api`, measured on 12 to 14.
 public enum RestRequests {
   private static var membershipTimeoutMS: Int64 { 10_000 }
-  private static var membershipsPerPage: Int { 500 }
+  static var membershipsPerPage: Int { 500 }
   private static var uploadTimeoutMS: Int64 { 60_000 }
   private static var readTimeoutMS: Int64 { 30_000 }
 

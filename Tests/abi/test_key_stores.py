@@ -131,13 +131,3 @@ def test_ABI_2_destroy_is_called_once_when_the_context_is_free(phone: Phone) -> 
     # and when open fails
     assert phone.library.open(b"{}", struct)[0] == 0
     assert calls == [42, 42]
-
-
-def test_ABI_2_a_key_store_of_version_0_1_has_no_destroy(phone: Phone) -> None:
-    struct = struct_for(phone.keychain)
-    struct.destroy = DESTROY(lambda _context: pytest.fail("beyond the struct's size"))
-    struct.size = KeyStoreStruct.destroy.offset
-    handle, (status, _) = phone.library.open(json.dumps(phone.config).encode(), struct)
-    assert status == 0
-    assert phone.library.call("session_resume", handle, None)[0] == 0
-    phone.library.close(handle)

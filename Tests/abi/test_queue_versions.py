@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 import pytest
-from holdfast.keystore import KEY_NOT_FOUND
 
+from support.damage import destroy_header
 from support.directory_fixtures import DirectoryFixtures
 from support.phone import App
 from support.queue import EMPTY, add, code_of, drain, item_of, new_ids, stored
@@ -357,22 +357,21 @@ def test_A2_a_salvage_by_another_version_keeps_the_parents(
     add(user.app, parent)
     add(user.app, child, follows=parent)
     whole = user.phone.config["backend"].get("queue")
-    # When the device key is gone once, and a version that lists no such kind or column finds them
+    # When the file is damaged, and a version that lists no such kind or column finds them
     if columns is None:
         user.phone.config["backend"]["queue"] = {"contact": {"table": "contacts"}}
     else:
         configure(user, columns)
-    user.phone.keychain.answer("load", "device", KEY_NOT_FOUND)
-    app = user.phone.start()
-    app.poll()
+    user.phone.close()
+    destroy_header(user.phone.folder)
+    app = user.phone.start(online=False)
+    assert app.opened["recovered"]
     app.close()
     # and the next version knows both
     del user.phone.config["backend"]["queue"]
     if whole is not None:
         user.phone.config["backend"]["queue"] = whole
-    app = user.phone.start()
-    app.go_offline()
-    app.sign_in(user.person)
+    app = user.phone.start(online=False)
     # Then the child waits for its parent
     assert code_of(app, child) == "dependency_waiting"
     assert item_of(app, parent)["state"] == "pending"

@@ -326,14 +326,13 @@ def test_KEEP_1_a_sign_in_that_the_disk_refuses_leaves_the_open_session_usable(
 ) -> None:
     """Both keys were replaced, and the row kept the wraps by the old ones."""
     user = sign_in()
-    path = user.phone.folder / "holdfast.db"
-    # Given a disk that takes no more once the keys are saved
+    # Given a disk that takes nothing more for the database once the keys are saved
     refused = []
 
     def refuse(call: str, key: str) -> None:
         if (call, key) == ("save", "biometric") and not refused:
             refused.append(key)
-            limit_file_size(path.with_name("holdfast.db-wal").stat().st_size)
+            limit_file_size(4096)
 
     user.phone.keychain.watch = refuse
     session = user.phone.directory.session(user.person)
