@@ -13,7 +13,7 @@ from holdfast import Holdfast, HoldfastError
 from conftest import MakePhone, MakeUser, SignedIn
 from support.directory_fixtures import DirectoryFixtures, Person
 from support.phone import App, Phone
-from support.queue import EMPTY, code_of, drain, item_of, stored
+from support.queue import EMPTY, drain, item_of, stored
 
 NOTES = {"note": {"table": "notes", "columns": ["title", "user_id"]}}
 #: An app whose only server data are the user's notes.
@@ -339,10 +339,14 @@ def test_HST_5_an_item_that_waits_for_an_organisation_is_released_without(
     for _ in range(3):
         user.phone.pass_time(600)
         app.settle()
-    # Then the server decides: it refuses the only item, which is not blamed for that and not lost
+    # Then the server decides: it refuses the only item, which is not blamed for that,
     assert item_of(app, item)["state"] == "waiting"
-    assert code_of(app, item) == "schema_not_ready"
-    assert {problem["code"] for problem in app.sync_status()["problems"]} == {"42501"}
+    # and takes it when the membership is active again
+    directory.control.set_membership(user.person.id, user.org.id, status="active")
+    for _ in range(3):
+        user.phone.pass_time(3600)
+        app.settle()
+    assert stored(directory, user.person) == [item]
 
 
 def test_HST_5_an_app_without_organisations_has_one_role(phones: MakePhone) -> None:
