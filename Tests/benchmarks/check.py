@@ -3,9 +3,9 @@
 check.py            measure and compare
 check.py record     measure and record
 
-callgrind counts the instructions inside libholdfast.so during a call. Those of SQLite, libsodium,
-jansson and the C library do not count, because they differ with the system and the processor (a
-library selects among versions of a function). So the figures are the same on every machine of an
+callgrind counts the instructions inside libholdfast.so during a call. Those of SQLite, libsodium
+and the C library do not count, because they differ with the system and the processor (a library
+selects among versions of a function). So the figures are the same on every machine of an
 architecture under any load; random ids and hash seeds change them by a few per mille.
 
 device.py counts system calls, wake-ups and syncs.

@@ -399,7 +399,9 @@ extension UploadBatch {
     else { return nil }
     for row in rows {
       let error = ServerError(code: row.sqlstate, message: row.message, column: row.column)
-      guard let outcome = row.outcome, outcome != .transient, outcome != .duplicateKey,
+      // The item of a duplicate key may be stored: the server is asked first.
+      guard let outcome = row.outcome, outcome != .transient,
+        outcome != .duplicateKey || attempts > 0,
         outcome != .denied || org == nil || items.contains(where: { $0.denials > 0 })
       else { continue }
       if outcome.ground == nil || !isBlamed(for: outcome, error) { return error }
