@@ -208,11 +208,13 @@ json_t *server_answer(world *it, const json_t *request) {
   it->next = it->now;
   if (strstr(url, "/auth/") != NULL)
     return auth(it, request, url, body);
-  if (strcmp(purpose, "guard") == 0 && it->now.user == 1)
-    it->next.org = 0; /* the only membership: the library selects it */
-  if (strcmp(purpose, "guard") == 0)
-    return answer(request, 200,
-                  strstr(url, "&org_id=gt.") != NULL ? json_array() : memberships(it->now.user));
+  if (strcmp(purpose, "guard") == 0) {
+    /* Without a count only an empty page ends the list. */
+    bool is_last = strstr(url, "&org_id=gt.") != NULL;
+    if (is_last && it->now.user == 1)
+      it->next.org = 0; /* the only membership: the library selects it */
+    return answer(request, 200, is_last ? json_array() : memberships(it->now.user));
+  }
   if (strcmp(purpose, "upload") == 0)
     return body != NULL ? upload(it, request, body) : read_back(it, request, url);
   if (strcmp(purpose, "pull") == 0)
