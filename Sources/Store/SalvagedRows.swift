@@ -35,32 +35,39 @@ extension Salvage.Record {
 }
 
 extension Salvage {
-  /// The last number that an event of the file was given; 0: it cannot be read. No seal proves it, and
-  /// a flipped bit may have made it too large: no device comes near the limit here.
-  public func lastEventNumber() throws(Failure) -> Int64 { try number(.eventSequence) }
-
-  /// The single value under this name; nil: there is none, or it cannot be read.
-  public func value(_ name: MetaTable.Name) throws(Failure) -> Value? {
-    var found: Value?
+  /// The single values under these names, as far as they can be read, in one walk through the file.
+  public func values(_ names: [MetaTable.Name]) throws(Failure) -> SalvagedValues {
+    let wanted = names.map { $0.text.string }
+    var result = SalvagedValues()
     try eachEntry { (columns) throws(Failure) in
-      if columns.count == 2, columns[0].text == name.text.string { found = columns[1] }
+      if columns.count == 2, let name = columns[0].text, wanted.contains(name) {
+        result.found.append((name, columns[1]))
+      }
     }
-    return found
+    return result
+  }
+}
+
+/// Single values of a damaged file, in which a name may stand several times.
+public struct SalvagedValues {
+  fileprivate var found: [(name: String, value: Value)] = []
+
+  /// nil: there is none, or it cannot be read.
+  public subscript(_ name: MetaTable.Name) -> Value? {
+    let name = name.text.string
+    return found.last { $0.name == name }?.value
+  }
+
+  /// The largest number under this name; 0: it cannot be read. No seal proves it, and a flipped bit may
+  /// have made it too large: no device comes near the limit here.
+  public func number(_ name: MetaTable.Name) -> Int64 {
+    let name = name.text.string
+    return found.reduce(0) { last, each in
+      guard each.name == name, let number = each.value.int, number < 1 << 40 else { return last }
+      return max(last, number)
+    }
   }
 
   /// The project whose data the file holds; nil: unknown.
-  public func project() throws(Failure) -> String? {
-    try value(.project)?.blob.flatMap { MetaTable.project($0) }
-  }
-
-  /// The largest number under this name among the single values; 0: it cannot be read.
-  public func number(_ name: MetaTable.Name) throws(Failure) -> Int64 {
-    var last: Int64 = 0
-    try eachEntry { (columns) throws(Failure) in
-      guard columns.count == 2, columns[0].text == name.text.string, let number = columns[1].int
-      else { return }
-      if number < 1 << 40 { last = max(last, number) }
-    }
-    return last
-  }
+  public var project: String? { self[.project]?.blob.flatMap { MetaTable.project($0) } }
 }

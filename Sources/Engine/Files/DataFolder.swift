@@ -228,12 +228,11 @@ enum DataFolder {
       try check(platform_write(markPath(in: folder), bytes, bytes.count))
     }
     try setMainAside(in: folder, as: folder + "/" + aside)
-    let salvage = Salvage(path: folder + "/" + aside)
-    let lastEvent = try salvage.lastEventNumber()
-    let project = try salvage.project()
+    let values = try Salvage(path: folder + "/" + aside)
+      .values([.eventSequence, .project, .deviceKey, .keyless])
     // A lost key is never overwritten: the next one has another name.
-    let deviceKey = try salvage.number(.deviceKey) + (isKeyless(aside) ? 1 : 0)
-    var keyless = try salvage.value(.keyless)?.text
+    let deviceKey = values.number(.deviceKey) + (isKeyless(aside) ? 1 : 0)
+    var keyless = values[.keyless]?.text
     if isKeyless(aside) {
       let list = try KeylessList(keyless)
       list.add(aside)
@@ -250,8 +249,8 @@ enum DataFolder {
       let meta = MetaTable(fresh)
       try meta.set(.salvage, .text(aside))
       // Hosts acknowledge by number, also those of other processes, which know the old file.
-      try meta.set(.eventSequence, .int(lastEvent))
-      if let project { try meta.setProject(project) }
+      try meta.set(.eventSequence, .int(values.number(.eventSequence)))
+      if let project = values.project { try meta.setProject(project) }
       if let keyless { try meta.set(.keyless, .text(keyless)) }
       if deviceKey > 0 { try meta.set(.deviceKey, .int(deviceKey)) }
     }

@@ -36,10 +36,11 @@ final class KeylessFiles {
     guard DataFolder.isAside(name, in: folder) else { return }
     try DataFolder.checkAside(name, in: folder)
     let salvage = Salvage(path: folder + "/" + name)
-    let device = KeyName.device(try salvage.number(.deviceKey))
+    let values = try salvage.values([.deviceKey, .keyCheck])
+    let device = KeyName.device(values.number(.deviceKey))
     let key: Key
     do throws(KeyRefusal) { key = try core.keyRing.store.load(device) } catch { return }
-    guard let check = try salvage.value(.keyCheck)?.blob,
+    guard let check = values[.keyCheck]?.blob,
       try key.open(check, KeyRing.checkContext) != nil
     else { return }
     let keys = try KeyRing.Keys(NamedKey(key, device))
@@ -131,10 +132,6 @@ struct KeylessList {
   var files: [(name: String, done: JSON)] { json.members.map { ($0.key, $0.value) } }
 
   var text: String {
-    get throws(Failure) {
-      let text = try json.text()
-      defer { withExtendedLifetime(text) {} }
-      return String(decoding: text.bytes, as: UTF8.self)
-    }
+    get throws(Failure) { try json.text().string }
   }
 }
