@@ -132,8 +132,8 @@ final class Dispatch {
 
   /// A single item that is parked was refused for itself: that is no problem of its kind.
   private func endProblem(of batch: UploadBatch) throws(Failure) {
-    guard let item = batch.items.last, batch.items.count == 1,
-      try core.queue.find(item.tag)?.state == .parked
+    guard problems.concern(kind: batch.kind.name), let item = batch.items.last,
+      batch.items.count == 1, try core.queue.find(item.tag)?.state == .parked
     else { return }
     problems.end(kind: batch.kind.name)
   }

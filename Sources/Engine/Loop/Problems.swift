@@ -384,11 +384,18 @@ extension UploadBatch {
     case .serverBug, .unknownRejection: true
     // Several items are sent in smaller uploads.
     case .statementTimeout: items.count == 1
-    // Refused for the first time, the membership may have ended: it is checked first.
-    case .denied: org == nil || items.contains { $0.denials > 0 }
-    // The item may be stored: the server is asked first.
-    case .duplicateKey: attempts > 0 && !isBlamed(for: outcome, error)
-    case .itemFault, .missingParent: !isBlamed(for: outcome, error)
+    case .denied, .duplicateKey, .itemFault, .missingParent:
+      !asksFirst(outcome) && !isBlamed(for: outcome, error)
+    default: false
+    }
+  }
+
+  /// Whether the library asks the server before it takes the refusal for one: the membership may have
+  /// ended, and the item of a duplicate key may be stored.
+  private func asksFirst(_ outcome: RestOutcome) -> Bool {
+    switch outcome {
+    case .denied: org != nil && !items.contains { $0.denials > 0 }
+    case .duplicateKey: attempts == 0
     default: false
     }
   }
@@ -399,11 +406,7 @@ extension UploadBatch {
     else { return nil }
     for row in rows {
       let error = ServerError(code: row.sqlstate, message: row.message, column: row.column)
-      // The item of a duplicate key may be stored: the server is asked first.
-      guard let outcome = row.outcome, outcome != .transient,
-        outcome != .duplicateKey || attempts > 0,
-        outcome != .denied || org == nil || items.contains(where: { $0.denials > 0 })
-      else { continue }
+      guard let outcome = row.outcome, outcome != .transient, !asksFirst(outcome) else { continue }
       if outcome.ground == nil || !isBlamed(for: outcome, error) { return error }
     }
     return nil
