@@ -29,8 +29,12 @@ public enum Backoff {
     let floor = min(max(floorMS, 0), RetryAfter.maxMS)
     let least = max(minDelayMS, floor)
     let longest = max(maxDelayMS(attempt: attempt), floor + min(floor, maxStepMS))
-    let jitter = random.multipliedFullWidth(by: UInt64(clamping: longest - least) + 1).high
-    return least + Int64(clamping: jitter)
+    return least + jitterMS(upTo: longest - least, random)
+  }
+
+  /// A part of this time, by 64 random bits.
+  static func jitterMS(upTo most: Int64, _ random: UInt64) -> Int64 {
+    Int64(clamping: random.multipliedFullWidth(by: UInt64(clamping: most) + 1).high)
   }
 
   /// The longest delay of an item that fails alone while others get through.
@@ -49,8 +53,7 @@ public enum Backoff {
     let more = min(max(tries - aloneAfter, 0), 10)
     if more == 0 { return delayMS(attempt: tries, random: random, floorMS: floorMS) }
     let longest = min(maxStepMS << Int64(more), isProved ? maxAloneMS : maxUnprovedMS)
-    let jitter = random.multipliedFullWidth(by: UInt64(clamping: longest / 2) + 1).high
-    return min(max(longest / 2 + Int64(clamping: jitter), floorMS), maxAloneMS)
+    return min(max(longest / 2 + jitterMS(upTo: longest / 2, random), floorMS), maxAloneMS)
   }
 
   /// The longest delay after the failed attempt number `attempt`.

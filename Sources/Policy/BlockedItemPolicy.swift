@@ -44,7 +44,6 @@ public enum BlockedItemPolicy {
     default: step = 60
     }
     let leastMS = step * 60_000
-    let jitterMS = random.multipliedFullWidth(by: UInt64(clamping: leastMS / 2) + 1).high
-    return leastMS + Int64(clamping: jitterMS)
+    return leastMS + Backoff.jitterMS(upTo: leastMS / 2, random)
   }
 }

@@ -61,7 +61,7 @@ public final class Membership: Equatable, Sendable {
 /// A response to `RestRequests.memberships`.
 public struct MembershipsPage {
   public let page: Page<UUID>
-  public private(set) var all: [Membership] = []
+  public let all: [Membership]
 
   public init(_ rows: ResponseRows) {
     var all: [Membership] = []
@@ -104,13 +104,6 @@ public struct MembershipList {
   }
 
   public subscript(org: UUID) -> Membership? {
-    var range = 0..<all.count
-    while !range.isEmpty {
-      let middle = (range.lowerBound + range.upperBound) / 2
-      if all[middle].orgID == org { return all[middle] }
-      range =
-        all[middle].orgID < org ? middle + 1..<range.upperBound : range.lowerBound..<middle
-    }
-    return nil
+    all.sortedPlace(of: org) { $0.orgID }.map { all[$0] }
   }
 }

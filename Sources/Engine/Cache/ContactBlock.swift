@@ -18,8 +18,10 @@ import Vault
 /// it holds, makes a search read elsewhere.
 final class ContactBlock {
   static var form: UInt8 { 2 }
-  private static var headerSize: Int { 8 }
-  private static var recordSize: Int { 36 }
+  fileprivate static var headerSize: Int { 8 }
+  fileprivate static var recordSize: Int { 36 }
+  /// Where the texts of so many records begin.
+  fileprivate static func textStart(_ count: Int) -> Int { headerSize + recordSize * count }
 
   private let plain: SecretBytes
   let count: Int
@@ -200,7 +202,7 @@ struct ContactBlockDraft {
   /// The block; nil when nothing is in it.
   func made(columns: UInt8) throws(Failure) -> ContactBlock? {
     guard !entries.isEmpty else { return nil }
-    let size = entries.reduce(8 + 36 * entries.count) { $0 + $1.count }
+    let size = entries.reduce(ContactBlock.textStart(entries.count)) { $0 + $1.count }
     let sorted = texts.withUnsafeBufferPointer { texts in
       func key(_ entry: Entry) -> (key: UnsafeBufferPointer<UInt8>, tag: UUID) {
         (
@@ -227,9 +229,9 @@ struct ContactBlockDraft {
     room[0] = ContactBlock.form
     room[1] = columns
     put(sorted.count, 4)
-    var at = 8
+    var at = ContactBlock.headerSize
     var end = 0
-    let start = 8 + 36 * sorted.count
+    let start = ContactBlock.textStart(sorted.count)
     texts.withUnsafeBytes { texts in
       for entry in sorted {
         room.storeBytes(of: entry.tag.high.bigEndian, toByteOffset: at, as: UInt64.self)
@@ -245,7 +247,7 @@ struct ContactBlockDraft {
         end += entry.exactCount
         put(end, at + 28)
         put(entry.isReadable ? 0 : 1, at + 32)
-        at += 36
+        at += ContactBlock.recordSize
       }
     }
   }
