@@ -127,6 +127,24 @@ print(json.dumps([kept, codes, left, shown]))
 """
 
 
+IGNORE = "import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+
+
+def limited(script: str, user: SignedIn, size: int) -> Any:  # noqa: ANN401
+    """What a script on the user's folder prints that may not let files grow beyond this size."""
+    done = subprocess.run(
+        [sys.executable, "-c", IGNORE + script, user.phone.spec()],
+        capture_output=True,
+        text=True,
+        env=children.environment(),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)),
+        timeout=120 * children.PATIENCE,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
 def test_FIX_14_a_file_size_limit_refuses_items_and_the_queue_drains_below_it(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
@@ -134,21 +152,8 @@ def test_FIX_14_a_file_size_limit_refuses_items_and_the_queue_drains_below_it(
     user = sign_in()
     user.phone.close()
 
-    def limit() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (3_000_000, 3_000_000))
-
     # When items are registered until three are refused, the network comes, and the user logs out
-    done = subprocess.run(
-        [sys.executable, "-c", IGNORE + DRAIN, user.phone.spec()],
-        capture_output=True,
-        text=True,
-        env=children.environment(),
-        preexec_fn=limit,
-        timeout=120 * children.PATIENCE,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    kept, codes, left, shown = json.loads(done.stdout)
+    kept, codes, left, shown = limited(DRAIN, user, 3_000_000)
     # Then the disk counts as full, and everything is sent in spite of it
     assert codes == [[7, "storage.full", True]] * 3
     assert len(kept) > 100
@@ -293,28 +298,12 @@ def test_QUE_17_a_file_size_limit_refuses_items_and_loses_none(
     user = sign_in()
     user.phone.close()
 
-    def limit() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (1_500_000, 1_500_000))
-
-    done = subprocess.run(
-        [sys.executable, "-c", IGNORE + FULL, user.phone.spec()],
-        capture_output=True,
-        text=True,
-        env=children.environment(),
-        preexec_fn=limit,
-        timeout=120 * children.PATIENCE,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    result = json.loads(done.stdout)
+    result = limited(FULL, user, 1_500_000)
     assert result["codes"] == [[7, "storage.full", True]] * 3
     assert len(result["kept"]) > 20
     app = user.restart()
     drain(app)
     assert stored(directory, user.person) == sorted(result["kept"])
-
-
-IGNORE = "import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
 
 
 READ_ONLY = """
