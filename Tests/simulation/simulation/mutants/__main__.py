@@ -14,7 +14,7 @@ from . import MUTANTS
 from .injection import STEPS, Mutant
 
 #: A mutant that survives this many seeds counts as not killed.
-MAX_SEEDS = 80
+MAX_SEEDS = 160
 
 
 def find(make: Callable[[], Mutant], rule: str, library: Library) -> int | None:

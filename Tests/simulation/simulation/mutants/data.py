@@ -61,12 +61,12 @@ def _unstored() -> Mutant:
 @violates("nothing acknowledged is lost")
 @contextmanager
 def _left_in_the_file_that_was_set_aside() -> Iterator[None]:
-    """The key store reports the device key as lost once, and the items are not carried over."""
+    """The key store does not find the device key for a while, and the items are not carried over."""
     start, look = Device.start, Observer.look
 
     def lose(self: Device) -> Process | None:
-        if self.stored.queued and not self.set_aside:
-            self.script("load", "device", [KEY_NOT_FOUND])
+        if self.stored.queued and not self.set_aside and not self.world.healed:
+            self.script("load", "device", [KEY_NOT_FOUND] * 40)
         return start(self)
 
     def empty(self: Observer, key: Any, before: Stored) -> Stored:  # noqa: ANN401

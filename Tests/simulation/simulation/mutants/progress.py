@@ -77,11 +77,19 @@ def _out_of_turn() -> Mutant:
 
 @violates("no two events share a number")
 def _same_number() -> Mutant:
-    def renumber(process: Process, reply: Json) -> None:
-        for event in reply["events"][-1:]:
-            event["seq"] = max(event["seq"] - 1, process.last_event + 1)
+    """An event that another process of the device has seen has the number of its neighbour."""
+    seen: dict[Device, set[int]] = {}
 
-    return change_reply("poll", renumber)
+    def exchange(process: Process, reply: Json) -> None:
+        events, known = reply["events"], seen.setdefault(process.device, set())
+        numbers = [event["seq"] for event in events]
+        if not known.isdisjoint(numbers):
+            for event, number in zip(events, numbers[1:] + numbers[:1], strict=True):
+                event["seq"] = number
+            events.sort(key=lambda event: event["seq"])
+        known.update(numbers)
+
+    return change_reply("poll", exchange)
 
 
 @violates("an acknowledged event does not return")
