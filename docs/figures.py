@@ -1,13 +1,11 @@
-"""Writes the sizes of README.md and the summary of docs/benchmarks.md from what is recorded.
+"""Writes the sizes of README.md, and sizes and counts of docs/benchmarks.md, from what is recorded.
 
 `--write` first copies the sizes of the libraries and packages in build/ to figures.json. Without it, the script
 only checks that both pages match what is recorded. Sources:
 
 - figures.json: sizes in bytes, by library and package;
-- Tests/benchmarks/recorded.json, written by `make bench-record` and `make bench-variants`:
-  instructions per call;
-- benchmarks.json, written by `make bench`:
-  {"machine": "...", "figures": [{"name": "cold start", "value": "1.9 ms", "floor": "1.2 ms", "ratio": "1.6"}]}.
+- Tests/benchmarks/recorded.json, written by `make bench-record` and `make bench-variants`: instructions
+  and system calls per call; wake-ups, requests and syncs in an hour.
 """
 
 from __future__ import annotations
@@ -20,16 +18,15 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs/benchmarks.md"
 README = ROOT / "README.md"
 SIZES = ROOT / "docs/figures.json"
-BENCHMARKS = ROOT / "docs/benchmarks.json"
 RECORDED = ROOT / "Tests/benchmarks/recorded.json"
 OPEN, CLOSE = "<!-- figures -->", "<!-- /figures -->"
 
 LIBRARIES = {
     "lib/libholdfast.so": "Embedded Swift; needs SQLite, libsodium and libc",
-    "lib-bundled/libholdfast.so": "the same with those three inside; needs libc only",
-    "lib-musl/libholdfast.so": "the same for musl, with those three inside",
+    "lib-bundled/libholdfast.so": "the same with SQLite and libsodium inside; needs libc only",
+    "lib-musl/libholdfast.so": "the same for musl",
     "lib-arm64/libholdfast.so": "Embedded Swift for arm64 Linux",
-    "lib-arm64-bundled/libholdfast.so": "the same with those three inside, SQLite optimised for size",
+    "lib-arm64-bundled/libholdfast.so": "the same with both inside, SQLite optimised for size",
     "lib-runtime/libholdfast.so": "ordinary Swift, with its runtime inside",
     "lib/libholdfast_http.so": "the driver; needs libcurl",
 }
@@ -48,9 +45,9 @@ VARIANTS = {
     "embedded": "x86-64, Embedded Swift",
     "runtime": "x86-64, ordinary Swift",
     "arm64": "arm64, Embedded Swift",
-    "bundled": "x86-64, with SQLite, libsodium and jansson inside",
+    "bundled": "x86-64, with SQLite and libsodium inside",
     "musl": "the same for musl",
-    "arm64-bundled": "arm64, with the three inside",
+    "arm64-bundled": "arm64, with both inside",
 }
 COUNTED = {
     "cold start": "cold start",
@@ -74,17 +71,6 @@ def size_rows(names: dict[str, str], sizes: dict[str, int]) -> list[str]:
     return [f"| {names[name]} | {size:,} bytes |" for name, size in sizes.items() if name in names]
 
 
-def bench_rows() -> list[str]:
-    if not BENCHMARKS.exists():
-        return []
-    measured = json.loads(BENCHMARKS.read_text("utf-8"))
-    rows = ["", f"| on {measured['machine']} | Holdfast | C floor | ratio |", "|---|---|---|---|"]
-    for figure in measured["figures"]:
-        floor, ratio = figure.get("floor", ""), figure.get("ratio", "")
-        rows.append(f"| {figure['name']} | {figure['value']} | {floor} | {ratio} |")
-    return rows
-
-
 def count_rows() -> list[str]:
     """Instructions per call, by variant."""
     recorded = json.loads(RECORDED.read_text("utf-8"))
@@ -93,6 +79,22 @@ def count_rows() -> list[str]:
     for variant, name in VARIANTS.items():
         counts = [f"{known[variant][call]:,}" for call in COUNTED]
         rows.append(f"| {name} | {' | '.join(counts)} |")
+    return rows
+
+
+def device_rows() -> list[str]:
+    """What costs a device: system calls per call; wake-ups, requests and syncs in an hour."""
+    recorded = json.loads(RECORDED.read_text("utf-8"))["x86_64"]
+    calls, hours = (recorded[kind]["embedded"] for kind in ("system calls", "in an hour"))
+    rows = ["", f"| system calls | {' | '.join(f'`{call}`' for call in calls)} |"]
+    rows += ["|---" * (len(calls) + 1) + "|"]
+    rows += [f"| on Linux | {' | '.join(f'{count:g}' for count in calls.values())} |"]
+    rows += ["", "| in an hour | wake-ups | requests | syncs |", "|---|---|---|---|"]
+    for hour in dict.fromkeys(name.split(": ")[0] for name in hours):
+        syncs = hours[f"{hour}: syncs of the queue"] + hours[f"{hour}: syncs of the cache"]
+        rows.append(
+            f"| {hour} | {hours[f'{hour}: wake-ups']} | {hours[f'{hour}: requests']} | {syncs} |"
+        )
     return rows
 
 
@@ -114,7 +116,7 @@ def pages(sizes: dict[str, int]) -> dict[Path, str]:
     table = size_table(sizes)
     return {
         README: with_rows(README, table),
-        PAGE: with_rows(PAGE, [*table, *package_table(sizes), *count_rows(), *bench_rows()]),
+        PAGE: with_rows(PAGE, [*table, *package_table(sizes), *count_rows(), *device_rows()]),
     }
 
 

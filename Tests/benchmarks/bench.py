@@ -1,4 +1,4 @@
-"""Measures the costs of the library beside the floor and beside other products, in one table.
+"""Measures the times of the library beside the floor and beside other products, in one table.
 
 Absolute times mean little on a shared machine; ratios of figures taken side by side are reliable.
 In every row the contenders run in turn, round after round; the first round does not count. A ratio
@@ -21,7 +21,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import check
 import device
 import programs
 import work
@@ -31,6 +30,7 @@ from page import (
     both,
     explanation,
     first_line,
+    growth,
     machine,
     rate,
     rates_text,
@@ -38,7 +38,6 @@ from page import (
     table,
     times_text,
     told_or_missing,
-    write_figures,
     write_page,
 )
 from peers_env import Peers
@@ -390,9 +389,10 @@ class Bench:
             shutil.rmtree(place)
 
     def ask_with_many(self) -> None:
-        """What operations cost with 100 to 1,000,000 items queued."""
-        sizes = [100, 10_000, 100_000 if QUICK else 1_000_000]
+        """What calls cost with 1,000,000 items queued, to what they cost with 100."""
+        sizes = [100, 100_000 if QUICK else 1_000_000]
         places = {size: self.filled(f"queued-{size}", size) for size in sizes}
+        grown: dict[str, dict[str, float]] = {flavour: {} for flavour in programs.FLAVOURS}
         for call in QUEUE_CALLS:
             commands = {
                 f"{flavour} {size}": (
@@ -403,29 +403,10 @@ class Bench:
                 for size in sizes
             }
             found = take_turns(5, 20, commands)
-            ratios = [
-                ratio(
-                    found[f"{flavour} {sizes[-1]}"],
-                    found[f"{flavour} {sizes[0]}"],
-                    statistics.median,
-                )
-                for flavour in programs.FLAVOURS
-            ]
-            cells = [
-                ", ".join(seconds(found[f"{flavour} {size}"].p50) for size in sizes)
-                for flavour in programs.FLAVOURS
-            ]
-            self.add_row(
-                Row(
-                    f"{call} at {', '.join(f'{size:,}' for size in sizes)} queued",
-                    cells[0],
-                    cells[1],
-                    "—",
-                    f"last to first: {times_text(ratios)}",
-                    "≤ 1.5 ×",
-                    max(ratios) <= 1.5,
-                )
-            )
+            for flavour in programs.FLAVOURS:
+                few, many = (found[f"{flavour} {size}"] for size in sizes)
+                grown[flavour][call] = ratio(many, few, statistics.median)
+        self.add_row(growth(sizes, [grown[flavour] for flavour in programs.FLAVOURS]))
         for place in places.values():
             shutil.rmtree(place)
 
@@ -739,43 +720,6 @@ class Bench:
                 )
             )
 
-    def sizes(self) -> None:
-        found = check.sizes()
-        library = self.peers.tdlib()
-        told = []
-        if library is not None:
-            stripped = self.folder / "tdjson.so"
-            subprocess.run(["strip", "-o", str(stripped), str(library)], check=True)
-            told = [f"TDLib: {stripped.stat().st_size / 1e6:.1f} MB"]
-        self.add_row(
-            Row(
-                "size of the .so, stripped",
-                f"{found['embedded'] / 1e6:.2f} MB",
-                f"{found['runtime'] / 1e6:.2f} MB",
-                f"bundled: {found['bundled'] / 1e6:.2f} MB",
-                "—",
-                "≤ {embedded:.2f}, ≤ {runtime:.1f}, bundled ≤ {bundled:.1f} MB".format(
-                    **{name: limit / 1e6 for name, limit in check.LIMITS.items()}
-                ),
-                all(found[name] <= limit for name, limit in check.LIMITS.items()),
-                told_or_missing(told, self.peers, "tdjson"),
-            )
-        )
-
-    def instructions(self) -> None:
-        place = self.folder / "callgrind"
-        check.prepared(place)
-        found = {flavour: check.counts(flavour, place) for flavour in programs.FLAVOURS}
-        for name in check.COUNTED:
-            self.add_row(
-                Row(
-                    f"instructions of the library's own, {name}",
-                    f"{found['embedded'][name]:,}",
-                    f"{found['runtime'][name]:,}",
-                    target="`make bench-check`: no rise over 5 %",
-                )
-            )
-
     def answers(self) -> None:
         """Measure what the dearest answer costs, in one process per shape."""
         found = {flavour: device.answers(flavour, self.empty) for flavour in programs.FLAVOURS}
@@ -798,43 +742,8 @@ class Bench:
             )
         )
 
-    def device(self) -> None:
-        hours = {flavour: device.hour(flavour, self.empty) for flavour in programs.FLAVOURS}
-        for title in device.HOURS.values():
-
-            def cell(flavour: str, title: str = title) -> str:
-                counts = hours[flavour]
-                wakes, requests, queue, cache = (
-                    counts[f"{title}: {what}"]
-                    for what in ("wake-ups", "requests", "syncs of the queue", "syncs of the cache")
-                )
-                return f"{wakes} wake-ups, {requests} requests, {queue + cache} syncs"
-
-            self.add_row(
-                Row(
-                    f"in an hour, {title}",
-                    cell("embedded"),
-                    cell("runtime"),
-                    target="`make bench-check`: no rise over 5 %",
-                )
-            )
-        place = self.folder / "traced"
-        shutil.copytree(self.empty, place)
-        programs.run("host", "embedded", "ingest", str(place), str(check.CONTACTS))
-        calls = {flavour: device.system_calls(flavour, place) for flavour in programs.FLAVOURS}
-        for call in device.CALLED:
-            self.add_row(
-                Row(
-                    f"system calls, {call}",
-                    f"{calls['embedded'][call]:g}",
-                    f"{calls['runtime'][call]:g}",
-                    target="`make bench-check`: no rise over 5 %",
-                )
-            )
-
     def run(self) -> None:
         for part in (
-            self.sizes,
             self.load,
             self.cold_start,
             self.status,
@@ -848,9 +757,7 @@ class Bench:
             self.drain_to_postgresql,
             self.contacts,
             self.many_contacts,
-            self.instructions,
             self.answers,
-            self.device,
         ):
             started = time.monotonic()
             part()
@@ -879,7 +786,6 @@ def main() -> None:
         print(table(bench.rows))
         if not QUICK:
             write_page(bench.rows, about)
-            write_figures(bench.rows, about[0].split(";")[0])
         (programs.BUILD / "samples.json").write_text(
             json.dumps([row.__dict__ for row in bench.rows], indent=1, ensure_ascii=False)
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import re
@@ -16,37 +15,27 @@ from measure import Series
 from peers_env import Peers
 
 PAGE = programs.ROOT / "docs" / "benchmarks.md"
-FIGURES = programs.ROOT / "docs" / "benchmarks.json"
 
 #: The reason for a missed target, by the first words of the row. A miss needs a reason.
 EXPLAINED: dict[str, str] = {
-    "load": "on the edge: SQLite's own library is 0.7 MB of it; the bundled build has it inside",
+    "load": "on the edge: SQLite's own library is 0.7 MB of it",
     "cold start, in process": (
-        "the floor reads no configuration, trusts the schema and the files' owners, and watches "
-        "nobody else: these take two thirds of the difference, and a session row of 25 columns a "
-        "tenth. To SQLCipher it is about even: 2.22 to 2.30 ms in another run. Ordinary Swift "
-        "makes its types' tables at first use"
+        "the floor reads no configuration, trusts the schema and the files' owners, and looks at "
+        "no other process; to SQLCipher it is about even"
     ),
-    "cold start, whole process": (
-        "the loader's work for four libraries is in both figures; ordinary Swift's own comes on top"
-    ),
+    "cold start, whole process": "the loader's work for four libraries is in both figures",
     "smallest call": (
-        "no SQL is left in it; half of it is the reply, made and written by jansson, which the "
-        "floor has too; then locks, clocks and a look whether the file is still the same one"
+        "half of it is the reply, made by jansson, as in the floor; then locks, clocks and a look "
+        "at the file"
     ),
-    "the same from Node, callSync": (
-        "the target is of a faster machine: td_execute took 0.36 µs there, and takes 1.2 µs here"
-    ),
+    "the same from Node, callSync": "the target is of a machine three times as fast",
     "the same from Node, 100 at once": "as callSync",
-    "the same from Node, each awaited": (
-        "two changes of thread, as calls write to disk and must not stop the loop; libuv's own "
-        "cost the same"
-    ),
+    "the same from Node, each awaited": "two changes of thread, since calls write to disk",
     "queue_add, durable": (
-        "a sync takes half of the time; of the rest, the look at the session and at other "
-        "processes before and after the commit, and the rules, come on top of what the floor does"
+        "a sync takes half of the time; the session and other processes are looked at before and "
+        "after the commit"
     ),
-    "contacts: next searches": "as the floor does the same, it is the machine that takes turns",
+    "contacts: next searches": "the floor takes as long",
 }
 
 
@@ -114,6 +103,24 @@ def rates_text(ratios: list[float]) -> str:
     return " / ".join(f"{value:.2f}" for value in ratios)
 
 
+def growth(sizes: list[int], ratios: list[dict[str, float]]) -> Row:
+    """How calls grow with the queue. `ratios`: by flavour and call, of many items to few."""
+
+    def cell(found: dict[str, float]) -> str:
+        worst = max(found, key=lambda call: found[call])
+        return f"at most {found[worst]:.2f} × ({worst})"
+
+    few, many = sizes
+    embedded, runtime = ratios
+    return Row(
+        f"{len(embedded)} other calls, {many:,} items queued to {few:,}",
+        cell(embedded),
+        cell(runtime),
+        target="≤ 1.5 ×",
+        met=all(value <= 1.5 for found in ratios for value in found.values()),
+    )
+
+
 def told_or_missing(told: list[str], peers: Peers, package: str) -> str:
     return "; ".join(told) if told else f"{package}: missing ({peers.why(package)})"
 
@@ -174,22 +181,3 @@ def write_page(rows: list[Row], about: list[str]) -> None:
         sys.exit(f"{PAGE.name} has no marks for the table")
     lines = "\n".join(f"- {line}" for line in about)
     PAGE.write_text(f"{before}{begin}\n{lines}\n\n{table(rows)}\n{end}{after}")
-
-
-def write_figures(rows: list[Row], hardware: str) -> None:
-    """Write the figures for docs/figures.py: p50 of the Embedded flavour and of the floor."""
-    figures = []
-    for row in rows:
-        if row.floor == "—" or not re.match(r"[\d.]+( |$)", row.ratios):
-            continue
-        figures.append(
-            {
-                "name": row.what,
-                "value": row.embedded.split(" (")[0],
-                "floor": row.floor.split(" (")[0],
-                "ratio": row.ratios.split(" / ")[0],
-            }
-        )
-    about = {"machine": hardware, "figures": figures}
-    FIGURES.write_text(json.dumps(about, indent=2, ensure_ascii=False) + "\n")
-    subprocess.run([sys.executable, str(FIGURES.parent / "figures.py"), "--write"], check=True)
