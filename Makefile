@@ -2,7 +2,7 @@
 #
 #   make setup    installs the Debian packages (with sudo, unless root) and the Python packages in .venv that `make test`
 #                 needs and that are missing. setup-demo, setup-tools, setup-all: of the other tiers (mk/setup.mk).
-#                 Only these targets, and demo, test, desktop and pictures, install anything
+#                 Only these targets, and demo, test, test-all, nightly, desktop and pictures, install anything
 #   make lib      build/lib/libholdfast.so (Embedded Swift), build/include/ and, where libcurl is installed,
 #                 build/lib/libholdfast_http.so; archives (.a) of both
 #   make lib-runtime  build/lib-runtime/libholdfast.so: the same in ordinary Swift
