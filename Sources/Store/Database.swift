@@ -19,7 +19,7 @@ public final class Database {
   private var statements: [(sql: UnsafePointer<CChar>, made: OpaquePointer)] = []
   var readCache: ReadCache?
   /// Those that made the schema.
-  var migrations: Migrations?
+  var schema: Schema?
   /// The schema's number and the file's version when the schema was last compared.
   var checkedSchema: (number: Int64, version: FileVersion?)?
   /// The row that is being read has a number that the library cannot have stored.
@@ -60,7 +60,7 @@ public final class Database {
   public internal(set) var isLogStuck = false
 
   /// Open or create (mode 0600). The path contains no links. The file is not trusted: somebody else
-  /// may have written it (`csqlite_distrust`; `Migrations` compares the schema). `keepsLog`: see
+  /// may have written it (`csqlite_distrust`; `Schema` compares the tables). `keepsLog`: see
   /// there. Throws `storage.*`; never deletes or recreates a file.
   public init(
     path: String, _ durability: Durability, keepsLog: Bool = false

@@ -15,9 +15,9 @@ extension Database {
   /// library may have: what then fits is for the statements to find out.
   public func checkSchema() throws(Failure) {
     let version = version
-    guard let migrations, version == nil || version != checkedSchema?.version else { return }
+    guard let schema, version == nil || version != checkedSchema?.version else { return }
     let number = try first("PRAGMA schema_version") { (row) throws(Failure) in row.int(0) } ?? 0
-    if number != checkedSchema?.number, try !migrations.fit(self) {
+    if number != checkedSchema?.number, try !schema.fits(self) {
       throw damage("the file's schema is not this library's")
     }
     checkedSchema = (number, version)
@@ -43,7 +43,7 @@ extension Database {
     guard sqlite3_prepare_v3(connection, sql.start, -1, 0, &made, nil) == SQLITE_OK else {
       return false
     }
-    do throws(Failure) { return try migrations?.fit(self) ?? true } catch { return true }
+    do throws(Failure) { return try schema?.fits(self) ?? true } catch { return true }
   }
 
   /// What SQLite's checks of the whole file say, and indexes made anew where they are all that is

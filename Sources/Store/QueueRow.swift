@@ -31,10 +31,8 @@ public final class QueueRow {
 
   /// The table's columns, in their order: `SELECT *` and salvaged records have the same positions.
   private enum Column: Int32 {
-    case sequence, item, owner, org, batchKey, state, waitReason, retryGroup, attempts, denials
-    case notBeforeMS, createdMS, size, lease, leaseMS, body, rejection
-    /// Added by a later version: older rows of the file do not have it.
-    case blocks
+    case sequence, item, owner, org, batchKey, state, waitReason, retryGroup
+    case attempts, denials, blocks, notBeforeMS, createdMS, size, lease, leaseMS, body, rejection
   }
 
   /// A row of `SELECT * FROM queue`.
@@ -93,7 +91,6 @@ public final class QueueRow {
     size = record[Column.size].count ?? Int64(body.count)
     self.body = body
     rejection = record[Column.rejection].blob
-    let hasBlocks = record.columns.count > Int(Column.blocks.rawValue)
-    blocks = hasBlocks ? record[Column.blocks].count ?? 0 : 0
+    blocks = record[Column.blocks].count ?? 0
   }
 }

@@ -1,14 +1,65 @@
-import Base
+public import Base
 import CSQLite
 import Vault
 
-/// The schema of a file, as the texts of the statements that made it.
+/// The tables of a file, as the statements that make them, and their version. `PRAGMA user_version` holds the
+/// version, and `PRAGMA application_id` holds it again: a flipped bit in one of them is no other version.
 ///
-/// SQLite stores these texts, and every ALTER edits them. Versions 3.33 to 3.54 store the same bytes, so
-/// their digest is compared first. Should a version differ, in the quotes around names, in white space or
-/// in the order of the entries, then the entries are compared with those that this version makes of the
-/// same steps. A correct file is never taken for a damaged one.
-enum Schema {
+/// SQLite stores the texts of the statements. Versions 3.33 to 3.54 store the same bytes, so their digest is
+/// compared first. Should a version differ, in the quotes around names, in white space or in the order of the
+/// entries, then the entries are compared with those that this version makes of the same statements. A correct
+/// file is never taken for a damaged one.
+public struct Schema {
+  let statements: StaticString
+  let version: Int64
+  /// What `digest(of:)` finds in a file with these tables.
+  let digest: StaticString
+
+  /// Make the tables in a new file. A file of a newer library is refused (`storage.newer_version`). A file
+  /// whose tables are not exactly these, for example with a trigger more, is damaged.
+  public func apply(to database: Database) throws(Failure) {
+    let before = try Schema.version(of: database)
+    // It was opened for writing, so only its header says so: a flipped bit of the format's version.
+    guard database.isWritable else { throw database.damage("the file's header forbids writing") }
+    if before != version { try make(in: database) }
+    database.schema = self
+    try database.checkSchema()
+  }
+
+  private func make(in database: Database) throws(Failure) {
+    try database.transaction { () throws(Failure) in
+      let found = try Schema.version(of: database)
+      // Another process has made them meanwhile.
+      if found == version { return }
+      if try Schema.secondVersion(of: database) == version {
+        return try database.execute("PRAGMA user_version=\(version)")
+      }
+      guard found < version else {
+        throw Failure(.storageNewer, "written by a newer version of this library; update it")
+      }
+      try database.execute(statements.description)
+      try database.execute("PRAGMA user_version=\(version); PRAGMA application_id=\(version)")
+    }
+  }
+
+  /// Whether a file has these tables, or those of a newer library, which has opened the file meanwhile.
+  func fits(_ database: Database) throws(Failure) -> Bool {
+    if try Schema.version(of: database) != version { return true }
+    if try Schema.digest(of: database) == digest.description { return true }
+    // Another version of SQLite may have written the texts in another way.
+    return try Schema.plain(of: database) == Schema.plain(madeBy: statements)
+  }
+
+  private static func version(of database: Database) throws(Failure) -> Int64 {
+    try database.first("PRAGMA user_version") { (row) throws(Failure) in row.int(0) } ?? 0
+  }
+
+  private static func secondVersion(of database: Database) throws(Failure) -> Int64 {
+    try database.first("PRAGMA application_id") { (row) throws(Failure) in row.int(0) } ?? 0
+  }
+
+  // MARK: The stored texts
+
   private static var entries: StaticCString {
     """
     SELECT type || ' ' || name || ' ' || tbl_name || ' ' || ifnull(sql, '') FROM sqlite_master
@@ -47,12 +98,12 @@ enum Schema {
   }
 
   /// The same of a database in memory.
-  static func plain(madeBy steps: [StaticString]) throws(Failure) -> [UInt8] {
+  static func plain(madeBy statements: StaticString) throws(Failure) -> [UInt8] {
     var opened: OpaquePointer?
     var result = sqlite3_open_v2(":memory:", &opened, SQLITE_OPEN_READWRITE, nil)
     defer { sqlite3_close_v2(opened) }
-    for step in steps where result == SQLITE_OK {
-      result = sqlite3_exec(opened, StaticCString(stringLiteral: step).start, nil, nil, nil)
+    if result == SQLITE_OK {
+      result = sqlite3_exec(opened, StaticCString(stringLiteral: statements).start, nil, nil, nil)
     }
     var statement: OpaquePointer?
     if result == SQLITE_OK {

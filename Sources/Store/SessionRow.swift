@@ -16,7 +16,7 @@ public final class SessionRow {
   public var tokens: [UInt8]?
   public var choice: [UInt8]?
   public var memberships: [UInt8]?
-  /// The key of the cache, sealed like the values above; nil in a row of version 0.1.
+  /// The key of the cache, sealed like the values above.
   public var cacheKey: [UInt8]?
   /// Device time of the last sign-in or unlock, and the same moment by the monotonic clock.
   public private(set) var authenticatedMS: Int64 = 0
@@ -146,24 +146,12 @@ public final class SessionRow {
 
   /// The table's columns, in their order: `SELECT *` and salvaged records have the same positions.
   private enum Column: Int32, CaseIterable {
-    case id, generation, owner, ended, wrapSession, wrapBiometric, tokens, choice, memberships
-    case authenticatedMS, validatedMS, expiresMS, membershipsMS, locked, validatedOffsetMS, intentMS
+    case id, generation, owner, ended, wrapSession, wrapBiometric
+    case tokens, choice, memberships, cacheKey
+    case authenticatedMS, authenticatedMonotonicMS, authenticatedBoot
+    case validatedMS, validatedOffsetMS, validatedMonotonicMS, validatedBoot
+    case expiresMS, membershipsMS, locked, intentMS
     case backgroundWallMS, backgroundMonotonicMS, backgroundBoot, seenWallMS
-    // Since version 3 of the schema.
-    case validatedMonotonicMS, validatedBoot
-    // Since version 6.
-    case authenticatedMonotonicMS, authenticatedBoot
-    // Since version 7.
-    case cacheKey
-
-    /// A record that was written before one of these versions is shorter. One to whose table somebody
-    /// has added columns is longer: new columns are the last.
-    static func fits(_ count: Int) -> Bool {
-      count >= allCases.count
-        || [cacheKey, authenticatedMonotonicMS, validatedMonotonicMS].contains {
-          Int($0.rawValue) == count
-        }
-    }
   }
 
   /// A row of `SELECT * FROM session`.
@@ -196,7 +184,8 @@ public final class SessionRow {
 
   /// A salvaged record, if it has the session row's form and belongs to a user.
   public init?(_ record: Salvage.Record) {
-    guard record.rowID == 1, Column.fits(record.columns.count),
+    // Somebody may have added columns behind ours.
+    guard record.rowID == 1, record.columns.count >= Column.allCases.count,
       let owner = record.tag(Column.owner), let tokens = record[Column.tokens].blob
     else { return nil }
     // A generation that makes no sense does not cost the session.
@@ -215,20 +204,11 @@ public final class SessionRow {
     // What a lock depends on counts against the user where it cannot be read.
     locked = record[Column.locked].int != 0
     validatedOffsetMS = record[Column.validatedOffsetMS].int ?? 0
-    if record.columns.count > Int(Column.validatedMonotonicMS.rawValue) {
-      validatedMonotonicMS = record[Column.validatedMonotonicMS].int
-      validatedBoot = record[Column.validatedBoot].text
-    }
-    if record.columns.count > Int(Column.authenticatedMonotonicMS.rawValue) {
-      authenticatedMonotonicMS = record[Column.authenticatedMonotonicMS].int
-      authenticatedBoot = record[Column.authenticatedBoot].text
-    }
-    if record.columns.count > Int(Column.cacheKey.rawValue) {
-      cacheKey = record[Column.cacheKey].blob
-    } else if wrapBiometric != nil {
-      // As the migration does: `device` wraps the vault key here.
-      wrapSession = nil
-    }
+    validatedMonotonicMS = record[Column.validatedMonotonicMS].int
+    validatedBoot = record[Column.validatedBoot].text
+    authenticatedMonotonicMS = record[Column.authenticatedMonotonicMS].int
+    authenticatedBoot = record[Column.authenticatedBoot].text
+    cacheKey = record[Column.cacheKey].blob
     intentMS = record[Column.intentMS].int ?? 0
     let background = record[Column.backgroundWallMS]
     backgroundWallMS = background.isNull ? nil : background.int ?? 0

@@ -175,27 +175,6 @@ import Testing
     try table.checkCounts()
     try expect(isExact)
   }
-
-  @Test func aFileOfTheFormerVersionIsCountedOnce() throws {
-    let folder = try TemporaryFolder()
-    let old = try Database(path: folder.path + "/test.db", .full)
-    try Migrations(steps: Array(Migrations.main.steps.prefix(9))).apply(to: old)
-    try old.execute(
-      """
-      WITH RECURSIVE number(n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM number WHERE n < 40)
-      INSERT INTO queue(item, owner, org, batch_key, state, wait_reason, created_ms, size, body)
-      SELECT n, CAST(x'01010101010101010101010101010101' AS BLOB), x'07', x'08', n % 4,
-        CASE n % 4 WHEN 2 THEN 1 + n % 8 ELSE 0 END, 1, 1, x'01' FROM number
-      """)
-    old.close()
-    let table = QueueTable(try folder.open())
-    let counts = try table.counts(of: tag(1))
-    expect(
-      (counts.pending, counts.sending, counts.waiting, counts.parked) == (10, 10, 10, 10))
-    // Reason 7 is none of ours.
-    try expect(
-      table.waitCounts(of: tag(1)).map { $0.reason }, equals: [.organisation, .kind])
-  }
 }
 
 /// A generator whose numbers follow from a seed.

@@ -270,7 +270,7 @@ import Testing
   private func record(_ change: (inout [Value]) -> Void = { _ in }) -> Salvage.Record {
     var columns: [Value] = [
       .null, .blob(tag(1)), .blob(tag(2)), .blob(tag(3)), .blob(tag(4)), .int(0), .int(0), .int(5),
-      .int(6), .int(7), .int(8), .int(9), .int(10), .null, .int(0), .blob([11]), .null,
+      .int(6), .int(7), .int(12), .int(8), .int(9), .int(10), .null, .int(0), .blob([11]), .null,
     ]
     change(&columns)
     return Salvage.Record(rowID: 3, columns: columns)
@@ -280,7 +280,7 @@ import Testing
     let row = try #require(QueueRow(record()))
     expect((row.item, row.owner, row.org, row.batchKey) == (tag(1), tag(2), tag(3), tag(4)))
     expect((row.attempts, row.denials, row.createdMS, row.size) == (6, 7, 9, 10))
-    expect(row.body, equals: [11])
+    expect((row.blocks, row.body) == (12, [11]))
     expect(row.state, equals: .pending)
     expect(row.rejection, equals: nil)
   }
@@ -309,12 +309,12 @@ import Testing
     expect((row.state, row.attempts, row.denials) == (.pending, 7, 7))
   }
 
-  @Test(arguments: [5, 6, 8, 9, 10, 11, 12])
+  @Test(arguments: [5, 6, 8, 9, 10, 11, 12, 13])
   func aNumberThatIsNoneDoesNotCostTheItem(column: Int) {
     expect(QueueRow(record { $0[column] = .text("x") })?.body, equals: [11])
   }
 
-  @Test(arguments: [1, 2, 3, 4, 15])
+  @Test(arguments: [1, 2, 3, 4, 16])
   func aRecordOfAnotherFormIsNoQueueRow(column: Int) {
     expect(QueueRow(record { $0[column] = .text("x") }) == nil)
     expect(QueueRow(record { $0.remove(at: column) }) == nil)

@@ -17,14 +17,14 @@ final class TemporaryFolder {
   /// A main file with the current schema.
   func open(_ name: String = "test.db") throws -> Database {
     let database = try Database(path: path + "/" + name, .full)
-    try Migrations.main.apply(to: database)
+    try Schema.main.apply(to: database)
     return database
   }
 
   /// A cache file with the current schema.
   func openCache(_ name: String = "cache.db") throws -> Database {
     let database = try Database(path: path + "/" + name, .normal)
-    try Migrations.cache.apply(to: database)
+    try Schema.cache.apply(to: database)
     return database
   }
 }

@@ -207,31 +207,6 @@ def test_CAC_4_a_cache_deleted_while_the_app_runs_is_rebuilt(sign_in: MakeUser) 
     assert len(lost(user.app)) == 1
 
 
-def test_the_cache_of_version_1_is_fetched_again(sign_in: MakeUser) -> None:
-    user = sign_in(contacts=20)
-    user.phone.close()
-    for path in user.phone.folder.glob("cache.db*"):
-        path.unlink()
-    path = user.phone.folder / "cache.db"
-    for statement in (
-        "CREATE TABLE contact(row BLOB PRIMARY KEY, org BLOB NOT NULL, sealed BLOB NOT NULL) "
-        "WITHOUT ROWID",
-        "CREATE INDEX contact_org ON contact(org)",
-        "CREATE TABLE source(org BLOB NOT NULL, name TEXT NOT NULL, cursor BLOB, "
-        "as_of_ms INTEGER NOT NULL, reconciled_ms INTEGER NOT NULL DEFAULT 0, sealed BLOB, "
-        "PRIMARY KEY(org, name)) WITHOUT ROWID",
-        "INSERT INTO contact VALUES (x'01', x'02', x'03')",
-        "INSERT INTO source(org, name, as_of_ms) VALUES (x'02', 'contacts', 1)",
-        "PRAGMA user_version = 1",
-    ):
-        run(path, statement)
-    app = user.restart()
-    app.settle()
-    assert app.contact_search({"query": ""})["total"] == 20
-    assert rows(user.phone.folder) == 20
-    assert lost(app) == []
-
-
 def test_the_cache_is_erased_when_the_user_changes(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:

@@ -168,27 +168,3 @@ def test_LCK_3_a_block_of_another_organisation_does_not_open(
     if app.screen["screen"] == "unlock":
         app.touch()
     assert (total(app, "ragnfrid"), total(app, "kari"), total(app)) == (0, 1, 1)
-
-
-def test_the_rows_of_version_3_stay_and_get_blocks(user: SignedIn) -> None:
-    # Given a cache of the former library
-    user.phone.close()
-    change(
-        user.phone.folder,
-        "ALTER TABLE contact RENAME TO contact_4",
-        "DROP INDEX contact_org",
-        "CREATE TABLE contact(row BLOB PRIMARY KEY, org BLOB NOT NULL, version TEXT NOT NULL,\n"
-        "  round INTEGER NOT NULL, sealed BLOB NOT NULL) WITHOUT ROWID",
-        "INSERT INTO contact SELECT row, org, version, round, sealed FROM contact_4",
-        "DROP TABLE contact_4",
-        "CREATE INDEX contact_org ON contact(org, round)",
-        "DROP TABLE contact_block",
-        "PRAGMA user_version = 3",
-        "PRAGMA application_id = 3",
-    )
-    # When
-    app = user.restart(online=False)
-    # Then
-    assert total(app) == 3 * BLOCK + 50
-    assert len(stamps(user.phone.folder)) == 4
-    assert app.of_type("storage_recovered") == []

@@ -22,7 +22,7 @@ from support import children, history, tamper
 from support.directory_fixtures import DirectoryFixtures
 from support.elsewhere import ENDS
 from support.history import History
-from support.phone import TOKEN_S, App, FilePhone, Phone
+from support.phone import TOKEN_S, App, FilePhone
 from support.sizes import crossed, sampled
 
 
@@ -625,38 +625,3 @@ def test_LCK_1_after_the_timeout_a_background_process_can_still_open(sign_in: Ma
     user.app.session_background()
     assert "session" in user.phone.keychain.names()
     assert user.restart().screen["screen"] == "home"
-
-
-# Folders of version 0.1 ------------------------------------------------------------------------
-
-FIXTURES = Path(__file__).parent / "fixtures"
-
-
-@pytest.mark.parametrize("name", ["with_biometrics", "without_biometrics"])
-def test_LCK_1_a_folder_of_version_0_1_migrates(phones: MakePhone, name: str) -> None:
-    # Given the folder of a killed app of version 0.1: a session, a contact, two items
-    biometric = "required" if name == "with_biometrics" else "off"
-    phone: Phone = phones(policy={"biometric": biometric})
-    phone.now_ms, phone.monotonic_ms, phone.boot_id = 1_795_000_060_000, 1_060_000, "boot-1"
-    shutil.unpack_archive(FIXTURES / f"folder-0.1-{name}.tar.xz", phone.folder)
-    (phone.folder / "keys.json").rename(phone.keychain.path)
-    [old] = history.session_rows(history.read(phone.folder))
-    assert old["wrap_device"] is not None
-    device = history.keys_left(phone)
-    # When this version opens it
-    app = phone.start(online=False)
-    # Then the finger opens it, or, without biometrics, the device key once
-    if biometric == "required":
-        assert app.screen["screen"] == "unlock"
-        app.touch()
-    assert app.screen["screen"] == "home"
-    assert [item["payload"]["minutes"] for item in app.queue_list()["items"]] == [30, 31]
-    # and no file holds a wrap by the device key any more
-    log = history.read(phone.folder).get("holdfast.db-wal", b"")
-    for end in [b"", *history.commits(log)]:
-        files = {**history.read(phone.folder), "holdfast.db-wal": end}
-        assert history.opened(files, device) == []
-    app.session_lock()
-    assert history.opened(history.read(phone.folder), history.keys_left(phone)) == []
-    app = phone.start(online=False)
-    assert app.screen["screen"] == ("unlock" if biometric == "required" else "sign_in")

@@ -288,7 +288,7 @@ static void tags_of_session(void) {
   tag(org_tag, "org", org, sizeof org, NULL, 0, NULL, 0);
   tag(cache_tag, "cache", owner, LOOKUP, org, sizeof org, NULL, 0);
   static const char columns[] = "id,org_id,user_id,type,minutes,occurred_at,note";
-  tag(batch_key, "shape", org, sizeof org, "activity", 8, columns, strlen(columns));
+  tag(batch_key, "batch_key", org, sizeof org, "activity", 8, columns, strlen(columns));
 }
 
 static void check_key(void) {

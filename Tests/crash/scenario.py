@@ -23,7 +23,7 @@ SPANS: dict[str, tuple[float, int]] = {
     "refresh": (0.25, 80),
     "logout": (0.02, 24),
     "org_switch": (0.30, 80),
-    "migration": (0.03, 60),
+    "first_start": (0.03, 60),
     "salvage": (0.04, 90),
 }
 #: A little more than the library's longest lease, that of an upload.
@@ -67,7 +67,7 @@ class Scenario:
 
     def kill(self, workload: str) -> None:
         """Run a workload, kill it, and check the state after it."""
-        if workload == "migration":
+        if workload == "first_start":
             self.kill_a_first_start()
             return
         if workload == "salvage":
@@ -96,14 +96,14 @@ class Scenario:
                 self.kills.append((workload, str(kill_point)))
                 return
             seconds, changes = seconds / 2, max(2, changes // 2)
-            if workload in {"logout", "migration"}:
+            if workload in {"logout", "first_start"}:
                 return  # these run only once
         raise AssertionError(f"{workload} always ends before it can be killed")
 
     def kill_a_first_start(self) -> None:
         """Kill a first start on a new phone; then sign in, register and send."""
         phone = self.new_phone()
-        self.run(phone, "migration")
+        self.run(phone, "first_start")
         check_integrity(phone.folder)
         person = self.directory.person(self.orgs[0])
         app = phone.start()

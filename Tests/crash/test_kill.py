@@ -20,7 +20,7 @@ from support.secrecy import Secrets
 
 #: The workloads of one scenario, in random order. A "salvage" kills twice: first an "add".
 KILLS = ["add", "edit", "drain", "drain", "refresh", "refresh", "logout", "org_switch"]
-KILLS += ["migration", "salvage", "edit", "migration"]
+KILLS += ["first_start", "salvage", "edit", "first_start"]
 MONTH_S = 30 * 86400
 
 

@@ -172,7 +172,7 @@ def org_switch(process: AppProcess) -> None:
         process.add(app)
 
 
-def migration(process: AppProcess) -> None:
+def first_start(process: AppProcess) -> None:
     """The first start, which creates the files and the device key."""
     process.begin()
     app = process.phone.start(online=False)
@@ -193,5 +193,5 @@ def salvage(process: AppProcess) -> None:
 #: The workloads by name.
 WORKLOADS: dict[str, Callable[[AppProcess], None]] = {
     workload.__name__: workload
-    for workload in (add, edit, drain, refresh, logout, org_switch, migration, salvage)
+    for workload in (add, edit, drain, refresh, logout, org_switch, first_start, salvage)
 }

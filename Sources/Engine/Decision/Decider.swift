@@ -50,22 +50,12 @@ final class Decider {
   /// completes a recovery that waited for it, and opens the session.
   func assess(_ occasion: Situation.Occasion) throws(Failure) -> Assessment {
     var keys = try core.keyState()
-    var isLegacy = false
-    if keys == .ready {
-      try recovery.completeIfNeeded()
-      do throws(Failure) { try lock.adoptLegacy(try sessions.row()) } catch {
-        guard error.code == .keyStorePending else { throw error }
-        isLegacy = true
-      }
-    }
+    if keys == .ready { try recovery.completeIfNeeded() }
     let row = try sessions.row()
     var record = Situation.Record.missing
-    if keys == .ready, !isLegacy {
+    if keys == .ready {
       record = try sessions.reload(row)
       keys = sessions.keyState
-    } else if isLegacy {
-      sessions.awaitKey()
-      keys = .pending
     }
     return try assessment(occasion, keys, record, row)
   }

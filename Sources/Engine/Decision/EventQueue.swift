@@ -233,6 +233,6 @@ final class EventQueue {
   func confirm() { beforePoll = nil }
 
   private static func context(_ sequence: Int64) -> SealContext {
-    SealContext(table: "notice", row: "\(sequence)".utf8.map { $0 }, column: "sealed")
+    SealContext(table: "durable_event", row: "\(sequence)".utf8.map { $0 }, column: "sealed")
   }
 }

@@ -61,7 +61,7 @@ enum DataFolder {
     } else {
       database = try Database(path: path, .full)
     }
-    try Migrations.main.apply(to: database)
+    try Schema.main.apply(to: database)
     return database
   }
 
@@ -300,7 +300,7 @@ enum DataFolder {
 
   static func openCache(in folder: String) throws(Failure) -> Database {
     let database = try Database(path: cachePath(in: folder), .normal)
-    try Migrations.cache.apply(to: database)
+    try Schema.cache.apply(to: database)
     return database
   }
 

@@ -113,9 +113,8 @@ final class QueueItem {
   }
 
   func batchKey(_ columns: [String], _ keys: KeyRing.Keys) -> [UInt8] {
-    // "shape" is part of stored tags, whatever the name in the code.
     keys.lookup.tag(
-      "shape", org?.bytes ?? [], Array(kind.utf8), Array(columns.joined(separator: ",").utf8))
+      "batch_key", org?.bytes ?? [], Array(kind.utf8), Array(columns.joined(separator: ",").utf8))
   }
 
   // MARK: Sealing

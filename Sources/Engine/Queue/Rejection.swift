@@ -78,7 +78,7 @@ final class Rejection {
   }
 
   static func context(_ row: QueueRow) -> SealContext {
-    QueueItem.context(row.item, row.owner, "verdict")
+    QueueItem.context(row.item, row.owner, "rejection")
   }
 }
 

@@ -85,43 +85,25 @@ final class Lock {
     guard let vault = try biometric.unwrap(wrap, SessionKeys.context("wrap_biometric", owner))
     else { return .invalidated }
     let now = core.clock.now()
-    let isStored = try rewrap(row, from: vault, biometric: biometric) { (row) in
-      row.locked = false
-      row.noteAuthentication(now)
-      row.forgetBackground()
-    }
-    if isStored { core.notice.noteEntry() }
-    return isStored ? .success : .withheld
-  }
-
-  /// A row of version 0.1 without a biometric wrap has its vault wrapped by `device`: wrap a new one by
-  /// `session`.
-  func adoptLegacy(_ row: SessionRow) throws(Failure) {
-    guard let vault = try keys.legacyVault(of: row) else { return }
-    if try rewrap(row, from: vault, biometric: nil, { (_) in }) { try core.database.flush() }
-  }
-
-  /// Replace the vault and its wraps in one step.
-  private func rewrap(
-    _ row: SessionRow, from vault: Key, biometric: Key?, _ edit: (SessionRow) -> Void
-  ) throws(Failure) -> Bool {
     try core.requireKeyTurn()
     var made: SessionKeys.Fresh?
     let isStored = try core.database.transaction { () throws(Failure) in
-      guard let owner = row.owner, try sessions.row().generation == row.generation else {
-        return false
-      }
+      guard try sessions.row().generation == row.generation else { return false }
       let fresh = try keys.renew(owner, biometric: biometric)
       made = fresh
       return try sessions.update(ifGeneration: row.generation) { (row) throws(Failure) in
         try keys.reseal(row, from: vault, to: fresh.vault)
         row.wrapSession = fresh.wrapSession
         row.wrapBiometric = fresh.wrapBiometric
-        edit(row)
+        row.locked = false
+        row.noteAuthentication(now)
+        row.forgetBackground()
       }
     }
-    if isStored, let made { keys.stored(made) }
-    return isStored
+    guard isStored, let made else { return .withheld }
+    keys.stored(made)
+    core.notice.noteEntry()
+    return .success
   }
 
   private func outcome(of refusal: KeyRefusal) -> Situation.Outcome {

@@ -174,7 +174,7 @@ final class SessionKeys {
   // MARK: Making
 
   /// A new vault under a new `session`. Within a transaction, whose row then gets the wraps.
-  func renew(_ owner: [UInt8], biometric: Key?) throws(Failure) -> Fresh {
+  func renew(_ owner: [UInt8], biometric: Key) throws(Failure) -> Fresh {
     let vault = try Key.random()
     return Fresh(
       owner: owner, vault: vault, wrapSession: try wrapByNewKey(vault, owner),
@@ -291,7 +291,7 @@ final class SessionKeys {
   }
 
   /// Seal the session's values with another vault. A value that does not open stays as it is, so that
-  /// the session reads as corrupt. A row without a cache key gets one.
+  /// the session reads as corrupt. A row without a cache key, which was salvaged, gets one.
   func reseal(_ row: SessionRow, from old: Key, to new: Key) throws(Failure) {
     guard let owner = row.owner else { return }
     func moved(_ value: [UInt8]?, _ column: StaticCString) throws(Failure) -> [UInt8]? {
@@ -310,14 +310,6 @@ final class SessionKeys {
 
   func newCacheKey(under vault: Key, _ owner: [UInt8]) throws(Failure) -> [UInt8] {
     try vault.wrap(try Key.random(), SessionKeys.context("cache_key", owner))
-  }
-
-  /// The vault of a row that version 0.1 wrote, where `device` wraps it.
-  func legacyVault(of row: SessionRow) throws(Failure) -> Key? {
-    guard row.cacheKey == nil, let owner = row.owner, let wrap = row.wrapSession,
-      let keys = core.keyRing.keys
-    else { return nil }
-    return try keys.device.key.unwrap(wrap, SessionKeys.context("wrap_device", owner))
   }
 
   /// Make and save a new `biometric`; nil if the device has no biometrics or the policy uses none. Only

@@ -201,9 +201,6 @@ final class SessionStore {
     }
   }
 
-  /// The host was asked for the key of a step that the session needs first.
-  func awaitKey() { keyState = .pending }
-
   /// The state of the row, without changing the mirror; nil if only `reload` can tell.
   func record(_ row: SessionRow) -> Situation.Record? {
     if let session { return session.mirrors(row) ? .open : nil }

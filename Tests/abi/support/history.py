@@ -162,11 +162,9 @@ def opened(files: Files, keys: list[bytes]) -> list[str]:
     for row in session_rows(files):
         values = {name: value for name, value in row.items() if isinstance(value, bytes)}
         owner = values.pop("owner", b"")
-        # The column wrap_session was named wrap_device once.
         for name, value in values.items():
-            for sealed_as in {name, name.replace("wrap_session", "wrap_device")}:
-                context = attacker.context("session", b"", owner, sealed_as)
-                found += [name for key in tried if attacker.unseal(key, value, context) is not None]
+            context = attacker.context("session", b"", owner, name)
+            found += [name for key in tried if attacker.unseal(key, value, context) is not None]
     return found
 
 

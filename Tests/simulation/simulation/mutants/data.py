@@ -61,7 +61,7 @@ def _unstored() -> Mutant:
 @violates("nothing acknowledged is lost")
 @contextmanager
 def _left_in_the_file_that_was_set_aside() -> Iterator[None]:
-    """The key store does not find the device key for a while, and the items are not carried over."""
+    """The key store does not find the device key for a while; the items are not carried over."""
     start, look = Device.start, Observer.look
 
     def lose(self: Device) -> Process | None:
