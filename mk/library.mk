@@ -62,6 +62,7 @@ build/lib-runtime/libholdfast.so: .build-runtime/release/libHoldfastStatic.a .bu
 #   make lib-debug && HOLDFAST_FLAVOUR=debug .venv/bin/python -m pytest Tests/abi/test_sign_in.py
 .PHONY: lib-debug
 lib-debug: .build/holdfast.map | .build/checked-lib
+	@rm -f .build-test/debug/libHoldfastStatic.a # It would keep the objects of sources that are gone.
 	@$(SWIFT) build -q --product HoldfastStatic $(SWIFT_TESTS)
 	@mkdir -p build/lib-debug
 	@$(CLANG) -shared -fuse-ld=lld -o build/lib-debug/libholdfast.so -Wl,--whole-archive .build-test/debug/libHoldfastStatic.a \

@@ -72,7 +72,7 @@ extension Schema {
         CREATE TABLE backoff(service TEXT PRIMARY KEY, attempts INTEGER NOT NULL,
           not_before_ms INTEGER NOT NULL, asked INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
         """,
-      version: 1, digest: "qz-5UXgLG3qo0RE4b00a13Fj9nVXjnqDdARPhIf64FM")
+      version: 1, digest: "W54HpZLpZbFIUF4UIVhKjOLxLQT7jKZdsIC4qMSI11s")
   }
 
   /// `cache.db`: copies of the server's data. Contacts are numbered as they arrive, so that a page of a pull
@@ -89,6 +89,6 @@ extension Schema {
           reconciled_ms INTEGER, round INTEGER NOT NULL, reconciled BLOB, skipped INTEGER NOT NULL,
           problem TEXT, sealed BLOB, PRIMARY KEY(org, name)) WITHOUT ROWID;
         """,
-      version: 1, digest: "GBICYdehEIEoWyehhJvRXG8LY4OZBB5IcAygJ_ERBDw")
+      version: 1, digest: "e4Hc7fTYqWIuvMP73G9fWOyziYuep6lDiHGPPo2QJOQ")
   }
 }

@@ -26,6 +26,12 @@ needs_root = pytest.mark.skipif(
 )
 
 
+@pytest.fixture
+def tmp_path(open_to_all: Path) -> Path:
+    """Other users reach the folders of this module."""
+    return open_to_all
+
+
 def refused(phone: Phone) -> dict[str, Any]:
     """The error of an open() that must fail and leave no handle."""
     before = phone.library.live()
@@ -131,21 +137,12 @@ except HoldfastError as error:
 """
 
 
-def opened_to_others(folder: Path) -> None:
-    """Make the parent folders of this folder searchable for others."""
-    for parent in folder.parents:
-        if parent.stat().st_mode & stat.S_IXOTH:
-            break
-        parent.chmod(0o711)
-
-
 @needs_root
 def test_ABI_1_another_user_of_the_machine_is_refused(sign_in: MakeUser) -> None:
     # Given a user's folder that another user can reach
     user = sign_in()
     user.phone.close()
     files = {path: path.read_bytes() for path in user.phone.folder.iterdir()}
-    opened_to_others(user.phone.folder)
     for mode in (0o700, 0o755):
         # When they open it
         user.phone.folder.chmod(mode)
@@ -169,7 +166,6 @@ def test_ABI_1_a_folder_without_write_permission_is_refused(
     for path in (phone.folder, *phone.folder.iterdir()):
         os.chown(path, NOBODY, NOBODY)
         path.chmod(0o500 if path.is_dir() else 0o400)
-    opened_to_others(phone.folder)
     files = {path: path.read_bytes() for path in phone.folder.iterdir()}
     # When they open it
     done = children.run_text(OPEN, phone.spec(), str(NOBODY)).check()
