@@ -39,7 +39,7 @@ def damage(device: Device, chance: random.Random) -> None:
     key = device.keychain.keys().get("device")
     main = device.folder / FILES[0]
     # What was set aside before, and is not yet carried over, is in another file.
-    if device.stored.salvage is not None or not observer.opens(main, key):
+    if not observer.opens(main, [key] if key else []):
         return
     folder = device.folder.with_name(f"{device.name}-damaged")
     try:

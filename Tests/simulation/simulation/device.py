@@ -6,6 +6,7 @@ import os
 import random
 import re
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from support.keychain import KeyChain
 from support.phone import METHODS, POLICY, ROUTES
 
 from . import numbers, observer
+from .ledger import SET_ASIDE
 from .network import Fate
 from .process import Process
 
@@ -61,7 +63,24 @@ class MemoryKeyChain(KeyChain):
     def __init__(self, path: Path) -> None:
         """`path` names it; there is no file."""
         self._entries: dict[str, dict[str, object]] = {}
+        #: These keys are not found, until this says that they are again.
+        self._missing: set[str] = set()
+        self._is_over: Callable[[], bool] = bool
         super().__init__(path)
+
+    def hide_until(self, is_over: Callable[[], bool]) -> None:
+        """Find none of the present keys until then. One that is saved meanwhile is found."""
+        self._missing, self._is_over = set(self._entries), is_over
+
+    def load(self, name: str) -> bytes | None:
+        if self._missing and self._is_over():
+            self._missing = set()
+        key = super().load(name)
+        return None if name in self._missing else key
+
+    def save(self, name: str, key: bytes, protection: int) -> None:
+        super().save(name, key, protection)
+        self._missing.discard(name)
 
     def keys(self) -> dict[str, bytes]:
         """Return every key by its name."""
@@ -120,7 +139,7 @@ class Device:
         #: The key store reported the device key as lost.
         self.key_was_denied = False
         self.set_aside: set[str] = set()
-        #: A file that was set aside and is not yet carried over -> the items in it.
+        #: A file that was set aside -> the items in it.
         self.aside: dict[str, list[Entry]] = {}
         self.biometric = chance.choice(("required", "required", "required", "preferred", "off"))
         self._upload = chance.choice(("table", "table", "rpc"))
@@ -258,6 +277,21 @@ class Device:
         # The pattern excludes the log, which moves with its database.
         names = [name for name in names if ".keyless-" in name and KEYLESS.fullmatch(name)]
         return [self.folder / name for name in sorted(names)] if names else []
+
+    def hide_keys(self, until_ms: int) -> None:
+        """The key store finds none of its keys until then."""
+        self.key_was_denied = True
+        self.keychain.hide_until(lambda: self.world.healed or self.world.now_ms >= until_ms)
+
+    def returning(self, user: str | None = None) -> list[Entry]:
+        """The items, of one user or all, in files that were set aside and whose keys are here."""
+        return [
+            entry
+            for name, entries in self.aside.items()
+            if observer.opens(self.folder / name, self.keys())
+            for entry in entries
+            if entry.state == SET_ASIDE and user in {None, entry.owner}
+        ]
 
     def script(self, call: str, name: str, answers: list[int]) -> None:
         """Let the key store give these answers to its next calls."""

@@ -61,7 +61,9 @@ def _arriving(world: World, device: Device) -> list[str]:
     people = list(world.people)
     if world.version < 2 or world.seed % ALL_ARRIVE == 0:
         return people
-    return [user for user in people if world.ledger.of(device.name, user)] or people[-1:]
+    back = {entry.owner for entry in device.returning()}
+    holding = [u for u in people if u in back or world.ledger.of(device.name, u)]
+    return holding or people[-1:]
 
 
 def _heal(world: World) -> None:
@@ -115,6 +117,11 @@ def _drain(world: World, process: Process, user: str, chance: random.Random) -> 
     """Sign the user in and send all their items, driven by descriptor and timer alone."""
     device = process.device
     _arrive(world, process, user, chance)
+    if device.returning(user):
+        process.ask("session_background")
+        process.ask("session_foreground")
+        if left := device.returning(user):
+            raise Violation("items return with their key", f"{process} {len(left)}")
     if not world.ledger.of(device.name, user):
         return
 

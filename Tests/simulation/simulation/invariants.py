@@ -192,14 +192,11 @@ class InvariantChecker:
         self._leave(device)
 
     def _carried_over(self, device: Device, after: observer.Stored) -> None:
-        """The items of a file that was set aside are back if its device key is.
-
-        Seed 50366: the key store reported the key as lost once, and had it again at the next call.
-        """
-        for name in [name for name in device.aside if name != after.salvage]:
-            waiting = device.aside.pop(name)
-            if observer.opens(device.folder / name, device.keychain.keys().get("device")):
-                for entry in waiting:
+        """A user's items of a file that was set aside are here once the main file says so."""
+        for name, waiting in device.aside.items():
+            users = {device.users.get(owner) for owner in after.carried.get(name, ())}
+            for entry in waiting:
+                if entry.state == SET_ASIDE and entry.owner in users:
                     entry.state = HELD
 
     # The session ----------------------------------------------------------------------------------

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from support import attacker
 
 _SESSION = (
     "SELECT generation, owner, ended, wrap_session IS NOT NULL, locked, "
-    "(SELECT value FROM meta WHERE name = 'salvage') FROM session"
+    "(SELECT value FROM meta WHERE name = 'keyless') FROM session"
 )
 _SEALED = "SELECT wrap_session, tokens FROM session"
 _QUEUED = "SELECT owner, count(*) FROM queue GROUP BY owner"
@@ -42,8 +43,8 @@ class Stored:
     queued: dict[bytes, int] = field(default_factory=dict)
     #: None while the session is locked or absent.
     tokens: Tokens | None = None
-    #: The file that was set aside and is not yet carried over.
-    salvage: str | None = None
+    #: File that was set aside -> the owners whose items were carried over from it.
+    carried: dict[str, set[bytes]] = field(default_factory=dict)
 
     @property
     def usable(self) -> bool:
@@ -84,7 +85,7 @@ class Observer:
         self._version = version
         row = self._database.execute(_SESSION).fetchone()
         queued = dict(self._database.execute(_QUEUED).fetchall())
-        generation, owner, ended, readable, locked, salvage = row
+        generation, owner, ended, readable, locked, keyless = row
         same = before.generation == generation and before.owner == owner
         tokens = before.tokens if same else None
         if tokens is None and owner and readable:
@@ -96,7 +97,14 @@ class Observer:
             if tokens is None and before.owner == owner:
                 tokens = before.tokens
         return Stored(
-            generation, owner, ended, bool(readable), bool(locked), queued, tokens, salvage
+            generation,
+            owner,
+            ended,
+            bool(readable),
+            bool(locked),
+            queued,
+            tokens,
+            _carried(keyless),
         )
 
     def close(self) -> None:
@@ -104,6 +112,14 @@ class Observer:
         if self._database is not None:
             self._database.close()
         self._database, self._version = None, -1
+
+
+def _carried(keyless: str | None) -> dict[str, set[bytes]]:
+    """The list of files that were set aside, as the main file has it."""
+    return {
+        name: {base64.urlsafe_b64decode(tag + "==") for tag in tags}
+        for name, tags in json.loads(keyless or "{}").items()
+    }
 
 
 def _unseal(owner: bytes, wrap: bytes, sealed: bytes | None, session_key: bytes) -> Tokens | None:
@@ -123,13 +139,13 @@ def queued_in(path: Path) -> int:
     return int(attacker.rows(path, "SELECT count(*) FROM queue")[0][0])
 
 
-def opens(path: Path, device_key: bytes | None) -> bool:
-    """Whether this device key is the one of a database that was set aside.
+def opens(path: Path, keys: Iterable[bytes]) -> bool:
+    """Whether one of these device keys is the one of a database.
 
     A database that was set aside at the first start has no key.
     """
     checks = attacker.rows(path, "SELECT value FROM meta WHERE name = 'key_check'")
     context = attacker.context("meta", b"", b"", "key_check")
-    return device_key is not None and any(
-        attacker.unseal(device_key, check, context) is not None for (check,) in checks
+    return any(
+        attacker.unseal(key, check, context) is not None for key in keys for (check,) in checks
     )

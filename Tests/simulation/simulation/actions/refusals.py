@@ -1,4 +1,4 @@
-"""What version 6 of the world adds: a schema that refuses every insert for an hour."""
+"""What version 6 of the world adds: a schema, and a key store, that is of no use for a while."""
 
 from __future__ import annotations
 
@@ -19,3 +19,13 @@ def schema_refuses(world: World, process: Process, chance: random.Random) -> Non
     for _ in range(chance.choice((0, 1, 1, 5))):
         steps.add(world, process, chance)
     world.run(chance.choice((0, MINUTE, 10 * MINUTE, HOUR + MINUTE)), chance)
+
+
+@action(2, since=6)
+def key_store_finds_nothing(world: World, process: Process, chance: random.Random) -> None:
+    """A key store that is being restored says "not found" at starts for a while (FIX-6)."""
+    device = process.device
+    device.kill(process)
+    device.hide_keys(world.now_ms + chance.choice((5000, MINUTE, MINUTE, 20 * MINUTE)))
+    steps.restart(device, chance)
+    world.run(chance.choice((0, 5000, MINUTE, MINUTE)), chance)

@@ -9,8 +9,6 @@ from contextlib import contextmanager
 from typing import Any
 from unittest import mock
 
-from holdfast.keystore import KEY_NOT_FOUND
-
 from memory_supabase.database import SERVICE
 from memory_supabase.schema import TABLES
 
@@ -62,22 +60,40 @@ def _unstored() -> Mutant:
 @contextmanager
 def _left_in_the_file_that_was_set_aside() -> Iterator[None]:
     """The key store does not find the device key for a while; the items are not carried over."""
-    start, look = Device.start, Observer.look
-
-    def lose(self: Device) -> Process | None:
-        if self.stored.queued and not self.set_aside and not self.world.healed:
-            self.script("load", "device", [KEY_NOT_FOUND] * 40)
-        return start(self)
+    look = Observer.look
 
     def empty(self: Observer, key: Any, before: Stored) -> Stored:  # noqa: ANN401
-        if before.salvage is not None:
-            with sqlite3.connect(self.path) as database:
-                database.execute("DELETE FROM queue")
-            database.close()
-        return look(self, key, before)
+        after = look(self, key, before)
+        if not any(after.carried.values()):
+            return after
+        with sqlite3.connect(self.path) as database:
+            database.execute("DELETE FROM queue")
+        database.close()
+        return look(self, key, after)
 
-    with mock.patch.object(Device, "start", lose), mock.patch.object(Observer, "look", empty):
+    with _keys_are_hidden(), mock.patch.object(Observer, "look", empty):
         yield
+
+
+@violates("items return with their key")
+@contextmanager
+def _forgotten_in_the_file_that_was_set_aside() -> Iterator[None]:
+    """The main file does not list the files that were set aside."""
+    forget = change_file("UPDATE meta SET value = '{}' WHERE name = 'keyless'")
+    with _keys_are_hidden(), forget:
+        yield
+
+
+def _keys_are_hidden() -> Mutant:
+    """No defect: a device with items starts while the key store finds nothing."""
+    start = Device.start
+
+    def hide(self: Device) -> Process | None:
+        if self.stored.queued and not self.set_aside:
+            self.hide_keys(self.world.now_ms + 60_000)
+        return start(self)
+
+    return mock.patch.object(Device, "start", hide)
 
 
 @violates("nothing unknown is queued")
