@@ -2,8 +2,8 @@ package org.holdfast;
 
 import java.util.Collections;
 import java.util.Map;
-import org.holdfast.types.Error;
-import org.holdfast.types.ErrorCode;
+import org.holdfast.Types.Error;
+import org.holdfast.Types.ErrorCode;
 import org.jetbrains.annotations.NotNull;
 import org.jetbrains.annotations.Nullable;
 
