@@ -46,6 +46,14 @@ struct Reader {
 
   // MARK: Objects
 
+  /// The fields of the object that follows. The reader goes on after it.
+  mutating func object() throws(Unreadable) -> Fields {
+    var inside = self
+    try inside.begin()
+    try skip()
+    return Fields(of: inside)
+  }
+
   /// Enter an object.
   mutating func begin() throws(Unreadable) {
     try take(UInt8(ascii: "{"), of: "object")
@@ -73,18 +81,20 @@ struct Reader {
   /// Whether the object that follows has a member with this name. It is still to be read.
   func has(_ name: StaticString) throws(Unreadable) -> Bool {
     var ahead = self
-    return try ahead.find(name)
+    try ahead.begin()
+    return try ahead.goTo(name)
   }
 
   /// The text of this member of the object that follows, which is still to be read.
   func ahead(_ name: StaticString) throws(Unreadable) -> String {
     var ahead = self
-    guard try ahead.find(name) else { throw Unreadable(what: "object with \(name)") }
+    try ahead.begin()
+    guard try ahead.goTo(name) else { throw Unreadable(what: "object with \(name)") }
     return try ahead.text()
   }
 
-  private mutating func find(_ name: StaticString) throws(Unreadable) -> Bool {
-    try begin()
+  /// Go to the value of a later member. False: none has the name, and the object is over.
+  fileprivate mutating func goTo(_ name: StaticString) throws(Unreadable) -> Bool {
     while let key = try key() {
       if name ~= key { return true }
       try skip()
@@ -95,39 +105,6 @@ struct Reader {
   // MARK: Values
 
   mutating func value<Value: Readable>() throws(Unreadable) -> Value { try Value(reading: &self) }
-
-  mutating func value<Element: Readable>() throws(Unreadable) -> [Element] {
-    var elements: [Element] = []
-    try eachElement { (reader: inout Reader) throws(Unreadable) in
-      elements.append(try Element(reading: &reader))
-    }
-    return elements
-  }
-
-  mutating func value<Value: Readable>() throws(Unreadable) -> [String: Value] {
-    var members: [String: Value] = [:]
-    try begin()
-    while let key = try key() { members[try key.text()] = try Value(reading: &self) }
-    return members
-  }
-
-  mutating func optional<Value: Readable>() throws(Unreadable) -> Value? {
-    if takeNull() { return nil }
-    let value: Value = try value()
-    return value
-  }
-
-  mutating func optional<Element: Readable>() throws(Unreadable) -> [Element]? {
-    if takeNull() { return nil }
-    let elements: [Element] = try value()
-    return elements
-  }
-
-  mutating func optional<Value: Readable>() throws(Unreadable) -> [String: Value]? {
-    if takeNull() { return nil }
-    let members: [String: Value] = try value()
-    return members
-  }
 
   /// Pass over a value.
   mutating func skip() throws(Unreadable) {
@@ -143,7 +120,7 @@ struct Reader {
     }
   }
 
-  private mutating func eachElement(
+  fileprivate mutating func eachElement(
     _ read: (inout Reader) throws(Unreadable) -> Void
   ) throws(Unreadable) {
     try take(UInt8(ascii: "["), of: "array")
@@ -212,7 +189,7 @@ struct Reader {
     }
   }
 
-  private mutating func takeNull() -> Bool {
+  fileprivate mutating func takeNull() -> Bool {
     guard peek() == UInt8(ascii: "n") else { return false }
     _ = literal()
     return true
@@ -333,7 +310,70 @@ struct Reader {
   }
 }
 
+/// The fields of an object, in any order. Reading them in the order in which they stand needs no search.
+struct Fields {
+  /// Before the first member.
+  private let first: Reader
+  /// After the last one that was read.
+  private var next: Reader
+
+  fileprivate init(of object: Reader) { (first, next) = (object, object) }
+
+  mutating func value<Value: Readable>(_ name: StaticString) throws(Unreadable) -> Value {
+    guard try find(name) else { throw Unreadable(what: "object with \(name)") }
+    return try next.value()
+  }
+
+  /// Nil: it is absent, or null.
+  mutating func optional<Value: Readable>(_ name: StaticString) throws(Unreadable) -> Value? {
+    guard try find(name), !next.takeNull() else { return nil }
+    return try next.value() as Value
+  }
+
+  /// The members that have no field of their own.
+  func others(than known: [StaticString]) throws(Unreadable) -> [String: JSON] {
+    var (reader, found) = (first, [String: JSON]())
+    while let key = try reader.key() {
+      if known.contains(where: { $0 ~= key }) {
+        try reader.skip()
+      } else {
+        found[try key.text()] = try reader.value()
+      }
+    }
+    return found
+  }
+
+  /// Go to a member's value, if there is such a member: after the last one, or else before it.
+  private mutating func find(_ name: StaticString) throws(Unreadable) -> Bool {
+    var reader = next
+    if try !reader.goTo(name) {
+      reader = first
+      guard try reader.goTo(name) else { return false }
+    }
+    next = reader
+    return true
+  }
+}
+
 // MARK: - What replies consist of
+
+extension Array: Readable where Element: Readable {
+  init(reading reader: inout Reader) throws(Unreadable) {
+    var elements: [Element] = []
+    try reader.eachElement { (reader: inout Reader) throws(Unreadable) in
+      elements.append(try reader.value())
+    }
+    self = elements
+  }
+}
+
+extension Dictionary: Readable where Key == String, Value: Readable {
+  init(reading reader: inout Reader) throws(Unreadable) {
+    self.init()
+    try reader.begin()
+    while let key = try reader.key() { self[try key.text()] = try reader.value() }
+  }
+}
 
 extension String: Readable {
   init(reading reader: inout Reader) throws(Unreadable) { self = try reader.text() }
