@@ -193,7 +193,7 @@ class Swift:
             lines.append(f"  /// The other fields.\n  public var {extra}: [String: JSON]\n")
         body = "".join(lines) + ("\n" if lines else "") + self.initialiser(one, record)
         if not record.closed:
-            body += self.reading(one, self.read_record(one, record))
+            body += self.read_record(one, record) + self.decided(one)
         keys = [self.coded(self.field(field), field.name) for field in fields]
         if any(" " in key for key in keys) and not extra:
             cases = listed(keys, 4)
@@ -204,12 +204,13 @@ class Swift:
             )
         if extra:
             body += self.coding(one, record, extra)
-        return f"{comment(one.about)}public struct {self.head(one, record.closed)} {{\n{body}}}\n"
+        head = self.head(one, "" if record.closed else "ReadableRecord")
+        return f"{comment(one.about)}public struct {head} {{\n{body}}}\n"
 
-    def head(self, one: Definition, closed: bool) -> str:
-        """The name of a type and its protocols."""
-        readable = "" if closed else ", Readable"
-        return f"{self.name(one.name)}: Codable, Sendable, Hashable{readable}"
+    def head(self, one: Definition, read: str) -> str:
+        """The name of a type and its protocols; `read` is how the binding reads it."""
+        also = f", {read}" if read else ""
+        return f"{self.name(one.name)}: Codable, Sendable, Hashable{also}"
 
     def extra(self, one: Definition) -> str | None:
         """The name of the field that keeps the fields which are data, or not known."""
@@ -293,7 +294,8 @@ class Swift:
         if other:
             cases += f"  /// What this version does not know.\n  case other({other})\n"
         text = (
-            f"{comment(one.about)}public enum {self.head(one, not union.open)} {{\n{cases}"
+            f"{comment(one.about)}public enum"
+            f" {self.head(one, 'Readable' if union.open else '')} {{\n{cases}"
             f"{self.shared(union)}{self.made(union)}\n"
             "  public init(from decoder: any Decoder) throws {\n"
             f"{self.selected(union, 'try {}(from: decoder)')}  }}\n"
@@ -302,7 +304,7 @@ class Swift:
         names = [self.choice(union, choice.name) for choice in union.choices]
         for name in [*names, *(["other"] if other else [])]:
             text += f"    case .{name}(let one): try one.encode(to: encoder)\n"
-        read = self.reading(one, self.read_union(union)) if union.open else ""
+        read = self.read_union(union) + self.decided(one) if union.open else ""
         return f"{text}    }}\n  }}\n{read}}}\n"
 
     def selected(self, union: Union, read: str) -> str:
@@ -373,13 +375,6 @@ class Swift:
 
     # ---- reading ----
 
-    def reading(self, one: Definition, body: str) -> str:
-        """How the binding reads a reply of this type."""
-        return (
-            f"\n  init(reading reader: inout Reader) throws(Unreadable) {{\n{body}  }}\n"
-            f"{self.decided(one)}"
-        )
-
     def decided(self, one: Definition) -> str:
         """The decision in a reply, of which the binding keeps the newest."""
         head = "\n  var decided: Decision? {"
@@ -401,7 +396,7 @@ class Swift:
         """Takes fields in any order, and leaves out unknown ones."""
         names = self.variables(record)
         if not names:
-            return "    try reader.skip()\n    self.init()\n"
+            return "\n  init(of object: inout Fields) { self.init() }\n"
         given = []
         for field in names:
             how = "optional" if self.member(field, record).endswith("?") else "value"
@@ -412,23 +407,24 @@ class Swift:
         made = f"    try self.init({', '.join(given)})\n"
         if len(made) > WIDTH:
             made = f"    try self.init(\n{filled(given, 6).rstrip()})\n"
-        return f"    var object = try reader.object()\n{made}"
+        return f"\n  init(of object: inout Fields) throws(Unreadable) {{\n{made}  }}\n"
 
     def read_union(self, union: Union) -> str:
         """Looks ahead for the field that selects the record."""
+        head = "\n  init(reading reader: inout Reader) throws(Unreadable) {\n"
         if union.tag:
-            text = f"    switch try reader.ahead({literal(union.tag)}) {{\n"
+            text = f"{head}    switch try reader.ahead({literal(union.tag)}) {{\n"
             for choice in union.choices:
                 tag = literal(self._model.tag_of(union, choice.name))
                 case = self.choice(union, choice.name)
                 text += f"    case {tag}: self = .{case}(try reader.value())\n"
-            return f"{text}    default: self = .other(try reader.value())\n    }}\n"
-        text, word = "", "if"
+            return f"{text}    default: self = .other(try reader.value())\n    }}\n  }}\n"
+        text, word = head, "if"
         for choice in union.choices:
             made = f"self = .{self.choice(union, choice.name)}(try reader.value())"
             text += f"    {word} try reader.has({literal(choice.mark)}) {{ {made} }}\n"
             word = "else if"
-        return f"{text}    else {{ self = .other(try reader.value()) }}\n"
+        return f"{text}    else {{ self = .other(try reader.value()) }}\n  }}\n"
 
     # ---- operations ----
 

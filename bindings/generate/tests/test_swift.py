@@ -57,7 +57,7 @@ def test_an_unknown_event_keeps_its_fields() -> None:
 
 def test_only_what_the_library_sends_is_read() -> None:
     records = text("Records")
-    assert "struct Decision: Codable, Sendable, Hashable, Readable {" in records
+    assert "struct Decision: Codable, Sendable, Hashable, ReadableRecord {" in records
     assert "struct QueueAddRequest: Codable, Sendable, Hashable {" in records
 
 

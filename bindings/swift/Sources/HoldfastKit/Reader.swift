@@ -16,6 +16,20 @@ extension Readable {
   var decided: Decision? { nil }
 }
 
+/// A record of a reply.
+protocol ReadableRecord: Readable {
+  init(of object: inout Fields) throws(Unreadable)
+}
+
+extension ReadableRecord {
+  init(reading reader: inout Reader) throws(Unreadable) {
+    try reader.begin()
+    var object = Fields(of: reader)
+    try self.init(of: &object)
+    try reader.leave(object)
+  }
+}
+
 /// The name of a member, as it stands in the reply: with its quotation marks.
 struct Key {
   fileprivate let quoted: UnsafeBufferPointer<UInt8>
@@ -46,14 +60,6 @@ struct Reader {
 
   // MARK: Objects
 
-  /// The fields of the object that follows. The reader goes on after it.
-  mutating func object() throws(Unreadable) -> Fields {
-    var inside = self
-    try inside.begin()
-    try skip()
-    return Fields(of: inside)
-  }
-
   /// Enter an object.
   mutating func begin() throws(Unreadable) {
     try take(UInt8(ascii: "{"), of: "object")
@@ -76,6 +82,12 @@ struct Reader {
     let name = Key(quoted: UnsafeBufferPointer(rebasing: bytes[start..<at]))
     try take(UInt8(ascii: ":"), of: "object")
     return name
+  }
+
+  /// Go on after an object, whose other members are left out.
+  fileprivate mutating func leave(_ object: Fields) throws(Unreadable) {
+    self = object.next
+    while try key() != nil { try skip() }
   }
 
   /// Whether the object that follows has a member with this name. It is still to be read.
@@ -310,12 +322,15 @@ struct Reader {
   }
 }
 
-/// The fields of an object, in any order. Reading them in the order in which they stand needs no search.
+/// The fields of an object, in any order. Those that stand in the order in which they are read need no
+/// search.
 struct Fields {
   /// Before the first member.
   private let first: Reader
   /// After the last one that was read.
-  private var next: Reader
+  fileprivate private(set) var next: Reader
+  /// All members, once one was not the next.
+  private var members: [(key: Key, value: Reader)]?
 
   fileprivate init(of object: Reader) { (first, next) = (object, object) }
 
@@ -343,15 +358,31 @@ struct Fields {
     return found
   }
 
-  /// Go to a member's value, if there is such a member: after the last one, or else before it.
+  /// Go to a member's value, if there is such a member.
   private mutating func find(_ name: StaticString) throws(Unreadable) -> Bool {
     var reader = next
-    if try !reader.goTo(name) {
-      reader = first
-      guard try reader.goTo(name) else { return false }
+    let key = try reader.key()
+    if let key, name ~= key {
+      next = reader
+      return true
     }
-    next = reader
+    if members == nil {
+      // Every member was read in its order, so none is left.
+      if key == nil { return false }
+      members = try all()
+    }
+    guard let member = members?.first(where: { name ~= $0.key }) else { return false }
+    next = member.value
     return true
+  }
+
+  private func all() throws(Unreadable) -> [(key: Key, value: Reader)] {
+    var (reader, members) = (first, [(key: Key, value: Reader)]())
+    while let key = try reader.key() {
+      members.append((key, reader))
+      try reader.skip()
+    }
+    return members
   }
 }
 

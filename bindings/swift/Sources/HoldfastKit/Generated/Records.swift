@@ -2,7 +2,7 @@
 // swift-format-ignore-file
 
 /// A code for programs, and a sentence for users in the configured language.
-public struct Message: Codable, Sendable, Hashable, Readable {
+public struct Message: Codable, Sendable, Hashable, ReadableRecord {
   /// What is said, for programs.
   public var code: String
   /// The sentence, for users.
@@ -15,8 +15,7 @@ public struct Message: Codable, Sendable, Hashable, Readable {
     self.code = code; self.text = text; self.cause = cause
   }
 
-  init(reading reader: inout Reader) throws(Unreadable) {
-    var object = try reader.object()
+  init(of object: inout Fields) throws(Unreadable) {
     try self.init(
       code: object.value("code"), text: object.value("text"), cause: object.optional("cause"))
   }
@@ -24,7 +23,7 @@ public struct Message: Codable, Sendable, Hashable, Readable {
 
 /// Messages are for developers and never contain user data. `field` is a JSON Pointer into the
 /// request.
-public struct Fault: Codable, Sendable, Hashable, Readable {
+public struct Fault: Codable, Sendable, Hashable, ReadableRecord {
   /// What is wrong, as `noun.reason`.
   public var code: ErrorCode
   /// What is wrong, for developers; never user data.
@@ -43,8 +42,7 @@ public struct Fault: Codable, Sendable, Hashable, Readable {
     self.detail = detail
   }
 
-  init(reading reader: inout Reader) throws(Unreadable) {
-    var object = try reader.object()
+  init(of object: inout Fields) throws(Unreadable) {
     try self.init(
       code: object.value("code"), message: object.value("message"), field: object.optional("field"),
       retryable: object.value("retryable"), detail: object.value("detail"))
@@ -52,27 +50,23 @@ public struct Fault: Codable, Sendable, Hashable, Readable {
 }
 
 /// The reply of every call that fails.
-public struct ErrorReply: Codable, Sendable, Hashable, Readable {
+public struct ErrorReply: Codable, Sendable, Hashable, ReadableRecord {
   /// What is wrong.
   public var error: Fault
 
   public init(error: Fault) { self.error = error }
 
-  init(reading reader: inout Reader) throws(Unreadable) {
-    var object = try reader.object()
+  init(of object: inout Fields) throws(Unreadable) {
     try self.init(error: object.value("error"))
   }
 }
 
 /// A reply without fields.
-public struct EmptyReply: Codable, Sendable, Hashable, Readable {
+public struct EmptyReply: Codable, Sendable, Hashable, ReadableRecord {
   public init() {
   }
 
-  init(reading reader: inout Reader) throws(Unreadable) {
-    try reader.skip()
-    self.init()
-  }
+  init(of object: inout Fields) { self.init() }
 }
 
 /// A kind of items: where and how they are sent.
@@ -339,7 +333,7 @@ public struct Config: Codable, Sendable, Hashable {
 }
 
 /// A notice above the content.
-public struct Banner: Codable, Sendable, Hashable, Readable {
+public struct Banner: Codable, Sendable, Hashable, ReadableRecord {
   /// What is said, for programs.
   public var code: BannerCode
   /// How to show it.
@@ -353,8 +347,7 @@ public struct Banner: Codable, Sendable, Hashable, Readable {
     self.code = code; self.tone = tone; self.text = text; self.asOf = asOf
   }
 
-  init(reading reader: inout Reader) throws(Unreadable) {
-    var object = try reader.object()
+  init(of object: inout Fields) throws(Unreadable) {
     try self.init(
       code: object.value("code"), tone: object.value("tone"), text: object.value("text"),
       asOf: object.optional("as_of_ms"))
@@ -364,7 +357,7 @@ public struct Banner: Codable, Sendable, Hashable, Readable {
 }
 
 /// The organisation whose home is shown.
-public struct OrgSummary: Codable, Sendable, Hashable, Readable {
+public struct OrgSummary: Codable, Sendable, Hashable, ReadableRecord {
   /// The organisation's id.
   public var id: String
   /// The organisation's name.
@@ -376,14 +369,13 @@ public struct OrgSummary: Codable, Sendable, Hashable, Readable {
     self.id = id; self.name = name; self.role = role
   }
 
-  init(reading reader: inout Reader) throws(Unreadable) {
-    var object = try reader.object()
+  init(of object: inout Fields) throws(Unreadable) {
     try self.init(id: object.value("id"), name: object.value("name"), role: object.value("role"))
   }
 }
 
 /// A membership of the user.
-public struct Membership: Codable, Sendable, Hashable, Readable {
+public struct Membership: Codable, Sendable, Hashable, ReadableRecord {
   /// The organisation's id.
   public var orgId: String
   /// The organisation's name.
@@ -402,8 +394,7 @@ public struct Membership: Codable, Sendable, Hashable, Readable {
     self.current = current
   }
 
-  init(reading reader: inout Reader) throws(Unreadable) {
-    var object = try reader.object()
+  init(of object: inout Fields) throws(Unreadable) {
     try self.init(
       orgId: object.value("org_id"), name: object.value("name"), role: object.value("role"),
       status: object.value("status"), current: object.value("current"))
@@ -413,7 +404,7 @@ public struct Membership: Codable, Sendable, Hashable, Readable {
 }
 
 /// A method of the sign-in, for a button.
-public struct AuthMethod: Codable, Sendable, Hashable, Readable {
+public struct AuthMethod: Codable, Sendable, Hashable, ReadableRecord {
   /// The method, for sign_in_begin.
   public var id: String
   /// The label of the button.
@@ -425,14 +416,13 @@ public struct AuthMethod: Codable, Sendable, Hashable, Readable {
     self.id = id; self.label = label; self.flow = flow
   }
 
-  init(reading reader: inout Reader) throws(Unreadable) {
-    var object = try reader.object()
+  init(of object: inout Fields) throws(Unreadable) {
     try self.init(id: object.value("id"), label: object.value("label"), flow: object.value("flow"))
   }
 }
 
 /// The one shape from which a host draws its screens.
-public struct Decision: Codable, Sendable, Hashable, Readable {
+public struct Decision: Codable, Sendable, Hashable, ReadableRecord {
   /// The screen to show. Show an unknown one as `wait`.
   public var screen: Screen
   /// Why this screen.
@@ -469,8 +459,7 @@ public struct Decision: Codable, Sendable, Hashable, Readable {
     self.banners = banners; self.deadline = deadline; self.number = number
   }
 
-  init(reading reader: inout Reader) throws(Unreadable) {
-    var object = try reader.object()
+  init(of object: inout Fields) throws(Unreadable) {
     try self.init(
       screen: object.value("screen"), reason: object.value("reason"),
       route: object.optional("route"), org: object.optional("org"),
@@ -489,7 +478,7 @@ public struct Decision: Codable, Sendable, Hashable, Readable {
 }
 
 /// How many items of the user are in each state.
-public struct Counts: Codable, Sendable, Hashable, Readable {
+public struct Counts: Codable, Sendable, Hashable, ReadableRecord {
   /// Items that can be sent.
   public var pending: Int
   /// Items that are being sent.
@@ -503,8 +492,7 @@ public struct Counts: Codable, Sendable, Hashable, Readable {
     self.pending = pending; self.sending = sending; self.waiting = waiting; self.parked = parked
   }
 
-  init(reading reader: inout Reader) throws(Unreadable) {
-    var object = try reader.object()
+  init(of object: inout Fields) throws(Unreadable) {
     try self.init(
       pending: object.value("pending"), sending: object.value("sending"),
       waiting: object.value("waiting"), parked: object.value("parked"))
@@ -512,7 +500,7 @@ public struct Counts: Codable, Sendable, Hashable, Readable {
 }
 
 /// Why an item waits or is parked. `sqlstate` and `message` come from the server, if it sent them.
-public struct ItemReason: Codable, Sendable, Hashable, Readable {
+public struct ItemReason: Codable, Sendable, Hashable, ReadableRecord {
   /// Why, for programs.
   public var code: String
   /// Why, for users.
@@ -528,8 +516,7 @@ public struct ItemReason: Codable, Sendable, Hashable, Readable {
     self.code = code; self.text = text; self.sqlstate = sqlstate; self.message = message
   }
 
-  init(reading reader: inout Reader) throws(Unreadable) {
-    var object = try reader.object()
+  init(of object: inout Fields) throws(Unreadable) {
     try self.init(
       code: object.value("code"), text: object.value("text"), sqlstate: object.optional("sqlstate"),
       message: object.optional("message"))
@@ -537,7 +524,7 @@ public struct ItemReason: Codable, Sendable, Hashable, Readable {
 }
 
 /// A queued item.
-public struct Item: Codable, Sendable, Hashable, Readable {
+public struct Item: Codable, Sendable, Hashable, ReadableRecord {
   /// The item's id.
   public var id: String
   /// The place in the order of registration.
@@ -577,8 +564,7 @@ public struct Item: Codable, Sendable, Hashable, Readable {
     self.notBefore = notBefore
   }
 
-  init(reading reader: inout Reader) throws(Unreadable) {
-    var object = try reader.object()
+  init(of object: inout Fields) throws(Unreadable) {
     try self.init(
       id: object.value("id"), seq: object.value("seq"), kind: object.value("kind"),
       state: object.value("state"), payload: object.value("payload"),
@@ -596,7 +582,7 @@ public struct Item: Codable, Sendable, Hashable, Readable {
 }
 
 /// An item in the form that queue_add accepts.
-public struct ExportedItem: Codable, Sendable, Hashable, Readable {
+public struct ExportedItem: Codable, Sendable, Hashable, ReadableRecord {
   /// A kind of `backend.queue`.
   public var kind: String
   /// The columns that are sent.
@@ -621,8 +607,7 @@ public struct ExportedItem: Codable, Sendable, Hashable, Readable {
     self.occurredAt = occurredAt; self.orgId = orgId; self.state = state
   }
 
-  init(reading reader: inout Reader) throws(Unreadable) {
-    var object = try reader.object()
+  init(of object: inout Fields) throws(Unreadable) {
     try self.init(
       kind: object.value("kind"), payload: object.value("payload"), id: object.value("id"),
       dependsOn: object.optional("depends_on"), occurredAt: object.optional("occurred_at_ms"),
@@ -636,7 +621,7 @@ public struct ExportedItem: Codable, Sendable, Hashable, Readable {
 }
 
 /// One cause why the queue sends nothing.
-public struct Explanation: Codable, Sendable, Hashable, Readable {
+public struct Explanation: Codable, Sendable, Hashable, ReadableRecord {
   /// Why, for programs.
   public var code: ExplainCode
   /// Why, for developers and support.
@@ -650,8 +635,7 @@ public struct Explanation: Codable, Sendable, Hashable, Readable {
     self.code = code; self.text = text; self.count = count; self.until = until
   }
 
-  init(reading reader: inout Reader) throws(Unreadable) {
-    var object = try reader.object()
+  init(of object: inout Fields) throws(Unreadable) {
     try self.init(
       code: object.value("code"), text: object.value("text"), count: object.value("count"),
       until: object.optional("until_ms"))
@@ -661,7 +645,7 @@ public struct Explanation: Codable, Sendable, Hashable, Readable {
 }
 
 /// `id`, `name` and the other configured columns.
-public struct Contact: Codable, Sendable, Hashable, Readable {
+public struct Contact: Codable, Sendable, Hashable, ReadableRecord {
   /// The contact's id.
   public var id: String
   /// The contact's name.
@@ -673,8 +657,7 @@ public struct Contact: Codable, Sendable, Hashable, Readable {
     self.id = id; self.name = name; self.columns = columns
   }
 
-  init(reading reader: inout Reader) throws(Unreadable) {
-    var object = try reader.object()
+  init(of object: inout Fields) throws(Unreadable) {
     try self.init(
       id: object.value("id"), name: object.value("name"),
       columns: object.others(than: ["id", "name"]))
@@ -697,7 +680,7 @@ public struct Contact: Codable, Sendable, Hashable, Readable {
 
 /// A request to send once over HTTP; pass the response to holdfast_complete(). It carries
 /// credentials: do not log it.
-public struct HttpRequest: Codable, Sendable, Hashable, Readable {
+public struct HttpRequest: Codable, Sendable, Hashable, ReadableRecord {
   /// The number of the request, for holdfast_complete().
   public var id: Int
   /// What the request is for.
@@ -721,8 +704,7 @@ public struct HttpRequest: Codable, Sendable, Hashable, Readable {
     self.headers = headers; self.body = body; self.timeoutMs = timeoutMs
   }
 
-  init(reading reader: inout Reader) throws(Unreadable) {
-    var object = try reader.object()
+  init(of object: inout Fields) throws(Unreadable) {
     try self.init(
       id: object.value("id"), purpose: object.value("purpose"), method: object.value("method"),
       url: object.value("url"), headers: object.value("headers"), body: object.optional("body"),
@@ -735,7 +717,7 @@ public struct HttpRequest: Codable, Sendable, Hashable, Readable {
 }
 
 /// The host must show another screen. Returned once; a newer decision replaces it.
-public struct DecisionEvent: Codable, Sendable, Hashable, Readable {
+public struct DecisionEvent: Codable, Sendable, Hashable, ReadableRecord {
   /// The number of the event; it increases. Pass it as `ack` to holdfast_poll() after handling a
   /// durable event.
   public var seq: Int
@@ -746,8 +728,7 @@ public struct DecisionEvent: Codable, Sendable, Hashable, Readable {
 
   public init(seq: Int, decision: Decision) { self.seq = seq; self.decision = decision }
 
-  init(reading reader: inout Reader) throws(Unreadable) {
-    var object = try reader.object()
+  init(of object: inout Fields) throws(Unreadable) {
     try self.init(seq: object.value("seq"), decision: object.value("decision"))
   }
 
@@ -757,7 +738,7 @@ public struct DecisionEvent: Codable, Sendable, Hashable, Readable {
 /// The progress of the sync run, at most every 200 ms: items that were sent and parked since it
 /// began. `ids` names those that were sent; `ids_truncated`: there are more than it names. Replaces
 /// one that was not returned yet. Returned once.
-public struct SyncProgressEvent: Codable, Sendable, Hashable, Readable {
+public struct SyncProgressEvent: Codable, Sendable, Hashable, ReadableRecord {
   /// The number of the event; it increases. Pass it as `ack` to holdfast_poll() after handling a
   /// durable event.
   public var seq: Int
@@ -781,8 +762,7 @@ public struct SyncProgressEvent: Codable, Sendable, Hashable, Readable {
     self.idsTruncated = idsTruncated; self.counts = counts
   }
 
-  init(reading reader: inout Reader) throws(Unreadable) {
-    var object = try reader.object()
+  init(of object: inout Fields) throws(Unreadable) {
     try self.init(
       seq: object.value("seq"), sent: object.value("sent"), parked: object.value("parked"),
       ids: object.value("ids"), idsTruncated: object.value("ids_truncated"),
@@ -798,7 +778,7 @@ public struct SyncProgressEvent: Codable, Sendable, Hashable, Readable {
 /// that were sent and parked since it began, and those that still wait. `ids` names those that were
 /// sent; `ids_truncated`: there are more than it names. The message says whether something was
 /// parked or waits. Returned until acknowledged.
-public struct SyncCompletedEvent: Codable, Sendable, Hashable, Readable {
+public struct SyncCompletedEvent: Codable, Sendable, Hashable, ReadableRecord {
   /// The number of the event; it increases. Pass it as `ack` to holdfast_poll() after handling a
   /// durable event.
   public var seq: Int
@@ -828,8 +808,7 @@ public struct SyncCompletedEvent: Codable, Sendable, Hashable, Readable {
     self.message = message
   }
 
-  init(reading reader: inout Reader) throws(Unreadable) {
-    var object = try reader.object()
+  init(of object: inout Fields) throws(Unreadable) {
     try self.init(
       seq: object.value("seq"), sent: object.value("sent"), parked: object.value("parked"),
       waiting: object.value("waiting"), durationMs: object.value("duration_ms"),
@@ -845,7 +824,7 @@ public struct SyncCompletedEvent: Codable, Sendable, Hashable, Readable {
 
 /// The library parked an item; the user must edit, retry or cancel it. `field` is the column, if
 /// the server named one. Returned until acknowledged.
-public struct ItemParkedEvent: Codable, Sendable, Hashable, Readable {
+public struct ItemParkedEvent: Codable, Sendable, Hashable, ReadableRecord {
   /// The number of the event; it increases. Pass it as `ack` to holdfast_poll() after handling a
   /// durable event.
   public var seq: Int
@@ -862,8 +841,7 @@ public struct ItemParkedEvent: Codable, Sendable, Hashable, Readable {
     self.seq = seq; self.id = id; self.reason = reason; self.field = field
   }
 
-  init(reading reader: inout Reader) throws(Unreadable) {
-    var object = try reader.object()
+  init(of object: inout Fields) throws(Unreadable) {
     try self.init(
       seq: object.value("seq"), id: object.value("id"), reason: object.value("reason"),
       field: object.optional("field"))
@@ -873,7 +851,7 @@ public struct ItemParkedEvent: Codable, Sendable, Hashable, Readable {
 /// The session has ended. `reason` is the server's proof, refresh_token_not_found,
 /// refresh_token_already_used, session_not_found, session_expired, user_banned, user_not_found or
 /// invalid_grant, or session_corrupt for an unreadable record. Returned until acknowledged.
-public struct SessionEndedEvent: Codable, Sendable, Hashable, Readable {
+public struct SessionEndedEvent: Codable, Sendable, Hashable, ReadableRecord {
   /// The number of the event; it increases. Pass it as `ack` to holdfast_poll() after handling a
   /// durable event.
   public var seq: Int
@@ -884,15 +862,14 @@ public struct SessionEndedEvent: Codable, Sendable, Hashable, Readable {
 
   public init(seq: Int, reason: String) { self.seq = seq; self.reason = reason }
 
-  init(reading reader: inout Reader) throws(Unreadable) {
-    var object = try reader.object()
+  init(of object: inout Fields) throws(Unreadable) {
     try self.init(seq: object.value("seq"), reason: object.value("reason"))
   }
 }
 
 /// The user lost access to the chosen organisation, or has a role there that `routes` does not
 /// have. Returned until acknowledged.
-public struct OrgAccessChangedEvent: Codable, Sendable, Hashable, Readable {
+public struct OrgAccessChangedEvent: Codable, Sendable, Hashable, ReadableRecord {
   /// The number of the event; it increases. Pass it as `ack` to holdfast_poll() after handling a
   /// durable event.
   public var seq: Int
@@ -905,8 +882,7 @@ public struct OrgAccessChangedEvent: Codable, Sendable, Hashable, Readable {
     self.seq = seq; self.reason = reason
   }
 
-  init(reading reader: inout Reader) throws(Unreadable) {
-    var object = try reader.object()
+  init(of object: inout Fields) throws(Unreadable) {
     try self.init(seq: object.value("seq"), reason: object.value("reason"))
   }
 }
@@ -916,7 +892,7 @@ public struct OrgAccessChangedEvent: Codable, Sendable, Hashable, Readable {
 /// carried over, `lost` those that it could not: never fewer than are gone, and more only where
 /// whole pages are, `unreadable_pages` the pages of the file that it could not read; `session` says
 /// whether it carried the session over. Returned until acknowledged.
-public struct StorageRecoveredEvent: Codable, Sendable, Hashable, Readable {
+public struct StorageRecoveredEvent: Codable, Sendable, Hashable, ReadableRecord {
   /// The number of the event; it increases. Pass it as `ack` to holdfast_poll() after handling a
   /// durable event.
   public var seq: Int
@@ -943,8 +919,7 @@ public struct StorageRecoveredEvent: Codable, Sendable, Hashable, Readable {
     self.unreadablePages = unreadablePages; self.session = session; self.message = message
   }
 
-  init(reading reader: inout Reader) throws(Unreadable) {
-    var object = try reader.object()
+  init(of object: inout Fields) throws(Unreadable) {
     try self.init(
       seq: object.value("seq"), file: object.value("file"), salvaged: object.value("salvaged"),
       lost: object.value("lost"), unreadablePages: object.value("unreadable_pages"),
@@ -959,7 +934,7 @@ public struct StorageRecoveredEvent: Codable, Sendable, Hashable, Readable {
 /// The result of contact_get with `live`, at most 30 s later. `contact` is null if the contact is
 /// gone or could not be fetched, or if the session was locked or the organisation changed
 /// meanwhile; `message` says which. Returned once.
-public struct ContactEvent: Codable, Sendable, Hashable, Readable {
+public struct ContactEvent: Codable, Sendable, Hashable, ReadableRecord {
   /// The number of the event; it increases. Pass it as `ack` to holdfast_poll() after handling a
   /// durable event.
   public var seq: Int
@@ -981,8 +956,7 @@ public struct ContactEvent: Codable, Sendable, Hashable, Readable {
     self.message = message
   }
 
-  init(reading reader: inout Reader) throws(Unreadable) {
-    var object = try reader.object()
+  init(of object: inout Fields) throws(Unreadable) {
     try self.init(
       seq: object.value("seq"), request: object.value("request"), id: object.value("id"),
       contact: object.optional("contact"), message: object.optional("message"))
@@ -991,7 +965,7 @@ public struct ContactEvent: Codable, Sendable, Hashable, Readable {
 
 /// A pull of contacts or figures has ended. Counts the rows that were stored, removed and skipped;
 /// `problem` says why the pull was given up. Returned once.
-public struct PullCompletedEvent: Codable, Sendable, Hashable, Readable {
+public struct PullCompletedEvent: Codable, Sendable, Hashable, ReadableRecord {
   /// The number of the event; it increases. Pass it as `ack` to holdfast_poll() after handling a
   /// durable event.
   public var seq: Int
@@ -1015,8 +989,7 @@ public struct PullCompletedEvent: Codable, Sendable, Hashable, Readable {
     self.skipped = skipped; self.problem = problem
   }
 
-  init(reading reader: inout Reader) throws(Unreadable) {
-    var object = try reader.object()
+  init(of object: inout Fields) throws(Unreadable) {
     try self.init(
       seq: object.value("seq"), dataset: object.value("dataset"), rows: object.value("rows"),
       removed: object.value("removed"), skipped: object.value("skipped"),
@@ -1026,7 +999,7 @@ public struct PullCompletedEvent: Codable, Sendable, Hashable, Readable {
 
 /// There is another access token than the one that session_token gave, or one after
 /// session.refreshing. Only a handle on which session_token was called gets it. Returned once.
-public struct TokenChangedEvent: Codable, Sendable, Hashable, Readable {
+public struct TokenChangedEvent: Codable, Sendable, Hashable, ReadableRecord {
   /// The number of the event; it increases. Pass it as `ack` to holdfast_poll() after handling a
   /// durable event.
   public var seq: Int
@@ -1037,8 +1010,7 @@ public struct TokenChangedEvent: Codable, Sendable, Hashable, Readable {
 
   public init(seq: Int, expires: Instant) { self.seq = seq; self.expires = expires }
 
-  init(reading reader: inout Reader) throws(Unreadable) {
-    var object = try reader.object()
+  init(of object: inout Fields) throws(Unreadable) {
     try self.init(seq: object.value("seq"), expires: object.value("expires_ms"))
   }
 
@@ -1047,7 +1019,7 @@ public struct TokenChangedEvent: Codable, Sendable, Hashable, Readable {
 
 /// One operation on the host's key store. The library asks for one at a time under each name; only
 /// an erasure does not wait for a load in `key_cancelled`.
-public struct KeyRequest: Codable, Sendable, Hashable, Readable {
+public struct KeyRequest: Codable, Sendable, Hashable, ReadableRecord {
   /// The number of the operation.
   public var id: Int
   /// load: find the key. save: store or replace it, durably. erase: remove it.
@@ -1074,8 +1046,7 @@ public struct KeyRequest: Codable, Sendable, Hashable, Readable {
     self.value = value; self.prompt = prompt; self.timeoutMs = timeoutMs
   }
 
-  init(reading reader: inout Reader) throws(Unreadable) {
-    var object = try reader.object()
+  init(of object: inout Fields) throws(Unreadable) {
     try self.init(
       id: object.value("id"), operation: object.value("operation"), name: object.value("name"),
       protection: object.value("protection"), value: object.optional("value"),
@@ -1090,7 +1061,7 @@ public struct KeyRequest: Codable, Sendable, Hashable, Readable {
 /// A key operation for the host, with the key store `host`. Only the HTTP driver has this event;
 /// poll returns the same as `key_requests`. Answer it with key_complete. It is returned once, and
 /// acknowledges nothing.
-public struct KeyRequestEvent: Codable, Sendable, Hashable, Readable {
+public struct KeyRequestEvent: Codable, Sendable, Hashable, ReadableRecord {
   /// Always 0: it is not acknowledged.
   public var seq: Int
   /// The type of the event.
@@ -1100,8 +1071,7 @@ public struct KeyRequestEvent: Codable, Sendable, Hashable, Readable {
 
   public init(seq: Int, keyRequest: KeyRequest) { self.seq = seq; self.keyRequest = keyRequest }
 
-  init(reading reader: inout Reader) throws(Unreadable) {
-    var object = try reader.object()
+  init(of object: inout Fields) throws(Unreadable) {
     try self.init(seq: object.value("seq"), keyRequest: object.value("key_request"))
   }
 
@@ -1112,7 +1082,7 @@ public struct KeyRequestEvent: Codable, Sendable, Hashable, Readable {
 /// anew: dismiss its prompt, and answer it all the same, with `cancelled`. Only the HTTP driver has
 /// this event; poll returns the same as `key_cancelled`. It is returned once, and acknowledges
 /// nothing.
-public struct KeyCancelledEvent: Codable, Sendable, Hashable, Readable {
+public struct KeyCancelledEvent: Codable, Sendable, Hashable, ReadableRecord {
   /// Always 0: it is not acknowledged.
   public var seq: Int
   /// The type of the event.
@@ -1122,15 +1092,14 @@ public struct KeyCancelledEvent: Codable, Sendable, Hashable, Readable {
 
   public init(seq: Int, id: Int) { self.seq = seq; self.id = id }
 
-  init(reading reader: inout Reader) throws(Unreadable) {
-    var object = try reader.object()
+  init(of object: inout Fields) throws(Unreadable) {
     try self.init(seq: object.value("seq"), id: object.value("id"))
   }
 }
 
 /// A line of the library's log, for developers. Only the HTTP driver has this event, with its
 /// option `log_level`. It is returned once, and acknowledges nothing.
-public struct LogEvent: Codable, Sendable, Hashable, Readable {
+public struct LogEvent: Codable, Sendable, Hashable, ReadableRecord {
   /// Always 0: it is not acknowledged.
   public var seq: Int
   /// The type of the event.
@@ -1144,15 +1113,14 @@ public struct LogEvent: Codable, Sendable, Hashable, Readable {
     self.seq = seq; self.level = level; self.line = line
   }
 
-  init(reading reader: inout Reader) throws(Unreadable) {
-    var object = try reader.object()
+  init(of object: inout Fields) throws(Unreadable) {
     try self.init(
       seq: object.value("seq"), level: object.value("level"), line: object.value("line"))
   }
 }
 
 /// An event of a type that this schema does not know. Ignore it, and acknowledge it.
-public struct OtherEvent: Codable, Sendable, Hashable, Readable {
+public struct OtherEvent: Codable, Sendable, Hashable, ReadableRecord {
   /// The number of the event; it increases. Pass it as `ack` to holdfast_poll() after handling a
   /// durable event.
   public var seq: Int
@@ -1165,8 +1133,7 @@ public struct OtherEvent: Codable, Sendable, Hashable, Readable {
     self.seq = seq; self.type = type; self.fields = fields
   }
 
-  init(reading reader: inout Reader) throws(Unreadable) {
-    var object = try reader.object()
+  init(of object: inout Fields) throws(Unreadable) {
     try self.init(
       seq: object.value("seq"), type: object.value("type"),
       fields: object.others(than: ["seq", "type"]))
@@ -1188,7 +1155,7 @@ public struct OtherEvent: Codable, Sendable, Hashable, Readable {
 }
 
 /// The reply of open.
-public struct OpenReply: Codable, Sendable, Hashable, Readable {
+public struct OpenReply: Codable, Sendable, Hashable, ReadableRecord {
   /// The version of the library.
   public var version: String
   /// Whether damaged files were set aside.
@@ -1201,8 +1168,7 @@ public struct OpenReply: Codable, Sendable, Hashable, Readable {
     self.version = version; self.recovered = recovered; self.keystore = keystore
   }
 
-  init(reading reader: inout Reader) throws(Unreadable) {
-    var object = try reader.object()
+  init(of object: inout Fields) throws(Unreadable) {
     try self.init(
       version: object.value("version"), recovered: object.value("recovered"),
       keystore: object.value("keystore"))
@@ -1210,7 +1176,7 @@ public struct OpenReply: Codable, Sendable, Hashable, Readable {
 }
 
 /// The text of holdfast_build_info().
-public struct BuildInfo: Codable, Sendable, Hashable, Readable {
+public struct BuildInfo: Codable, Sendable, Hashable, ReadableRecord {
   /// The version of the library.
   public var version: String
   /// The number in the soname.
@@ -1232,8 +1198,7 @@ public struct BuildInfo: Codable, Sendable, Hashable, Readable {
     self.libsodium = libsodium; self.jansson = jansson
   }
 
-  init(reading reader: inout Reader) throws(Unreadable) {
-    var object = try reader.object()
+  init(of object: inout Fields) throws(Unreadable) {
     try self.init(
       version: object.value("version"), abi: object.value("abi"), flavour: object.value("flavour"),
       sqlite: object.value("sqlite"), libsodium: object.value("libsodium"),
@@ -1276,20 +1241,19 @@ public struct SignInBeginRequest: Codable, Sendable, Hashable {
 }
 
 /// The method signs in in a browser.
-public struct OpenInBrowser: Codable, Sendable, Hashable, Readable {
+public struct OpenInBrowser: Codable, Sendable, Hashable, ReadableRecord {
   /// The URL to open in a browser.
   public var url: String
 
   public init(url: String) { self.url = url }
 
-  init(reading reader: inout Reader) throws(Unreadable) {
-    var object = try reader.object()
+  init(of object: inout Fields) throws(Unreadable) {
     try self.init(url: object.value("url"))
   }
 }
 
 /// The method signs in with an identity provider's token.
-public struct NeedsIdToken: Codable, Sendable, Hashable, Readable {
+public struct NeedsIdToken: Codable, Sendable, Hashable, ReadableRecord {
   /// What sign_in_complete needs.
   public var needs: [NeedsIdTokenNeedsItem]
   /// The nonce. Pass its SHA-256 in hex to the identity provider.
@@ -1299,21 +1263,19 @@ public struct NeedsIdToken: Codable, Sendable, Hashable, Readable {
     self.needs = needs; self.nonce = nonce
   }
 
-  init(reading reader: inout Reader) throws(Unreadable) {
-    var object = try reader.object()
+  init(of object: inout Fields) throws(Unreadable) {
     try self.init(needs: object.value("needs"), nonce: object.value("nonce"))
   }
 }
 
 /// The method signs in with a password.
-public struct NeedsPassword: Codable, Sendable, Hashable, Readable {
+public struct NeedsPassword: Codable, Sendable, Hashable, ReadableRecord {
   /// What sign_in_complete needs.
   public var needs: [NeedsPasswordNeedsItem]
 
   public init(needs: [NeedsPasswordNeedsItem]) { self.needs = needs }
 
-  init(reading reader: inout Reader) throws(Unreadable) {
-    var object = try reader.object()
+  init(of object: inout Fields) throws(Unreadable) {
     try self.init(needs: object.value("needs"))
   }
 }
@@ -1367,7 +1329,7 @@ public struct SessionUnlockRequest: Codable, Sendable, Hashable {
 }
 
 /// The reply of session_status.
-public struct SessionStatusReply: Codable, Sendable, Hashable, Readable {
+public struct SessionStatusReply: Codable, Sendable, Hashable, ReadableRecord {
   /// Whether somebody is signed in and has unlocked.
   public var state: SessionStatusReplyState
   /// Whether the server has to confirm the session.
@@ -1398,8 +1360,7 @@ public struct SessionStatusReply: Codable, Sendable, Hashable, Readable {
     self.clockOffsetMs = clockOffsetMs; self.generation = generation
   }
 
-  init(reading reader: inout Reader) throws(Unreadable) {
-    var object = try reader.object()
+  init(of object: inout Fields) throws(Unreadable) {
     try self.init(
       state: object.value("state"), stale: object.value("stale"),
       userId: object.optional("user_id"), expires: object.optional("expires_ms"),
@@ -1415,7 +1376,7 @@ public struct SessionStatusReply: Codable, Sendable, Hashable, Readable {
 }
 
 /// The reply of session_token.
-public struct SessionTokenReply: Codable, Sendable, Hashable, Readable {
+public struct SessionTokenReply: Codable, Sendable, Hashable, ReadableRecord {
   /// The token, for `Authorization: Bearer`.
   public var accessToken: String
   /// When the token ends, in server time.
@@ -1425,8 +1386,7 @@ public struct SessionTokenReply: Codable, Sendable, Hashable, Readable {
     self.accessToken = accessToken; self.expires = expires
   }
 
-  init(reading reader: inout Reader) throws(Unreadable) {
-    var object = try reader.object()
+  init(of object: inout Fields) throws(Unreadable) {
     try self.init(accessToken: object.value("access_token"), expires: object.value("expires_ms"))
   }
 
@@ -1452,7 +1412,7 @@ public struct SessionLogoutRequest: Codable, Sendable, Hashable {
 }
 
 /// The reply of sign_in_cancel.
-public struct SignInCancelReply: Codable, Sendable, Hashable, Readable {
+public struct SignInCancelReply: Codable, Sendable, Hashable, ReadableRecord {
   /// Whether a sign-in was under way.
   public var cancelled: Bool
   /// What was shown before it.
@@ -1462,8 +1422,7 @@ public struct SignInCancelReply: Codable, Sendable, Hashable, Readable {
     self.cancelled = cancelled; self.decision = decision
   }
 
-  init(reading reader: inout Reader) throws(Unreadable) {
-    var object = try reader.object()
+  init(of object: inout Fields) throws(Unreadable) {
     try self.init(cancelled: object.value("cancelled"), decision: object.value("decision"))
   }
 
@@ -1471,7 +1430,7 @@ public struct SignInCancelReply: Codable, Sendable, Hashable, Readable {
 }
 
 /// The reply of session_logout.
-public struct SessionLogoutReply: Codable, Sendable, Hashable, Readable {
+public struct SessionLogoutReply: Codable, Sendable, Hashable, ReadableRecord {
   /// How many items were not sent.
   public var unsent: Int
   /// What to show now.
@@ -1479,8 +1438,7 @@ public struct SessionLogoutReply: Codable, Sendable, Hashable, Readable {
 
   public init(unsent: Int, decision: Decision) { self.unsent = unsent; self.decision = decision }
 
-  init(reading reader: inout Reader) throws(Unreadable) {
-    var object = try reader.object()
+  init(of object: inout Fields) throws(Unreadable) {
     try self.init(unsent: object.value("unsent"), decision: object.value("decision"))
   }
 
@@ -1488,7 +1446,7 @@ public struct SessionLogoutReply: Codable, Sendable, Hashable, Readable {
 }
 
 /// The reply of org_list.
-public struct OrgListReply: Codable, Sendable, Hashable, Readable {
+public struct OrgListReply: Codable, Sendable, Hashable, ReadableRecord {
   /// The memberships.
   public var orgs: [Membership]
   /// `confirmed` by the server in time, `cached`, or `none` known.
@@ -1502,8 +1460,7 @@ public struct OrgListReply: Codable, Sendable, Hashable, Readable {
     self.orgs = orgs; self.freshness = freshness; self.asOf = asOf
   }
 
-  init(reading reader: inout Reader) throws(Unreadable) {
-    var object = try reader.object()
+  init(of object: inout Fields) throws(Unreadable) {
     try self.init(
       orgs: object.value("orgs"), freshness: object.value("freshness"),
       asOf: object.optional("as_of_ms"))
@@ -1531,17 +1488,14 @@ public struct RouteCheckRequest: Codable, Sendable, Hashable {
 }
 
 /// The screen may open.
-public struct RouteAllowed: Codable, Sendable, Hashable, Readable {
+public struct RouteAllowed: Codable, Sendable, Hashable, ReadableRecord {
   /// The screen may open.
   public private(set) var allow = true
 
   public init() {
   }
 
-  init(reading reader: inout Reader) throws(Unreadable) {
-    try reader.skip()
-    self.init()
-  }
+  init(of object: inout Fields) { self.init() }
 }
 
 /// The request of queue_add.
@@ -1580,7 +1534,7 @@ public struct QueueAddRequest: Codable, Sendable, Hashable {
 }
 
 /// The reply of queue_add.
-public struct QueueAddReply: Codable, Sendable, Hashable, Readable {
+public struct QueueAddReply: Codable, Sendable, Hashable, ReadableRecord {
   /// The item's id.
   public var id: String
   /// What happens to the item.
@@ -1588,8 +1542,7 @@ public struct QueueAddReply: Codable, Sendable, Hashable, Readable {
 
   public init(id: String, state: ItemState) { self.id = id; self.state = state }
 
-  init(reading reader: inout Reader) throws(Unreadable) {
-    var object = try reader.object()
+  init(of object: inout Fields) throws(Unreadable) {
     try self.init(id: object.value("id"), state: object.value("state"))
   }
 }
@@ -1609,7 +1562,7 @@ public struct QueueListRequest: Codable, Sendable, Hashable {
 }
 
 /// The reply of queue_list.
-public struct QueueListReply: Codable, Sendable, Hashable, Readable {
+public struct QueueListReply: Codable, Sendable, Hashable, ReadableRecord {
   /// The page.
   public var items: [Item]
   /// The `after` of the next page; null: there is none.
@@ -1621,8 +1574,7 @@ public struct QueueListReply: Codable, Sendable, Hashable, Readable {
     self.items = items; self.next = next; self.counts = counts
   }
 
-  init(reading reader: inout Reader) throws(Unreadable) {
-    var object = try reader.object()
+  init(of object: inout Fields) throws(Unreadable) {
     try self.init(
       items: object.value("items"), next: object.optional("next"), counts: object.value("counts"))
   }
@@ -1637,7 +1589,7 @@ public struct QueueGetRequest: Codable, Sendable, Hashable {
 }
 
 /// The reply of queue_get: a queued item, or what became of an item that left the queue.
-public struct QueueGetReply: Codable, Sendable, Hashable, Readable {
+public struct QueueGetReply: Codable, Sendable, Hashable, ReadableRecord {
   /// What happens to the item, or became of it.
   public var state: ItemFate
   /// The item, while it is queued.
@@ -1654,8 +1606,7 @@ public struct QueueGetReply: Codable, Sendable, Hashable, Readable {
     self.state = state; self.item = item; self.stored = stored; self.cancelled = cancelled
   }
 
-  init(reading reader: inout Reader) throws(Unreadable) {
-    var object = try reader.object()
+  init(of object: inout Fields) throws(Unreadable) {
     try self.init(
       state: object.value("state"), item: object.optional("item"),
       stored: object.optional("stored_ms"), cancelled: object.optional("cancelled_ms"))
@@ -1677,7 +1628,7 @@ public struct QueueEditRequest: Codable, Sendable, Hashable {
 }
 
 /// The reply of queue_edit.
-public struct QueueEditReply: Codable, Sendable, Hashable, Readable {
+public struct QueueEditReply: Codable, Sendable, Hashable, ReadableRecord {
   /// The item's id.
   public var id: String
   /// What happens to the item.
@@ -1685,8 +1636,7 @@ public struct QueueEditReply: Codable, Sendable, Hashable, Readable {
 
   public init(id: String, state: ItemState) { self.id = id; self.state = state }
 
-  init(reading reader: inout Reader) throws(Unreadable) {
-    var object = try reader.object()
+  init(of object: inout Fields) throws(Unreadable) {
     try self.init(id: object.value("id"), state: object.value("state"))
   }
 }
@@ -1702,7 +1652,7 @@ public struct QueueCancelRequest: Codable, Sendable, Hashable {
 }
 
 /// The reply of queue_cancel.
-public struct QueueCancelReply: Codable, Sendable, Hashable, Readable {
+public struct QueueCancelReply: Codable, Sendable, Hashable, ReadableRecord {
   /// The item's id.
   public var id: String
   /// How many items no longer wait for it.
@@ -1714,8 +1664,7 @@ public struct QueueCancelReply: Codable, Sendable, Hashable, Readable {
     self.id = id; self.released = released; self.state = state
   }
 
-  init(reading reader: inout Reader) throws(Unreadable) {
-    var object = try reader.object()
+  init(of object: inout Fields) throws(Unreadable) {
     try self.init(
       id: object.value("id"), released: object.value("released"), state: object.optional("state"))
   }
@@ -1730,14 +1679,13 @@ public struct QueueRetryRequest: Codable, Sendable, Hashable {
 }
 
 /// The reply of queue_retry.
-public struct QueueRetryReply: Codable, Sendable, Hashable, Readable {
+public struct QueueRetryReply: Codable, Sendable, Hashable, ReadableRecord {
   /// How many items are sent again.
   public var retried: Int
 
   public init(retried: Int) { self.retried = retried }
 
-  init(reading reader: inout Reader) throws(Unreadable) {
-    var object = try reader.object()
+  init(of object: inout Fields) throws(Unreadable) {
     try self.init(retried: object.value("retried"))
   }
 }
@@ -1751,14 +1699,13 @@ public struct QueueExportRequest: Codable, Sendable, Hashable {
 }
 
 /// The reply of queue_export.
-public struct QueueExportReply: Codable, Sendable, Hashable, Readable {
+public struct QueueExportReply: Codable, Sendable, Hashable, ReadableRecord {
   /// The items, for queue_add.
   public var items: [ExportedItem]
 
   public init(items: [ExportedItem]) { self.items = items }
 
-  init(reading reader: inout Reader) throws(Unreadable) {
-    var object = try reader.object()
+  init(of object: inout Fields) throws(Unreadable) {
     try self.init(items: object.value("items"))
   }
 }
@@ -1772,7 +1719,7 @@ public struct QueueExplainRequest: Codable, Sendable, Hashable {
 }
 
 /// The reply of queue_explain.
-public struct QueueExplainReply: Codable, Sendable, Hashable, Readable {
+public struct QueueExplainReply: Codable, Sendable, Hashable, ReadableRecord {
   /// Why nothing is sent, the first cause first.
   public var reasons: [Explanation]
   /// The whole queue.
@@ -1782,8 +1729,7 @@ public struct QueueExplainReply: Codable, Sendable, Hashable, Readable {
     self.reasons = reasons; self.counts = counts
   }
 
-  init(reading reader: inout Reader) throws(Unreadable) {
-    var object = try reader.object()
+  init(of object: inout Fields) throws(Unreadable) {
     try self.init(reasons: object.value("reasons"), counts: object.value("counts"))
   }
 }
@@ -1799,7 +1745,7 @@ public struct ContactSearchRequest: Codable, Sendable, Hashable {
 }
 
 /// The reply of contact_search.
-public struct ContactSearchReply: Codable, Sendable, Hashable, Readable {
+public struct ContactSearchReply: Codable, Sendable, Hashable, ReadableRecord {
   /// The best matches first.
   public var contacts: [Contact]
   /// How many match.
@@ -1815,8 +1761,7 @@ public struct ContactSearchReply: Codable, Sendable, Hashable, Readable {
     self.contacts = contacts; self.total = total; self.asOf = asOf; self.banners = banners
   }
 
-  init(reading reader: inout Reader) throws(Unreadable) {
-    var object = try reader.object()
+  init(of object: inout Fields) throws(Unreadable) {
     try self.init(
       contacts: object.value("contacts"), total: object.value("total"),
       asOf: object.optional("as_of_ms"), banners: object.value("banners"))
@@ -1836,7 +1781,7 @@ public struct ContactGetRequest: Codable, Sendable, Hashable {
 }
 
 /// The reply of contact_get.
-public struct ContactGetReply: Codable, Sendable, Hashable, Readable {
+public struct ContactGetReply: Codable, Sendable, Hashable, ReadableRecord {
   /// The cached columns.
   public var contact: Contact
   /// The columns that are never cached.
@@ -1858,8 +1803,7 @@ public struct ContactGetReply: Codable, Sendable, Hashable, Readable {
     self.request = request; self.banners = banners
   }
 
-  init(reading reader: inout Reader) throws(Unreadable) {
-    var object = try reader.object()
+  init(of object: inout Fields) throws(Unreadable) {
     try self.init(
       contact: object.value("contact"), withheld: object.value("withheld"),
       message: object.optional("message"), asOf: object.optional("as_of_ms"),
@@ -1872,7 +1816,7 @@ public struct ContactGetReply: Codable, Sendable, Hashable, Readable {
 }
 
 /// Sums of items.
-public struct Figures: Codable, Sendable, Hashable, Readable {
+public struct Figures: Codable, Sendable, Hashable, ReadableRecord {
   /// How many.
   public var activities: Int
   /// The sum of their minutes.
@@ -1882,14 +1826,13 @@ public struct Figures: Codable, Sendable, Hashable, Readable {
     self.activities = activities; self.minutes = minutes
   }
 
-  init(reading reader: inout Reader) throws(Unreadable) {
-    var object = try reader.object()
+  init(of object: inout Fields) throws(Unreadable) {
     try self.init(activities: object.value("activities"), minutes: object.value("minutes"))
   }
 }
 
 /// The reply of summary_get.
-public struct SummaryGetReply: Codable, Sendable, Hashable, Readable {
+public struct SummaryGetReply: Codable, Sendable, Hashable, ReadableRecord {
   /// The server's figures.
   public var summary: Summary?
   /// When the server counted.
@@ -1909,8 +1852,7 @@ public struct SummaryGetReply: Codable, Sendable, Hashable, Readable {
     self.banners = banners
   }
 
-  init(reading reader: inout Reader) throws(Unreadable) {
-    var object = try reader.object()
+  init(of object: inout Fields) throws(Unreadable) {
     try self.init(
       summary: object.optional("summary"), asOf: object.optional("as_of_ms"),
       sent: object.value("sent"), queued: object.value("queued"), banners: object.value("banners"))
@@ -1928,7 +1870,7 @@ public struct NetworkSetRequest: Codable, Sendable, Hashable {
 }
 
 /// The reply of sync_now.
-public struct SyncNowReply: Codable, Sendable, Hashable, Readable {
+public struct SyncNowReply: Codable, Sendable, Hashable, ReadableRecord {
   /// Whether something is sent or pulled now.
   public var started: Bool
   /// Why not: offline; token, when another access token is needed and its refresh waits after a
@@ -1940,21 +1882,19 @@ public struct SyncNowReply: Codable, Sendable, Hashable, Readable {
     self.started = started; self.reason = reason
   }
 
-  init(reading reader: inout Reader) throws(Unreadable) {
-    var object = try reader.object()
+  init(of object: inout Fields) throws(Unreadable) {
     try self.init(started: object.value("started"), reason: object.optional("reason"))
   }
 }
 
 /// The age of cached data.
-public struct AsOf: Codable, Sendable, Hashable, Readable {
+public struct AsOf: Codable, Sendable, Hashable, ReadableRecord {
   /// When the last pull ended.
   public var asOf: Instant?
 
   public init(asOf: Instant? = nil) { self.asOf = asOf }
 
-  init(reading reader: inout Reader) throws(Unreadable) {
-    var object = try reader.object()
+  init(of object: inout Fields) throws(Unreadable) {
     try self.init(asOf: object.optional("as_of_ms"))
   }
 
@@ -1964,7 +1904,7 @@ public struct AsOf: Codable, Sendable, Hashable, Readable {
 /// A request that the server refuses for its schema: a table, column or function is missing or has
 /// another name, or a grant or policy is missing. Or a list of memberships or contacts that cannot
 /// be used as a whole. Or, with `what` backend, why no answer comes from the service.
-public struct Problem: Codable, Sendable, Hashable, Readable {
+public struct Problem: Codable, Sendable, Hashable, ReadableRecord {
   /// The part of the configuration.
   public var what: ProblemWhat
   /// The kind of items, with `queue`.
@@ -1997,8 +1937,7 @@ public struct Problem: Codable, Sendable, Hashable, Readable {
     self.text = text
   }
 
-  init(reading reader: inout Reader) throws(Unreadable) {
-    var object = try reader.object()
+  init(of object: inout Fields) throws(Unreadable) {
     try self.init(
       what: object.value("what"), kind: object.optional("kind"), purpose: object.value("purpose"),
       table: object.optional("table"), function: object.optional("function"),
@@ -2012,7 +1951,7 @@ public struct Problem: Codable, Sendable, Hashable, Readable {
 }
 
 /// The state of the cached contacts.
-public struct ContactsStatus: Codable, Sendable, Hashable, Readable {
+public struct ContactsStatus: Codable, Sendable, Hashable, ReadableRecord {
   /// When the last complete pull ended.
   public var asOf: Instant?
   /// When all ids were last compared with the server's.
@@ -2028,8 +1967,7 @@ public struct ContactsStatus: Codable, Sendable, Hashable, Readable {
     self.asOf = asOf; self.reconciled = reconciled; self.skipped = skipped; self.problem = problem
   }
 
-  init(reading reader: inout Reader) throws(Unreadable) {
-    var object = try reader.object()
+  init(of object: inout Fields) throws(Unreadable) {
     try self.init(
       asOf: object.optional("as_of_ms"), reconciled: object.optional("reconciled_ms"),
       skipped: object.value("skipped"), problem: object.optional("problem"))
@@ -2041,7 +1979,7 @@ public struct ContactsStatus: Codable, Sendable, Hashable, Readable {
 }
 
 /// The reply of sync_status.
-public struct SyncStatusReply: Codable, Sendable, Hashable, Readable {
+public struct SyncStatusReply: Codable, Sendable, Hashable, ReadableRecord {
   /// Whether a run is under way.
   public var running: Bool
   /// The queue.
@@ -2070,8 +2008,7 @@ public struct SyncStatusReply: Codable, Sendable, Hashable, Readable {
     self.summary = summary; self.problems = problems
   }
 
-  init(reading reader: inout Reader) throws(Unreadable) {
-    var object = try reader.object()
+  init(of object: inout Fields) throws(Unreadable) {
     try self.init(
       running: object.value("running"), counts: object.value("counts"),
       lastCompleted: object.optional("last_completed_ms"),
@@ -2110,7 +2047,7 @@ public struct PollRequest: Codable, Sendable, Hashable {
 }
 
 /// The reply of poll.
-public struct PollReply: Codable, Sendable, Hashable, Readable {
+public struct PollReply: Codable, Sendable, Hashable, ReadableRecord {
   /// Requests to send, each returned once.
   public var requests: [HttpRequest]
   /// Key operations to carry out, each returned once; absent unless the key store is `host`.
@@ -2132,8 +2069,7 @@ public struct PollReply: Codable, Sendable, Hashable, Readable {
     self.events = events; self.wakeInMs = wakeInMs
   }
 
-  init(reading reader: inout Reader) throws(Unreadable) {
-    var object = try reader.object()
+  init(of object: inout Fields) throws(Unreadable) {
     try self.init(
       requests: object.value("requests"), keyRequests: object.optional("key_requests"),
       keyCancelled: object.optional("key_cancelled"), events: object.value("events"),
@@ -2193,14 +2129,13 @@ public struct HttpFailure: Codable, Sendable, Hashable {
 }
 
 /// The reply of complete and key_complete.
-public struct CompleteReply: Codable, Sendable, Hashable, Readable {
+public struct CompleteReply: Codable, Sendable, Hashable, ReadableRecord {
   /// Whether the request was still open.
   public var accepted: Bool
 
   public init(accepted: Bool) { self.accepted = accepted }
 
-  init(reading reader: inout Reader) throws(Unreadable) {
-    var object = try reader.object()
+  init(of object: inout Fields) throws(Unreadable) {
     try self.init(accepted: object.value("accepted"))
   }
 }
