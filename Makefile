@@ -136,6 +136,7 @@ MADE := $(addprefix bindings/python/src/holdfast/,types.py operations.py async_o
     Sources/Policy/MessageCode.swift Sources/Policy/MessagesEnglish.swift mk/contract.py docs/reference.py $(wildcard bindings/generate/*.py) \
     $(if $(filter-out $(wildcard $(MADE)),$(MADE)),again)
 	@mkdir -p $(@D)
+	@rm -rf bindings/jvm/generated # with the types that the schema no longer has
 	@python3 bindings/generate --built
 	@python3 mk/contract.py --built
 	@python3 docs/reference.py

@@ -1,12 +1,15 @@
-"""Java: one file for each type in org.holdfast.types, and the operations in `Operations.java`.
+"""Java: the types in the class `Types`, and the operations in `Operations.java`.
 
-Replies are classes that cannot be changed and ignore what they do not know. Requests are filled by
-chained calls. The base classes `OpenRecord`, `ClosedRecord` and `OpenCode` are written by hand.
+One import, `org.holdfast.Types.*`, brings every type. Replies are classes that cannot be changed
+and ignore what they do not know. Requests are filled by chained calls. The base classes
+`OpenRecord`, `ClosedRecord` and `OpenCode` are written by hand.
 """
 
 from __future__ import annotations
 
-from java_text import called, constant, javadoc, literal, nullsafe, uses
+import textwrap
+
+from java_text import called, constant, javadoc, literal, nullsafe
 from model import (
     Codes,
     Constant,
@@ -42,17 +45,27 @@ READERS = {"string": "string", "boolean": "flag", "integer": "integer", "number"
 
 
 def files(model: Model) -> dict[str, str]:
-    """A file for each type that Java has no class for, and the operations."""
-    types = Types(model)
-    made = {
-        f"{ROOT}/types/{name}.java": types.file(one)
-        for name, one in model.definitions.items()
-        if isinstance(one.shape, Record | Codes | Union)
-    }
-    return made | {f"{ROOT}/Operations.java": operations(model)}
+    """The types and the operations."""
+    return {f"{ROOT}/Types.java": types(model), f"{ROOT}/Operations.java": operations(model)}
 
 
 # ---- types ----
+
+
+def types(model: Model) -> str:
+    """The text of `Types.java`."""
+    made = Types(model)
+    classes = (
+        textwrap.indent(made.nested(one), "  ")
+        for one in model.definitions.values()
+        if isinstance(one.shape, Record | Codes | Union)
+    )
+    return (
+        f"{NOTICE}package org.holdfast;\n\nimport java.util.List;\nimport java.util.Map;\n"
+        "import org.jetbrains.annotations.NotNull;\nimport org.jetbrains.annotations.Nullable;\n\n"
+        "/** Requests, replies, events and their parts, each a class of the schema's name. */\n"
+        "public final class Types {\n  private Types() {}\n\n" + "\n".join(classes) + "}\n"
+    )
 
 
 class Types:
@@ -62,23 +75,17 @@ class Types:
         """Takes the whole schema."""
         self._model = model
 
-    def file(self, one: Definition) -> str:
-        """The file of a type."""
+    def nested(self, one: Definition) -> str:
+        """The class of a definition."""
         match one.shape:
             case Record() as record:
-                body = self._closed(one, record) if record.closed else self._open(one, record)
+                return self._closed(one, record) if record.closed else self._open(one, record)
             case Codes() as codes:
-                body = self._open_codes(one, codes) if codes.open else self._enum(one, codes)
+                return self._open_codes(one, codes) if codes.open else self._enum(one, codes)
             case Union() as union:
-                body = self._union(one, union)
+                return self._union(one, union)
             case _:
                 raise ValueError(f"{one.name} has no class of its own")
-        names = ("java.util.List", "java.util.Map", *ANNOTATIONS)
-        imports = "".join(
-            f"import {name};\n" for name in names if uses(body, name.rsplit(".", 1)[1])
-        )
-        gap = "\n" if imports else ""
-        return f"{NOTICE}package org.holdfast.types;\n\n{imports}{gap}{body}"
 
     # -- codes --
 
@@ -103,12 +110,13 @@ class Types:
         )
         known = "".join(f"    {name},\n" for name in names)
         cases = "".join(
-            f"      case {literal(value)}:\n        return {name};\n"
+            f"      case {literal(value)}: return {name};\n"
             for value, name in zip(codes.values, names, strict=True)
         )
         about = f"{one.about} A later version of the library may have other values.".strip()
         return (
-            f"{javadoc(about)}public final class {one.name} extends OpenCode {{\n{constants}\n"
+            f"{javadoc(about)}public static final class {one.name} extends OpenCode {{\n"
+            f"{constants}\n"
             "  /** The values that this version knows, for a switch. */\n"
             f"  public enum Known {{\n{known}"
             "    /** A value of a later version. */\n    UNKNOWN\n  }\n\n"
@@ -118,7 +126,7 @@ class Types:
             "  /** The value with this text; an unknown text is kept. */\n"
             f"  @NotNull\n  public static {one.name} of(@NotNull String value) {{\n"
             f"    switch (value) {{\n{cases}"
-            f"      default:\n        return new {one.name}(value, Known.UNKNOWN);\n"
+            f"      default: return new {one.name}(value, Known.UNKNOWN);\n"
             "    }\n  }\n\n"
             "  /** The value as a constant of an enumeration. */\n"
             "  @NotNull\n  public Known known() {\n    return known;\n  }\n}\n"
@@ -138,7 +146,7 @@ class Types:
         doc = javadoc(f"With the required fields.\n\n{about}" if required else "Empty.", 2)
         setters = "".join(self._setter(one.name, field) for field in record.fields)
         return (
-            f"{javadoc(one.about)}public final class {one.name} extends ClosedRecord"
+            f"{javadoc(one.about)}public static final class {one.name} extends ClosedRecord"
             f"{self._implemented(one.name)} {{\n"
             f"{doc}  public {one.name}({parameters}) {{\n{body}  }}\n{setters}}}\n"
         )
@@ -178,7 +186,7 @@ class Types:
                 f"  public Map<String, Object> getColumns() {{\n    return others({names});\n  }}\n"
             )
         return (
-            f"{javadoc(one.about)}public final class {name} extends OpenRecord"
+            f"{javadoc(one.about)}public static final class {name} extends OpenRecord"
             f"{self._implemented(name)} {{\n{members}\n"
             f"  private {name}(Map<String, ?> json) {{\n    super(json);\n{reads}  }}\n\n"
             "  /** Reads the fields; IllegalArgumentException: one is missing or wrong. */\n"
@@ -207,14 +215,14 @@ class Types:
         )
         if union.tag:
             cases = "".join(
-                f"      case {literal(self._model.tag_of(union, choice.name))}:\n"
-                f"        return {choice.name}.of(json);\n"
+                f"      case {literal(self._model.tag_of(union, choice.name))}:"
+                f" return {choice.name}.of(json);\n"
                 for choice in union.choices
             )
             other = union.other or "Unknown"
             body = (
                 f"    switch (String.valueOf(json.get({literal(union.tag)}))) {{\n{cases}"
-                f"      default:\n        return {other}.of(json);\n    }}\n"
+                f"      default: return {other}.of(json);\n    }}\n"
             )
         else:
             tests = "".join(
@@ -386,21 +394,14 @@ def note(field: Field) -> str:
     return "@NotNull "
 
 
-ANNOTATIONS = ("org.jetbrains.annotations.NotNull", "org.jetbrains.annotations.Nullable")
-
-
 # ---- operations ----
 
 
 def operations(model: Model) -> str:
     """The text of `Operations.java`."""
     methods = "".join(method(model, one) for one in model.operations)
-    names = {name for one in model.operations for name in (one.request, one.reply)} - {"Empty"}
-    imports = "".join(
-        f"import org.holdfast.types.{name};\n" for name in sorted(names | {"Request"})
-    )
     return (
-        f"{NOTICE}package org.holdfast;\n\nimport java.util.Map;\n{imports}"
+        f"{NOTICE}package org.holdfast;\n\nimport java.util.Map;\nimport org.holdfast.Types.*;\n"
         "import org.jetbrains.annotations.NotNull;\n\n"
         "/** One method for each operation. They throw {@link HoldfastException}. */\n"
         "public abstract class Operations {\n"

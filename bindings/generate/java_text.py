@@ -9,7 +9,8 @@ import textwrap
 
 from model import pascal
 
-WIDTH = 100
+#: Of a text before the types are indented into their class.
+WIDTH = 98
 
 
 def called(reader: str, optional: bool) -> str:
@@ -30,11 +31,6 @@ def constant(code: str) -> str:
 def literal(value: str) -> str:
     """A string literal."""
     return json.dumps(value)
-
-
-def uses(body: str, name: str) -> bool:
-    """Whether a body uses a class."""
-    return f"@{name}" in body or f"{name}<" in body
 
 
 def javadoc(text: str, indent: int = 0) -> str:

@@ -16,11 +16,10 @@ WIDTH = 100
 
 def files(model: Model) -> dict[str, str]:
     """The operations."""
-    names = {name for one in model.operations for name in (one.request, one.reply)} - {"Empty"}
-    imports = "".join(f"import org.holdfast.types.{name}\n" for name in sorted(names))
     functions = "".join(function(model, one) for one in model.operations)
     return {
-        FILE: f"{NOTICE}package org.holdfast.kotlin\n\nimport org.holdfast.Holdfast\n{imports}\n"
+        FILE: f"{NOTICE}package org.holdfast.kotlin\n\nimport org.holdfast.Holdfast\n"
+        "import org.holdfast.Types.*\n\n"
         "/** The operations of [AsyncHoldfast]. They throw HoldfastException. */\n"
         "abstract class AsyncOperations internal constructor() {\n"
         "  /** Makes a call on the library's thread. */\n"

@@ -1,7 +1,8 @@
 """Swift: the types of HoldfastKit, how replies become them, and the operations of `Holdfast`.
 
 Names are Swift's: fields in camelCase, and an instant without its `_ms`, because it has a type of
-its own. `Reading.swift` is how the binding reads replies, in a fraction of JSONDecoder's time.
+its own. The binding reads replies with `init(reading:)`, in a fraction of JSONDecoder's time. The
+files are in git, so what has no comment of its own stands with others on a line.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from model import (
     Union,
     camel,
 )
-from swift_text import brackets, comment, described, identifier, literal
+from swift_text import WIDTH, brackets, comment, described, filled, identifier, listed, literal
 
 FOLDER = "bindings/swift/Sources/HoldfastKit/Generated"
 #: Compiled by the tests: the examples of the comments.
@@ -58,7 +59,6 @@ def files(model: Model) -> dict[str, str]:
         "Codes": swift.every(swift.codes),
         "Records": swift.every(swift.record),
         "Unions": swift.every(swift.union),
-        "Reading": swift.every(swift.reading),
         "Operations": swift.operations(),
     }
     made = {f"{FOLDER}/{name}.swift": NOTICE + text for name, text in texts.items()}
@@ -150,13 +150,10 @@ class Swift:
         if not isinstance(one.shape, Codes):
             return ""
         if not one.shape.open:
-            cases = "".join(
-                f"  case {self.case(one, code)} = {literal(code)}\n" for code in one.shape.values
-            )
+            cases = listed([self.coded(self.case(one, code), code) for code in one.shape.values], 2)
             return (
                 f"{about}public enum {one.name}: String, Codable, Sendable, Hashable,"
-                " CaseIterable {\n"
-                f"{cases}}}\n"
+                f" CaseIterable {{\n{cases}}}\n"
             )
         values = "".join(
             comment(self._model.errors.get(code, "") if one.name == "ErrorCode" else "", 2)
@@ -165,8 +162,8 @@ class Swift:
             for code in one.shape.values
         )
         return (
-            f"{about}public struct {one.name}: OpenCode {{\n"
-            "  public let rawValue: String\n\n"
+            f"{about}public struct {one.name}: OpenCode, Readable {{\n"
+            "  public let rawValue: String\n"
             "  public init(rawValue: String) { self.rawValue = rawValue }\n\n"
             f"{values}}}\n"
         )
@@ -177,6 +174,10 @@ class Swift:
         if name in {"rawValue", "allCases"}:
             raise ValueError(f"{one.name} has the code {code}")
         return identifier(name)
+
+    def coded(self, name: str, text: str) -> str:
+        """A case of an enumeration of texts. Swift knows the text of one with that name."""
+        return name if name.strip("`") == text else f"{name} = {literal(text)}"
 
     # ---- records ----
 
@@ -191,17 +192,25 @@ class Swift:
         if extra:
             lines.append(f"  /// The other fields.\n  public var {extra}: [String: JSON]\n")
         body = "".join(lines) + ("\n" if lines else "") + self.initialiser(one, record)
-        if fields and not extra:
-            keys = "".join(
-                f"    case {self.field(field)} = {literal(field.name)}\n" for field in fields
+        if not record.closed:
+            body += self.read_record(one, record) + self.decided(one)
+        keys = [self.coded(self.field(field), field.name) for field in fields]
+        if any(" " in key for key in keys) and not extra:
+            cases = listed(keys, 4)
+            short = f"  enum CodingKeys: String, CodingKey {{ {cases.strip()} }}\n"
+            is_short = cases.count("\n") == 1 and len(short) <= WIDTH
+            body += "\n" + (
+                short if is_short else f"  enum CodingKeys: String, CodingKey {{\n{cases}  }}\n"
             )
-            body += f"\n  enum CodingKeys: String, CodingKey {{\n{keys}  }}\n"
         if extra:
             body += self.coding(one, record, extra)
-        name = self.name(one.name)
-        return (
-            f"{comment(one.about)}public struct {name}: Codable, Sendable, Hashable {{\n{body}}}\n"
-        )
+        head = self.head(one, "" if record.closed else "ReadableRecord")
+        return f"{comment(one.about)}public struct {head} {{\n{body}}}\n"
+
+    def head(self, one: Definition, read: str) -> str:
+        """The name of a type and its protocols; `read` is how the binding reads it."""
+        also = f", {read}" if read else ""
+        return f"{self.name(one.name)}: Codable, Sendable, Hashable{also}"
 
     def extra(self, one: Definition) -> str | None:
         """The name of the field that keeps the fields which are data, or not known."""
@@ -226,11 +235,15 @@ class Swift:
         """The public initialiser: replies have one too, for previews and tests of an app."""
         names = self.variables(record)
         parameters = [self.parameter(field, record) for field in names]
-        assigned = [f"    self.{self.label(field)} = {self.field(field)}\n" for field in names]
+        assigned = [f"self.{self.label(field)} = {self.field(field)}" for field in names]
         if extra := self.extra(one):
             parameters.append(f"{extra}: [String: JSON] = [:]")
-            assigned.append(f"    self.{extra} = {extra}\n")
-        return f"  public init{brackets(parameters, 2)} {{\n{''.join(assigned)}  }}\n"
+            assigned.append(f"self.{extra} = {extra}")
+        head = f"  public init{brackets(parameters, 2)} {{"
+        short = f"{head} {'; '.join(assigned)} }}\n"
+        if assigned and "\n" not in head and len(short) <= WIDTH:
+            return short
+        return f"{head}\n{filled(assigned, 4, between='; ')}  }}\n"
 
     def variables(self, record: Record) -> list[Field]:
         """The fields that are not the same in every message."""
@@ -281,7 +294,8 @@ class Swift:
         if other:
             cases += f"  /// What this version does not know.\n  case other({other})\n"
         text = (
-            f"{comment(one.about)}public enum {one.name}: Codable, Sendable, Hashable {{\n{cases}"
+            f"{comment(one.about)}public enum"
+            f" {self.head(one, 'Readable' if union.open else '')} {{\n{cases}"
             f"{self.shared(union)}{self.made(union)}\n"
             "  public init(from decoder: any Decoder) throws {\n"
             f"{self.selected(union, 'try {}(from: decoder)')}  }}\n"
@@ -290,7 +304,8 @@ class Swift:
         names = [self.choice(union, choice.name) for choice in union.choices]
         for name in [*names, *(["other"] if other else [])]:
             text += f"    case .{name}(let one): try one.encode(to: encoder)\n"
-        return f"{text}    }}\n  }}\n}}\n"
+        read = self.read_union(union) + self.decided(one) if union.open else ""
+        return f"{text}    }}\n  }}\n{read}}}\n"
 
     def selected(self, union: Union, read: str) -> str:
         """The choice that a decoder's fields stand for."""
@@ -298,20 +313,21 @@ class Swift:
         if union.tag:
             key = f"AnyKey({literal(union.tag)})"
             text += f"    switch try values.decode(String.self, forKey: {key}) {{\n"
+        word = "if"
         for choice in union.choices:
             made = f"self = .{self.choice(union, choice.name)}({read.format(choice.name)})"
             if union.tag:
                 text += f"    case {literal(self._model.tag_of(union, choice.name))}: {made}\n"
             else:
-                text += f"    if values.contains(AnyKey({literal(choice.mark)})) {{\n      {made}\n"
-                text += "      return\n    }\n"
+                text += f"    {word} values.contains(AnyKey({literal(choice.mark)})) {{ {made} }}\n"
+                word = "else if"
         if union.tag:
             return (
                 f"{text}    default: self = .other({read.format(union.other or 'JSON')})\n    }}\n"
             )
         if union.open:
-            return f"{text}    self = .other({read.format('JSON')})\n"
-        return f"{text}    throw values.unknown()\n"
+            return f"{text}    else {{ self = .other({read.format('JSON')}) }}\n"
+        return f"{text}    else {{ throw values.unknown() }}\n"
 
     def shared(self, union: Union) -> str:
         """The fields that every choice has."""
@@ -359,24 +375,6 @@ class Swift:
 
     # ---- reading ----
 
-    def reading(self, one: Definition) -> str:
-        """How the binding reads a reply of this type."""
-        name = self.name(one.name)
-        match one.shape:
-            case Codes() as codes if codes.open:
-                return f"extension {name}: Readable {{}}\n"
-            case Record() as record if not record.closed:
-                body = self.read_record(one, record)
-            case Union() as union if union.open:
-                body = self.read_union(union)
-            case _:
-                return ""
-        return (
-            f"extension {name}: Readable {{\n"
-            f"  init(reading reader: inout Reader) throws(Unreadable) {{\n{body}  }}\n"
-            f"{self.decided(one)}}}\n"
-        )
-
     def decided(self, one: Definition) -> str:
         """The decision in a reply, of which the binding keeps the newest."""
         head = "\n  var decided: Decision? {"
@@ -397,62 +395,44 @@ class Swift:
     def read_record(self, one: Definition, record: Record) -> str:
         """Takes fields in any order, and leaves out unknown ones."""
         names = self.variables(record)
-        extra = self.extra(one)
-        if not names and not extra:
-            return "    try reader.skip()\n    self.init()\n"
-        text, cases = "", ""
+        if not names:
+            return "\n  init(of object: inout Fields) { self.init() }\n"
+        given = []
         for field in names:
-            kind = self.member(field, record)
-            wanted = kind if kind.endswith("?") else f"{kind}?"
-            text += f"    var {self.field(field)}: {wanted}\n"
-            how = "optional" if kind.endswith("?") else "value"
-            cases += f"      case {literal(field.name)}: {self.field(field)} = try reader.{how}()\n"
-        otherwise = "try reader.skip()"
-        if extra:
-            text += f"    var {extra}: [String: JSON] = [:]\n"
-            otherwise = f"{extra}[try key.text()] = try reader.value()"
-        text += (
-            "    try reader.begin()\n    while let key = try reader.key() {\n      switch key {\n"
-            f"{cases}      default: {otherwise}\n      }}\n    }}\n"
-        )
-        required = [
-            f"let {self.field(field)}"
-            for field in names
-            if not self.member(field, record).endswith("?")
-        ]
-        if required:
-            text += (
-                f"    guard {', '.join(required)} else {{\n"
-                f"      throw Unreadable(what: {literal(one.name)})\n    }}\n"
-            )
-        given = [f"{self.label(field)}: {self.field(field)}" for field in names]
-        given += [f"{extra}: {extra}"] if extra else []
-        return f"{text}    self.init({', '.join(given)})\n"
+            how = "optional" if self.member(field, record).endswith("?") else "value"
+            given.append(f"{self.label(field)}: object.{how}({literal(field.name)})")
+        if extra := self.extra(one):
+            known = ", ".join(literal(field.name) for field in record.fields)
+            given.append(f"{extra}: object.others(than: [{known}])")
+        made = f"    try self.init({', '.join(given)})\n"
+        if len(made) > WIDTH:
+            made = f"    try self.init(\n{filled(given, 6).rstrip()})\n"
+        return f"\n  init(of object: inout Fields) throws(Unreadable) {{\n{made}  }}\n"
 
     def read_union(self, union: Union) -> str:
         """Looks ahead for the field that selects the record."""
+        head = "\n  init(reading reader: inout Reader) throws(Unreadable) {\n"
         if union.tag:
-            text = f"    switch try reader.ahead({literal(union.tag)}) {{\n"
+            text = f"{head}    switch try reader.ahead({literal(union.tag)}) {{\n"
             for choice in union.choices:
                 tag = literal(self._model.tag_of(union, choice.name))
                 case = self.choice(union, choice.name)
                 text += f"    case {tag}: self = .{case}(try reader.value())\n"
-            return f"{text}    default: self = .other(try reader.value())\n    }}\n"
-        text = ""
+            return f"{text}    default: self = .other(try reader.value())\n    }}\n  }}\n"
+        text, word = head, "if"
         for choice in union.choices:
             made = f"self = .{self.choice(union, choice.name)}(try reader.value())"
-            text += f"    if try reader.has({literal(choice.mark)}) {{\n      {made}\n"
-            text += "      return\n    }\n"
-        return f"{text}    self = .other(try reader.value())\n"
+            text += f"    {word} try reader.has({literal(choice.mark)}) {{ {made} }}\n"
+            word = "else if"
+        return f"{text}    else {{ self = .other(try reader.value()) }}\n  }}\n"
 
     # ---- operations ----
 
     def operations(self) -> str:
         """The names of the operations, and a method for each."""
         model = self._model
-        names = "".join(
-            f"  case {identifier(camel(one.name))} = {literal(one.name)}\n"
-            for one in model.operations
+        names = listed(
+            [self.coded(identifier(camel(one.name)), one.name) for one in model.operations], 2
         )
         methods = "\n".join(self.method(one) for one in model.operations)
         return (

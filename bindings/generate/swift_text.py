@@ -41,13 +41,30 @@ def literal(value: object) -> str:
     return json.dumps(value)
 
 
-def brackets(parameters: list[str], indent: int) -> str:
-    """Parameters on one line, or on one line each."""
+def filled(items: list[str], indent: int, between: str = ", ") -> str:
+    """Lines that each hold as many items as fit."""
+    lines: list[str] = []
+    for item in items:
+        if lines and len(lines[-1]) + len(between) + len(item) < WIDTH - indent:
+            lines[-1] += between + item
+        else:
+            lines.append(item)
+    end = ",\n" if between == ", " else "\n"
+    return end.join(" " * indent + line for line in lines) + "\n" * bool(lines)
+
+
+def listed(cases: list[str], indent: int) -> str:
+    """The cases of an enumeration, many on a line."""
+    lines = filled(cases, indent + 5).replace(",\n", "\n").splitlines()
+    return "".join(f"{' ' * indent}case {line.strip()}\n" for line in lines)
+
+
+def brackets(parameters: list[str], indent: int, limit: int = 70) -> str:
+    """Parameters on one line, or on lines of their own."""
     short = f"({', '.join(parameters)})"
-    if len(short) < 70:
+    if len(short) < limit:
         return short
-    space = " " * (indent + 2)
-    return "(\n" + ",\n".join(f"{space}{one}" for one in parameters) + f"\n{' ' * indent})"
+    return f"(\n{filled(parameters, indent + 2)}{' ' * indent})"
 
 
 def comment(text: str, indent: int = 0) -> str:
@@ -80,23 +97,11 @@ def wrapped(text: str, indent: int, hanging: str = "") -> list[str]:
 def described(model: Model, one: Operation, example: str | None) -> str:
     """What an editor shows: the description, the errors, an example."""
     lines = wrapped(one.about, 2)
-    errors = [
-        line
-        for code in one.errors
-        for line in wrapped(f"- `{code}`: {model.errors.get(code, '')}", 2, hanging="  ")
-    ]
-    if errors:
-        lines += ["", "Fails with these codes, among others:", "", *errors]
+    if one.errors:
+        codes = ", ".join(f"`{code}`" for code in one.errors)
+        lines += ["", *wrapped(f"Fails, among others, with {codes}: see ``ErrorCode``.", 2)]
     if example:
-        lines += ["", "```swift", example, "```"]
         reply = one.examples[0].reply
-        if reply:
-            lines += [
-                "",
-                "The reply, as JSON:",
-                "",
-                "```json",
-                json.dumps(reply, ensure_ascii=False),
-                "```",
-            ]
+        shown = [f"// {json.dumps(reply, ensure_ascii=False)}"] if reply else []
+        lines += ["", "```swift", example, *shown, "```"]
     return block(lines, 2)

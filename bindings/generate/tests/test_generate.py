@@ -222,8 +222,15 @@ def with_numbers(schema: dict[str, Any], tmp_path_factory: pytest.TempPathFactor
     [
         ("bindings/node/src/types.ts", "  seq: 0;\n"),
         ("bindings/python/src/holdfast/types.py", "    seq: Literal[0]\n"),
-        ("bindings/jvm/generated/java/org/holdfast/types/LogEvent.java", " long seq"),
-        ("bindings/jvm/generated/java/org/holdfast/types/LogEvent.java", 'integer("seq")'),
+        (
+            "bindings/jvm/generated/java/org/holdfast/Types.java",
+            "class LogEvent extends OpenRecord implements Event {\n    private final long seq;\n",
+        ),
+        (
+            "bindings/jvm/generated/java/org/holdfast/Types.java",
+            "    private LogEvent(Map<String, ?> json) {\n      super(json);\n"
+            '      seq = integer("seq");\n',
+        ),
         (
             "bindings/swift/Sources/HoldfastKit/Generated/Records.swift",
             "  public private(set) var seq = 0\n",

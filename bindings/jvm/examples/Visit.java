@@ -5,20 +5,9 @@ import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import org.holdfast.Holdfast;
 import org.holdfast.Runner;
+import org.holdfast.Types.*;
 import org.holdfast.jdk.JdkHttpSender;
 import org.holdfast.jdk.Pkcs12KeyStore;
-import org.holdfast.types.AuthMethodConfig;
-import org.holdfast.types.Backend;
-import org.holdfast.types.Config;
-import org.holdfast.types.Decision;
-import org.holdfast.types.DecisionEvent;
-import org.holdfast.types.Flow;
-import org.holdfast.types.OrgSelectRequest;
-import org.holdfast.types.Policy;
-import org.holdfast.types.PolicyBiometric;
-import org.holdfast.types.QueueAddRequest;
-import org.holdfast.types.SignInPassword;
-import org.holdfast.types.SyncCompletedEvent;
 
 /**
  * Signs in, registers a visit, and ends when the server has it. The second run needs no sign-in; a

@@ -6,22 +6,10 @@ import kotlinx.coroutines.flow.MutableStateFlow
 import kotlinx.coroutines.flow.first
 import kotlinx.coroutines.launch
 import kotlinx.coroutines.runBlocking
+import org.holdfast.Types.*
 import org.holdfast.jdk.JdkHttpSender
 import org.holdfast.jdk.Pkcs12KeyStore
 import org.holdfast.kotlin.AsyncHoldfast
-import org.holdfast.types.AuthMethodConfig
-import org.holdfast.types.Backend
-import org.holdfast.types.Config
-import org.holdfast.types.Decision
-import org.holdfast.types.DecisionEvent
-import org.holdfast.types.Flow
-import org.holdfast.types.OrgSelectRequest
-import org.holdfast.types.Policy
-import org.holdfast.types.PolicyBiometric
-import org.holdfast.types.QueueAddRequest
-import org.holdfast.types.Screen
-import org.holdfast.types.SignInPassword
-import org.holdfast.types.SyncCompletedEvent
 
 /**
  * The same as Visit.java with coroutines. If nobody gets in, it says why and ends.

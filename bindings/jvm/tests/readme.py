@@ -25,8 +25,8 @@ import java.util.concurrent.LinkedBlockingQueue;
 import org.holdfast.Holdfast;
 import org.holdfast.KeyStore;
 import org.holdfast.Runner;
+import org.holdfast.Types.*;
 import org.holdfast.jdk.*;
-import org.holdfast.types.*;
 
 public final class ReadmeJava {
   public static final int LINES = %d;
@@ -46,9 +46,9 @@ import kotlinx.coroutines.flow.first
 import kotlinx.coroutines.flow.map
 import kotlinx.coroutines.runBlocking
 import org.holdfast.KeyStore
+import org.holdfast.Types.*
 import org.holdfast.jdk.JdkHttpSender
 import org.holdfast.kotlin.AsyncHoldfast
-import org.holdfast.types.*
 
 const val README_KOTLIN_LINES = %d
 

@@ -16,6 +16,20 @@ extension Readable {
   var decided: Decision? { nil }
 }
 
+/// A record of a reply.
+protocol ReadableRecord: Readable {
+  init(of object: inout Fields) throws(Unreadable)
+}
+
+extension ReadableRecord {
+  init(reading reader: inout Reader) throws(Unreadable) {
+    try reader.begin()
+    var object = Fields(of: reader)
+    try self.init(of: &object)
+    try reader.leave(object)
+  }
+}
+
 /// The name of a member, as it stands in the reply: with its quotation marks.
 struct Key {
   fileprivate let quoted: UnsafeBufferPointer<UInt8>
@@ -70,21 +84,29 @@ struct Reader {
     return name
   }
 
+  /// Go on after an object, whose other members are left out.
+  fileprivate mutating func leave(_ object: Fields) throws(Unreadable) {
+    self = object.next
+    while try key() != nil { try skip() }
+  }
+
   /// Whether the object that follows has a member with this name. It is still to be read.
   func has(_ name: StaticString) throws(Unreadable) -> Bool {
     var ahead = self
-    return try ahead.find(name)
+    try ahead.begin()
+    return try ahead.goTo(name)
   }
 
   /// The text of this member of the object that follows, which is still to be read.
   func ahead(_ name: StaticString) throws(Unreadable) -> String {
     var ahead = self
-    guard try ahead.find(name) else { throw Unreadable(what: "object with \(name)") }
+    try ahead.begin()
+    guard try ahead.goTo(name) else { throw Unreadable(what: "object with \(name)") }
     return try ahead.text()
   }
 
-  private mutating func find(_ name: StaticString) throws(Unreadable) -> Bool {
-    try begin()
+  /// Go to the value of a later member. False: none has the name, and the object is over.
+  fileprivate mutating func goTo(_ name: StaticString) throws(Unreadable) -> Bool {
     while let key = try key() {
       if name ~= key { return true }
       try skip()
@@ -95,39 +117,6 @@ struct Reader {
   // MARK: Values
 
   mutating func value<Value: Readable>() throws(Unreadable) -> Value { try Value(reading: &self) }
-
-  mutating func value<Element: Readable>() throws(Unreadable) -> [Element] {
-    var elements: [Element] = []
-    try eachElement { (reader: inout Reader) throws(Unreadable) in
-      elements.append(try Element(reading: &reader))
-    }
-    return elements
-  }
-
-  mutating func value<Value: Readable>() throws(Unreadable) -> [String: Value] {
-    var members: [String: Value] = [:]
-    try begin()
-    while let key = try key() { members[try key.text()] = try Value(reading: &self) }
-    return members
-  }
-
-  mutating func optional<Value: Readable>() throws(Unreadable) -> Value? {
-    if takeNull() { return nil }
-    let value: Value = try value()
-    return value
-  }
-
-  mutating func optional<Element: Readable>() throws(Unreadable) -> [Element]? {
-    if takeNull() { return nil }
-    let elements: [Element] = try value()
-    return elements
-  }
-
-  mutating func optional<Value: Readable>() throws(Unreadable) -> [String: Value]? {
-    if takeNull() { return nil }
-    let members: [String: Value] = try value()
-    return members
-  }
 
   /// Pass over a value.
   mutating func skip() throws(Unreadable) {
@@ -143,7 +132,7 @@ struct Reader {
     }
   }
 
-  private mutating func eachElement(
+  fileprivate mutating func eachElement(
     _ read: (inout Reader) throws(Unreadable) -> Void
   ) throws(Unreadable) {
     try take(UInt8(ascii: "["), of: "array")
@@ -212,7 +201,7 @@ struct Reader {
     }
   }
 
-  private mutating func takeNull() -> Bool {
+  fileprivate mutating func takeNull() -> Bool {
     guard peek() == UInt8(ascii: "n") else { return false }
     _ = literal()
     return true
@@ -333,7 +322,89 @@ struct Reader {
   }
 }
 
+/// The fields of an object, in any order. Those that stand in the order in which they are read need no
+/// search.
+struct Fields {
+  /// Before the first member.
+  private let first: Reader
+  /// After the last one that was read.
+  fileprivate private(set) var next: Reader
+  /// All members, once one was not the next.
+  private var members: [(key: Key, value: Reader)]?
+
+  fileprivate init(of object: Reader) { (first, next) = (object, object) }
+
+  mutating func value<Value: Readable>(_ name: StaticString) throws(Unreadable) -> Value {
+    guard try find(name) else { throw Unreadable(what: "object with \(name)") }
+    return try next.value()
+  }
+
+  /// Nil: it is absent, or null.
+  mutating func optional<Value: Readable>(_ name: StaticString) throws(Unreadable) -> Value? {
+    guard try find(name), !next.takeNull() else { return nil }
+    return try next.value() as Value
+  }
+
+  /// The members that have no field of their own.
+  func others(than known: [StaticString]) throws(Unreadable) -> [String: JSON] {
+    var (reader, found) = (first, [String: JSON]())
+    while let key = try reader.key() {
+      if known.contains(where: { $0 ~= key }) {
+        try reader.skip()
+      } else {
+        found[try key.text()] = try reader.value()
+      }
+    }
+    return found
+  }
+
+  /// Go to a member's value, if there is such a member.
+  private mutating func find(_ name: StaticString) throws(Unreadable) -> Bool {
+    var reader = next
+    let key = try reader.key()
+    if let key, name ~= key {
+      next = reader
+      return true
+    }
+    if members == nil {
+      // Every member was read in its order, so none is left.
+      if key == nil { return false }
+      members = try all()
+    }
+    guard let member = members?.first(where: { name ~= $0.key }) else { return false }
+    next = member.value
+    return true
+  }
+
+  private func all() throws(Unreadable) -> [(key: Key, value: Reader)] {
+    var (reader, members) = (first, [(key: Key, value: Reader)]())
+    while let key = try reader.key() {
+      members.append((key, reader))
+      try reader.skip()
+    }
+    return members
+  }
+}
+
 // MARK: - What replies consist of
+
+extension Array: Readable where Element: Readable {
+  init(reading reader: inout Reader) throws(Unreadable) {
+    var elements: [Element] = []
+    try reader.eachElement { (reader: inout Reader) throws(Unreadable) in
+      elements.append(try reader.value())
+    }
+    self = elements
+  }
+}
+
+extension Dictionary: Readable where Key == String, Value: Readable {
+  init(reading reader: inout Reader) throws(Unreadable) {
+    self.init()
+    try reader.begin()
+    while let key = try reader.key() { self[try key.text()] = try reader.value() }
+  }
+}
 
 extension String: Readable {
   init(reading reader: inout Reader) throws(Unreadable) { self = try reader.text() }

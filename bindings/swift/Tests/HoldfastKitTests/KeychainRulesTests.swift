@@ -17,10 +17,9 @@ private func withKeychain(
   #expect(keychain.released == 0)
 }
 
-private func refusal(_ body: () async throws -> Data?) async -> KeyResult? {
+private func refusal<Value>(_ body: () async throws -> Value) async -> KeyResult? {
   do {
-    let data = try await body()
-    Issue.record("\(data.debugDescription)")
+    Issue.record("\(try await body())")
   } catch let failure as KeyFailure {
     return failure.result
   } catch {
@@ -128,16 +127,9 @@ private func refusal(_ body: () async throws -> Data?) async -> KeyResult? {
     try await withKeychain { keychain, store in
       keychain.fail(.add, -25299, -25299, -25299, -25299)
       #expect(
-        await refusal {
-          try store.save(.biometric, first, protection: .biometric); return nil
-        }
-          == .failed)
+        await refusal { try store.save(.biometric, first, protection: .biometric) } == .failed)
       keychain.fail(.add, -25299, -25299, -25299, -25299)
-      #expect(
-        await refusal {
-          try store.save(.device, first, protection: .device); return nil
-        }
-          == .failed)
+      #expect(await refusal { try store.save(.device, first, protection: .device) } == .failed)
     }
   }
 
@@ -145,11 +137,7 @@ private func refusal(_ body: () async throws -> Data?) async -> KeyResult? {
     try await withKeychain { keychain, store in
       keychain.put(
         .device, .init(data: first, accessible: .afterFirstUnlockThisDeviceOnly, enrolment: 1))
-      #expect(
-        await refusal {
-          try store.save(.device, second, protection: .device); return nil
-        }
-          == .locked)
+      #expect(await refusal { try store.save(.device, second, protection: .device) } == .locked)
       #expect(keychain.item(.device)?.data == first)
     }
   }
@@ -165,10 +153,7 @@ private func refusal(_ body: () async throws -> Data?) async -> KeyResult? {
     try await withKeychain { keychain, store in
       keychain.fail(.add, status)
       let name: KeyName = protection == .biometric ? .biometric : .device
-      #expect(
-        await refusal {
-          try store.save(name, first, protection: protection); return nil
-        } == result)
+      #expect(await refusal { try store.save(name, first, protection: protection) } == result)
       #expect(keychain.count == 0)
     }
   }
@@ -178,10 +163,7 @@ private func refusal(_ body: () async throws -> Data?) async -> KeyResult? {
       try store.save(.biometric, first, protection: .biometric)
       keychain.fail(.delete, -25308)
       #expect(
-        await refusal {
-          try store.save(.biometric, second, protection: .biometric); return nil
-        }
-          == .locked)
+        await refusal { try store.save(.biometric, second, protection: .biometric) } == .locked)
       #expect(keychain.item(.biometric)?.data == first)
     }
   }
@@ -190,16 +172,10 @@ private func refusal(_ body: () async throws -> Data?) async -> KeyResult? {
     try await withKeychain { keychain, store in
       keychain.removeEnrolment()
       #expect(
-        await refusal {
-          try store.save(.biometric, first, protection: .biometric); return nil
-        }
-          == .notEnrolled)
+        await refusal { try store.save(.biometric, first, protection: .biometric) } == .notEnrolled)
       keychain.removePasscode()
       #expect(
-        await refusal {
-          try store.save(.biometric, first, protection: .biometric); return nil
-        }
-          == .notEnrolled)
+        await refusal { try store.save(.biometric, first, protection: .biometric) } == .notEnrolled)
       // Other keys need none.
       try store.save(.device, first, protection: .device)
     }
@@ -207,15 +183,8 @@ private func refusal(_ body: () async throws -> Data?) async -> KeyResult? {
 
   @Test func aProtectionOfALaterVersionIsRefused() async throws {
     try await withKeychain { keychain, store in
-      #expect(
-        await refusal {
-          try store.save(.device, first, protection: "watch"); return nil
-        } == .failed)
-      #expect(
-        await refusal {
-          try store.save(.device, Data(), protection: .device); return nil
-        }
-          == .failed)
+      #expect(await refusal { try store.save(.device, first, protection: "watch") } == .failed)
+      #expect(await refusal { try store.save(.device, Data(), protection: .device) } == .failed)
       #expect(keychain.calls == [])
     }
   }
@@ -312,15 +281,8 @@ private func refusal(_ body: () async throws -> Data?) async -> KeyResult? {
       keychain.isEntitled = false
       #expect(await refusal { try await store.load(.device, prompt: nil) } == .failed)
       #expect(await refusal { try await store.load(.biometric, prompt: "Unlock") } == .failed)
-      #expect(
-        await refusal {
-          try store.erase(.device); return nil
-        } == .failed)
-      #expect(
-        await refusal {
-          try store.save(.device, first, protection: .device); return nil
-        }
-          == .failed)
+      #expect(await refusal { try store.erase(.device) } == .failed)
+      #expect(await refusal { try store.save(.device, first, protection: .device) } == .failed)
       #expect(keychain.prompts == [])
     }
   }

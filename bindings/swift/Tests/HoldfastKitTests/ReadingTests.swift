@@ -57,6 +57,28 @@ func written(_ value: some Encodable) throws -> String {
     #expect(columns == .object(["aå\"": .int(1), "ø\n": .int(0), "": .int(2)]))
   }
 
+  @Test func fieldsMayStandInAnyOrder() throws {
+    let text = #"{"detail":{"code":7},"field":null,"retryable":true,"message":"m","code":"a.b"}"#
+    let fault: Fault = try reading(text)
+    #expect(fault == Fault(code: "a.b", message: "m", retryable: true, detail: ["code": 7]))
+    let contact: Contact = try reading(#"{"x":{"id":1},"name":"Kari","id":"i","y":[null]}"#)
+    #expect(contact.columns == ["x": ["id": 1], "y": [nil]])
+    #expect([contact.id, contact.name] == ["i", "Kari"])
+  }
+
+  @Test(arguments: ["code", "message", "retryable", "detail"])
+  func aFieldThatIsMissingOrNullIsNamed(name: String) throws {
+    let fields = ["code": #""a""#, "message": #""m""#, "retryable": "true", "detail": "{}"]
+    func fault(_ fields: [String: String]) throws -> Fault {
+      try reading("{" + fields.map { "\"\($0)\":\($1)" }.joined(separator: ",") + "}")
+    }
+    #expect(try fault(fields).message == "m")
+    let missing = fields.filter { $0.key != name }
+    let error = #expect(throws: Unreadable.self) { try fault(missing) }
+    #expect(error?.what == "object with \(name)")
+    #expect(throws: Unreadable.self) { try fault(missing.merging([name: "null"]) { $1 }) }
+  }
+
   @Test(arguments: [
     ("0", 0), ("-7", -7), ("999999999999999999", 999_999_999_999_999_999),
     ("9223372036854775807", .max), ("-9223372036854775808", .min),

@@ -2,7 +2,7 @@ package org.holdfast;
 
 import java.util.logging.Level;
 import java.util.logging.Logger;
-import org.holdfast.types.Event;
+import org.holdfast.Types.Event;
 import org.jetbrains.annotations.NotNull;
 import org.jetbrains.annotations.Nullable;
 

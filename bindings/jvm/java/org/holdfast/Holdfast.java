@@ -5,14 +5,7 @@ import java.util.Arrays;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
-import org.holdfast.types.BuildInfo;
-import org.holdfast.types.Config;
-import org.holdfast.types.DecisionEvent;
-import org.holdfast.types.Event;
-import org.holdfast.types.KeyStoreChoice;
-import org.holdfast.types.KeyStoreChoiceKind;
-import org.holdfast.types.OpenReply;
-import org.holdfast.types.Request;
+import org.holdfast.Types.*;
 import org.jetbrains.annotations.NotNull;
 import org.jetbrains.annotations.Nullable;
 

@@ -11,7 +11,7 @@ import java.security.cert.CertificateException;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.TimeoutException;
 import javax.net.ssl.SSLException;
-import org.holdfast.types.TransportError;
+import org.holdfast.Types.TransportError;
 import org.jetbrains.annotations.NotNull;
 
 /** The library's word for an exception of an HTTP client. */

@@ -7,10 +7,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import org.holdfast.types.CompleteRequest;
-import org.holdfast.types.HttpAnswer;
-import org.holdfast.types.HttpFailure;
-import org.holdfast.types.TransportError;
+import org.holdfast.Types.*;
 import org.jetbrains.annotations.NotNull;
 import org.jetbrains.annotations.Nullable;
 

@@ -1,6 +1,6 @@
 package org.holdfast;
 
-import org.holdfast.types.HttpRequest;
+import org.holdfast.Types.HttpRequest;
 import org.jetbrains.annotations.NotNull;
 
 /**

@@ -13,8 +13,6 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import org.holdfast.types.Code;
-import org.holdfast.types.Request;
 
 /**
  * JSON as maps, lists, strings, Long, Double, Boolean and null. Gson's streams read and write it:

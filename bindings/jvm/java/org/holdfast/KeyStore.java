@@ -1,6 +1,6 @@
 package org.holdfast;
 
-import org.holdfast.types.KeyRequestProtection;
+import org.holdfast.Types.KeyRequestProtection;
 import org.jetbrains.annotations.NotNull;
 import org.jetbrains.annotations.Nullable;
 

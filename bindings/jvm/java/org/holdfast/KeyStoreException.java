@@ -1,6 +1,6 @@
 package org.holdfast;
 
-import org.holdfast.types.KeyCompleteRequestResult;
+import org.holdfast.Types.KeyCompleteRequestResult;
 import org.jetbrains.annotations.NotNull;
 import org.jetbrains.annotations.Nullable;
 

@@ -10,11 +10,7 @@ import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.logging.Level;
 import java.util.logging.Logger;
-import org.holdfast.types.Event;
-import org.holdfast.types.HttpRequest;
-import org.holdfast.types.KeyRequest;
-import org.holdfast.types.PollReply;
-import org.holdfast.types.PollRequest;
+import org.holdfast.Types.*;
 import org.jetbrains.annotations.NotNull;
 import org.jetbrains.annotations.Nullable;
 

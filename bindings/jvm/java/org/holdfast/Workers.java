@@ -11,12 +11,7 @@ import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.logging.Level;
 import java.util.logging.Logger;
-import org.holdfast.types.HttpRequest;
-import org.holdfast.types.KeyCompleteRequest;
-import org.holdfast.types.KeyCompleteRequestResult;
-import org.holdfast.types.KeyRequest;
-import org.holdfast.types.KeyRequestOperation;
-import org.holdfast.types.TransportError;
+import org.holdfast.Types.*;
 
 /**
  * The threads that carry out requests: one for each HTTP request, so that none waits for a slow one,
@@ -117,7 +112,7 @@ final class Workers {
       result = sender.send(request);
     } catch (Throwable failure) { // also a class that cannot be loaded: the request has an answer
       TransportError word = HttpFailures.of(failure);
-      boolean defect = failure instanceof RuntimeException || failure instanceof Error;
+      boolean defect = failure instanceof RuntimeException || failure instanceof java.lang.Error;
       LOG.log(defect ? Level.SEVERE : Level.FINE, "no response", failure);
       result = HttpResult.failed(word);
     }

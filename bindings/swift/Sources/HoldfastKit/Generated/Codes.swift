@@ -8,9 +8,8 @@
 /// store did not save the keys of the new session; it is signed out at the server, and the log's
 /// line names the key. refused, dns, tls, timeout: no response came, and the host's client said so;
 /// of these, the log's line also names the host.
-public struct SignInCause: OpenCode {
+public struct SignInCause: OpenCode, Readable {
   public let rawValue: String
-
   public init(rawValue: String) { self.rawValue = rawValue }
 
   public static let wrongPassword = SignInCause(rawValue: "wrong_password")
@@ -30,9 +29,8 @@ public struct SignInCause: OpenCode {
 }
 
 /// `noun.reason`; stable.
-public struct ErrorCode: OpenCode {
+public struct ErrorCode: OpenCode, Readable {
   public let rawValue: String
-
   public init(rawValue: String) { self.rawValue = rawValue }
 
   /// The text is not valid JSON or not UTF-8. Send one JSON object.
@@ -179,58 +177,48 @@ public struct ErrorCode: OpenCode {
 
 /// `table` inserts rows into the table; `rpc` calls a function that returns a result per row.
 public enum QueueKindUpload: String, Codable, Sendable, Hashable, CaseIterable {
-  case table = "table"
-  case rpc = "rpc"
+  case table, rpc
 }
 
 /// The columns of the table's primary key. `id_and_org_id` is for a table that is partitioned or
 /// distributed by organisation: an insert names both columns, and ids are read back with a filter
 /// by `org_id`. Not in an app without organisations.
 public enum QueueKindPrimaryKey: String, Codable, Sendable, Hashable, CaseIterable {
-  case id = "id"
-  case idAndOrgId = "id_and_org_id"
+  case id, idAndOrgId = "id_and_org_id"
 }
 
 /// How a method signs in.
 public enum Flow: String, Codable, Sendable, Hashable, CaseIterable {
-  case pkce = "pkce"
-  case idToken = "id_token"
-  case password = "password"
+  case pkce, idToken = "id_token", password
 }
 
 /// `required`: a locked session without biometrics leads to the sign-in. `preferred`: where none
 /// are enrolled, an expired token is refreshed without a prompt. `off`: no biometric key is
 /// created.
 public enum PolicyBiometric: String, Codable, Sendable, Hashable, CaseIterable {
-  case required = "required"
-  case preferred = "preferred"
-  case off = "off"
+  case required, preferred, off
 }
 
 /// at_once: while the app is off the screen, the session is open in its process only. If the
 /// process ends there, the session is locked.
 public enum PolicyLockOnBackground: String, Codable, Sendable, Hashable, CaseIterable {
-  case afterTimeout = "after_timeout"
-  case atOnce = "at_once"
+  case afterTimeout = "after_timeout", atOnce = "at_once"
 }
 
 /// `file`: key files beside the data. `host`: the host is asked in `poll` (`key_requests`) and
 /// answers with key_complete, so its keychain may be asynchronous.
 public enum KeyStoreChoiceKind: String, Codable, Sendable, Hashable, CaseIterable {
-  case file = "file"
-  case host = "host"
+  case file, host
 }
 
 /// `manual` is for tests and uses clock_set.
 public enum ConfigClock: String, Codable, Sendable, Hashable, CaseIterable {
-  case system = "system"
-  case manual = "manual"
+  case system, manual
 }
 
 /// How a method of the sign-in works.
-public struct MethodFlow: OpenCode {
+public struct MethodFlow: OpenCode, Readable {
   public let rawValue: String
-
   public init(rawValue: String) { self.rawValue = rawValue }
 
   public static let pkce = MethodFlow(rawValue: "pkce")
@@ -239,9 +227,8 @@ public struct MethodFlow: OpenCode {
 }
 
 /// The screen to show.
-public struct Screen: OpenCode {
+public struct Screen: OpenCode, Readable {
   public let rawValue: String
-
   public init(rawValue: String) { self.rawValue = rawValue }
 
   public static let home = Screen(rawValue: "home")
@@ -252,9 +239,8 @@ public struct Screen: OpenCode {
 }
 
 /// Why a decision was made.
-public struct DecisionReason: OpenCode {
+public struct DecisionReason: OpenCode, Readable {
   public let rawValue: String
-
   public init(rawValue: String) { self.rawValue = rawValue }
 
   public static let active = DecisionReason(rawValue: "active")
@@ -300,9 +286,8 @@ public struct DecisionReason: OpenCode {
 }
 
 /// What a banner says.
-public struct BannerCode: OpenCode {
+public struct BannerCode: OpenCode, Readable {
   public let rawValue: String
-
   public init(rawValue: String) { self.rawValue = rawValue }
 
   public static let erasureOwed = BannerCode(rawValue: "erasure_owed")
@@ -315,9 +300,8 @@ public struct BannerCode: OpenCode {
 }
 
 /// How to show a banner.
-public struct Tone: OpenCode {
+public struct Tone: OpenCode, Readable {
   public let rawValue: String
-
   public init(rawValue: String) { self.rawValue = rawValue }
 
   public static let info = Tone(rawValue: "info")
@@ -325,9 +309,8 @@ public struct Tone: OpenCode {
 }
 
 /// Whether the user may work in an organisation.
-public struct MembershipStatus: OpenCode {
+public struct MembershipStatus: OpenCode, Readable {
   public let rawValue: String
-
   public init(rawValue: String) { self.rawValue = rawValue }
 
   public static let active = MembershipStatus(rawValue: "active")
@@ -336,9 +319,8 @@ public struct MembershipStatus: OpenCode {
 }
 
 /// What happens to an item.
-public struct ItemState: OpenCode {
+public struct ItemState: OpenCode, Readable {
   public let rawValue: String
-
   public init(rawValue: String) { self.rawValue = rawValue }
 
   public static let pending = ItemState(rawValue: "pending")
@@ -348,9 +330,8 @@ public struct ItemState: OpenCode {
 }
 
 /// The state of an item that is queued, or the end of one that no longer is.
-public struct ItemFate: OpenCode {
+public struct ItemFate: OpenCode, Readable {
   public let rawValue: String
-
   public init(rawValue: String) { self.rawValue = rawValue }
 
   public static let pending = ItemFate(rawValue: "pending")
@@ -364,10 +345,7 @@ public struct ItemFate: OpenCode {
 
 /// A state by which a request selects items.
 public enum QueuedState: String, Codable, Sendable, Hashable, CaseIterable {
-  case pending = "pending"
-  case sending = "sending"
-  case waiting = "waiting"
-  case parked = "parked"
+  case pending, sending, waiting, parked
 }
 
 /// Column names and values, as configured for the kind.
@@ -377,9 +355,8 @@ public typealias Payload = [String: JSON]
 /// failures; `sync_now` ends it. wrong_api_key, wrong_url, not_supabase, project_paused: no answer
 /// comes from the service, and an answer of something else says why, as for a failed sign-in;
 /// `problems` in sync_status says what to do.
-public struct ExplainCode: OpenCode {
+public struct ExplainCode: OpenCode, Readable {
   public let rawValue: String
-
   public init(rawValue: String) { self.rawValue = rawValue }
 
   public static let nothingQueued = ExplainCode(rawValue: "nothing_queued")
@@ -407,9 +384,8 @@ public struct ExplainCode: OpenCode {
 public typealias Summary = [String: JSON]
 
 /// What a request is for.
-public struct Purpose: OpenCode {
+public struct Purpose: OpenCode, Readable {
   public let rawValue: String
-
   public init(rawValue: String) { self.rawValue = rawValue }
 
   public static let refresh = Purpose(rawValue: "refresh")
@@ -427,9 +403,8 @@ public struct Purpose: OpenCode {
 public typealias Headers = [String: String]
 
 /// The HTTP method.
-public struct HttpRequestMethod: OpenCode {
+public struct HttpRequestMethod: OpenCode, Readable {
   public let rawValue: String
-
   public init(rawValue: String) { self.rawValue = rawValue }
 
   public static let get = HttpRequestMethod(rawValue: "GET")
@@ -447,18 +422,12 @@ public struct HttpRequestMethod: OpenCode {
 /// sign-in is tried again for a minute; from the first try on, the message of its decision `wait`
 /// has the `cause`.
 public enum TransportError: String, Codable, Sendable, Hashable, CaseIterable {
-  case offline = "offline"
-  case timeout = "timeout"
-  case tls = "tls"
-  case dns = "dns"
-  case refused = "refused"
-  case cancelled = "cancelled"
+  case offline, timeout, tls, dns, refused, cancelled
 }
 
 /// What changed.
-public struct OrgAccessChangedEventReason: OpenCode {
+public struct OrgAccessChangedEventReason: OpenCode, Readable {
   public let rawValue: String
-
   public init(rawValue: String) { self.rawValue = rawValue }
 
   public static let membershipRevoked = OrgAccessChangedEventReason(rawValue: "membership_revoked")
@@ -467,9 +436,8 @@ public struct OrgAccessChangedEventReason: OpenCode {
 }
 
 /// What is pulled.
-public struct Dataset: OpenCode {
+public struct Dataset: OpenCode, Readable {
   public let rawValue: String
-
   public init(rawValue: String) { self.rawValue = rawValue }
 
   public static let contacts = Dataset(rawValue: "contacts")
@@ -477,9 +445,8 @@ public struct Dataset: OpenCode {
 }
 
 /// Why a pull was given up.
-public struct PullProblem: OpenCode {
+public struct PullProblem: OpenCode, Readable {
   public let rawValue: String
-
   public init(rawValue: String) { self.rawValue = rawValue }
 
   public static let loop = PullProblem(rawValue: "loop")
@@ -487,9 +454,8 @@ public struct PullProblem: OpenCode {
 }
 
 /// load: find the key. save: store or replace it, durably. erase: remove it.
-public struct KeyRequestOperation: OpenCode {
+public struct KeyRequestOperation: OpenCode, Readable {
   public let rawValue: String
-
   public init(rawValue: String) { self.rawValue = rawValue }
 
   public static let load = KeyRequestOperation(rawValue: "load")
@@ -499,9 +465,8 @@ public struct KeyRequestOperation: OpenCode {
 
 /// The name of the key. Where the key `device` was lost, the next one is `device_b`, then
 /// `device_c`, and so on: a key is never saved over one that may come back.
-public struct KeyRequestName: OpenCode {
+public struct KeyRequestName: OpenCode, Readable {
   public let rawValue: String
-
   public init(rawValue: String) { self.rawValue = rawValue }
 
   public static let device = KeyRequestName(rawValue: "device")
@@ -511,9 +476,8 @@ public struct KeyRequestName: OpenCode {
 
 /// device: readable after the first unlock of the device, which it never leaves. biometric: needs
 /// the user's presence, and is lost on re-enrolment.
-public struct KeyRequestProtection: OpenCode {
+public struct KeyRequestProtection: OpenCode, Readable {
   public let rawValue: String
-
   public init(rawValue: String) { self.rawValue = rawValue }
 
   public static let device = KeyRequestProtection(rawValue: "device")
@@ -521,9 +485,8 @@ public struct KeyRequestProtection: OpenCode {
 }
 
 /// The types of events.
-public struct EventType: OpenCode {
+public struct EventType: OpenCode, Readable {
   public let rawValue: String
-
   public init(rawValue: String) { self.rawValue = rawValue }
 
   public static let decision = EventType(rawValue: "decision")
@@ -543,9 +506,8 @@ public struct EventType: OpenCode {
 
 /// The key store in use. `host`: the functions that the host passed, or key requests.
 /// `secret_service`: only from the HTTP driver.
-public struct OpenReplyKeystore: OpenCode {
+public struct OpenReplyKeystore: OpenCode, Readable {
   public let rawValue: String
-
   public init(rawValue: String) { self.rawValue = rawValue }
 
   public static let file = OpenReplyKeystore(rawValue: "file")
@@ -554,9 +516,8 @@ public struct OpenReplyKeystore: OpenCode {
 }
 
 /// `bundled`: with the three libraries inside.
-public struct BuildInfoFlavour: OpenCode {
+public struct BuildInfoFlavour: OpenCode, Readable {
   public let rawValue: String
-
   public init(rawValue: String) { self.rawValue = rawValue }
 
   public static let embedded = BuildInfoFlavour(rawValue: "embedded")
@@ -564,18 +525,16 @@ public struct BuildInfoFlavour: OpenCode {
   public static let bundled = BuildInfoFlavour(rawValue: "bundled")
 }
 
-public struct NeedsIdTokenNeedsItem: OpenCode {
+public struct NeedsIdTokenNeedsItem: OpenCode, Readable {
   public let rawValue: String
-
   public init(rawValue: String) { self.rawValue = rawValue }
 
   public static let idToken = NeedsIdTokenNeedsItem(rawValue: "id_token")
   public static let nonce = NeedsIdTokenNeedsItem(rawValue: "nonce")
 }
 
-public struct NeedsPasswordNeedsItem: OpenCode {
+public struct NeedsPasswordNeedsItem: OpenCode, Readable {
   public let rawValue: String
-
   public init(rawValue: String) { self.rawValue = rawValue }
 
   public static let email = NeedsPasswordNeedsItem(rawValue: "email")
@@ -584,20 +543,13 @@ public struct NeedsPasswordNeedsItem: OpenCode {
 
 /// How a biometric prompt ended.
 public enum Outcome: String, Codable, Sendable, Hashable, CaseIterable {
-  case success = "success"
-  case failed = "failed"
-  case cancelled = "cancelled"
-  case lockout = "lockout"
-  case lockoutPermanent = "lockout_permanent"
-  case notEnrolled = "not_enrolled"
-  case invalidated = "invalidated"
-  case unavailable = "unavailable"
+  case success, failed, cancelled, lockout, lockoutPermanent = "lockout_permanent"
+  case notEnrolled = "not_enrolled", invalidated, unavailable
 }
 
 /// Whether somebody is signed in and has unlocked.
-public struct SessionStatusReplyState: OpenCode {
+public struct SessionStatusReplyState: OpenCode, Readable {
   public let rawValue: String
-
   public init(rawValue: String) { self.rawValue = rawValue }
 
   public static let signedOut = SessionStatusReplyState(rawValue: "signed_out")
@@ -605,9 +557,8 @@ public struct SessionStatusReplyState: OpenCode {
   public static let active = SessionStatusReplyState(rawValue: "active")
 }
 
-public struct SessionStatusReplyOwedItem: OpenCode {
+public struct SessionStatusReplyOwedItem: OpenCode, Readable {
   public let rawValue: String
-
   public init(rawValue: String) { self.rawValue = rawValue }
 
   public static let refresh = SessionStatusReplyOwedItem(rawValue: "refresh")
@@ -619,14 +570,12 @@ public struct SessionStatusReplyOwedItem: OpenCode {
 
 /// `global`: end the user's sessions on all devices. Default: `local`.
 public enum SessionLogoutRequestScope: String, Codable, Sendable, Hashable, CaseIterable {
-  case local = "local"
-  case global = "global"
+  case local, global
 }
 
 /// `confirmed` by the server in time, `cached`, or `none` known.
-public struct OrgListReplyFreshness: OpenCode {
+public struct OrgListReplyFreshness: OpenCode, Readable {
   public let rawValue: String
-
   public init(rawValue: String) { self.rawValue = rawValue }
 
   public static let confirmed = OrgListReplyFreshness(rawValue: "confirmed")
@@ -636,9 +585,8 @@ public struct OrgListReplyFreshness: OpenCode {
 
 /// Which part of the configuration a problem is about. backend: `url` or `api_key`, so all
 /// requests.
-public struct ProblemWhat: OpenCode {
+public struct ProblemWhat: OpenCode, Readable {
   public let rawValue: String
-
   public init(rawValue: String) { self.rawValue = rawValue }
 
   public static let backend = ProblemWhat(rawValue: "backend")
@@ -650,9 +598,8 @@ public struct ProblemWhat: OpenCode {
 
 /// Why uploads pause: after failures, or because the server asked for it. `sync_now` ends a pause
 /// after failures, except that of the access token's refresh.
-public struct PauseCode: OpenCode {
+public struct PauseCode: OpenCode, Readable {
   public let rawValue: String
-
   public init(rawValue: String) { self.rawValue = rawValue }
 
   public static let backOff = PauseCode(rawValue: "back_off")
@@ -661,14 +608,7 @@ public struct PauseCode: OpenCode {
 
 /// As HOLDFAST_KEY_*. not_found: the store works and has no such key.
 public enum KeyCompleteRequestResult: String, Codable, Sendable, Hashable, CaseIterable {
-  case ok = "ok"
-  case notFound = "not_found"
-  case locked = "locked"
-  case cancelled = "cancelled"
-  case failed = "failed"
-  case lockout = "lockout"
-  case lockoutPermanent = "lockout_permanent"
-  case notEnrolled = "not_enrolled"
-  case invalidated = "invalidated"
-  case unavailable = "unavailable"
+  case ok, notFound = "not_found", locked, cancelled, failed, lockout
+  case lockoutPermanent = "lockout_permanent", notEnrolled = "not_enrolled", invalidated
+  case unavailable
 }

@@ -3,53 +3,25 @@
 
 /// The operations of `holdfast.h`, without the prefix.
 public enum OperationName: String, Sendable, CaseIterable {
-  case clockSet = "clock_set"
-  case sessionStart = "session_start"
-  case signInBegin = "sign_in_begin"
-  case signInComplete = "sign_in_complete"
-  case signInCancel = "sign_in_cancel"
-  case sessionResume = "session_resume"
-  case sessionUnlock = "session_unlock"
-  case sessionLock = "session_lock"
-  case sessionBackground = "session_background"
-  case sessionForeground = "session_foreground"
-  case sessionStatus = "session_status"
-  case sessionToken = "session_token"
-  case sessionLogout = "session_logout"
-  case orgList = "org_list"
-  case orgSelect = "org_select"
-  case routeCheck = "route_check"
-  case queueAdd = "queue_add"
-  case queueList = "queue_list"
-  case queueGet = "queue_get"
-  case queueEdit = "queue_edit"
-  case queueCancel = "queue_cancel"
-  case queueRetry = "queue_retry"
-  case queueExport = "queue_export"
-  case queueExplain = "queue_explain"
-  case contactSearch = "contact_search"
-  case contactGet = "contact_get"
-  case summaryGet = "summary_get"
-  case networkSet = "network_set"
-  case syncNow = "sync_now"
-  case syncStatus = "sync_status"
-  case poll = "poll"
-  case complete = "complete"
-  case keyComplete = "key_complete"
+  case clockSet = "clock_set", sessionStart = "session_start", signInBegin = "sign_in_begin"
+  case signInComplete = "sign_in_complete", signInCancel = "sign_in_cancel"
+  case sessionResume = "session_resume", sessionUnlock = "session_unlock"
+  case sessionLock = "session_lock", sessionBackground = "session_background"
+  case sessionForeground = "session_foreground", sessionStatus = "session_status"
+  case sessionToken = "session_token", sessionLogout = "session_logout", orgList = "org_list"
+  case orgSelect = "org_select", routeCheck = "route_check", queueAdd = "queue_add"
+  case queueList = "queue_list", queueGet = "queue_get", queueEdit = "queue_edit"
+  case queueCancel = "queue_cancel", queueRetry = "queue_retry", queueExport = "queue_export"
+  case queueExplain = "queue_explain", contactSearch = "contact_search", contactGet = "contact_get"
+  case summaryGet = "summary_get", networkSet = "network_set", syncNow = "sync_now"
+  case syncStatus = "sync_status", poll, complete, keyComplete = "key_complete"
 }
 
 extension Holdfast {
   /// Set the clock of a handle that was opened with "clock": "manual".
   ///
-  /// Fails with these codes, among others:
-  ///
-  /// - `request.missing_field`: The field that `field` names is required. Add it.
-  /// - `request.wrong_type`: The field has the wrong type; the message names the right one.
-  /// - `request.invalid_value`: The value is outside the range that the message names. For
-  ///   /data_dir: another user owns the folder, everybody may write to it, the path begins with ~,
-  ///   or it names a file. For /keystore/kind: also when the folder's key is in another kind of key
-  ///   store; nothing was changed.
-  /// - `clock.not_manual`: clock_set requires a handle that was opened with `clock` `manual`.
+  /// Fails, among others, with `request.missing_field`, `request.wrong_type`,
+  /// `request.invalid_value`, `clock.not_manual`: see ``ErrorCode``.
   ///
   /// ```swift
   /// try await app.clockSet(now: 1796000000000, monotonicMs: 7200000, bootId: "b1")
@@ -60,21 +32,12 @@ extension Holdfast {
 
   /// Adopt a session that the host obtained.
   ///
-  /// Fails with these codes, among others:
-  ///
-  /// - `request.missing_field`: The field that `field` names is required. Add it.
-  /// - `request.wrong_type`: The field has the wrong type; the message names the right one.
-  /// - `session.invalid`: session_start did not receive a token response; `field` names what is
-  ///   missing. Pass on the server's response unchanged.
+  /// Fails, among others, with `request.missing_field`, `request.wrong_type`, `session.invalid`:
+  /// see ``ErrorCode``.
   ///
   /// ```swift
   /// try await app.sessionStart(session: ["access_token": "...", "refresh_token": "...", "expires_in": 3600, "user": ["id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e02"]])
-  /// ```
-  ///
-  /// The reply, as JSON:
-  ///
-  /// ```json
-  /// {"screen": "home", "reason": "active", "route": "/mentor", "org": {"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e01", "name": "North", "role": "peer_mentor"}, "message": null, "can_unlock": false, "methods": [], "orgs": [], "banners": [], "deadline_ms": null, "number": 3}
+  /// // {"screen": "home", "reason": "active", "route": "/mentor", "org": {"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e01", "name": "North", "role": "peer_mentor"}, "message": null, "can_unlock": false, "methods": [], "orgs": [], "banners": [], "deadline_ms": null, "number": 3}
   /// ```
   public func sessionStart(session: [String: JSON]) async throws(HoldfastError) -> Decision {
     try await ask(.sessionStart, SessionStartRequest(session: session))
@@ -82,25 +45,12 @@ extension Holdfast {
 
   /// Begin a sign-in.
   ///
-  /// Fails with these codes, among others:
-  ///
-  /// - `request.missing_field`: The field that `field` names is required. Add it.
-  /// - `request.wrong_type`: The field has the wrong type; the message names the right one.
-  /// - `request.invalid_value`: The value is outside the range that the message names. For
-  ///   /data_dir: another user owns the folder, everybody may write to it, the path begins with ~,
-  ///   or it names a file. For /keystore/kind: also when the folder's key is in another kind of key
-  ///   store; nothing was changed.
-  /// - `sign_in.unknown_method`: `auth_methods` has no such method, or none with this flow. The
-  ///   message suggests a near name; if none is near, it lists all.
+  /// Fails, among others, with `request.missing_field`, `request.wrong_type`,
+  /// `request.invalid_value`, `sign_in.unknown_method`: see ``ErrorCode``.
   ///
   /// ```swift
   /// try await app.signInBegin(method: "bankid")
-  /// ```
-  ///
-  /// The reply, as JSON:
-  ///
-  /// ```json
-  /// {"url": "https://x.supabase.co/auth/v1/authorize?provider=bankid"}
+  /// // {"url": "https://x.supabase.co/auth/v1/authorize?provider=bankid"}
   /// ```
   public func signInBegin(method: String) async throws(HoldfastError) -> SignInBeginReply {
     try await ask(.signInBegin, SignInBeginRequest(method: method))
@@ -108,32 +58,13 @@ extension Holdfast {
 
   /// Complete a sign-in.
   ///
-  /// Fails with these codes, among others:
-  ///
-  /// - `request.missing_field`: The field that `field` names is required. Add it.
-  /// - `request.wrong_type`: The field has the wrong type; the message names the right one.
-  /// - `request.invalid_value`: The value is outside the range that the message names. For
-  ///   /data_dir: another user owns the folder, everybody may write to it, the path begins with ~,
-  ///   or it names a file. For /keystore/kind: also when the folder's key is in another kind of key
-  ///   store; nothing was changed.
-  /// - `sign_in.unknown_method`: `auth_methods` has no such method, or none with this flow. The
-  ///   message suggests a near name; if none is near, it lists all.
-  /// - `sign_in.foreign_callback`: The URL is not `redirect_url`, or carries no answer of a
-  ///   sign-in. Handle it elsewhere in the app.
-  /// - `sign_in.state_mismatch`: No sign-in is under way for this callback or nonce: it was
-  ///   completed before, or begun on another device. Begin again.
-  /// - `sign_in.expired`: The sign-in began more than 15 minutes ago. Begin again.
-  /// - `sign_in.cancelled`: The sign-in was cancelled with sign_in_cancel. Begin again if the user
-  ///   wants to sign in.
+  /// Fails, among others, with `request.missing_field`, `request.wrong_type`,
+  /// `request.invalid_value`, `sign_in.unknown_method`, `sign_in.foreign_callback`,
+  /// `sign_in.state_mismatch`, `sign_in.expired`, `sign_in.cancelled`: see ``ErrorCode``.
   ///
   /// ```swift
   /// try await app.signInComplete(.password(email: "kari@example.org", password: "...", method: "email"))
-  /// ```
-  ///
-  /// The reply, as JSON:
-  ///
-  /// ```json
-  /// {"screen": "wait", "reason": "signing_in", "route": null, "org": null, "message": {"code": "signing_in", "text": "Signing in."}, "can_unlock": false, "methods": [], "orgs": [], "banners": [], "deadline_ms": 1796000002500, "number": 3}
+  /// // {"screen": "wait", "reason": "signing_in", "route": null, "org": null, "message": {"code": "signing_in", "text": "Signing in."}, "can_unlock": false, "methods": [], "orgs": [], "banners": [], "deadline_ms": 1796000002500, "number": 3}
   /// ```
   public func signInComplete(_ request: SignInCompleteRequest) async throws(HoldfastError) -> Decision {
     try await ask(.signInComplete, request)
@@ -143,12 +74,7 @@ extension Holdfast {
   ///
   /// ```swift
   /// try await app.signInCancel()
-  /// ```
-  ///
-  /// The reply, as JSON:
-  ///
-  /// ```json
-  /// {"cancelled": true, "decision": {"screen": "sign_in", "reason": "signed_out", "route": null, "org": null, "message": {"code": "signed_out", "text": "You are signed out."}, "can_unlock": false, "methods": [{"id": "bankid", "label": "BankID", "flow": "pkce"}], "orgs": [], "banners": [], "deadline_ms": null, "number": 3}}
+  /// // {"cancelled": true, "decision": {"screen": "sign_in", "reason": "signed_out", "route": null, "org": null, "message": {"code": "signed_out", "text": "You are signed out."}, "can_unlock": false, "methods": [{"id": "bankid", "label": "BankID", "flow": "pkce"}], "orgs": [], "banners": [], "deadline_ms": null, "number": 3}}
   /// ```
   public func signInCancel() async throws(HoldfastError) -> SignInCancelReply {
     try await ask(.signInCancel)
@@ -158,12 +84,7 @@ extension Holdfast {
   ///
   /// ```swift
   /// try await app.sessionResume()
-  /// ```
-  ///
-  /// The reply, as JSON:
-  ///
-  /// ```json
-  /// {"screen": "home", "reason": "active", "route": "/mentor", "org": {"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e01", "name": "North", "role": "peer_mentor"}, "message": null, "can_unlock": false, "methods": [], "orgs": [], "banners": [], "deadline_ms": null, "number": 3}
+  /// // {"screen": "home", "reason": "active", "route": "/mentor", "org": {"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e01", "name": "North", "role": "peer_mentor"}, "message": null, "can_unlock": false, "methods": [], "orgs": [], "banners": [], "deadline_ms": null, "number": 3}
   /// ```
   public func sessionResume() async throws(HoldfastError) -> Decision {
     try await ask(.sessionResume)
@@ -171,23 +92,12 @@ extension Holdfast {
 
   /// Report the outcome of the biometric prompt.
   ///
-  /// Fails with these codes, among others:
-  ///
-  /// - `request.missing_field`: The field that `field` names is required. Add it.
-  /// - `request.wrong_type`: The field has the wrong type; the message names the right one.
-  /// - `request.invalid_value`: The value is outside the range that the message names. For
-  ///   /data_dir: another user owns the folder, everybody may write to it, the path begins with ~,
-  ///   or it names a file. For /keystore/kind: also when the folder's key is in another kind of key
-  ///   store; nothing was changed.
+  /// Fails, among others, with `request.missing_field`, `request.wrong_type`,
+  /// `request.invalid_value`: see ``ErrorCode``.
   ///
   /// ```swift
   /// try await app.sessionUnlock(outcome: .success)
-  /// ```
-  ///
-  /// The reply, as JSON:
-  ///
-  /// ```json
-  /// {"screen": "home", "reason": "active", "route": "/mentor", "org": {"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e01", "name": "North", "role": "peer_mentor"}, "message": null, "can_unlock": false, "methods": [], "orgs": [], "banners": [], "deadline_ms": null, "number": 3}
+  /// // {"screen": "home", "reason": "active", "route": "/mentor", "org": {"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e01", "name": "North", "role": "peer_mentor"}, "message": null, "can_unlock": false, "methods": [], "orgs": [], "banners": [], "deadline_ms": null, "number": 3}
   /// ```
   public func sessionUnlock(outcome: Outcome) async throws(HoldfastError) -> Decision {
     try await ask(.sessionUnlock, SessionUnlockRequest(outcome: outcome))
@@ -197,12 +107,7 @@ extension Holdfast {
   ///
   /// ```swift
   /// try await app.sessionLock()
-  /// ```
-  ///
-  /// The reply, as JSON:
-  ///
-  /// ```json
-  /// {"screen": "unlock", "reason": "user_locked", "route": null, "org": null, "message": {"code": "user_locked", "text": "The app is locked. Please confirm that it is you."}, "can_unlock": true, "methods": [], "orgs": [], "banners": [], "deadline_ms": null, "number": 3}
+  /// // {"screen": "unlock", "reason": "user_locked", "route": null, "org": null, "message": {"code": "user_locked", "text": "The app is locked. Please confirm that it is you."}, "can_unlock": true, "methods": [], "orgs": [], "banners": [], "deadline_ms": null, "number": 3}
   /// ```
   public func sessionLock() async throws(HoldfastError) -> Decision {
     try await ask(.sessionLock)
@@ -212,12 +117,7 @@ extension Holdfast {
   ///
   /// ```swift
   /// try await app.sessionBackground()
-  /// ```
-  ///
-  /// The reply, as JSON:
-  ///
-  /// ```json
-  /// {"screen": "home", "reason": "active", "route": "/mentor", "org": {"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e01", "name": "North", "role": "peer_mentor"}, "message": null, "can_unlock": false, "methods": [], "orgs": [], "banners": [], "deadline_ms": null, "number": 3}
+  /// // {"screen": "home", "reason": "active", "route": "/mentor", "org": {"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e01", "name": "North", "role": "peer_mentor"}, "message": null, "can_unlock": false, "methods": [], "orgs": [], "banners": [], "deadline_ms": null, "number": 3}
   /// ```
   public func sessionBackground() async throws(HoldfastError) -> Decision {
     try await ask(.sessionBackground)
@@ -227,12 +127,7 @@ extension Holdfast {
   ///
   /// ```swift
   /// try await app.sessionForeground()
-  /// ```
-  ///
-  /// The reply, as JSON:
-  ///
-  /// ```json
-  /// {"screen": "home", "reason": "active", "route": "/mentor", "org": {"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e01", "name": "North", "role": "peer_mentor"}, "message": null, "can_unlock": false, "methods": [], "orgs": [], "banners": [], "deadline_ms": null, "number": 3}
+  /// // {"screen": "home", "reason": "active", "route": "/mentor", "org": {"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e01", "name": "North", "role": "peer_mentor"}, "message": null, "can_unlock": false, "methods": [], "orgs": [], "banners": [], "deadline_ms": null, "number": 3}
   /// ```
   public func sessionForeground() async throws(HoldfastError) -> Decision {
     try await ask(.sessionForeground)
@@ -242,12 +137,7 @@ extension Holdfast {
   ///
   /// ```swift
   /// try await app.sessionStatus()
-  /// ```
-  ///
-  /// The reply, as JSON:
-  ///
-  /// ```json
-  /// {"state": "active", "stale": false, "user_id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e02", "expires_ms": 1796003600000, "validated_ms": 1796000000000, "validated_age_ms": 1200, "owed": [], "clock_offset_ms": 0, "generation": 4}
+  /// // {"state": "active", "stale": false, "user_id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e02", "expires_ms": 1796003600000, "validated_ms": 1796000000000, "validated_age_ms": 1200, "owed": [], "clock_offset_ms": 0, "generation": 4}
   /// ```
   public func sessionStatus() async throws(HoldfastError) -> SessionStatusReply {
     try await ask(.sessionStatus)
@@ -255,24 +145,12 @@ extension Holdfast {
 
   /// Return the access token of the open session, for the host's own calls.
   ///
-  /// Fails with these codes, among others:
-  ///
-  /// - `session.none`: No user is signed in. Show the sign-in.
-  /// - `session.locked`: The session is locked, or nobody came in on this handle yet. Show the
-  ///   decision of session_resume: with `can_unlock`, ask for biometrics and call session_unlock;
-  ///   else offer its `methods`.
-  /// - `session.refreshing`: The access token is about to end or was refused, and the library
-  ///   fetches another one. Keep polling, and ask again after the event token_changed, or after
-  ///   `detail.wait_ms` (null: once there is a network).
+  /// Fails, among others, with `session.none`, `session.locked`, `session.refreshing`: see
+  /// ``ErrorCode``.
   ///
   /// ```swift
   /// try await app.sessionToken()
-  /// ```
-  ///
-  /// The reply, as JSON:
-  ///
-  /// ```json
-  /// {"access_token": "eyJh...", "expires_ms": 1796003600000}
+  /// // {"access_token": "eyJh...", "expires_ms": 1796003600000}
   /// ```
   public func sessionToken() async throws(HoldfastError) -> SessionTokenReply {
     try await ask(.sessionToken)
@@ -280,52 +158,27 @@ extension Holdfast {
 
   /// Log out, online or offline.
   ///
-  /// Fails with these codes, among others:
-  ///
-  /// - `request.wrong_type`: The field has the wrong type; the message names the right one.
-  /// - `request.invalid_value`: The value is outside the range that the message names. For
-  ///   /data_dir: another user owns the folder, everybody may write to it, the path begins with ~,
-  ///   or it names a file. For /keystore/kind: also when the folder's key is in another kind of key
-  ///   store; nothing was changed.
-  /// - `session.confirm_unsent`: `discard` requires `confirm_unsent` to equal the number of unsent
-  ///   items, which is in `detail.unsent`. Show it to the user and ask again.
+  /// Fails, among others, with `request.wrong_type`, `request.invalid_value`,
+  /// `session.confirm_unsent`: see ``ErrorCode``.
   ///
   /// ```swift
   /// try await app.sessionLogout(scope: .local, discard: true, confirmUnsent: 2)
-  /// ```
-  ///
-  /// The reply, as JSON:
-  ///
-  /// ```json
-  /// {"unsent": 2, "decision": {"screen": "sign_in", "reason": "signed_out", "route": null, "org": null, "message": {"code": "signed_out", "text": "You are signed out."}, "can_unlock": false, "methods": [{"id": "bankid", "label": "BankID", "flow": "pkce"}], "orgs": [], "banners": [], "deadline_ms": null, "number": 3}}
+  /// // {"unsent": 2, "decision": {"screen": "sign_in", "reason": "signed_out", "route": null, "org": null, "message": {"code": "signed_out", "text": "You are signed out."}, "can_unlock": false, "methods": [{"id": "bankid", "label": "BankID", "flow": "pkce"}], "orgs": [], "banners": [], "deadline_ms": null, "number": 3}}
   /// ```
   public func sessionLogout(
-    scope: SessionLogoutRequestScope? = nil,
-    discard: Bool? = nil,
-    confirmUnsent: Int? = nil
+    scope: SessionLogoutRequestScope? = nil, discard: Bool? = nil, confirmUnsent: Int? = nil
   ) async throws(HoldfastError) -> SessionLogoutReply {
     try await ask(.sessionLogout, SessionLogoutRequest(scope: scope, discard: discard, confirmUnsent: confirmUnsent))
   }
 
   /// List the memberships with role, status and freshness.
   ///
-  /// Fails with these codes, among others:
-  ///
-  /// - `session.none`: No user is signed in. Show the sign-in.
-  /// - `session.locked`: The session is locked, or nobody came in on this handle yet. Show the
-  ///   decision of session_resume: with `can_unlock`, ask for biometrics and call session_unlock;
-  ///   else offer its `methods`.
-  /// - `config.not_configured`: The call needs a section of the configuration that is null; `field`
-  ///   names it.
+  /// Fails, among others, with `session.none`, `session.locked`, `config.not_configured`: see
+  /// ``ErrorCode``.
   ///
   /// ```swift
   /// try await app.orgList()
-  /// ```
-  ///
-  /// The reply, as JSON:
-  ///
-  /// ```json
-  /// {"orgs": [{"org_id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e01", "name": "North", "role": "peer_mentor", "status": "active", "current": true}], "freshness": "confirmed", "as_of_ms": 1796000000000}
+  /// // {"orgs": [{"org_id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e01", "name": "North", "role": "peer_mentor", "status": "active", "current": true}], "freshness": "confirmed", "as_of_ms": 1796000000000}
   /// ```
   public func orgList() async throws(HoldfastError) -> OrgListReply {
     try await ask(.orgList)
@@ -333,33 +186,13 @@ extension Holdfast {
 
   /// Choose an organisation, or switch to another.
   ///
-  /// Fails with these codes, among others:
-  ///
-  /// - `request.missing_field`: The field that `field` names is required. Add it.
-  /// - `request.wrong_type`: The field has the wrong type; the message names the right one.
-  /// - `request.invalid_value`: The value is outside the range that the message names. For
-  ///   /data_dir: another user owns the folder, everybody may write to it, the path begins with ~,
-  ///   or it names a file. For /keystore/kind: also when the folder's key is in another kind of key
-  ///   store; nothing was changed.
-  /// - `session.none`: No user is signed in. Show the sign-in.
-  /// - `session.locked`: The session is locked, or nobody came in on this handle yet. Show the
-  ///   decision of session_resume: with `can_unlock`, ask for biometrics and call session_unlock;
-  ///   else offer its `methods`.
-  /// - `org.not_a_member`: The library knows no membership of the user in this organisation.
-  /// - `org.revoked`: The user's membership has ended.
-  /// - `org.disabled`: The organisation is disabled.
-  /// - `org.unknown_role`: `routes` does not have the user's role in this organisation.
-  /// - `config.not_configured`: The call needs a section of the configuration that is null; `field`
-  ///   names it.
+  /// Fails, among others, with `request.missing_field`, `request.wrong_type`,
+  /// `request.invalid_value`, `session.none`, `session.locked`, `org.not_a_member`, `org.revoked`,
+  /// `org.disabled`, `org.unknown_role`, `config.not_configured`: see ``ErrorCode``.
   ///
   /// ```swift
   /// try await app.orgSelect(orgId: "01976b36-5e10-7f3a-9c44-2f0a6d1b8e01")
-  /// ```
-  ///
-  /// The reply, as JSON:
-  ///
-  /// ```json
-  /// {"screen": "home", "reason": "active", "route": "/mentor", "org": {"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e01", "name": "North", "role": "peer_mentor"}, "message": null, "can_unlock": false, "methods": [], "orgs": [], "banners": [], "deadline_ms": null, "number": 3}
+  /// // {"screen": "home", "reason": "active", "route": "/mentor", "org": {"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e01", "name": "North", "role": "peer_mentor"}, "message": null, "can_unlock": false, "methods": [], "orgs": [], "banners": [], "deadline_ms": null, "number": 3}
   /// ```
   public func orgSelect(orgId: String) async throws(HoldfastError) -> Decision {
     try await ask(.orgSelect, OrgSelectRequest(orgId: orgId))
@@ -367,23 +200,12 @@ extension Holdfast {
 
   /// Check whether a screen may open.
   ///
-  /// Fails with these codes, among others:
-  ///
-  /// - `request.missing_field`: The field that `field` names is required. Add it.
-  /// - `request.wrong_type`: The field has the wrong type; the message names the right one.
-  /// - `request.invalid_value`: The value is outside the range that the message names. For
-  ///   /data_dir: another user owns the folder, everybody may write to it, the path begins with ~,
-  ///   or it names a file. For /keystore/kind: also when the folder's key is in another kind of key
-  ///   store; nothing was changed.
+  /// Fails, among others, with `request.missing_field`, `request.wrong_type`,
+  /// `request.invalid_value`: see ``ErrorCode``.
   ///
   /// ```swift
   /// try await app.routeCheck(route: "/contacts/1")
-  /// ```
-  ///
-  /// The reply, as JSON:
-  ///
-  /// ```json
-  /// {"allow": true}
+  /// // {"allow": true}
   /// ```
   public func routeCheck(route: String) async throws(HoldfastError) -> RouteCheckReply {
     try await ask(.routeCheck, RouteCheckRequest(route: route))
@@ -391,82 +213,31 @@ extension Holdfast {
 
   /// Queue an item for the server, online or offline.
   ///
-  /// Fails with these codes, among others:
-  ///
-  /// - `request.missing_field`: The field that `field` names is required. Add it.
-  /// - `request.wrong_type`: The field has the wrong type; the message names the right one.
-  /// - `request.invalid_value`: The value is outside the range that the message names. For
-  ///   /data_dir: another user owns the folder, everybody may write to it, the path begins with ~,
-  ///   or it names a file. For /keystore/kind: also when the folder's key is in another kind of key
-  ///   store; nothing was changed.
-  /// - `session.none`: No user is signed in. Show the sign-in.
-  /// - `session.locked`: The session is locked, or nobody came in on this handle yet. Show the
-  ///   decision of session_resume: with `can_unlock`, ask for biometrics and call session_unlock;
-  ///   else offer its `methods`.
-  /// - `org.none`: No organisation is chosen. Show the selection.
-  /// - `org.not_a_member`: The library knows no membership of the user in this organisation.
-  /// - `org.revoked`: The user's membership has ended.
-  /// - `org.disabled`: The organisation is disabled.
-  /// - `queue.unknown_kind`: `backend.queue` has no such kind. The message suggests a near name; if
-  ///   none is near, it lists all.
-  /// - `queue.invalid_payload`: The payload is not an object, contradicts the item's id,
-  ///   organisation or user, or contains an integer beyond 2^53 or a number with more digits than a
-  ///   double holds.
-  /// - `queue.unknown_column`: The kind's `columns` do not include this column; the message
-  ///   suggests a near name, if there is one.
-  /// - `queue.item_too_large`: The item is larger than 256 kB; `detail.size` is its size.
-  /// - `queue.invalid_id`: The id is not a UUID. Correct it, or leave it out to get a new one.
-  /// - `queue.unknown_dependency`: An entry of `depends_on` is not a UUID, is the item's own id, or
-  ///   is the id of no item that is queued here or remembered as stored (`policy.stored_items`).
-  ///   Add that item first; if the server has it for long, leave the entry out.
-  /// - `queue.id_taken`: An item with this id and different content is queued. Use another id, or
-  ///   edit the queued item.
-  /// - `config.not_configured`: The call needs a section of the configuration that is null; `field`
-  ///   names it.
+  /// Fails, among others, with `request.missing_field`, `request.wrong_type`,
+  /// `request.invalid_value`, `session.none`, `session.locked`, `org.none`, `org.not_a_member`,
+  /// `org.revoked`, `org.disabled`, `queue.unknown_kind`, `queue.invalid_payload`,
+  /// `queue.unknown_column`, `queue.item_too_large`, `queue.invalid_id`,
+  /// `queue.unknown_dependency`, `queue.id_taken`, `config.not_configured`: see ``ErrorCode``.
   ///
   /// ```swift
   /// try await app.queueAdd(kind: "activity", payload: ["type": "visit", "minutes": 30], id: "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", dependsOn: ["01976b36-5e10-7f3a-9c44-2f0a6d1b8e04"], occurredAt: 1795999940000, orgId: "01976b36-5e10-7f3a-9c44-2f0a6d1b8e01", state: .pending)
-  /// ```
-  ///
-  /// The reply, as JSON:
-  ///
-  /// ```json
-  /// {"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", "state": "pending"}
+  /// // {"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", "state": "pending"}
   /// ```
   public func queueAdd(
-    kind: String,
-    payload: Payload,
-    id: String? = nil,
-    dependsOn: [String]? = nil,
-    occurredAt: Instant? = nil,
-    orgId: OrNull<String>? = nil,
-    state: QueuedState? = nil
+    kind: String, payload: Payload, id: String? = nil, dependsOn: [String]? = nil,
+    occurredAt: Instant? = nil, orgId: OrNull<String>? = nil, state: QueuedState? = nil
   ) async throws(HoldfastError) -> QueueAddReply {
     try await ask(.queueAdd, QueueAddRequest(kind: kind, payload: payload, id: id, dependsOn: dependsOn, occurredAt: occurredAt, orgId: orgId, state: state))
   }
 
   /// List queued items in the order of registration, in pages.
   ///
-  /// Fails with these codes, among others:
-  ///
-  /// - `request.wrong_type`: The field has the wrong type; the message names the right one.
-  /// - `request.invalid_value`: The value is outside the range that the message names. For
-  ///   /data_dir: another user owns the folder, everybody may write to it, the path begins with ~,
-  ///   or it names a file. For /keystore/kind: also when the folder's key is in another kind of key
-  ///   store; nothing was changed.
-  /// - `session.none`: No user is signed in. Show the sign-in.
-  /// - `session.locked`: The session is locked, or nobody came in on this handle yet. Show the
-  ///   decision of session_resume: with `can_unlock`, ask for biometrics and call session_unlock;
-  ///   else offer its `methods`.
+  /// Fails, among others, with `request.wrong_type`, `request.invalid_value`, `session.none`,
+  /// `session.locked`: see ``ErrorCode``.
   ///
   /// ```swift
   /// try await app.queueList(state: .pending, after: 6, limit: 100)
-  /// ```
-  ///
-  /// The reply, as JSON:
-  ///
-  /// ```json
-  /// {"items": [{"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", "seq": 7, "kind": "activity", "state": "pending", "payload": {"type": "visit", "minutes": 30}, "org_id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e01", "depends_on": ["01976b36-5e10-7f3a-9c44-2f0a6d1b8e04"], "attempts": 0, "created_ms": 1796000000000, "occurred_at_ms": 1795999940000, "reason": null, "field": null, "not_before_ms": null}], "next": null, "counts": {"pending": 2, "sending": 0, "waiting": 1, "parked": 0}}
+  /// // {"items": [{"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", "seq": 7, "kind": "activity", "state": "pending", "payload": {"type": "visit", "minutes": 30}, "org_id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e01", "depends_on": ["01976b36-5e10-7f3a-9c44-2f0a6d1b8e04"], "attempts": 0, "created_ms": 1796000000000, "occurred_at_ms": 1795999940000, "reason": null, "field": null, "not_before_ms": null}], "next": null, "counts": {"pending": 2, "sending": 0, "waiting": 1, "parked": 0}}
   /// ```
   public func queueList(state: QueuedState? = nil, after: Int? = nil, limit: Int? = nil) async throws(HoldfastError) -> QueueListReply {
     try await ask(.queueList, QueueListRequest(state: state, after: after, limit: limit))
@@ -474,30 +245,13 @@ extension Holdfast {
 
   /// Read one item: queued, stored or cancelled.
   ///
-  /// Fails with these codes, among others:
-  ///
-  /// - `request.missing_field`: The field that `field` names is required. Add it.
-  /// - `request.wrong_type`: The field has the wrong type; the message names the right one.
-  /// - `request.invalid_value`: The value is outside the range that the message names. For
-  ///   /data_dir: another user owns the folder, everybody may write to it, the path begins with ~,
-  ///   or it names a file. For /keystore/kind: also when the folder's key is in another kind of key
-  ///   store; nothing was changed.
-  /// - `session.none`: No user is signed in. Show the sign-in.
-  /// - `session.locked`: The session is locked, or nobody came in on this handle yet. Show the
-  ///   decision of session_resume: with `can_unlock`, ask for biometrics and call session_unlock;
-  ///   else offer its `methods`.
-  /// - `queue.not_found`: The user has no queued item with this id. The message says whether it was
-  ///   stored or cancelled, as does queue_get, as long as the library remembers
-  ///   (`policy.stored_items`).
+  /// Fails, among others, with `request.missing_field`, `request.wrong_type`,
+  /// `request.invalid_value`, `session.none`, `session.locked`, `queue.not_found`: see
+  /// ``ErrorCode``.
   ///
   /// ```swift
   /// try await app.queueGet(id: "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03")
-  /// ```
-  ///
-  /// The reply, as JSON:
-  ///
-  /// ```json
-  /// {"state": "pending", "item": {"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", "seq": 7, "kind": "activity", "state": "pending", "payload": {"type": "visit", "minutes": 30}, "org_id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e01", "depends_on": ["01976b36-5e10-7f3a-9c44-2f0a6d1b8e04"], "attempts": 0, "created_ms": 1796000000000, "occurred_at_ms": 1795999940000, "reason": null, "field": null, "not_before_ms": null}}
+  /// // {"state": "pending", "item": {"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", "seq": 7, "kind": "activity", "state": "pending", "payload": {"type": "visit", "minutes": 30}, "org_id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e01", "depends_on": ["01976b36-5e10-7f3a-9c44-2f0a6d1b8e04"], "attempts": 0, "created_ms": 1796000000000, "occurred_at_ms": 1795999940000, "reason": null, "field": null, "not_before_ms": null}}
   /// ```
   public func queueGet(id: String) async throws(HoldfastError) -> QueueGetReply {
     try await ask(.queueGet, QueueGetRequest(id: id))
@@ -505,39 +259,14 @@ extension Holdfast {
 
   /// Replace the payload of an item that is not being sent.
   ///
-  /// Fails with these codes, among others:
-  ///
-  /// - `request.missing_field`: The field that `field` names is required. Add it.
-  /// - `request.wrong_type`: The field has the wrong type; the message names the right one.
-  /// - `request.invalid_value`: The value is outside the range that the message names. For
-  ///   /data_dir: another user owns the folder, everybody may write to it, the path begins with ~,
-  ///   or it names a file. For /keystore/kind: also when the folder's key is in another kind of key
-  ///   store; nothing was changed.
-  /// - `session.none`: No user is signed in. Show the sign-in.
-  /// - `session.locked`: The session is locked, or nobody came in on this handle yet. Show the
-  ///   decision of session_resume: with `can_unlock`, ask for biometrics and call session_unlock;
-  ///   else offer its `methods`.
-  /// - `queue.unknown_kind`: `backend.queue` has no such kind. The message suggests a near name; if
-  ///   none is near, it lists all.
-  /// - `queue.invalid_payload`: The payload is not an object, contradicts the item's id,
-  ///   organisation or user, or contains an integer beyond 2^53 or a number with more digits than a
-  ///   double holds.
-  /// - `queue.unknown_column`: The kind's `columns` do not include this column; the message
-  ///   suggests a near name, if there is one.
-  /// - `queue.item_too_large`: The item is larger than 256 kB; `detail.size` is its size.
-  /// - `queue.not_found`: The user has no queued item with this id. The message says whether it was
-  ///   stored or cancelled, as does queue_get, as long as the library remembers
-  ///   (`policy.stored_items`).
-  /// - `queue.in_flight`: The item is being sent. Try again after the next event.
+  /// Fails, among others, with `request.missing_field`, `request.wrong_type`,
+  /// `request.invalid_value`, `session.none`, `session.locked`, `queue.unknown_kind`,
+  /// `queue.invalid_payload`, `queue.unknown_column`, `queue.item_too_large`, `queue.not_found`,
+  /// `queue.in_flight`: see ``ErrorCode``.
   ///
   /// ```swift
   /// try await app.queueEdit(id: "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", payload: ["type": "visit", "minutes": 45])
-  /// ```
-  ///
-  /// The reply, as JSON:
-  ///
-  /// ```json
-  /// {"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", "state": "pending"}
+  /// // {"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", "state": "pending"}
   /// ```
   public func queueEdit(id: String, payload: Payload) async throws(HoldfastError) -> QueueEditReply {
     try await ask(.queueEdit, QueueEditRequest(id: id, payload: payload))
@@ -545,31 +274,13 @@ extension Holdfast {
 
   /// Remove an item that is not being sent. If the server may have it, it is asked first.
   ///
-  /// Fails with these codes, among others:
-  ///
-  /// - `request.missing_field`: The field that `field` names is required. Add it.
-  /// - `request.wrong_type`: The field has the wrong type; the message names the right one.
-  /// - `request.invalid_value`: The value is outside the range that the message names. For
-  ///   /data_dir: another user owns the folder, everybody may write to it, the path begins with ~,
-  ///   or it names a file. For /keystore/kind: also when the folder's key is in another kind of key
-  ///   store; nothing was changed.
-  /// - `session.none`: No user is signed in. Show the sign-in.
-  /// - `session.locked`: The session is locked, or nobody came in on this handle yet. Show the
-  ///   decision of session_resume: with `can_unlock`, ask for biometrics and call session_unlock;
-  ///   else offer its `methods`.
-  /// - `queue.not_found`: The user has no queued item with this id. The message says whether it was
-  ///   stored or cancelled, as does queue_get, as long as the library remembers
-  ///   (`policy.stored_items`).
-  /// - `queue.in_flight`: The item is being sent. Try again after the next event.
+  /// Fails, among others, with `request.missing_field`, `request.wrong_type`,
+  /// `request.invalid_value`, `session.none`, `session.locked`, `queue.not_found`,
+  /// `queue.in_flight`: see ``ErrorCode``.
   ///
   /// ```swift
   /// try await app.queueCancel(id: "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", force: false)
-  /// ```
-  ///
-  /// The reply, as JSON:
-  ///
-  /// ```json
-  /// {"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", "released": 0, "state": null}
+  /// // {"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", "released": 0, "state": null}
   /// ```
   public func queueCancel(id: String, force: Bool? = nil) async throws(HoldfastError) -> QueueCancelReply {
     try await ask(.queueCancel, QueueCancelRequest(id: id, force: force))
@@ -577,30 +288,12 @@ extension Holdfast {
 
   /// Send parked items again.
   ///
-  /// Fails with these codes, among others:
-  ///
-  /// - `request.wrong_type`: The field has the wrong type; the message names the right one.
-  /// - `request.invalid_value`: The value is outside the range that the message names. For
-  ///   /data_dir: another user owns the folder, everybody may write to it, the path begins with ~,
-  ///   or it names a file. For /keystore/kind: also when the folder's key is in another kind of key
-  ///   store; nothing was changed.
-  /// - `session.none`: No user is signed in. Show the sign-in.
-  /// - `session.locked`: The session is locked, or nobody came in on this handle yet. Show the
-  ///   decision of session_resume: with `can_unlock`, ask for biometrics and call session_unlock;
-  ///   else offer its `methods`.
-  /// - `queue.not_found`: The user has no queued item with this id. The message says whether it was
-  ///   stored or cancelled, as does queue_get, as long as the library remembers
-  ///   (`policy.stored_items`).
-  /// - `queue.in_flight`: The item is being sent. Try again after the next event.
+  /// Fails, among others, with `request.wrong_type`, `request.invalid_value`, `session.none`,
+  /// `session.locked`, `queue.not_found`, `queue.in_flight`: see ``ErrorCode``.
   ///
   /// ```swift
   /// try await app.queueRetry(id: "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03")
-  /// ```
-  ///
-  /// The reply, as JSON:
-  ///
-  /// ```json
-  /// {"retried": 1}
+  /// // {"retried": 1}
   /// ```
   public func queueRetry(id: String? = nil) async throws(HoldfastError) -> QueueRetryReply {
     try await ask(.queueRetry, QueueRetryRequest(id: id))
@@ -608,26 +301,12 @@ extension Holdfast {
 
   /// Export the user's items.
   ///
-  /// Fails with these codes, among others:
-  ///
-  /// - `request.wrong_type`: The field has the wrong type; the message names the right one.
-  /// - `request.invalid_value`: The value is outside the range that the message names. For
-  ///   /data_dir: another user owns the folder, everybody may write to it, the path begins with ~,
-  ///   or it names a file. For /keystore/kind: also when the folder's key is in another kind of key
-  ///   store; nothing was changed.
-  /// - `session.none`: No user is signed in. Show the sign-in.
-  /// - `session.locked`: The session is locked, or nobody came in on this handle yet. Show the
-  ///   decision of session_resume: with `can_unlock`, ask for biometrics and call session_unlock;
-  ///   else offer its `methods`.
+  /// Fails, among others, with `request.wrong_type`, `request.invalid_value`, `session.none`,
+  /// `session.locked`: see ``ErrorCode``.
   ///
   /// ```swift
   /// try await app.queueExport(state: .parked)
-  /// ```
-  ///
-  /// The reply, as JSON:
-  ///
-  /// ```json
-  /// {"items": [{"kind": "activity", "payload": {"type": "visit", "minutes": 30}, "id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", "org_id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e01", "state": "parked"}]}
+  /// // {"items": [{"kind": "activity", "payload": {"type": "visit", "minutes": 30}, "id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", "org_id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e01", "state": "parked"}]}
   /// ```
   public func queueExport(state: QueuedState? = nil) async throws(HoldfastError) -> QueueExportReply {
     try await ask(.queueExport, QueueExportRequest(state: state))
@@ -635,29 +314,12 @@ extension Holdfast {
 
   /// Explain why the queue sends nothing.
   ///
-  /// Fails with these codes, among others:
-  ///
-  /// - `request.wrong_type`: The field has the wrong type; the message names the right one.
-  /// - `request.invalid_value`: The value is outside the range that the message names. For
-  ///   /data_dir: another user owns the folder, everybody may write to it, the path begins with ~,
-  ///   or it names a file. For /keystore/kind: also when the folder's key is in another kind of key
-  ///   store; nothing was changed.
-  /// - `session.none`: No user is signed in. Show the sign-in.
-  /// - `session.locked`: The session is locked, or nobody came in on this handle yet. Show the
-  ///   decision of session_resume: with `can_unlock`, ask for biometrics and call session_unlock;
-  ///   else offer its `methods`.
-  /// - `queue.not_found`: The user has no queued item with this id. The message says whether it was
-  ///   stored or cancelled, as does queue_get, as long as the library remembers
-  ///   (`policy.stored_items`).
+  /// Fails, among others, with `request.wrong_type`, `request.invalid_value`, `session.none`,
+  /// `session.locked`, `queue.not_found`: see ``ErrorCode``.
   ///
   /// ```swift
   /// try await app.queueExplain(id: "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03")
-  /// ```
-  ///
-  /// The reply, as JSON:
-  ///
-  /// ```json
-  /// {"reasons": [{"code": "offline", "text": "No network.", "count": 2, "until_ms": null}], "counts": {"pending": 2, "sending": 0, "waiting": 1, "parked": 0}}
+  /// // {"reasons": [{"code": "offline", "text": "No network.", "count": 2, "until_ms": null}], "counts": {"pending": 2, "sending": 0, "waiting": 1, "parked": 0}}
   /// ```
   public func queueExplain(id: String? = nil) async throws(HoldfastError) -> QueueExplainReply {
     try await ask(.queueExplain, QueueExplainRequest(id: id))
@@ -665,32 +327,13 @@ extension Holdfast {
 
   /// Search contacts in the cache by any part of the name.
   ///
-  /// Fails with these codes, among others:
-  ///
-  /// - `request.missing_field`: The field that `field` names is required. Add it.
-  /// - `request.wrong_type`: The field has the wrong type; the message names the right one.
-  /// - `request.invalid_value`: The value is outside the range that the message names. For
-  ///   /data_dir: another user owns the folder, everybody may write to it, the path begins with ~,
-  ///   or it names a file. For /keystore/kind: also when the folder's key is in another kind of key
-  ///   store; nothing was changed.
-  /// - `session.none`: No user is signed in. Show the sign-in.
-  /// - `session.locked`: The session is locked, or nobody came in on this handle yet. Show the
-  ///   decision of session_resume: with `can_unlock`, ask for biometrics and call session_unlock;
-  ///   else offer its `methods`.
-  /// - `org.none`: No organisation is chosen. Show the selection.
-  /// - `org.revoked`: The user's membership has ended.
-  /// - `org.disabled`: The organisation is disabled.
-  /// - `config.not_configured`: The call needs a section of the configuration that is null; `field`
-  ///   names it.
+  /// Fails, among others, with `request.missing_field`, `request.wrong_type`,
+  /// `request.invalid_value`, `session.none`, `session.locked`, `org.none`, `org.revoked`,
+  /// `org.disabled`, `config.not_configured`: see ``ErrorCode``.
   ///
   /// ```swift
   /// try await app.contactSearch(query: "kari", limit: 50)
-  /// ```
-  ///
-  /// The reply, as JSON:
-  ///
-  /// ```json
-  /// {"contacts": [{"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e05", "name": "Kari Nordmann", "municipality": "Bergen"}], "total": 1, "as_of_ms": 1796000000000, "banners": []}
+  /// // {"contacts": [{"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e05", "name": "Kari Nordmann", "municipality": "Bergen"}], "total": 1, "as_of_ms": 1796000000000, "banners": []}
   /// ```
   public func contactSearch(query: String, limit: Int? = nil) async throws(HoldfastError) -> ContactSearchReply {
     try await ask(.contactSearch, ContactSearchRequest(query: query, limit: limit))
@@ -698,33 +341,13 @@ extension Holdfast {
 
   /// Read one contact; fetch withheld columns with `live`.
   ///
-  /// Fails with these codes, among others:
-  ///
-  /// - `request.missing_field`: The field that `field` names is required. Add it.
-  /// - `request.wrong_type`: The field has the wrong type; the message names the right one.
-  /// - `request.invalid_value`: The value is outside the range that the message names. For
-  ///   /data_dir: another user owns the folder, everybody may write to it, the path begins with ~,
-  ///   or it names a file. For /keystore/kind: also when the folder's key is in another kind of key
-  ///   store; nothing was changed.
-  /// - `session.none`: No user is signed in. Show the sign-in.
-  /// - `session.locked`: The session is locked, or nobody came in on this handle yet. Show the
-  ///   decision of session_resume: with `can_unlock`, ask for biometrics and call session_unlock;
-  ///   else offer its `methods`.
-  /// - `org.none`: No organisation is chosen. Show the selection.
-  /// - `org.revoked`: The user's membership has ended.
-  /// - `org.disabled`: The organisation is disabled.
-  /// - `contact.not_found`: The cache of the chosen organisation has no such contact.
-  /// - `config.not_configured`: The call needs a section of the configuration that is null; `field`
-  ///   names it.
+  /// Fails, among others, with `request.missing_field`, `request.wrong_type`,
+  /// `request.invalid_value`, `session.none`, `session.locked`, `org.none`, `org.revoked`,
+  /// `org.disabled`, `contact.not_found`, `config.not_configured`: see ``ErrorCode``.
   ///
   /// ```swift
   /// try await app.contactGet(id: "01976b36-5e10-7f3a-9c44-2f0a6d1b8e05", live: true)
-  /// ```
-  ///
-  /// The reply, as JSON:
-  ///
-  /// ```json
-  /// {"contact": {"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e05", "name": "Kari Nordmann", "municipality": "Bergen"}, "withheld": ["phone"], "message": null, "as_of_ms": 1796000000000, "request": 3, "banners": []}
+  /// // {"contact": {"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e05", "name": "Kari Nordmann", "municipality": "Bergen"}, "withheld": ["phone"], "message": null, "as_of_ms": 1796000000000, "request": 3, "banners": []}
   /// ```
   public func contactGet(id: String, live: Bool? = nil) async throws(HoldfastError) -> ContactGetReply {
     try await ask(.contactGet, ContactGetRequest(id: id, live: live))
@@ -732,26 +355,12 @@ extension Holdfast {
 
   /// Read the cached figures of the server, and what is not yet sent.
   ///
-  /// Fails with these codes, among others:
-  ///
-  /// - `session.none`: No user is signed in. Show the sign-in.
-  /// - `session.locked`: The session is locked, or nobody came in on this handle yet. Show the
-  ///   decision of session_resume: with `can_unlock`, ask for biometrics and call session_unlock;
-  ///   else offer its `methods`.
-  /// - `org.none`: No organisation is chosen. Show the selection.
-  /// - `org.revoked`: The user's membership has ended.
-  /// - `org.disabled`: The organisation is disabled.
-  /// - `config.not_configured`: The call needs a section of the configuration that is null; `field`
-  ///   names it.
+  /// Fails, among others, with `session.none`, `session.locked`, `org.none`, `org.revoked`,
+  /// `org.disabled`, `config.not_configured`: see ``ErrorCode``.
   ///
   /// ```swift
   /// try await app.summaryGet()
-  /// ```
-  ///
-  /// The reply, as JSON:
-  ///
-  /// ```json
-  /// {"summary": {"activities": 12, "minutes": 480}, "as_of_ms": 1796000000000, "sent": {"activities": 1, "minutes": 30}, "queued": {"activities": 2, "minutes": 75}, "banners": []}
+  /// // {"summary": {"activities": 12, "minutes": 480}, "as_of_ms": 1796000000000, "sent": {"activities": 1, "minutes": 30}, "queued": {"activities": 2, "minutes": 75}, "banners": []}
   /// ```
   public func summaryGet() async throws(HoldfastError) -> SummaryGetReply {
     try await ask(.summaryGet)
@@ -759,14 +368,8 @@ extension Holdfast {
 
   /// Report whether there is a network.
   ///
-  /// Fails with these codes, among others:
-  ///
-  /// - `request.missing_field`: The field that `field` names is required. Add it.
-  /// - `request.wrong_type`: The field has the wrong type; the message names the right one.
-  /// - `request.invalid_value`: The value is outside the range that the message names. For
-  ///   /data_dir: another user owns the folder, everybody may write to it, the path begins with ~,
-  ///   or it names a file. For /keystore/kind: also when the folder's key is in another kind of key
-  ///   store; nothing was changed.
+  /// Fails, among others, with `request.missing_field`, `request.wrong_type`,
+  /// `request.invalid_value`: see ``ErrorCode``.
   ///
   /// ```swift
   /// try await app.networkSet(online: true)
@@ -777,21 +380,11 @@ extension Holdfast {
 
   /// Pull and send now.
   ///
-  /// Fails with these codes, among others:
-  ///
-  /// - `session.none`: No user is signed in. Show the sign-in.
-  /// - `session.locked`: The session is locked, or nobody came in on this handle yet. Show the
-  ///   decision of session_resume: with `can_unlock`, ask for biometrics and call session_unlock;
-  ///   else offer its `methods`.
+  /// Fails, among others, with `session.none`, `session.locked`: see ``ErrorCode``.
   ///
   /// ```swift
   /// try await app.syncNow()
-  /// ```
-  ///
-  /// The reply, as JSON:
-  ///
-  /// ```json
-  /// {"started": false, "reason": "offline"}
+  /// // {"started": false, "reason": "offline"}
   /// ```
   public func syncNow() async throws(HoldfastError) -> SyncNowReply {
     try await ask(.syncNow)
@@ -799,21 +392,11 @@ extension Holdfast {
 
   /// Return the state of sync.
   ///
-  /// Fails with these codes, among others:
-  ///
-  /// - `session.none`: No user is signed in. Show the sign-in.
-  /// - `session.locked`: The session is locked, or nobody came in on this handle yet. Show the
-  ///   decision of session_resume: with `can_unlock`, ask for biometrics and call session_unlock;
-  ///   else offer its `methods`.
+  /// Fails, among others, with `session.none`, `session.locked`: see ``ErrorCode``.
   ///
   /// ```swift
   /// try await app.syncStatus()
-  /// ```
-  ///
-  /// The reply, as JSON:
-  ///
-  /// ```json
-  /// {"running": false, "counts": {"pending": 2, "sending": 0, "waiting": 1, "parked": 0}, "last_completed_ms": 1796000000000, "not_before_ms": null, "pause": null, "contacts": {"as_of_ms": 1796000000000, "reconciled_ms": 1795996400000, "skipped": 0, "problem": null}, "summary": {"as_of_ms": 1796000000000}, "problems": []}
+  /// // {"running": false, "counts": {"pending": 2, "sending": 0, "waiting": 1, "parked": 0}, "last_completed_ms": 1796000000000, "not_before_ms": null, "pause": null, "contacts": {"as_of_ms": 1796000000000, "reconciled_ms": 1795996400000, "skipped": 0, "problem": null}, "summary": {"as_of_ms": 1796000000000}, "problems": []}
   /// ```
   public func syncStatus() async throws(HoldfastError) -> SyncStatusReply {
     try await ask(.syncStatus)
@@ -821,51 +404,26 @@ extension Holdfast {
 
   /// Fetch the host's next requests and events.
   ///
-  /// Fails with these codes, among others:
-  ///
-  /// - `request.wrong_type`: The field has the wrong type; the message names the right one.
-  /// - `request.invalid_value`: The value is outside the range that the message names. For
-  ///   /data_dir: another user owns the folder, everybody may write to it, the path begins with ~,
-  ///   or it names a file. For /keystore/kind: also when the folder's key is in another kind of key
-  ///   store; nothing was changed.
+  /// Fails, among others, with `request.wrong_type`, `request.invalid_value`: see ``ErrorCode``.
   ///
   /// ```swift
   /// try await app.poll(ack: 14, maxEvents: 200, onlyNew: false, fromOldest: false)
-  /// ```
-  ///
-  /// The reply, as JSON:
-  ///
-  /// ```json
-  /// {"requests": [{"id": 41, "purpose": "pull", "method": "GET", "url": "https://x.supabase.co/rest/v1/contacts?select=id", "headers": {"apikey": "..."}, "body": null, "timeout_ms": 30000}], "events": [{"seq": 12, "type": "decision", "decision": {"screen": "home", "reason": "active", "route": "/mentor", "org": {"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e01", "name": "North", "role": "peer_mentor"}, "message": null, "can_unlock": false, "methods": [], "orgs": [], "banners": [], "deadline_ms": null, "number": 3}}], "wake_in_ms": 25000}
+  /// // {"requests": [{"id": 41, "purpose": "pull", "method": "GET", "url": "https://x.supabase.co/rest/v1/contacts?select=id", "headers": {"apikey": "..."}, "body": null, "timeout_ms": 30000}], "events": [{"seq": 12, "type": "decision", "decision": {"screen": "home", "reason": "active", "route": "/mentor", "org": {"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e01", "name": "North", "role": "peer_mentor"}, "message": null, "can_unlock": false, "methods": [], "orgs": [], "banners": [], "deadline_ms": null, "number": 3}}], "wake_in_ms": 25000}
   /// ```
   public func poll(
-    ack: Int? = nil,
-    maxEvents: Int? = nil,
-    onlyNew: Bool? = nil,
-    fromOldest: Bool? = nil
+    ack: Int? = nil, maxEvents: Int? = nil, onlyNew: Bool? = nil, fromOldest: Bool? = nil
   ) async throws(HoldfastError) -> PollReply {
     try await ask(.poll, PollRequest(ack: ack, maxEvents: maxEvents, onlyNew: onlyNew, fromOldest: fromOldest))
   }
 
   /// Pass the response to a request.
   ///
-  /// Fails with these codes, among others:
-  ///
-  /// - `request.missing_field`: The field that `field` names is required. Add it.
-  /// - `request.wrong_type`: The field has the wrong type; the message names the right one.
-  /// - `request.invalid_value`: The value is outside the range that the message names. For
-  ///   /data_dir: another user owns the folder, everybody may write to it, the path begins with ~,
-  ///   or it names a file. For /keystore/kind: also when the folder's key is in another kind of key
-  ///   store; nothing was changed.
+  /// Fails, among others, with `request.missing_field`, `request.wrong_type`,
+  /// `request.invalid_value`: see ``ErrorCode``.
   ///
   /// ```swift
   /// try await app.complete(.answer(id: 41, status: 200, headers: ["content-type": "application/json"], body: "[]"))
-  /// ```
-  ///
-  /// The reply, as JSON:
-  ///
-  /// ```json
-  /// {"accepted": true}
+  /// // {"accepted": true}
   /// ```
   public func complete(_ request: CompleteRequest) async throws(HoldfastError) -> CompleteReply {
     try await ask(.complete, request)
@@ -873,30 +431,15 @@ extension Holdfast {
 
   /// Pass the outcome of a key request.
   ///
-  /// Fails with these codes, among others:
-  ///
-  /// - `config.not_configured`: The call needs a section of the configuration that is null; `field`
-  ///   names it.
-  /// - `request.missing_field`: The field that `field` names is required. Add it.
-  /// - `request.wrong_type`: The field has the wrong type; the message names the right one.
-  /// - `request.invalid_value`: The value is outside the range that the message names. For
-  ///   /data_dir: another user owns the folder, everybody may write to it, the path begins with ~,
-  ///   or it names a file. For /keystore/kind: also when the folder's key is in another kind of key
-  ///   store; nothing was changed.
+  /// Fails, among others, with `config.not_configured`, `request.missing_field`,
+  /// `request.wrong_type`, `request.invalid_value`: see ``ErrorCode``.
   ///
   /// ```swift
   /// try await app.keyComplete(id: 7, result: .notFound)
-  /// ```
-  ///
-  /// The reply, as JSON:
-  ///
-  /// ```json
-  /// {"accepted": true}
+  /// // {"accepted": true}
   /// ```
   public func keyComplete(
-    id: Int,
-    result: KeyCompleteRequestResult,
-    value: OrNull<String>? = nil
+    id: Int, result: KeyCompleteRequestResult, value: OrNull<String>? = nil
   ) async throws(HoldfastError) -> CompleteReply {
     try await ask(.keyComplete, KeyCompleteRequest(id: id, result: result, value: value))
   }

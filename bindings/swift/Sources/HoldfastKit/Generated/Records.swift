@@ -2,7 +2,7 @@
 // swift-format-ignore-file
 
 /// A code for programs, and a sentence for users in the configured language.
-public struct Message: Codable, Sendable, Hashable {
+public struct Message: Codable, Sendable, Hashable, ReadableRecord {
   /// What is said, for programs.
   public var code: String
   /// The sentence, for users.
@@ -12,21 +12,18 @@ public struct Message: Codable, Sendable, Hashable {
   public var cause: SignInCause?
 
   public init(code: String, text: String, cause: SignInCause? = nil) {
-    self.code = code
-    self.text = text
-    self.cause = cause
+    self.code = code; self.text = text; self.cause = cause
   }
 
-  enum CodingKeys: String, CodingKey {
-    case code = "code"
-    case text = "text"
-    case cause = "cause"
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(
+      code: object.value("code"), text: object.value("text"), cause: object.optional("cause"))
   }
 }
 
 /// Messages are for developers and never contain user data. `field` is a JSON Pointer into the
 /// request.
-public struct Fault: Codable, Sendable, Hashable {
+public struct Fault: Codable, Sendable, Hashable, ReadableRecord {
   /// What is wrong, as `noun.reason`.
   public var code: ErrorCode
   /// What is wrong, for developers; never user data.
@@ -39,46 +36,37 @@ public struct Fault: Codable, Sendable, Hashable {
   public var detail: [String: JSON]
 
   public init(
-    code: ErrorCode,
-    message: String,
-    field: String? = nil,
-    retryable: Bool,
-    detail: [String: JSON]
+    code: ErrorCode, message: String, field: String? = nil, retryable: Bool, detail: [String: JSON]
   ) {
-    self.code = code
-    self.message = message
-    self.field = field
-    self.retryable = retryable
+    self.code = code; self.message = message; self.field = field; self.retryable = retryable
     self.detail = detail
   }
 
-  enum CodingKeys: String, CodingKey {
-    case code = "code"
-    case message = "message"
-    case field = "field"
-    case retryable = "retryable"
-    case detail = "detail"
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(
+      code: object.value("code"), message: object.value("message"), field: object.optional("field"),
+      retryable: object.value("retryable"), detail: object.value("detail"))
   }
 }
 
 /// The reply of every call that fails.
-public struct ErrorReply: Codable, Sendable, Hashable {
+public struct ErrorReply: Codable, Sendable, Hashable, ReadableRecord {
   /// What is wrong.
   public var error: Fault
 
-  public init(error: Fault) {
-    self.error = error
-  }
+  public init(error: Fault) { self.error = error }
 
-  enum CodingKeys: String, CodingKey {
-    case error = "error"
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(error: object.value("error"))
   }
 }
 
 /// A reply without fields.
-public struct EmptyReply: Codable, Sendable, Hashable {
+public struct EmptyReply: Codable, Sendable, Hashable, ReadableRecord {
   public init() {
   }
+
+  init(of object: inout Fields) { self.init() }
 }
 
 /// A kind of items: where and how they are sent.
@@ -101,25 +89,15 @@ public struct QueueKind: Codable, Sendable, Hashable {
   public var primaryKey: QueueKindPrimaryKey?
 
   public init(
-    table: String,
-    columns: [String]? = nil,
-    upload: QueueKindUpload? = nil,
-    function: String? = nil,
-    primaryKey: QueueKindPrimaryKey? = nil
+    table: String, columns: [String]? = nil, upload: QueueKindUpload? = nil,
+    function: String? = nil, primaryKey: QueueKindPrimaryKey? = nil
   ) {
-    self.table = table
-    self.columns = columns
-    self.upload = upload
-    self.function = function
+    self.table = table; self.columns = columns; self.upload = upload; self.function = function
     self.primaryKey = primaryKey
   }
 
   enum CodingKeys: String, CodingKey {
-    case table = "table"
-    case columns = "columns"
-    case upload = "upload"
-    case function = "function"
-    case primaryKey = "primary_key"
+    case table, columns, upload, function, primaryKey = "primary_key"
   }
 }
 
@@ -128,13 +106,7 @@ public struct MembershipsMapping: Codable, Sendable, Hashable {
   /// The name of the table. Default: `"memberships"`.
   public var table: String
 
-  public init(table: String) {
-    self.table = table
-  }
-
-  enum CodingKeys: String, CodingKey {
-    case table = "table"
-  }
+  public init(table: String) { self.table = table }
 }
 
 /// The table of contacts.
@@ -150,19 +122,9 @@ public struct ContactsMapping: Codable, Sendable, Hashable {
   public var withheld: [String]?
 
   public init(
-    table: String? = nil,
-    columns: [String]? = nil,
-    withheld: [String]? = nil
+    table: String? = nil, columns: [String]? = nil, withheld: [String]? = nil
   ) {
-    self.table = table
-    self.columns = columns
-    self.withheld = withheld
-  }
-
-  enum CodingKeys: String, CodingKey {
-    case table = "table"
-    case columns = "columns"
-    case withheld = "withheld"
+    self.table = table; self.columns = columns; self.withheld = withheld
   }
 }
 
@@ -175,13 +137,7 @@ public struct SummaryMapping: Codable, Sendable, Hashable {
   public var kind: String?
 
   public init(function: String? = nil, kind: String? = nil) {
-    self.function = function
-    self.kind = kind
-  }
-
-  enum CodingKeys: String, CodingKey {
-    case function = "function"
-    case kind = "kind"
+    self.function = function; self.kind = kind
   }
 }
 
@@ -214,31 +170,17 @@ public struct Backend: Codable, Sendable, Hashable {
   public var summary: OrNull<SummaryMapping>?
 
   public init(
-    url: String,
-    allowInsecure: Bool? = nil,
-    apiKey: String,
-    queue: [String: QueueKind]? = nil,
-    memberships: OrNull<MembershipsMapping>? = nil,
-    contacts: OrNull<ContactsMapping>? = nil,
+    url: String, allowInsecure: Bool? = nil, apiKey: String, queue: [String: QueueKind]? = nil,
+    memberships: OrNull<MembershipsMapping>? = nil, contacts: OrNull<ContactsMapping>? = nil,
     summary: OrNull<SummaryMapping>? = nil
   ) {
-    self.url = url
-    self.allowInsecure = allowInsecure
-    self.apiKey = apiKey
-    self.queue = queue
-    self.memberships = memberships
-    self.contacts = contacts
-    self.summary = summary
+    self.url = url; self.allowInsecure = allowInsecure; self.apiKey = apiKey; self.queue = queue
+    self.memberships = memberships; self.contacts = contacts; self.summary = summary
   }
 
   enum CodingKeys: String, CodingKey {
-    case url = "url"
-    case allowInsecure = "allow_insecure"
-    case apiKey = "api_key"
-    case queue = "queue"
-    case memberships = "memberships"
-    case contacts = "contacts"
-    case summary = "summary"
+    case url, allowInsecure = "allow_insecure", apiKey = "api_key", queue, memberships, contacts
+    case summary
   }
 }
 
@@ -255,22 +197,9 @@ public struct AuthMethodConfig: Codable, Sendable, Hashable {
   public var label: String?
 
   public init(
-    id: String,
-    provider: String? = nil,
-    flow: Flow,
-    label: String? = nil
+    id: String, provider: String? = nil, flow: Flow, label: String? = nil
   ) {
-    self.id = id
-    self.provider = provider
-    self.flow = flow
-    self.label = label
-  }
-
-  enum CodingKeys: String, CodingKey {
-    case id = "id"
-    case provider = "provider"
-    case flow = "flow"
-    case label = "label"
+    self.id = id; self.provider = provider; self.flow = flow; self.label = label
   }
 }
 
@@ -282,15 +211,7 @@ public struct RoleRoutes: Codable, Sendable, Hashable {
   /// it. Default: `["*"]`.
   public var screens: [String]?
 
-  public init(home: String, screens: [String]? = nil) {
-    self.home = home
-    self.screens = screens
-  }
-
-  enum CodingKeys: String, CodingKey {
-    case home = "home"
-    case screens = "screens"
-  }
+  public init(home: String, screens: [String]? = nil) { self.home = home; self.screens = screens }
 }
 
 /// Limits that an organisation sets.
@@ -331,45 +252,26 @@ public struct Policy: Codable, Sendable, Hashable {
   public var lockOnBackground: PolicyLockOnBackground?
 
   public init(
-    sessionWindowS: Int? = nil,
-    backgroundTimeoutS: Int? = nil,
-    offlineLimitS: Int? = nil,
-    guardTimeoutMs: Int? = nil,
-    refreshMarginS: Int? = nil,
-    biometric: PolicyBiometric? = nil,
-    pullIntervalS: Int? = nil,
-    reconcileIntervalS: Int? = nil,
-    storedItems: Int? = nil,
-    storedItemsS: Int? = nil,
-    eraseOnSwitch: Bool? = nil,
+    sessionWindowS: Int? = nil, backgroundTimeoutS: Int? = nil, offlineLimitS: Int? = nil,
+    guardTimeoutMs: Int? = nil, refreshMarginS: Int? = nil, biometric: PolicyBiometric? = nil,
+    pullIntervalS: Int? = nil, reconcileIntervalS: Int? = nil, storedItems: Int? = nil,
+    storedItemsS: Int? = nil, eraseOnSwitch: Bool? = nil,
     lockOnBackground: PolicyLockOnBackground? = nil
   ) {
-    self.sessionWindowS = sessionWindowS
-    self.backgroundTimeoutS = backgroundTimeoutS
-    self.offlineLimitS = offlineLimitS
-    self.guardTimeoutMs = guardTimeoutMs
-    self.refreshMarginS = refreshMarginS
-    self.biometric = biometric
-    self.pullIntervalS = pullIntervalS
-    self.reconcileIntervalS = reconcileIntervalS
-    self.storedItems = storedItems
-    self.storedItemsS = storedItemsS
-    self.eraseOnSwitch = eraseOnSwitch
-    self.lockOnBackground = lockOnBackground
+    self.sessionWindowS = sessionWindowS; self.backgroundTimeoutS = backgroundTimeoutS
+    self.offlineLimitS = offlineLimitS; self.guardTimeoutMs = guardTimeoutMs
+    self.refreshMarginS = refreshMarginS; self.biometric = biometric
+    self.pullIntervalS = pullIntervalS; self.reconcileIntervalS = reconcileIntervalS
+    self.storedItems = storedItems; self.storedItemsS = storedItemsS
+    self.eraseOnSwitch = eraseOnSwitch; self.lockOnBackground = lockOnBackground
   }
 
   enum CodingKeys: String, CodingKey {
-    case sessionWindowS = "session_window_s"
-    case backgroundTimeoutS = "background_timeout_s"
-    case offlineLimitS = "offline_limit_s"
-    case guardTimeoutMs = "guard_timeout_ms"
-    case refreshMarginS = "refresh_margin_s"
-    case biometric = "biometric"
-    case pullIntervalS = "pull_interval_s"
-    case reconcileIntervalS = "reconcile_interval_s"
-    case storedItems = "stored_items"
-    case storedItemsS = "stored_items_s"
-    case eraseOnSwitch = "erase_on_switch"
+    case sessionWindowS = "session_window_s", backgroundTimeoutS = "background_timeout_s"
+    case offlineLimitS = "offline_limit_s", guardTimeoutMs = "guard_timeout_ms"
+    case refreshMarginS = "refresh_margin_s", biometric, pullIntervalS = "pull_interval_s"
+    case reconcileIntervalS = "reconcile_interval_s", storedItems = "stored_items"
+    case storedItemsS = "stored_items_s", eraseOnSwitch = "erase_on_switch"
     case lockOnBackground = "lock_on_background"
   }
 }
@@ -380,13 +282,7 @@ public struct KeyStoreChoice: Codable, Sendable, Hashable {
   /// answers with key_complete, so its keychain may be asynchronous.
   public var kind: KeyStoreChoiceKind
 
-  public init(kind: KeyStoreChoiceKind) {
-    self.kind = kind
-  }
-
-  enum CodingKeys: String, CodingKey {
-    case kind = "kind"
-  }
+  public init(kind: KeyStoreChoiceKind) { self.kind = kind }
 }
 
 /// The configuration of holdfast_open(). The defaults fit this project's example backend.
@@ -421,42 +317,23 @@ public struct Config: Codable, Sendable, Hashable {
   public var clock: ConfigClock?
 
   public init(
-    dataDir: String,
-    backend: Backend,
-    authMethods: [AuthMethodConfig]? = nil,
-    redirectUrl: String? = nil,
-    routes: [String: RoleRoutes]? = nil,
-    policy: Policy? = nil,
-    locale: String? = nil,
-    keystore: KeyStoreChoice? = nil,
-    clock: ConfigClock? = nil
+    dataDir: String, backend: Backend, authMethods: [AuthMethodConfig]? = nil,
+    redirectUrl: String? = nil, routes: [String: RoleRoutes]? = nil, policy: Policy? = nil,
+    locale: String? = nil, keystore: KeyStoreChoice? = nil, clock: ConfigClock? = nil
   ) {
-    self.dataDir = dataDir
-    self.backend = backend
-    self.authMethods = authMethods
-    self.redirectUrl = redirectUrl
-    self.routes = routes
-    self.policy = policy
-    self.locale = locale
-    self.keystore = keystore
-    self.clock = clock
+    self.dataDir = dataDir; self.backend = backend; self.authMethods = authMethods
+    self.redirectUrl = redirectUrl; self.routes = routes; self.policy = policy
+    self.locale = locale; self.keystore = keystore; self.clock = clock
   }
 
   enum CodingKeys: String, CodingKey {
-    case dataDir = "data_dir"
-    case backend = "backend"
-    case authMethods = "auth_methods"
-    case redirectUrl = "redirect_url"
-    case routes = "routes"
-    case policy = "policy"
-    case locale = "locale"
-    case keystore = "keystore"
-    case clock = "clock"
+    case dataDir = "data_dir", backend, authMethods = "auth_methods", redirectUrl = "redirect_url"
+    case routes, policy, locale, keystore, clock
   }
 }
 
 /// A notice above the content.
-public struct Banner: Codable, Sendable, Hashable {
+public struct Banner: Codable, Sendable, Hashable, ReadableRecord {
   /// What is said, for programs.
   public var code: BannerCode
   /// How to show it.
@@ -467,22 +344,20 @@ public struct Banner: Codable, Sendable, Hashable {
   public var asOf: Instant?
 
   public init(code: BannerCode, tone: Tone, text: String, asOf: Instant? = nil) {
-    self.code = code
-    self.tone = tone
-    self.text = text
-    self.asOf = asOf
+    self.code = code; self.tone = tone; self.text = text; self.asOf = asOf
   }
 
-  enum CodingKeys: String, CodingKey {
-    case code = "code"
-    case tone = "tone"
-    case text = "text"
-    case asOf = "as_of_ms"
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(
+      code: object.value("code"), tone: object.value("tone"), text: object.value("text"),
+      asOf: object.optional("as_of_ms"))
   }
+
+  enum CodingKeys: String, CodingKey { case code, tone, text, asOf = "as_of_ms" }
 }
 
 /// The organisation whose home is shown.
-public struct OrgSummary: Codable, Sendable, Hashable {
+public struct OrgSummary: Codable, Sendable, Hashable, ReadableRecord {
   /// The organisation's id.
   public var id: String
   /// The organisation's name.
@@ -491,20 +366,16 @@ public struct OrgSummary: Codable, Sendable, Hashable {
   public var role: String
 
   public init(id: String, name: String, role: String) {
-    self.id = id
-    self.name = name
-    self.role = role
+    self.id = id; self.name = name; self.role = role
   }
 
-  enum CodingKeys: String, CodingKey {
-    case id = "id"
-    case name = "name"
-    case role = "role"
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(id: object.value("id"), name: object.value("name"), role: object.value("role"))
   }
 }
 
 /// A membership of the user.
-public struct Membership: Codable, Sendable, Hashable {
+public struct Membership: Codable, Sendable, Hashable, ReadableRecord {
   /// The organisation's id.
   public var orgId: String
   /// The organisation's name.
@@ -517,30 +388,23 @@ public struct Membership: Codable, Sendable, Hashable {
   public var current: Bool
 
   public init(
-    orgId: String,
-    name: String,
-    role: String,
-    status: MembershipStatus,
-    current: Bool
+    orgId: String, name: String, role: String, status: MembershipStatus, current: Bool
   ) {
-    self.orgId = orgId
-    self.name = name
-    self.role = role
-    self.status = status
+    self.orgId = orgId; self.name = name; self.role = role; self.status = status
     self.current = current
   }
 
-  enum CodingKeys: String, CodingKey {
-    case orgId = "org_id"
-    case name = "name"
-    case role = "role"
-    case status = "status"
-    case current = "current"
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(
+      orgId: object.value("org_id"), name: object.value("name"), role: object.value("role"),
+      status: object.value("status"), current: object.value("current"))
   }
+
+  enum CodingKeys: String, CodingKey { case orgId = "org_id", name, role, status, current }
 }
 
 /// A method of the sign-in, for a button.
-public struct AuthMethod: Codable, Sendable, Hashable {
+public struct AuthMethod: Codable, Sendable, Hashable, ReadableRecord {
   /// The method, for sign_in_begin.
   public var id: String
   /// The label of the button.
@@ -549,20 +413,16 @@ public struct AuthMethod: Codable, Sendable, Hashable {
   public var flow: MethodFlow
 
   public init(id: String, label: String, flow: MethodFlow) {
-    self.id = id
-    self.label = label
-    self.flow = flow
+    self.id = id; self.label = label; self.flow = flow
   }
 
-  enum CodingKeys: String, CodingKey {
-    case id = "id"
-    case label = "label"
-    case flow = "flow"
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(id: object.value("id"), label: object.value("label"), flow: object.value("flow"))
   }
 }
 
 /// The one shape from which a host draws its screens.
-public struct Decision: Codable, Sendable, Hashable {
+public struct Decision: Codable, Sendable, Hashable, ReadableRecord {
   /// The screen to show. Show an unknown one as `wait`.
   public var screen: Screen
   /// Why this screen.
@@ -590,48 +450,35 @@ public struct Decision: Codable, Sendable, Hashable {
   public var number: Int
 
   public init(
-    screen: Screen,
-    reason: DecisionReason,
-    route: String? = nil,
-    org: OrgSummary? = nil,
-    message: Message? = nil,
-    canUnlock: Bool,
-    methods: [AuthMethod],
-    orgs: [Membership],
-    banners: [Banner],
-    deadline: Instant? = nil,
-    number: Int
+    screen: Screen, reason: DecisionReason, route: String? = nil, org: OrgSummary? = nil,
+    message: Message? = nil, canUnlock: Bool, methods: [AuthMethod], orgs: [Membership],
+    banners: [Banner], deadline: Instant? = nil, number: Int
   ) {
-    self.screen = screen
-    self.reason = reason
-    self.route = route
-    self.org = org
-    self.message = message
-    self.canUnlock = canUnlock
-    self.methods = methods
-    self.orgs = orgs
-    self.banners = banners
-    self.deadline = deadline
-    self.number = number
+    self.screen = screen; self.reason = reason; self.route = route; self.org = org
+    self.message = message; self.canUnlock = canUnlock; self.methods = methods; self.orgs = orgs
+    self.banners = banners; self.deadline = deadline; self.number = number
   }
 
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(
+      screen: object.value("screen"), reason: object.value("reason"),
+      route: object.optional("route"), org: object.optional("org"),
+      message: object.optional("message"), canUnlock: object.value("can_unlock"),
+      methods: object.value("methods"), orgs: object.value("orgs"),
+      banners: object.value("banners"), deadline: object.optional("deadline_ms"),
+      number: object.value("number"))
+  }
+
+  var decided: Decision? { self }
+
   enum CodingKeys: String, CodingKey {
-    case screen = "screen"
-    case reason = "reason"
-    case route = "route"
-    case org = "org"
-    case message = "message"
-    case canUnlock = "can_unlock"
-    case methods = "methods"
-    case orgs = "orgs"
-    case banners = "banners"
-    case deadline = "deadline_ms"
-    case number = "number"
+    case screen, reason, route, org, message, canUnlock = "can_unlock", methods, orgs, banners
+    case deadline = "deadline_ms", number
   }
 }
 
 /// How many items of the user are in each state.
-public struct Counts: Codable, Sendable, Hashable {
+public struct Counts: Codable, Sendable, Hashable, ReadableRecord {
   /// Items that can be sent.
   public var pending: Int
   /// Items that are being sent.
@@ -642,22 +489,18 @@ public struct Counts: Codable, Sendable, Hashable {
   public var parked: Int
 
   public init(pending: Int, sending: Int, waiting: Int, parked: Int) {
-    self.pending = pending
-    self.sending = sending
-    self.waiting = waiting
-    self.parked = parked
+    self.pending = pending; self.sending = sending; self.waiting = waiting; self.parked = parked
   }
 
-  enum CodingKeys: String, CodingKey {
-    case pending = "pending"
-    case sending = "sending"
-    case waiting = "waiting"
-    case parked = "parked"
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(
+      pending: object.value("pending"), sending: object.value("sending"),
+      waiting: object.value("waiting"), parked: object.value("parked"))
   }
 }
 
 /// Why an item waits or is parked. `sqlstate` and `message` come from the server, if it sent them.
-public struct ItemReason: Codable, Sendable, Hashable {
+public struct ItemReason: Codable, Sendable, Hashable, ReadableRecord {
   /// Why, for programs.
   public var code: String
   /// Why, for users.
@@ -668,27 +511,20 @@ public struct ItemReason: Codable, Sendable, Hashable {
   public var message: String?
 
   public init(
-    code: String,
-    text: String,
-    sqlstate: String? = nil,
-    message: String? = nil
+    code: String, text: String, sqlstate: String? = nil, message: String? = nil
   ) {
-    self.code = code
-    self.text = text
-    self.sqlstate = sqlstate
-    self.message = message
+    self.code = code; self.text = text; self.sqlstate = sqlstate; self.message = message
   }
 
-  enum CodingKeys: String, CodingKey {
-    case code = "code"
-    case text = "text"
-    case sqlstate = "sqlstate"
-    case message = "message"
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(
+      code: object.value("code"), text: object.value("text"), sqlstate: object.optional("sqlstate"),
+      message: object.optional("message"))
   }
 }
 
 /// A queued item.
-public struct Item: Codable, Sendable, Hashable {
+public struct Item: Codable, Sendable, Hashable, ReadableRecord {
   /// The item's id.
   public var id: String
   /// The place in the order of registration.
@@ -718,54 +554,35 @@ public struct Item: Codable, Sendable, Hashable {
   public var notBefore: Instant?
 
   public init(
-    id: String,
-    seq: Int,
-    kind: String,
-    state: ItemState,
-    payload: Payload,
-    orgId: String? = nil,
-    dependsOn: [String],
-    attempts: Int,
-    created: Instant,
-    occurredAt: Instant? = nil,
-    reason: ItemReason? = nil,
-    field: String? = nil,
-    notBefore: Instant? = nil
+    id: String, seq: Int, kind: String, state: ItemState, payload: Payload, orgId: String? = nil,
+    dependsOn: [String], attempts: Int, created: Instant, occurredAt: Instant? = nil,
+    reason: ItemReason? = nil, field: String? = nil, notBefore: Instant? = nil
   ) {
-    self.id = id
-    self.seq = seq
-    self.kind = kind
-    self.state = state
-    self.payload = payload
-    self.orgId = orgId
-    self.dependsOn = dependsOn
-    self.attempts = attempts
-    self.created = created
-    self.occurredAt = occurredAt
-    self.reason = reason
-    self.field = field
+    self.id = id; self.seq = seq; self.kind = kind; self.state = state; self.payload = payload
+    self.orgId = orgId; self.dependsOn = dependsOn; self.attempts = attempts
+    self.created = created; self.occurredAt = occurredAt; self.reason = reason; self.field = field
     self.notBefore = notBefore
   }
 
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(
+      id: object.value("id"), seq: object.value("seq"), kind: object.value("kind"),
+      state: object.value("state"), payload: object.value("payload"),
+      orgId: object.optional("org_id"), dependsOn: object.value("depends_on"),
+      attempts: object.value("attempts"), created: object.value("created_ms"),
+      occurredAt: object.optional("occurred_at_ms"), reason: object.optional("reason"),
+      field: object.optional("field"), notBefore: object.optional("not_before_ms"))
+  }
+
   enum CodingKeys: String, CodingKey {
-    case id = "id"
-    case seq = "seq"
-    case kind = "kind"
-    case state = "state"
-    case payload = "payload"
-    case orgId = "org_id"
-    case dependsOn = "depends_on"
-    case attempts = "attempts"
-    case created = "created_ms"
-    case occurredAt = "occurred_at_ms"
-    case reason = "reason"
-    case field = "field"
+    case id, seq, kind, state, payload, orgId = "org_id", dependsOn = "depends_on", attempts
+    case created = "created_ms", occurredAt = "occurred_at_ms", reason, field
     case notBefore = "not_before_ms"
   }
 }
 
 /// An item in the form that queue_add accepts.
-public struct ExportedItem: Codable, Sendable, Hashable {
+public struct ExportedItem: Codable, Sendable, Hashable, ReadableRecord {
   /// A kind of `backend.queue`.
   public var kind: String
   /// The columns that are sent.
@@ -783,36 +600,28 @@ public struct ExportedItem: Codable, Sendable, Hashable {
   public var state: ItemState
 
   public init(
-    kind: String,
-    payload: Payload,
-    id: String,
-    dependsOn: [String]? = nil,
-    occurredAt: Instant? = nil,
-    orgId: String? = nil,
-    state: ItemState
+    kind: String, payload: Payload, id: String, dependsOn: [String]? = nil,
+    occurredAt: Instant? = nil, orgId: String? = nil, state: ItemState
   ) {
-    self.kind = kind
-    self.payload = payload
-    self.id = id
-    self.dependsOn = dependsOn
-    self.occurredAt = occurredAt
-    self.orgId = orgId
-    self.state = state
+    self.kind = kind; self.payload = payload; self.id = id; self.dependsOn = dependsOn
+    self.occurredAt = occurredAt; self.orgId = orgId; self.state = state
+  }
+
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(
+      kind: object.value("kind"), payload: object.value("payload"), id: object.value("id"),
+      dependsOn: object.optional("depends_on"), occurredAt: object.optional("occurred_at_ms"),
+      orgId: object.optional("org_id"), state: object.value("state"))
   }
 
   enum CodingKeys: String, CodingKey {
-    case kind = "kind"
-    case payload = "payload"
-    case id = "id"
-    case dependsOn = "depends_on"
-    case occurredAt = "occurred_at_ms"
-    case orgId = "org_id"
-    case state = "state"
+    case kind, payload, id, dependsOn = "depends_on", occurredAt = "occurred_at_ms"
+    case orgId = "org_id", state
   }
 }
 
 /// One cause why the queue sends nothing.
-public struct Explanation: Codable, Sendable, Hashable {
+public struct Explanation: Codable, Sendable, Hashable, ReadableRecord {
   /// Why, for programs.
   public var code: ExplainCode
   /// Why, for developers and support.
@@ -823,22 +632,20 @@ public struct Explanation: Codable, Sendable, Hashable {
   public var until: Instant?
 
   public init(code: ExplainCode, text: String, count: Int, until: Instant? = nil) {
-    self.code = code
-    self.text = text
-    self.count = count
-    self.until = until
+    self.code = code; self.text = text; self.count = count; self.until = until
   }
 
-  enum CodingKeys: String, CodingKey {
-    case code = "code"
-    case text = "text"
-    case count = "count"
-    case until = "until_ms"
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(
+      code: object.value("code"), text: object.value("text"), count: object.value("count"),
+      until: object.optional("until_ms"))
   }
+
+  enum CodingKeys: String, CodingKey { case code, text, count, until = "until_ms" }
 }
 
 /// `id`, `name` and the other configured columns.
-public struct Contact: Codable, Sendable, Hashable {
+public struct Contact: Codable, Sendable, Hashable, ReadableRecord {
   /// The contact's id.
   public var id: String
   /// The contact's name.
@@ -847,9 +654,13 @@ public struct Contact: Codable, Sendable, Hashable {
   public var columns: [String: JSON]
 
   public init(id: String, name: String, columns: [String: JSON] = [:]) {
-    self.id = id
-    self.name = name
-    self.columns = columns
+    self.id = id; self.name = name; self.columns = columns
+  }
+
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(
+      id: object.value("id"), name: object.value("name"),
+      columns: object.others(than: ["id", "name"]))
   }
 
   public init(from decoder: any Decoder) throws {
@@ -869,7 +680,7 @@ public struct Contact: Codable, Sendable, Hashable {
 
 /// A request to send once over HTTP; pass the response to holdfast_complete(). It carries
 /// credentials: do not log it.
-public struct HttpRequest: Codable, Sendable, Hashable {
+public struct HttpRequest: Codable, Sendable, Hashable, ReadableRecord {
   /// The number of the request, for holdfast_complete().
   public var id: Int
   /// What the request is for.
@@ -886,36 +697,27 @@ public struct HttpRequest: Codable, Sendable, Hashable {
   public var timeoutMs: Int
 
   public init(
-    id: Int,
-    purpose: Purpose,
-    method: HttpRequestMethod,
-    url: String,
-    headers: Headers,
-    body: String? = nil,
-    timeoutMs: Int
+    id: Int, purpose: Purpose, method: HttpRequestMethod, url: String, headers: Headers,
+    body: String? = nil, timeoutMs: Int
   ) {
-    self.id = id
-    self.purpose = purpose
-    self.method = method
-    self.url = url
-    self.headers = headers
-    self.body = body
-    self.timeoutMs = timeoutMs
+    self.id = id; self.purpose = purpose; self.method = method; self.url = url
+    self.headers = headers; self.body = body; self.timeoutMs = timeoutMs
+  }
+
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(
+      id: object.value("id"), purpose: object.value("purpose"), method: object.value("method"),
+      url: object.value("url"), headers: object.value("headers"), body: object.optional("body"),
+      timeoutMs: object.value("timeout_ms"))
   }
 
   enum CodingKeys: String, CodingKey {
-    case id = "id"
-    case purpose = "purpose"
-    case method = "method"
-    case url = "url"
-    case headers = "headers"
-    case body = "body"
-    case timeoutMs = "timeout_ms"
+    case id, purpose, method, url, headers, body, timeoutMs = "timeout_ms"
   }
 }
 
 /// The host must show another screen. Returned once; a newer decision replaces it.
-public struct DecisionEvent: Codable, Sendable, Hashable {
+public struct DecisionEvent: Codable, Sendable, Hashable, ReadableRecord {
   /// The number of the event; it increases. Pass it as `ack` to holdfast_poll() after handling a
   /// durable event.
   public var seq: Int
@@ -924,22 +726,19 @@ public struct DecisionEvent: Codable, Sendable, Hashable {
   /// What to show now.
   public var decision: Decision
 
-  public init(seq: Int, decision: Decision) {
-    self.seq = seq
-    self.decision = decision
+  public init(seq: Int, decision: Decision) { self.seq = seq; self.decision = decision }
+
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(seq: object.value("seq"), decision: object.value("decision"))
   }
 
-  enum CodingKeys: String, CodingKey {
-    case seq = "seq"
-    case type = "type"
-    case decision = "decision"
-  }
+  var decided: Decision? { decision }
 }
 
 /// The progress of the sync run, at most every 200 ms: items that were sent and parked since it
 /// began. `ids` names those that were sent; `ids_truncated`: there are more than it names. Replaces
 /// one that was not returned yet. Returned once.
-public struct SyncProgressEvent: Codable, Sendable, Hashable {
+public struct SyncProgressEvent: Codable, Sendable, Hashable, ReadableRecord {
   /// The number of the event; it increases. Pass it as `ack` to holdfast_poll() after handling a
   /// durable event.
   public var seq: Int
@@ -957,29 +756,21 @@ public struct SyncProgressEvent: Codable, Sendable, Hashable {
   public var counts: Counts
 
   public init(
-    seq: Int,
-    sent: Int,
-    parked: Int,
-    ids: [String],
-    idsTruncated: Bool,
-    counts: Counts
+    seq: Int, sent: Int, parked: Int, ids: [String], idsTruncated: Bool, counts: Counts
   ) {
-    self.seq = seq
-    self.sent = sent
-    self.parked = parked
-    self.ids = ids
-    self.idsTruncated = idsTruncated
-    self.counts = counts
+    self.seq = seq; self.sent = sent; self.parked = parked; self.ids = ids
+    self.idsTruncated = idsTruncated; self.counts = counts
+  }
+
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(
+      seq: object.value("seq"), sent: object.value("sent"), parked: object.value("parked"),
+      ids: object.value("ids"), idsTruncated: object.value("ids_truncated"),
+      counts: object.value("counts"))
   }
 
   enum CodingKeys: String, CodingKey {
-    case seq = "seq"
-    case type = "type"
-    case sent = "sent"
-    case parked = "parked"
-    case ids = "ids"
-    case idsTruncated = "ids_truncated"
-    case counts = "counts"
+    case seq, type, sent, parked, ids, idsTruncated = "ids_truncated", counts
   }
 }
 
@@ -987,7 +778,7 @@ public struct SyncProgressEvent: Codable, Sendable, Hashable {
 /// that were sent and parked since it began, and those that still wait. `ids` names those that were
 /// sent; `ids_truncated`: there are more than it names. The message says whether something was
 /// parked or waits. Returned until acknowledged.
-public struct SyncCompletedEvent: Codable, Sendable, Hashable {
+public struct SyncCompletedEvent: Codable, Sendable, Hashable, ReadableRecord {
   /// The number of the event; it increases. Pass it as `ack` to holdfast_poll() after handling a
   /// durable event.
   public var seq: Int
@@ -1009,41 +800,31 @@ public struct SyncCompletedEvent: Codable, Sendable, Hashable {
   public var message: Message
 
   public init(
-    seq: Int,
-    sent: Int,
-    parked: Int,
-    waiting: Int,
-    durationMs: Int,
-    ids: [String],
-    idsTruncated: Bool,
-    message: Message
+    seq: Int, sent: Int, parked: Int, waiting: Int, durationMs: Int, ids: [String],
+    idsTruncated: Bool, message: Message
   ) {
-    self.seq = seq
-    self.sent = sent
-    self.parked = parked
-    self.waiting = waiting
-    self.durationMs = durationMs
-    self.ids = ids
-    self.idsTruncated = idsTruncated
+    self.seq = seq; self.sent = sent; self.parked = parked; self.waiting = waiting
+    self.durationMs = durationMs; self.ids = ids; self.idsTruncated = idsTruncated
     self.message = message
   }
 
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(
+      seq: object.value("seq"), sent: object.value("sent"), parked: object.value("parked"),
+      waiting: object.value("waiting"), durationMs: object.value("duration_ms"),
+      ids: object.value("ids"), idsTruncated: object.value("ids_truncated"),
+      message: object.value("message"))
+  }
+
   enum CodingKeys: String, CodingKey {
-    case seq = "seq"
-    case type = "type"
-    case sent = "sent"
-    case parked = "parked"
-    case waiting = "waiting"
-    case durationMs = "duration_ms"
-    case ids = "ids"
-    case idsTruncated = "ids_truncated"
-    case message = "message"
+    case seq, type, sent, parked, waiting, durationMs = "duration_ms", ids
+    case idsTruncated = "ids_truncated", message
   }
 }
 
 /// The library parked an item; the user must edit, retry or cancel it. `field` is the column, if
 /// the server named one. Returned until acknowledged.
-public struct ItemParkedEvent: Codable, Sendable, Hashable {
+public struct ItemParkedEvent: Codable, Sendable, Hashable, ReadableRecord {
   /// The number of the event; it increases. Pass it as `ack` to holdfast_poll() after handling a
   /// durable event.
   public var seq: Int
@@ -1057,25 +838,20 @@ public struct ItemParkedEvent: Codable, Sendable, Hashable {
   public var field: String?
 
   public init(seq: Int, id: String, reason: Message, field: String? = nil) {
-    self.seq = seq
-    self.id = id
-    self.reason = reason
-    self.field = field
+    self.seq = seq; self.id = id; self.reason = reason; self.field = field
   }
 
-  enum CodingKeys: String, CodingKey {
-    case seq = "seq"
-    case type = "type"
-    case id = "id"
-    case reason = "reason"
-    case field = "field"
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(
+      seq: object.value("seq"), id: object.value("id"), reason: object.value("reason"),
+      field: object.optional("field"))
   }
 }
 
 /// The session has ended. `reason` is the server's proof, refresh_token_not_found,
 /// refresh_token_already_used, session_not_found, session_expired, user_banned, user_not_found or
 /// invalid_grant, or session_corrupt for an unreadable record. Returned until acknowledged.
-public struct SessionEndedEvent: Codable, Sendable, Hashable {
+public struct SessionEndedEvent: Codable, Sendable, Hashable, ReadableRecord {
   /// The number of the event; it increases. Pass it as `ack` to holdfast_poll() after handling a
   /// durable event.
   public var seq: Int
@@ -1084,21 +860,16 @@ public struct SessionEndedEvent: Codable, Sendable, Hashable {
   /// The server's proof, or session_corrupt.
   public var reason: String
 
-  public init(seq: Int, reason: String) {
-    self.seq = seq
-    self.reason = reason
-  }
+  public init(seq: Int, reason: String) { self.seq = seq; self.reason = reason }
 
-  enum CodingKeys: String, CodingKey {
-    case seq = "seq"
-    case type = "type"
-    case reason = "reason"
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(seq: object.value("seq"), reason: object.value("reason"))
   }
 }
 
 /// The user lost access to the chosen organisation, or has a role there that `routes` does not
 /// have. Returned until acknowledged.
-public struct OrgAccessChangedEvent: Codable, Sendable, Hashable {
+public struct OrgAccessChangedEvent: Codable, Sendable, Hashable, ReadableRecord {
   /// The number of the event; it increases. Pass it as `ack` to holdfast_poll() after handling a
   /// durable event.
   public var seq: Int
@@ -1108,14 +879,11 @@ public struct OrgAccessChangedEvent: Codable, Sendable, Hashable {
   public var reason: OrgAccessChangedEventReason
 
   public init(seq: Int, reason: OrgAccessChangedEventReason) {
-    self.seq = seq
-    self.reason = reason
+    self.seq = seq; self.reason = reason
   }
 
-  enum CodingKeys: String, CodingKey {
-    case seq = "seq"
-    case type = "type"
-    case reason = "reason"
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(seq: object.value("seq"), reason: object.value("reason"))
   }
 }
 
@@ -1124,7 +892,7 @@ public struct OrgAccessChangedEvent: Codable, Sendable, Hashable {
 /// carried over, `lost` those that it could not: never fewer than are gone, and more only where
 /// whole pages are, `unreadable_pages` the pages of the file that it could not read; `session` says
 /// whether it carried the session over. Returned until acknowledged.
-public struct StorageRecoveredEvent: Codable, Sendable, Hashable {
+public struct StorageRecoveredEvent: Codable, Sendable, Hashable, ReadableRecord {
   /// The number of the event; it increases. Pass it as `ack` to holdfast_poll() after handling a
   /// durable event.
   public var seq: Int
@@ -1144,39 +912,29 @@ public struct StorageRecoveredEvent: Codable, Sendable, Hashable {
   public var message: Message
 
   public init(
-    seq: Int,
-    file: String,
-    salvaged: Int,
-    lost: Int,
-    unreadablePages: Int,
-    session: Bool,
+    seq: Int, file: String, salvaged: Int, lost: Int, unreadablePages: Int, session: Bool,
     message: Message
   ) {
-    self.seq = seq
-    self.file = file
-    self.salvaged = salvaged
-    self.lost = lost
-    self.unreadablePages = unreadablePages
-    self.session = session
-    self.message = message
+    self.seq = seq; self.file = file; self.salvaged = salvaged; self.lost = lost
+    self.unreadablePages = unreadablePages; self.session = session; self.message = message
+  }
+
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(
+      seq: object.value("seq"), file: object.value("file"), salvaged: object.value("salvaged"),
+      lost: object.value("lost"), unreadablePages: object.value("unreadable_pages"),
+      session: object.value("session"), message: object.value("message"))
   }
 
   enum CodingKeys: String, CodingKey {
-    case seq = "seq"
-    case type = "type"
-    case file = "file"
-    case salvaged = "salvaged"
-    case lost = "lost"
-    case unreadablePages = "unreadable_pages"
-    case session = "session"
-    case message = "message"
+    case seq, type, file, salvaged, lost, unreadablePages = "unreadable_pages", session, message
   }
 }
 
 /// The result of contact_get with `live`, at most 30 s later. `contact` is null if the contact is
 /// gone or could not be fetched, or if the session was locked or the organisation changed
 /// meanwhile; `message` says which. Returned once.
-public struct ContactEvent: Codable, Sendable, Hashable {
+public struct ContactEvent: Codable, Sendable, Hashable, ReadableRecord {
   /// The number of the event; it increases. Pass it as `ack` to holdfast_poll() after handling a
   /// durable event.
   public var seq: Int
@@ -1192,32 +950,22 @@ public struct ContactEvent: Codable, Sendable, Hashable {
   public var message: Message?
 
   public init(
-    seq: Int,
-    request: Int,
-    id: String,
-    contact: Contact? = nil,
-    message: Message? = nil
+    seq: Int, request: Int, id: String, contact: Contact? = nil, message: Message? = nil
   ) {
-    self.seq = seq
-    self.request = request
-    self.id = id
-    self.contact = contact
+    self.seq = seq; self.request = request; self.id = id; self.contact = contact
     self.message = message
   }
 
-  enum CodingKeys: String, CodingKey {
-    case seq = "seq"
-    case type = "type"
-    case request = "request"
-    case id = "id"
-    case contact = "contact"
-    case message = "message"
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(
+      seq: object.value("seq"), request: object.value("request"), id: object.value("id"),
+      contact: object.optional("contact"), message: object.optional("message"))
   }
 }
 
 /// A pull of contacts or figures has ended. Counts the rows that were stored, removed and skipped;
 /// `problem` says why the pull was given up. Returned once.
-public struct PullCompletedEvent: Codable, Sendable, Hashable {
+public struct PullCompletedEvent: Codable, Sendable, Hashable, ReadableRecord {
   /// The number of the event; it increases. Pass it as `ack` to holdfast_poll() after handling a
   /// durable event.
   public var seq: Int
@@ -1235,35 +983,23 @@ public struct PullCompletedEvent: Codable, Sendable, Hashable {
   public var problem: PullProblem?
 
   public init(
-    seq: Int,
-    dataset: Dataset,
-    rows: Int,
-    removed: Int,
-    skipped: Int,
-    problem: PullProblem? = nil
+    seq: Int, dataset: Dataset, rows: Int, removed: Int, skipped: Int, problem: PullProblem? = nil
   ) {
-    self.seq = seq
-    self.dataset = dataset
-    self.rows = rows
-    self.removed = removed
-    self.skipped = skipped
-    self.problem = problem
+    self.seq = seq; self.dataset = dataset; self.rows = rows; self.removed = removed
+    self.skipped = skipped; self.problem = problem
   }
 
-  enum CodingKeys: String, CodingKey {
-    case seq = "seq"
-    case type = "type"
-    case dataset = "dataset"
-    case rows = "rows"
-    case removed = "removed"
-    case skipped = "skipped"
-    case problem = "problem"
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(
+      seq: object.value("seq"), dataset: object.value("dataset"), rows: object.value("rows"),
+      removed: object.value("removed"), skipped: object.value("skipped"),
+      problem: object.optional("problem"))
   }
 }
 
 /// There is another access token than the one that session_token gave, or one after
 /// session.refreshing. Only a handle on which session_token was called gets it. Returned once.
-public struct TokenChangedEvent: Codable, Sendable, Hashable {
+public struct TokenChangedEvent: Codable, Sendable, Hashable, ReadableRecord {
   /// The number of the event; it increases. Pass it as `ack` to holdfast_poll() after handling a
   /// durable event.
   public var seq: Int
@@ -1272,21 +1008,18 @@ public struct TokenChangedEvent: Codable, Sendable, Hashable {
   /// When the new token ends, in server time.
   public var expires: Instant
 
-  public init(seq: Int, expires: Instant) {
-    self.seq = seq
-    self.expires = expires
+  public init(seq: Int, expires: Instant) { self.seq = seq; self.expires = expires }
+
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(seq: object.value("seq"), expires: object.value("expires_ms"))
   }
 
-  enum CodingKeys: String, CodingKey {
-    case seq = "seq"
-    case type = "type"
-    case expires = "expires_ms"
-  }
+  enum CodingKeys: String, CodingKey { case seq, type, expires = "expires_ms" }
 }
 
 /// One operation on the host's key store. The library asks for one at a time under each name; only
 /// an erasure does not wait for a load in `key_cancelled`.
-public struct KeyRequest: Codable, Sendable, Hashable {
+public struct KeyRequest: Codable, Sendable, Hashable, ReadableRecord {
   /// The number of the operation.
   public var id: Int
   /// load: find the key. save: store or replace it, durably. erase: remove it.
@@ -1306,38 +1039,29 @@ public struct KeyRequest: Codable, Sendable, Hashable {
   public var timeoutMs: Int
 
   public init(
-    id: Int,
-    operation: KeyRequestOperation,
-    name: KeyRequestName,
-    protection: KeyRequestProtection,
-    value: String? = nil,
-    prompt: String? = nil,
-    timeoutMs: Int
+    id: Int, operation: KeyRequestOperation, name: KeyRequestName, protection: KeyRequestProtection,
+    value: String? = nil, prompt: String? = nil, timeoutMs: Int
   ) {
-    self.id = id
-    self.operation = operation
-    self.name = name
-    self.protection = protection
-    self.value = value
-    self.prompt = prompt
-    self.timeoutMs = timeoutMs
+    self.id = id; self.operation = operation; self.name = name; self.protection = protection
+    self.value = value; self.prompt = prompt; self.timeoutMs = timeoutMs
+  }
+
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(
+      id: object.value("id"), operation: object.value("operation"), name: object.value("name"),
+      protection: object.value("protection"), value: object.optional("value"),
+      prompt: object.optional("prompt"), timeoutMs: object.value("timeout_ms"))
   }
 
   enum CodingKeys: String, CodingKey {
-    case id = "id"
-    case operation = "operation"
-    case name = "name"
-    case protection = "protection"
-    case value = "value"
-    case prompt = "prompt"
-    case timeoutMs = "timeout_ms"
+    case id, operation, name, protection, value, prompt, timeoutMs = "timeout_ms"
   }
 }
 
 /// A key operation for the host, with the key store `host`. Only the HTTP driver has this event;
 /// poll returns the same as `key_requests`. Answer it with key_complete. It is returned once, and
 /// acknowledges nothing.
-public struct KeyRequestEvent: Codable, Sendable, Hashable {
+public struct KeyRequestEvent: Codable, Sendable, Hashable, ReadableRecord {
   /// Always 0: it is not acknowledged.
   public var seq: Int
   /// The type of the event.
@@ -1345,23 +1069,20 @@ public struct KeyRequestEvent: Codable, Sendable, Hashable {
   /// The operation.
   public var keyRequest: KeyRequest
 
-  public init(seq: Int, keyRequest: KeyRequest) {
-    self.seq = seq
-    self.keyRequest = keyRequest
+  public init(seq: Int, keyRequest: KeyRequest) { self.seq = seq; self.keyRequest = keyRequest }
+
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(seq: object.value("seq"), keyRequest: object.value("key_request"))
   }
 
-  enum CodingKeys: String, CodingKey {
-    case seq = "seq"
-    case type = "type"
-    case keyRequest = "key_request"
-  }
+  enum CodingKeys: String, CodingKey { case seq, type, keyRequest = "key_request" }
 }
 
 /// Nobody needs a `load` of the key store `host` any more, because the user has locked or asked
 /// anew: dismiss its prompt, and answer it all the same, with `cancelled`. Only the HTTP driver has
 /// this event; poll returns the same as `key_cancelled`. It is returned once, and acknowledges
 /// nothing.
-public struct KeyCancelledEvent: Codable, Sendable, Hashable {
+public struct KeyCancelledEvent: Codable, Sendable, Hashable, ReadableRecord {
   /// Always 0: it is not acknowledged.
   public var seq: Int
   /// The type of the event.
@@ -1369,21 +1090,16 @@ public struct KeyCancelledEvent: Codable, Sendable, Hashable {
   /// The `id` of the key request.
   public var id: Int
 
-  public init(seq: Int, id: Int) {
-    self.seq = seq
-    self.id = id
-  }
+  public init(seq: Int, id: Int) { self.seq = seq; self.id = id }
 
-  enum CodingKeys: String, CodingKey {
-    case seq = "seq"
-    case type = "type"
-    case id = "id"
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(seq: object.value("seq"), id: object.value("id"))
   }
 }
 
 /// A line of the library's log, for developers. Only the HTTP driver has this event, with its
 /// option `log_level`. It is returned once, and acknowledges nothing.
-public struct LogEvent: Codable, Sendable, Hashable {
+public struct LogEvent: Codable, Sendable, Hashable, ReadableRecord {
   /// Always 0: it is not acknowledged.
   public var seq: Int
   /// The type of the event.
@@ -1394,21 +1110,17 @@ public struct LogEvent: Codable, Sendable, Hashable {
   public var line: String
 
   public init(seq: Int, level: Int, line: String) {
-    self.seq = seq
-    self.level = level
-    self.line = line
+    self.seq = seq; self.level = level; self.line = line
   }
 
-  enum CodingKeys: String, CodingKey {
-    case seq = "seq"
-    case type = "type"
-    case level = "level"
-    case line = "line"
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(
+      seq: object.value("seq"), level: object.value("level"), line: object.value("line"))
   }
 }
 
 /// An event of a type that this schema does not know. Ignore it, and acknowledge it.
-public struct OtherEvent: Codable, Sendable, Hashable {
+public struct OtherEvent: Codable, Sendable, Hashable, ReadableRecord {
   /// The number of the event; it increases. Pass it as `ack` to holdfast_poll() after handling a
   /// durable event.
   public var seq: Int
@@ -1418,9 +1130,13 @@ public struct OtherEvent: Codable, Sendable, Hashable {
   public var fields: [String: JSON]
 
   public init(seq: Int, type: String, fields: [String: JSON] = [:]) {
-    self.seq = seq
-    self.type = type
-    self.fields = fields
+    self.seq = seq; self.type = type; self.fields = fields
+  }
+
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(
+      seq: object.value("seq"), type: object.value("type"),
+      fields: object.others(than: ["seq", "type"]))
   }
 
   public init(from decoder: any Decoder) throws {
@@ -1439,7 +1155,7 @@ public struct OtherEvent: Codable, Sendable, Hashable {
 }
 
 /// The reply of open.
-public struct OpenReply: Codable, Sendable, Hashable {
+public struct OpenReply: Codable, Sendable, Hashable, ReadableRecord {
   /// The version of the library.
   public var version: String
   /// Whether damaged files were set aside.
@@ -1449,20 +1165,18 @@ public struct OpenReply: Codable, Sendable, Hashable {
   public var keystore: OpenReplyKeystore
 
   public init(version: String, recovered: Bool, keystore: OpenReplyKeystore) {
-    self.version = version
-    self.recovered = recovered
-    self.keystore = keystore
+    self.version = version; self.recovered = recovered; self.keystore = keystore
   }
 
-  enum CodingKeys: String, CodingKey {
-    case version = "version"
-    case recovered = "recovered"
-    case keystore = "keystore"
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(
+      version: object.value("version"), recovered: object.value("recovered"),
+      keystore: object.value("keystore"))
   }
 }
 
 /// The text of holdfast_build_info().
-public struct BuildInfo: Codable, Sendable, Hashable {
+public struct BuildInfo: Codable, Sendable, Hashable, ReadableRecord {
   /// The version of the library.
   public var version: String
   /// The number in the soname.
@@ -1477,28 +1191,18 @@ public struct BuildInfo: Codable, Sendable, Hashable {
   public var jansson: String
 
   public init(
-    version: String,
-    abi: Int,
-    flavour: BuildInfoFlavour,
-    sqlite: String,
-    libsodium: String,
+    version: String, abi: Int, flavour: BuildInfoFlavour, sqlite: String, libsodium: String,
     jansson: String
   ) {
-    self.version = version
-    self.abi = abi
-    self.flavour = flavour
-    self.sqlite = sqlite
-    self.libsodium = libsodium
-    self.jansson = jansson
+    self.version = version; self.abi = abi; self.flavour = flavour; self.sqlite = sqlite
+    self.libsodium = libsodium; self.jansson = jansson
   }
 
-  enum CodingKeys: String, CodingKey {
-    case version = "version"
-    case abi = "abi"
-    case flavour = "flavour"
-    case sqlite = "sqlite"
-    case libsodium = "libsodium"
-    case jansson = "jansson"
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(
+      version: object.value("version"), abi: object.value("abi"), flavour: object.value("flavour"),
+      sqlite: object.value("sqlite"), libsodium: object.value("libsodium"),
+      jansson: object.value("jansson"))
   }
 }
 
@@ -1512,15 +1216,11 @@ public struct ClockSetRequest: Codable, Sendable, Hashable {
   public var bootId: String?
 
   public init(now: Instant, monotonicMs: Int? = nil, bootId: String? = nil) {
-    self.now = now
-    self.monotonicMs = monotonicMs
-    self.bootId = bootId
+    self.now = now; self.monotonicMs = monotonicMs; self.bootId = bootId
   }
 
   enum CodingKeys: String, CodingKey {
-    case now = "now_ms"
-    case monotonicMs = "monotonic_ms"
-    case bootId = "boot_id"
+    case now = "now_ms", monotonicMs = "monotonic_ms", bootId = "boot_id"
   }
 }
 
@@ -1529,13 +1229,7 @@ public struct SessionStartRequest: Codable, Sendable, Hashable {
   /// The token response exactly as the server sent it.
   public var session: [String: JSON]
 
-  public init(session: [String: JSON]) {
-    self.session = session
-  }
-
-  enum CodingKeys: String, CodingKey {
-    case session = "session"
-  }
+  public init(session: [String: JSON]) { self.session = session }
 }
 
 /// The request of sign_in_begin.
@@ -1543,58 +1237,46 @@ public struct SignInBeginRequest: Codable, Sendable, Hashable {
   /// An id of `auth_methods`.
   public var method: String
 
-  public init(method: String) {
-    self.method = method
-  }
-
-  enum CodingKeys: String, CodingKey {
-    case method = "method"
-  }
+  public init(method: String) { self.method = method }
 }
 
 /// The method signs in in a browser.
-public struct OpenInBrowser: Codable, Sendable, Hashable {
+public struct OpenInBrowser: Codable, Sendable, Hashable, ReadableRecord {
   /// The URL to open in a browser.
   public var url: String
 
-  public init(url: String) {
-    self.url = url
-  }
+  public init(url: String) { self.url = url }
 
-  enum CodingKeys: String, CodingKey {
-    case url = "url"
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(url: object.value("url"))
   }
 }
 
 /// The method signs in with an identity provider's token.
-public struct NeedsIdToken: Codable, Sendable, Hashable {
+public struct NeedsIdToken: Codable, Sendable, Hashable, ReadableRecord {
   /// What sign_in_complete needs.
   public var needs: [NeedsIdTokenNeedsItem]
   /// The nonce. Pass its SHA-256 in hex to the identity provider.
   public var nonce: String
 
   public init(needs: [NeedsIdTokenNeedsItem], nonce: String) {
-    self.needs = needs
-    self.nonce = nonce
+    self.needs = needs; self.nonce = nonce
   }
 
-  enum CodingKeys: String, CodingKey {
-    case needs = "needs"
-    case nonce = "nonce"
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(needs: object.value("needs"), nonce: object.value("nonce"))
   }
 }
 
 /// The method signs in with a password.
-public struct NeedsPassword: Codable, Sendable, Hashable {
+public struct NeedsPassword: Codable, Sendable, Hashable, ReadableRecord {
   /// What sign_in_complete needs.
   public var needs: [NeedsPasswordNeedsItem]
 
-  public init(needs: [NeedsPasswordNeedsItem]) {
-    self.needs = needs
-  }
+  public init(needs: [NeedsPasswordNeedsItem]) { self.needs = needs }
 
-  enum CodingKeys: String, CodingKey {
-    case needs = "needs"
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(needs: object.value("needs"))
   }
 }
 
@@ -1603,13 +1285,9 @@ public struct SignInCallback: Codable, Sendable, Hashable {
   /// The URL with which the browser came back.
   public var callbackUrl: String
 
-  public init(callbackUrl: String) {
-    self.callbackUrl = callbackUrl
-  }
+  public init(callbackUrl: String) { self.callbackUrl = callbackUrl }
 
-  enum CodingKeys: String, CodingKey {
-    case callbackUrl = "callback_url"
-  }
+  enum CodingKeys: String, CodingKey { case callbackUrl = "callback_url" }
 }
 
 /// The identity provider gave a token.
@@ -1622,16 +1300,10 @@ public struct SignInIdToken: Codable, Sendable, Hashable {
   public var method: String?
 
   public init(idToken: String, nonce: String, method: String? = nil) {
-    self.idToken = idToken
-    self.nonce = nonce
-    self.method = method
+    self.idToken = idToken; self.nonce = nonce; self.method = method
   }
 
-  enum CodingKeys: String, CodingKey {
-    case idToken = "id_token"
-    case nonce = "nonce"
-    case method = "method"
-  }
+  enum CodingKeys: String, CodingKey { case idToken = "id_token", nonce, method }
 }
 
 /// The user gave a password.
@@ -1644,15 +1316,7 @@ public struct SignInPassword: Codable, Sendable, Hashable {
   public var method: String?
 
   public init(email: String, password: String, method: String? = nil) {
-    self.email = email
-    self.password = password
-    self.method = method
-  }
-
-  enum CodingKeys: String, CodingKey {
-    case email = "email"
-    case password = "password"
-    case method = "method"
+    self.email = email; self.password = password; self.method = method
   }
 }
 
@@ -1661,17 +1325,11 @@ public struct SessionUnlockRequest: Codable, Sendable, Hashable {
   /// How the biometric prompt ended.
   public var outcome: Outcome
 
-  public init(outcome: Outcome) {
-    self.outcome = outcome
-  }
-
-  enum CodingKeys: String, CodingKey {
-    case outcome = "outcome"
-  }
+  public init(outcome: Outcome) { self.outcome = outcome }
 }
 
 /// The reply of session_status.
-public struct SessionStatusReply: Codable, Sendable, Hashable {
+public struct SessionStatusReply: Codable, Sendable, Hashable, ReadableRecord {
   /// Whether somebody is signed in and has unlocked.
   public var state: SessionStatusReplyState
   /// Whether the server has to confirm the session.
@@ -1693,56 +1351,46 @@ public struct SessionStatusReply: Codable, Sendable, Hashable {
   public var generation: Int
 
   public init(
-    state: SessionStatusReplyState,
-    stale: Bool,
-    userId: String? = nil,
-    expires: Instant? = nil,
-    validated: Instant? = nil,
-    validatedAgeMs: Int? = nil,
-    owed: [SessionStatusReplyOwedItem],
-    clockOffsetMs: Int,
-    generation: Int
+    state: SessionStatusReplyState, stale: Bool, userId: String? = nil, expires: Instant? = nil,
+    validated: Instant? = nil, validatedAgeMs: Int? = nil, owed: [SessionStatusReplyOwedItem],
+    clockOffsetMs: Int, generation: Int
   ) {
-    self.state = state
-    self.stale = stale
-    self.userId = userId
-    self.expires = expires
-    self.validated = validated
-    self.validatedAgeMs = validatedAgeMs
-    self.owed = owed
-    self.clockOffsetMs = clockOffsetMs
-    self.generation = generation
+    self.state = state; self.stale = stale; self.userId = userId; self.expires = expires
+    self.validated = validated; self.validatedAgeMs = validatedAgeMs; self.owed = owed
+    self.clockOffsetMs = clockOffsetMs; self.generation = generation
+  }
+
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(
+      state: object.value("state"), stale: object.value("stale"),
+      userId: object.optional("user_id"), expires: object.optional("expires_ms"),
+      validated: object.optional("validated_ms"),
+      validatedAgeMs: object.optional("validated_age_ms"), owed: object.value("owed"),
+      clockOffsetMs: object.value("clock_offset_ms"), generation: object.value("generation"))
   }
 
   enum CodingKeys: String, CodingKey {
-    case state = "state"
-    case stale = "stale"
-    case userId = "user_id"
-    case expires = "expires_ms"
-    case validated = "validated_ms"
-    case validatedAgeMs = "validated_age_ms"
-    case owed = "owed"
-    case clockOffsetMs = "clock_offset_ms"
-    case generation = "generation"
+    case state, stale, userId = "user_id", expires = "expires_ms", validated = "validated_ms"
+    case validatedAgeMs = "validated_age_ms", owed, clockOffsetMs = "clock_offset_ms", generation
   }
 }
 
 /// The reply of session_token.
-public struct SessionTokenReply: Codable, Sendable, Hashable {
+public struct SessionTokenReply: Codable, Sendable, Hashable, ReadableRecord {
   /// The token, for `Authorization: Bearer`.
   public var accessToken: String
   /// When the token ends, in server time.
   public var expires: Instant
 
   public init(accessToken: String, expires: Instant) {
-    self.accessToken = accessToken
-    self.expires = expires
+    self.accessToken = accessToken; self.expires = expires
   }
 
-  enum CodingKeys: String, CodingKey {
-    case accessToken = "access_token"
-    case expires = "expires_ms"
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(accessToken: object.value("access_token"), expires: object.value("expires_ms"))
   }
+
+  enum CodingKeys: String, CodingKey { case accessToken = "access_token", expires = "expires_ms" }
 }
 
 /// The request of session_logout.
@@ -1755,60 +1403,50 @@ public struct SessionLogoutRequest: Codable, Sendable, Hashable {
   public var confirmUnsent: Int?
 
   public init(
-    scope: SessionLogoutRequestScope? = nil,
-    discard: Bool? = nil,
-    confirmUnsent: Int? = nil
+    scope: SessionLogoutRequestScope? = nil, discard: Bool? = nil, confirmUnsent: Int? = nil
   ) {
-    self.scope = scope
-    self.discard = discard
-    self.confirmUnsent = confirmUnsent
+    self.scope = scope; self.discard = discard; self.confirmUnsent = confirmUnsent
   }
 
-  enum CodingKeys: String, CodingKey {
-    case scope = "scope"
-    case discard = "discard"
-    case confirmUnsent = "confirm_unsent"
-  }
+  enum CodingKeys: String, CodingKey { case scope, discard, confirmUnsent = "confirm_unsent" }
 }
 
 /// The reply of sign_in_cancel.
-public struct SignInCancelReply: Codable, Sendable, Hashable {
+public struct SignInCancelReply: Codable, Sendable, Hashable, ReadableRecord {
   /// Whether a sign-in was under way.
   public var cancelled: Bool
   /// What was shown before it.
   public var decision: Decision
 
   public init(cancelled: Bool, decision: Decision) {
-    self.cancelled = cancelled
-    self.decision = decision
+    self.cancelled = cancelled; self.decision = decision
   }
 
-  enum CodingKeys: String, CodingKey {
-    case cancelled = "cancelled"
-    case decision = "decision"
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(cancelled: object.value("cancelled"), decision: object.value("decision"))
   }
+
+  var decided: Decision? { decision }
 }
 
 /// The reply of session_logout.
-public struct SessionLogoutReply: Codable, Sendable, Hashable {
+public struct SessionLogoutReply: Codable, Sendable, Hashable, ReadableRecord {
   /// How many items were not sent.
   public var unsent: Int
   /// What to show now.
   public var decision: Decision
 
-  public init(unsent: Int, decision: Decision) {
-    self.unsent = unsent
-    self.decision = decision
+  public init(unsent: Int, decision: Decision) { self.unsent = unsent; self.decision = decision }
+
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(unsent: object.value("unsent"), decision: object.value("decision"))
   }
 
-  enum CodingKeys: String, CodingKey {
-    case unsent = "unsent"
-    case decision = "decision"
-  }
+  var decided: Decision? { decision }
 }
 
 /// The reply of org_list.
-public struct OrgListReply: Codable, Sendable, Hashable {
+public struct OrgListReply: Codable, Sendable, Hashable, ReadableRecord {
   /// The memberships.
   public var orgs: [Membership]
   /// `confirmed` by the server in time, `cached`, or `none` known.
@@ -1817,20 +1455,18 @@ public struct OrgListReply: Codable, Sendable, Hashable {
   public var asOf: Instant?
 
   public init(
-    orgs: [Membership],
-    freshness: OrgListReplyFreshness,
-    asOf: Instant? = nil
+    orgs: [Membership], freshness: OrgListReplyFreshness, asOf: Instant? = nil
   ) {
-    self.orgs = orgs
-    self.freshness = freshness
-    self.asOf = asOf
+    self.orgs = orgs; self.freshness = freshness; self.asOf = asOf
   }
 
-  enum CodingKeys: String, CodingKey {
-    case orgs = "orgs"
-    case freshness = "freshness"
-    case asOf = "as_of_ms"
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(
+      orgs: object.value("orgs"), freshness: object.value("freshness"),
+      asOf: object.optional("as_of_ms"))
   }
+
+  enum CodingKeys: String, CodingKey { case orgs, freshness, asOf = "as_of_ms" }
 }
 
 /// The request of org_select.
@@ -1838,13 +1474,9 @@ public struct OrgSelectRequest: Codable, Sendable, Hashable {
   /// The organisation.
   public var orgId: String
 
-  public init(orgId: String) {
-    self.orgId = orgId
-  }
+  public init(orgId: String) { self.orgId = orgId }
 
-  enum CodingKeys: String, CodingKey {
-    case orgId = "org_id"
-  }
+  enum CodingKeys: String, CodingKey { case orgId = "org_id" }
 }
 
 /// The request of route_check.
@@ -1852,26 +1484,18 @@ public struct RouteCheckRequest: Codable, Sendable, Hashable {
   /// A path that begins with a slash.
   public var route: String
 
-  public init(route: String) {
-    self.route = route
-  }
-
-  enum CodingKeys: String, CodingKey {
-    case route = "route"
-  }
+  public init(route: String) { self.route = route }
 }
 
 /// The screen may open.
-public struct RouteAllowed: Codable, Sendable, Hashable {
+public struct RouteAllowed: Codable, Sendable, Hashable, ReadableRecord {
   /// The screen may open.
   public private(set) var allow = true
 
   public init() {
   }
 
-  enum CodingKeys: String, CodingKey {
-    case allow = "allow"
-  }
+  init(of object: inout Fields) { self.init() }
 }
 
 /// The request of queue_add.
@@ -1896,49 +1520,30 @@ public struct QueueAddRequest: Codable, Sendable, Hashable {
   public var state: QueuedState?
 
   public init(
-    kind: String,
-    payload: Payload,
-    id: String? = nil,
-    dependsOn: [String]? = nil,
-    occurredAt: Instant? = nil,
-    orgId: OrNull<String>? = nil,
-    state: QueuedState? = nil
+    kind: String, payload: Payload, id: String? = nil, dependsOn: [String]? = nil,
+    occurredAt: Instant? = nil, orgId: OrNull<String>? = nil, state: QueuedState? = nil
   ) {
-    self.kind = kind
-    self.payload = payload
-    self.id = id
-    self.dependsOn = dependsOn
-    self.occurredAt = occurredAt
-    self.orgId = orgId
-    self.state = state
+    self.kind = kind; self.payload = payload; self.id = id; self.dependsOn = dependsOn
+    self.occurredAt = occurredAt; self.orgId = orgId; self.state = state
   }
 
   enum CodingKeys: String, CodingKey {
-    case kind = "kind"
-    case payload = "payload"
-    case id = "id"
-    case dependsOn = "depends_on"
-    case occurredAt = "occurred_at_ms"
-    case orgId = "org_id"
-    case state = "state"
+    case kind, payload, id, dependsOn = "depends_on", occurredAt = "occurred_at_ms"
+    case orgId = "org_id", state
   }
 }
 
 /// The reply of queue_add.
-public struct QueueAddReply: Codable, Sendable, Hashable {
+public struct QueueAddReply: Codable, Sendable, Hashable, ReadableRecord {
   /// The item's id.
   public var id: String
   /// What happens to the item.
   public var state: ItemState
 
-  public init(id: String, state: ItemState) {
-    self.id = id
-    self.state = state
-  }
+  public init(id: String, state: ItemState) { self.id = id; self.state = state }
 
-  enum CodingKeys: String, CodingKey {
-    case id = "id"
-    case state = "state"
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(id: object.value("id"), state: object.value("state"))
   }
 }
 
@@ -1952,20 +1557,12 @@ public struct QueueListRequest: Codable, Sendable, Hashable {
   public var limit: Int?
 
   public init(state: QueuedState? = nil, after: Int? = nil, limit: Int? = nil) {
-    self.state = state
-    self.after = after
-    self.limit = limit
-  }
-
-  enum CodingKeys: String, CodingKey {
-    case state = "state"
-    case after = "after"
-    case limit = "limit"
+    self.state = state; self.after = after; self.limit = limit
   }
 }
 
 /// The reply of queue_list.
-public struct QueueListReply: Codable, Sendable, Hashable {
+public struct QueueListReply: Codable, Sendable, Hashable, ReadableRecord {
   /// The page.
   public var items: [Item]
   /// The `after` of the next page; null: there is none.
@@ -1974,15 +1571,12 @@ public struct QueueListReply: Codable, Sendable, Hashable {
   public var counts: Counts
 
   public init(items: [Item], next: Int? = nil, counts: Counts) {
-    self.items = items
-    self.next = next
-    self.counts = counts
+    self.items = items; self.next = next; self.counts = counts
   }
 
-  enum CodingKeys: String, CodingKey {
-    case items = "items"
-    case next = "next"
-    case counts = "counts"
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(
+      items: object.value("items"), next: object.optional("next"), counts: object.value("counts"))
   }
 }
 
@@ -1991,17 +1585,11 @@ public struct QueueGetRequest: Codable, Sendable, Hashable {
   /// The item's id.
   public var id: String
 
-  public init(id: String) {
-    self.id = id
-  }
-
-  enum CodingKeys: String, CodingKey {
-    case id = "id"
-  }
+  public init(id: String) { self.id = id }
 }
 
 /// The reply of queue_get: a queued item, or what became of an item that left the queue.
-public struct QueueGetReply: Codable, Sendable, Hashable {
+public struct QueueGetReply: Codable, Sendable, Hashable, ReadableRecord {
   /// What happens to the item, or became of it.
   public var state: ItemFate
   /// The item, while it is queued.
@@ -2013,22 +1601,19 @@ public struct QueueGetReply: Codable, Sendable, Hashable {
   public var cancelled: Instant?
 
   public init(
-    state: ItemFate,
-    item: Item? = nil,
-    stored: Instant? = nil,
-    cancelled: Instant? = nil
+    state: ItemFate, item: Item? = nil, stored: Instant? = nil, cancelled: Instant? = nil
   ) {
-    self.state = state
-    self.item = item
-    self.stored = stored
-    self.cancelled = cancelled
+    self.state = state; self.item = item; self.stored = stored; self.cancelled = cancelled
+  }
+
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(
+      state: object.value("state"), item: object.optional("item"),
+      stored: object.optional("stored_ms"), cancelled: object.optional("cancelled_ms"))
   }
 
   enum CodingKeys: String, CodingKey {
-    case state = "state"
-    case item = "item"
-    case stored = "stored_ms"
-    case cancelled = "cancelled_ms"
+    case state, item, stored = "stored_ms", cancelled = "cancelled_ms"
   }
 }
 
@@ -2039,32 +1624,20 @@ public struct QueueEditRequest: Codable, Sendable, Hashable {
   /// The new payload.
   public var payload: Payload
 
-  public init(id: String, payload: Payload) {
-    self.id = id
-    self.payload = payload
-  }
-
-  enum CodingKeys: String, CodingKey {
-    case id = "id"
-    case payload = "payload"
-  }
+  public init(id: String, payload: Payload) { self.id = id; self.payload = payload }
 }
 
 /// The reply of queue_edit.
-public struct QueueEditReply: Codable, Sendable, Hashable {
+public struct QueueEditReply: Codable, Sendable, Hashable, ReadableRecord {
   /// The item's id.
   public var id: String
   /// What happens to the item.
   public var state: ItemState
 
-  public init(id: String, state: ItemState) {
-    self.id = id
-    self.state = state
-  }
+  public init(id: String, state: ItemState) { self.id = id; self.state = state }
 
-  enum CodingKeys: String, CodingKey {
-    case id = "id"
-    case state = "state"
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(id: object.value("id"), state: object.value("state"))
   }
 }
 
@@ -2075,19 +1648,11 @@ public struct QueueCancelRequest: Codable, Sendable, Hashable {
   /// Remove it at once, whatever the server has. Default: false.
   public var force: Bool?
 
-  public init(id: String, force: Bool? = nil) {
-    self.id = id
-    self.force = force
-  }
-
-  enum CodingKeys: String, CodingKey {
-    case id = "id"
-    case force = "force"
-  }
+  public init(id: String, force: Bool? = nil) { self.id = id; self.force = force }
 }
 
 /// The reply of queue_cancel.
-public struct QueueCancelReply: Codable, Sendable, Hashable {
+public struct QueueCancelReply: Codable, Sendable, Hashable, ReadableRecord {
   /// The item's id.
   public var id: String
   /// How many items no longer wait for it.
@@ -2096,15 +1661,12 @@ public struct QueueCancelReply: Codable, Sendable, Hashable {
   public var state: ItemState?
 
   public init(id: String, released: Int, state: ItemState? = nil) {
-    self.id = id
-    self.released = released
-    self.state = state
+    self.id = id; self.released = released; self.state = state
   }
 
-  enum CodingKeys: String, CodingKey {
-    case id = "id"
-    case released = "released"
-    case state = "state"
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(
+      id: object.value("id"), released: object.value("released"), state: object.optional("state"))
   }
 }
 
@@ -2113,26 +1675,18 @@ public struct QueueRetryRequest: Codable, Sendable, Hashable {
   /// The item. Default: all parked ones.
   public var id: String?
 
-  public init(id: String? = nil) {
-    self.id = id
-  }
-
-  enum CodingKeys: String, CodingKey {
-    case id = "id"
-  }
+  public init(id: String? = nil) { self.id = id }
 }
 
 /// The reply of queue_retry.
-public struct QueueRetryReply: Codable, Sendable, Hashable {
+public struct QueueRetryReply: Codable, Sendable, Hashable, ReadableRecord {
   /// How many items are sent again.
   public var retried: Int
 
-  public init(retried: Int) {
-    self.retried = retried
-  }
+  public init(retried: Int) { self.retried = retried }
 
-  enum CodingKeys: String, CodingKey {
-    case retried = "retried"
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(retried: object.value("retried"))
   }
 }
 
@@ -2141,26 +1695,18 @@ public struct QueueExportRequest: Codable, Sendable, Hashable {
   /// Only items in this state.
   public var state: QueuedState?
 
-  public init(state: QueuedState? = nil) {
-    self.state = state
-  }
-
-  enum CodingKeys: String, CodingKey {
-    case state = "state"
-  }
+  public init(state: QueuedState? = nil) { self.state = state }
 }
 
 /// The reply of queue_export.
-public struct QueueExportReply: Codable, Sendable, Hashable {
+public struct QueueExportReply: Codable, Sendable, Hashable, ReadableRecord {
   /// The items, for queue_add.
   public var items: [ExportedItem]
 
-  public init(items: [ExportedItem]) {
-    self.items = items
-  }
+  public init(items: [ExportedItem]) { self.items = items }
 
-  enum CodingKeys: String, CodingKey {
-    case items = "items"
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(items: object.value("items"))
   }
 }
 
@@ -2169,30 +1715,22 @@ public struct QueueExplainRequest: Codable, Sendable, Hashable {
   /// An item that must be queued.
   public var id: String?
 
-  public init(id: String? = nil) {
-    self.id = id
-  }
-
-  enum CodingKeys: String, CodingKey {
-    case id = "id"
-  }
+  public init(id: String? = nil) { self.id = id }
 }
 
 /// The reply of queue_explain.
-public struct QueueExplainReply: Codable, Sendable, Hashable {
+public struct QueueExplainReply: Codable, Sendable, Hashable, ReadableRecord {
   /// Why nothing is sent, the first cause first.
   public var reasons: [Explanation]
   /// The whole queue.
   public var counts: Counts
 
   public init(reasons: [Explanation], counts: Counts) {
-    self.reasons = reasons
-    self.counts = counts
+    self.reasons = reasons; self.counts = counts
   }
 
-  enum CodingKeys: String, CodingKey {
-    case reasons = "reasons"
-    case counts = "counts"
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(reasons: object.value("reasons"), counts: object.value("counts"))
   }
 }
 
@@ -2203,19 +1741,11 @@ public struct ContactSearchRequest: Codable, Sendable, Hashable {
   /// The most contacts. Default: 50.
   public var limit: Int?
 
-  public init(query: String, limit: Int? = nil) {
-    self.query = query
-    self.limit = limit
-  }
-
-  enum CodingKeys: String, CodingKey {
-    case query = "query"
-    case limit = "limit"
-  }
+  public init(query: String, limit: Int? = nil) { self.query = query; self.limit = limit }
 }
 
 /// The reply of contact_search.
-public struct ContactSearchReply: Codable, Sendable, Hashable {
+public struct ContactSearchReply: Codable, Sendable, Hashable, ReadableRecord {
   /// The best matches first.
   public var contacts: [Contact]
   /// How many match.
@@ -2226,23 +1756,18 @@ public struct ContactSearchReply: Codable, Sendable, Hashable {
   public var banners: [Banner]
 
   public init(
-    contacts: [Contact],
-    total: Int,
-    asOf: Instant? = nil,
-    banners: [Banner]
+    contacts: [Contact], total: Int, asOf: Instant? = nil, banners: [Banner]
   ) {
-    self.contacts = contacts
-    self.total = total
-    self.asOf = asOf
-    self.banners = banners
+    self.contacts = contacts; self.total = total; self.asOf = asOf; self.banners = banners
   }
 
-  enum CodingKeys: String, CodingKey {
-    case contacts = "contacts"
-    case total = "total"
-    case asOf = "as_of_ms"
-    case banners = "banners"
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(
+      contacts: object.value("contacts"), total: object.value("total"),
+      asOf: object.optional("as_of_ms"), banners: object.value("banners"))
   }
+
+  enum CodingKeys: String, CodingKey { case contacts, total, asOf = "as_of_ms", banners }
 }
 
 /// The request of contact_get.
@@ -2252,19 +1777,11 @@ public struct ContactGetRequest: Codable, Sendable, Hashable {
   /// Also fetch the withheld columns. Default: false.
   public var live: Bool?
 
-  public init(id: String, live: Bool? = nil) {
-    self.id = id
-    self.live = live
-  }
-
-  enum CodingKeys: String, CodingKey {
-    case id = "id"
-    case live = "live"
-  }
+  public init(id: String, live: Bool? = nil) { self.id = id; self.live = live }
 }
 
 /// The reply of contact_get.
-public struct ContactGetReply: Codable, Sendable, Hashable {
+public struct ContactGetReply: Codable, Sendable, Hashable, ReadableRecord {
   /// The cached columns.
   public var contact: Contact
   /// The columns that are never cached.
@@ -2279,51 +1796,43 @@ public struct ContactGetReply: Codable, Sendable, Hashable {
   public var banners: [Banner]
 
   public init(
-    contact: Contact,
-    withheld: [String],
-    message: Message? = nil,
-    asOf: Instant? = nil,
-    request: Int? = nil,
-    banners: [Banner]
+    contact: Contact, withheld: [String], message: Message? = nil, asOf: Instant? = nil,
+    request: Int? = nil, banners: [Banner]
   ) {
-    self.contact = contact
-    self.withheld = withheld
-    self.message = message
-    self.asOf = asOf
-    self.request = request
-    self.banners = banners
+    self.contact = contact; self.withheld = withheld; self.message = message; self.asOf = asOf
+    self.request = request; self.banners = banners
+  }
+
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(
+      contact: object.value("contact"), withheld: object.value("withheld"),
+      message: object.optional("message"), asOf: object.optional("as_of_ms"),
+      request: object.optional("request"), banners: object.value("banners"))
   }
 
   enum CodingKeys: String, CodingKey {
-    case contact = "contact"
-    case withheld = "withheld"
-    case message = "message"
-    case asOf = "as_of_ms"
-    case request = "request"
-    case banners = "banners"
+    case contact, withheld, message, asOf = "as_of_ms", request, banners
   }
 }
 
 /// Sums of items.
-public struct Figures: Codable, Sendable, Hashable {
+public struct Figures: Codable, Sendable, Hashable, ReadableRecord {
   /// How many.
   public var activities: Int
   /// The sum of their minutes.
   public var minutes: Int
 
   public init(activities: Int, minutes: Int) {
-    self.activities = activities
-    self.minutes = minutes
+    self.activities = activities; self.minutes = minutes
   }
 
-  enum CodingKeys: String, CodingKey {
-    case activities = "activities"
-    case minutes = "minutes"
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(activities: object.value("activities"), minutes: object.value("minutes"))
   }
 }
 
 /// The reply of summary_get.
-public struct SummaryGetReply: Codable, Sendable, Hashable {
+public struct SummaryGetReply: Codable, Sendable, Hashable, ReadableRecord {
   /// The server's figures.
   public var summary: Summary?
   /// When the server counted.
@@ -2336,26 +1845,20 @@ public struct SummaryGetReply: Codable, Sendable, Hashable {
   public var banners: [Banner]
 
   public init(
-    summary: Summary? = nil,
-    asOf: Instant? = nil,
-    sent: Figures,
-    queued: Figures,
+    summary: Summary? = nil, asOf: Instant? = nil, sent: Figures, queued: Figures,
     banners: [Banner]
   ) {
-    self.summary = summary
-    self.asOf = asOf
-    self.sent = sent
-    self.queued = queued
+    self.summary = summary; self.asOf = asOf; self.sent = sent; self.queued = queued
     self.banners = banners
   }
 
-  enum CodingKeys: String, CodingKey {
-    case summary = "summary"
-    case asOf = "as_of_ms"
-    case sent = "sent"
-    case queued = "queued"
-    case banners = "banners"
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(
+      summary: object.optional("summary"), asOf: object.optional("as_of_ms"),
+      sent: object.value("sent"), queued: object.value("queued"), banners: object.value("banners"))
   }
+
+  enum CodingKeys: String, CodingKey { case summary, asOf = "as_of_ms", sent, queued, banners }
 }
 
 /// The request of network_set.
@@ -2363,17 +1866,11 @@ public struct NetworkSetRequest: Codable, Sendable, Hashable {
   /// Whether there is a network.
   public var online: Bool
 
-  public init(online: Bool) {
-    self.online = online
-  }
-
-  enum CodingKeys: String, CodingKey {
-    case online = "online"
-  }
+  public init(online: Bool) { self.online = online }
 }
 
 /// The reply of sync_now.
-public struct SyncNowReply: Codable, Sendable, Hashable {
+public struct SyncNowReply: Codable, Sendable, Hashable, ReadableRecord {
   /// Whether something is sent or pulled now.
   public var started: Bool
   /// Why not: offline; token, when another access token is needed and its refresh waits after a
@@ -2382,34 +1879,32 @@ public struct SyncNowReply: Codable, Sendable, Hashable {
   public var reason: String?
 
   public init(started: Bool, reason: String? = nil) {
-    self.started = started
-    self.reason = reason
+    self.started = started; self.reason = reason
   }
 
-  enum CodingKeys: String, CodingKey {
-    case started = "started"
-    case reason = "reason"
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(started: object.value("started"), reason: object.optional("reason"))
   }
 }
 
 /// The age of cached data.
-public struct AsOf: Codable, Sendable, Hashable {
+public struct AsOf: Codable, Sendable, Hashable, ReadableRecord {
   /// When the last pull ended.
   public var asOf: Instant?
 
-  public init(asOf: Instant? = nil) {
-    self.asOf = asOf
+  public init(asOf: Instant? = nil) { self.asOf = asOf }
+
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(asOf: object.optional("as_of_ms"))
   }
 
-  enum CodingKeys: String, CodingKey {
-    case asOf = "as_of_ms"
-  }
+  enum CodingKeys: String, CodingKey { case asOf = "as_of_ms" }
 }
 
 /// A request that the server refuses for its schema: a table, column or function is missing or has
 /// another name, or a grant or policy is missing. Or a list of memberships or contacts that cannot
 /// be used as a whole. Or, with `what` backend, why no answer comes from the service.
-public struct Problem: Codable, Sendable, Hashable {
+public struct Problem: Codable, Sendable, Hashable, ReadableRecord {
   /// The part of the configuration.
   public var what: ProblemWhat
   /// The kind of items, with `queue`.
@@ -2434,42 +1929,29 @@ public struct Problem: Codable, Sendable, Hashable {
   public var text: String
 
   public init(
-    what: ProblemWhat,
-    kind: String? = nil,
-    purpose: Purpose,
-    table: String? = nil,
-    function: String? = nil,
-    column: String? = nil,
-    code: String,
-    since: Instant,
-    text: String
+    what: ProblemWhat, kind: String? = nil, purpose: Purpose, table: String? = nil,
+    function: String? = nil, column: String? = nil, code: String, since: Instant, text: String
   ) {
-    self.what = what
-    self.kind = kind
-    self.purpose = purpose
-    self.table = table
-    self.function = function
-    self.column = column
-    self.code = code
-    self.since = since
+    self.what = what; self.kind = kind; self.purpose = purpose; self.table = table
+    self.function = function; self.column = column; self.code = code; self.since = since
     self.text = text
   }
 
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(
+      what: object.value("what"), kind: object.optional("kind"), purpose: object.value("purpose"),
+      table: object.optional("table"), function: object.optional("function"),
+      column: object.optional("column"), code: object.value("code"),
+      since: object.value("since_ms"), text: object.value("text"))
+  }
+
   enum CodingKeys: String, CodingKey {
-    case what = "what"
-    case kind = "kind"
-    case purpose = "purpose"
-    case table = "table"
-    case function = "function"
-    case column = "column"
-    case code = "code"
-    case since = "since_ms"
-    case text = "text"
+    case what, kind, purpose, table, function, column, code, since = "since_ms", text
   }
 }
 
 /// The state of the cached contacts.
-public struct ContactsStatus: Codable, Sendable, Hashable {
+public struct ContactsStatus: Codable, Sendable, Hashable, ReadableRecord {
   /// When the last complete pull ended.
   public var asOf: Instant?
   /// When all ids were last compared with the server's.
@@ -2480,27 +1962,24 @@ public struct ContactsStatus: Codable, Sendable, Hashable {
   public var problem: PullProblem?
 
   public init(
-    asOf: Instant? = nil,
-    reconciled: Instant? = nil,
-    skipped: Int,
-    problem: PullProblem? = nil
+    asOf: Instant? = nil, reconciled: Instant? = nil, skipped: Int, problem: PullProblem? = nil
   ) {
-    self.asOf = asOf
-    self.reconciled = reconciled
-    self.skipped = skipped
-    self.problem = problem
+    self.asOf = asOf; self.reconciled = reconciled; self.skipped = skipped; self.problem = problem
+  }
+
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(
+      asOf: object.optional("as_of_ms"), reconciled: object.optional("reconciled_ms"),
+      skipped: object.value("skipped"), problem: object.optional("problem"))
   }
 
   enum CodingKeys: String, CodingKey {
-    case asOf = "as_of_ms"
-    case reconciled = "reconciled_ms"
-    case skipped = "skipped"
-    case problem = "problem"
+    case asOf = "as_of_ms", reconciled = "reconciled_ms", skipped, problem
   }
 }
 
 /// The reply of sync_status.
-public struct SyncStatusReply: Codable, Sendable, Hashable {
+public struct SyncStatusReply: Codable, Sendable, Hashable, ReadableRecord {
   /// Whether a run is under way.
   public var running: Bool
   /// The queue.
@@ -2520,34 +1999,27 @@ public struct SyncStatusReply: Codable, Sendable, Hashable {
   public var problems: [Problem]
 
   public init(
-    running: Bool,
-    counts: Counts,
-    lastCompleted: Instant? = nil,
-    notBefore: Instant? = nil,
-    pause: PauseCode? = nil,
-    contacts: ContactsStatus? = nil,
-    summary: AsOf? = nil,
+    running: Bool, counts: Counts, lastCompleted: Instant? = nil, notBefore: Instant? = nil,
+    pause: PauseCode? = nil, contacts: ContactsStatus? = nil, summary: AsOf? = nil,
     problems: [Problem]
   ) {
-    self.running = running
-    self.counts = counts
-    self.lastCompleted = lastCompleted
-    self.notBefore = notBefore
-    self.pause = pause
-    self.contacts = contacts
-    self.summary = summary
-    self.problems = problems
+    self.running = running; self.counts = counts; self.lastCompleted = lastCompleted
+    self.notBefore = notBefore; self.pause = pause; self.contacts = contacts
+    self.summary = summary; self.problems = problems
+  }
+
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(
+      running: object.value("running"), counts: object.value("counts"),
+      lastCompleted: object.optional("last_completed_ms"),
+      notBefore: object.optional("not_before_ms"), pause: object.optional("pause"),
+      contacts: object.optional("contacts"), summary: object.optional("summary"),
+      problems: object.value("problems"))
   }
 
   enum CodingKeys: String, CodingKey {
-    case running = "running"
-    case counts = "counts"
-    case lastCompleted = "last_completed_ms"
-    case notBefore = "not_before_ms"
-    case pause = "pause"
-    case contacts = "contacts"
-    case summary = "summary"
-    case problems = "problems"
+    case running, counts, lastCompleted = "last_completed_ms", notBefore = "not_before_ms", pause
+    case contacts, summary, problems
   }
 }
 
@@ -2563,27 +2035,19 @@ public struct PollRequest: Codable, Sendable, Hashable {
   public var fromOldest: Bool?
 
   public init(
-    ack: Int? = nil,
-    maxEvents: Int? = nil,
-    onlyNew: Bool? = nil,
-    fromOldest: Bool? = nil
+    ack: Int? = nil, maxEvents: Int? = nil, onlyNew: Bool? = nil, fromOldest: Bool? = nil
   ) {
-    self.ack = ack
-    self.maxEvents = maxEvents
-    self.onlyNew = onlyNew
+    self.ack = ack; self.maxEvents = maxEvents; self.onlyNew = onlyNew
     self.fromOldest = fromOldest
   }
 
   enum CodingKeys: String, CodingKey {
-    case ack = "ack"
-    case maxEvents = "max_events"
-    case onlyNew = "only_new"
-    case fromOldest = "from_oldest"
+    case ack, maxEvents = "max_events", onlyNew = "only_new", fromOldest = "from_oldest"
   }
 }
 
 /// The reply of poll.
-public struct PollReply: Codable, Sendable, Hashable {
+public struct PollReply: Codable, Sendable, Hashable, ReadableRecord {
   /// Requests to send, each returned once.
   public var requests: [HttpRequest]
   /// Key operations to carry out, each returned once; absent unless the key store is `host`.
@@ -2598,24 +2062,22 @@ public struct PollReply: Codable, Sendable, Hashable {
   public var wakeInMs: Int?
 
   public init(
-    requests: [HttpRequest],
-    keyRequests: [KeyRequest]? = nil,
-    keyCancelled: [Int]? = nil,
-    events: [Event],
-    wakeInMs: Int? = nil
+    requests: [HttpRequest], keyRequests: [KeyRequest]? = nil, keyCancelled: [Int]? = nil,
+    events: [Event], wakeInMs: Int? = nil
   ) {
-    self.requests = requests
-    self.keyRequests = keyRequests
-    self.keyCancelled = keyCancelled
-    self.events = events
-    self.wakeInMs = wakeInMs
+    self.requests = requests; self.keyRequests = keyRequests; self.keyCancelled = keyCancelled
+    self.events = events; self.wakeInMs = wakeInMs
+  }
+
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(
+      requests: object.value("requests"), keyRequests: object.optional("key_requests"),
+      keyCancelled: object.optional("key_cancelled"), events: object.value("events"),
+      wakeInMs: object.optional("wake_in_ms"))
   }
 
   enum CodingKeys: String, CodingKey {
-    case requests = "requests"
-    case keyRequests = "key_requests"
-    case keyCancelled = "key_cancelled"
-    case events = "events"
+    case requests, keyRequests = "key_requests", keyCancelled = "key_cancelled", events
     case wakeInMs = "wake_in_ms"
   }
 }
@@ -2632,19 +2094,9 @@ public struct KeyCompleteRequest: Codable, Sendable, Hashable {
   public var value: OrNull<String>?
 
   public init(
-    id: Int,
-    result: KeyCompleteRequestResult,
-    value: OrNull<String>? = nil
+    id: Int, result: KeyCompleteRequestResult, value: OrNull<String>? = nil
   ) {
-    self.id = id
-    self.result = result
-    self.value = value
-  }
-
-  enum CodingKeys: String, CodingKey {
-    case id = "id"
-    case result = "result"
-    case value = "value"
+    self.id = id; self.result = result; self.value = value
   }
 }
 
@@ -2660,22 +2112,9 @@ public struct HttpAnswer: Codable, Sendable, Hashable {
   public var body: OrNull<String>?
 
   public init(
-    id: Int,
-    status: Int,
-    headers: Headers? = nil,
-    body: OrNull<String>? = nil
+    id: Int, status: Int, headers: Headers? = nil, body: OrNull<String>? = nil
   ) {
-    self.id = id
-    self.status = status
-    self.headers = headers
-    self.body = body
-  }
-
-  enum CodingKeys: String, CodingKey {
-    case id = "id"
-    case status = "status"
-    case headers = "headers"
-    case body = "body"
+    self.id = id; self.status = status; self.headers = headers; self.body = body
   }
 }
 
@@ -2686,27 +2125,17 @@ public struct HttpFailure: Codable, Sendable, Hashable {
   /// Why there is no response.
   public var error: TransportError
 
-  public init(id: Int, error: TransportError) {
-    self.id = id
-    self.error = error
-  }
-
-  enum CodingKeys: String, CodingKey {
-    case id = "id"
-    case error = "error"
-  }
+  public init(id: Int, error: TransportError) { self.id = id; self.error = error }
 }
 
 /// The reply of complete and key_complete.
-public struct CompleteReply: Codable, Sendable, Hashable {
+public struct CompleteReply: Codable, Sendable, Hashable, ReadableRecord {
   /// Whether the request was still open.
   public var accepted: Bool
 
-  public init(accepted: Bool) {
-    self.accepted = accepted
-  }
+  public init(accepted: Bool) { self.accepted = accepted }
 
-  enum CodingKeys: String, CodingKey {
-    case accepted = "accepted"
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(accepted: object.value("accepted"))
   }
 }

@@ -3,7 +3,7 @@
 
 /// Something that happened; `type` says what. Ignore a type that you do not know, and acknowledge
 /// it.
-public enum Event: Codable, Sendable, Hashable {
+public enum Event: Codable, Sendable, Hashable, Readable {
   case decision(DecisionEvent)
   case syncProgress(SyncProgressEvent)
   case syncCompleted(SyncCompletedEvent)
@@ -99,10 +99,29 @@ public enum Event: Codable, Sendable, Hashable {
     case .other(let one): try one.encode(to: encoder)
     }
   }
+
+  init(reading reader: inout Reader) throws(Unreadable) {
+    switch try reader.ahead("type") {
+    case "decision": self = .decision(try reader.value())
+    case "sync_progress": self = .syncProgress(try reader.value())
+    case "sync_completed": self = .syncCompleted(try reader.value())
+    case "item_parked": self = .itemParked(try reader.value())
+    case "session_ended": self = .sessionEnded(try reader.value())
+    case "org_access_changed": self = .orgAccessChanged(try reader.value())
+    case "storage_recovered": self = .storageRecovered(try reader.value())
+    case "contact": self = .contact(try reader.value())
+    case "pull_completed": self = .pullCompleted(try reader.value())
+    case "token_changed": self = .tokenChanged(try reader.value())
+    case "key_request": self = .keyRequest(try reader.value())
+    case "key_cancelled": self = .keyCancelled(try reader.value())
+    case "log": self = .log(try reader.value())
+    default: self = .other(try reader.value())
+    }
+  }
 }
 
 /// The reply of sign_in_begin.
-public enum SignInBeginReply: Codable, Sendable, Hashable {
+public enum SignInBeginReply: Codable, Sendable, Hashable, Readable {
   case openInBrowser(OpenInBrowser)
   case needsIdToken(NeedsIdToken)
   case needsPassword(NeedsPassword)
@@ -111,19 +130,10 @@ public enum SignInBeginReply: Codable, Sendable, Hashable {
 
   public init(from decoder: any Decoder) throws {
     let values = try decoder.container(keyedBy: AnyKey.self)
-    if values.contains(AnyKey("url")) {
-      self = .openInBrowser(try OpenInBrowser(from: decoder))
-      return
-    }
-    if values.contains(AnyKey("nonce")) {
-      self = .needsIdToken(try NeedsIdToken(from: decoder))
-      return
-    }
-    if values.contains(AnyKey("needs")) {
-      self = .needsPassword(try NeedsPassword(from: decoder))
-      return
-    }
-    self = .other(try JSON(from: decoder))
+    if values.contains(AnyKey("url")) { self = .openInBrowser(try OpenInBrowser(from: decoder)) }
+    else if values.contains(AnyKey("nonce")) { self = .needsIdToken(try NeedsIdToken(from: decoder)) }
+    else if values.contains(AnyKey("needs")) { self = .needsPassword(try NeedsPassword(from: decoder)) }
+    else { self = .other(try JSON(from: decoder)) }
   }
 
   public func encode(to encoder: any Encoder) throws {
@@ -133,6 +143,13 @@ public enum SignInBeginReply: Codable, Sendable, Hashable {
     case .needsPassword(let one): try one.encode(to: encoder)
     case .other(let one): try one.encode(to: encoder)
     }
+  }
+
+  init(reading reader: inout Reader) throws(Unreadable) {
+    if try reader.has("url") { self = .openInBrowser(try reader.value()) }
+    else if try reader.has("nonce") { self = .needsIdToken(try reader.value()) }
+    else if try reader.has("needs") { self = .needsPassword(try reader.value()) }
+    else { self = .other(try reader.value()) }
   }
 }
 
@@ -159,19 +176,10 @@ public enum SignInCompleteRequest: Codable, Sendable, Hashable {
 
   public init(from decoder: any Decoder) throws {
     let values = try decoder.container(keyedBy: AnyKey.self)
-    if values.contains(AnyKey("callback_url")) {
-      self = .callback(try SignInCallback(from: decoder))
-      return
-    }
-    if values.contains(AnyKey("id_token")) {
-      self = .idToken(try SignInIdToken(from: decoder))
-      return
-    }
-    if values.contains(AnyKey("email")) {
-      self = .password(try SignInPassword(from: decoder))
-      return
-    }
-    throw values.unknown()
+    if values.contains(AnyKey("callback_url")) { self = .callback(try SignInCallback(from: decoder)) }
+    else if values.contains(AnyKey("id_token")) { self = .idToken(try SignInIdToken(from: decoder)) }
+    else if values.contains(AnyKey("email")) { self = .password(try SignInPassword(from: decoder)) }
+    else { throw values.unknown() }
   }
 
   public func encode(to encoder: any Encoder) throws {
@@ -184,7 +192,7 @@ public enum SignInCompleteRequest: Codable, Sendable, Hashable {
 }
 
 /// The reply of route_check.
-public enum RouteCheckReply: Codable, Sendable, Hashable {
+public enum RouteCheckReply: Codable, Sendable, Hashable, Readable {
   case routeAllowed(RouteAllowed)
   case decision(Decision)
   /// What this version does not know.
@@ -192,15 +200,9 @@ public enum RouteCheckReply: Codable, Sendable, Hashable {
 
   public init(from decoder: any Decoder) throws {
     let values = try decoder.container(keyedBy: AnyKey.self)
-    if values.contains(AnyKey("allow")) {
-      self = .routeAllowed(try RouteAllowed(from: decoder))
-      return
-    }
-    if values.contains(AnyKey("screen")) {
-      self = .decision(try Decision(from: decoder))
-      return
-    }
-    self = .other(try JSON(from: decoder))
+    if values.contains(AnyKey("allow")) { self = .routeAllowed(try RouteAllowed(from: decoder)) }
+    else if values.contains(AnyKey("screen")) { self = .decision(try Decision(from: decoder)) }
+    else { self = .other(try JSON(from: decoder)) }
   }
 
   public func encode(to encoder: any Encoder) throws {
@@ -210,6 +212,14 @@ public enum RouteCheckReply: Codable, Sendable, Hashable {
     case .other(let one): try one.encode(to: encoder)
     }
   }
+
+  init(reading reader: inout Reader) throws(Unreadable) {
+    if try reader.has("allow") { self = .routeAllowed(try reader.value()) }
+    else if try reader.has("screen") { self = .decision(try reader.value()) }
+    else { self = .other(try reader.value()) }
+  }
+
+  var decided: Decision? { if case .decision(let one) = self { one } else { nil } }
 }
 
 /// The request of complete.
@@ -219,10 +229,7 @@ public enum CompleteRequest: Codable, Sendable, Hashable {
 
   /// The server answered.
   public static func answer(
-    id: Int,
-    status: Int,
-    headers: Headers? = nil,
-    body: OrNull<String>? = nil
+    id: Int, status: Int, headers: Headers? = nil, body: OrNull<String>? = nil
   ) -> Self {
     .answer(HttpAnswer(id: id, status: status, headers: headers, body: body))
   }
@@ -234,15 +241,9 @@ public enum CompleteRequest: Codable, Sendable, Hashable {
 
   public init(from decoder: any Decoder) throws {
     let values = try decoder.container(keyedBy: AnyKey.self)
-    if values.contains(AnyKey("status")) {
-      self = .answer(try HttpAnswer(from: decoder))
-      return
-    }
-    if values.contains(AnyKey("error")) {
-      self = .failure(try HttpFailure(from: decoder))
-      return
-    }
-    throw values.unknown()
+    if values.contains(AnyKey("status")) { self = .answer(try HttpAnswer(from: decoder)) }
+    else if values.contains(AnyKey("error")) { self = .failure(try HttpFailure(from: decoder)) }
+    else { throw values.unknown() }
   }
 
   public func encode(to encoder: any Encoder) throws {

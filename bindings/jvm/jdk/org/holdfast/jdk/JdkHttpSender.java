@@ -17,8 +17,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.holdfast.HttpResult;
 import org.holdfast.HttpSender;
-import org.holdfast.types.HttpRequest;
-import org.holdfast.types.TransportError;
+import org.holdfast.Types.HttpRequest;
+import org.holdfast.Types.TransportError;
 import org.jetbrains.annotations.NotNull;
 
 /**

@@ -1,8 +1,8 @@
 package org.holdfast.jdk;
 
 import java.io.IOException;
-import java.io.OutputStream;
 import java.io.InputStream;
+import java.io.OutputStream;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
@@ -15,8 +15,8 @@ import java.security.Key;
 import javax.crypto.spec.SecretKeySpec;
 import org.holdfast.KeyStore;
 import org.holdfast.KeyStoreException;
-import org.holdfast.types.KeyCompleteRequestResult;
-import org.holdfast.types.KeyRequestProtection;
+import org.holdfast.Types.KeyCompleteRequestResult;
+import org.holdfast.Types.KeyRequestProtection;
 import org.jetbrains.annotations.NotNull;
 import org.jetbrains.annotations.Nullable;
 

@@ -20,8 +20,8 @@ import org.holdfast.HoldfastException
 import org.holdfast.HttpSender
 import org.holdfast.KeyStore
 import org.holdfast.Runner
-import org.holdfast.types.Config
-import org.holdfast.types.Event
+import org.holdfast.Types.Config
+import org.holdfast.Types.Event
 
 /**
  * [Holdfast] for coroutines: every operation is a suspend function on a thread of the library's, so

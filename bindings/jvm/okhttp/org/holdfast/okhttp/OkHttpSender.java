@@ -22,7 +22,7 @@ import okhttp3.ResponseBody;
 import okio.BufferedSource;
 import org.holdfast.HttpResult;
 import org.holdfast.HttpSender;
-import org.holdfast.types.HttpRequest;
+import org.holdfast.Types.HttpRequest;
 import org.jetbrains.annotations.NotNull;
 
 /**

@@ -8,11 +8,7 @@ import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
 import java.util.LinkedHashMap;
 import java.util.Map;
-import org.holdfast.types.AuthMethodConfig;
-import org.holdfast.types.Config;
-import org.holdfast.types.Flow;
-import org.holdfast.types.Policy;
-import org.holdfast.types.PolicyBiometric;
+import org.holdfast.Types.*;
 
 /** The local backend that run.py has started, and its control endpoint (Tests/server). */
 public final class Backend {
@@ -26,7 +22,7 @@ public final class Backend {
 
   /** A configuration for this backend: sign-in with a password, no biometrics, keys as files. */
   public static Config config(java.nio.file.Path data) {
-    return new Config(data.toString(), new org.holdfast.types.Backend(URL, KEY))
+    return new Config(data.toString(), new Types.Backend(URL, KEY))
         .authMethods(java.util.List.of(new AuthMethodConfig("password", Flow.PASSWORD)))
         .policy(new Policy().biometric(PolicyBiometric.OFF))
         .locale("en");

@@ -2,13 +2,7 @@ package org.holdfast;
 
 import java.util.Arrays;
 import java.util.List;
-import org.holdfast.types.Backend;
-import org.holdfast.types.Config;
-import org.holdfast.types.KeyStoreChoice;
-import org.holdfast.types.KeyStoreChoiceKind;
-import org.holdfast.types.NetworkSetRequest;
-import org.holdfast.types.Policy;
-import org.holdfast.types.PolicyBiometric;
+import org.holdfast.Types.*;
 
 /** What a call costs through this binding, typed and decoded. Usage: Bench FOLDER CALLS */
 public final class Bench {
@@ -17,7 +11,7 @@ public final class Bench {
   public static void main(String[] arguments) {
     int calls = Integer.parseInt(arguments[1]);
     Config config =
-        new Config(arguments[0], new Backend("https://x.supabase.co", "k"))
+        new Config(arguments[0], new Types.Backend("https://x.supabase.co", "k"))
             .authMethods(List.of())
             .policy(new Policy().biometric(PolicyBiometric.OFF))
             .keystore(new KeyStoreChoice(KeyStoreChoiceKind.FILE));

@@ -5,10 +5,7 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.Predicate;
-import org.holdfast.types.Decision;
-import org.holdfast.types.DecisionEvent;
-import org.holdfast.types.Event;
-import org.holdfast.types.Screen;
+import org.holdfast.Types.*;
 
 /** A listener that keeps the events, for tests that wait for one. */
 public class Collector implements EventListener {

@@ -86,7 +86,7 @@ class ExamplesTest {
     Class<?> kotlin = Class.forName("ReadmeKotlinKt");
     assertTrue((int) kotlin.getField("README_KOTLIN_LINES").get(null) <= 25);
     kotlin
-        .getMethod("readmeKotlin", org.holdfast.types.Config.class, KeyStore.class, String.class)
+        .getMethod("readmeKotlin", Types.Config.class, KeyStore.class, String.class)
         .invoke(
             null,
             Backend.config(folder.resolve("kotlin")),

@@ -14,17 +14,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.holdfast.Types.*;
 import org.holdfast.jdk.JdkHttpSender;
-import org.holdfast.types.Config;
-import org.holdfast.types.ErrorCode;
-import org.holdfast.types.KeyStoreChoice;
-import org.holdfast.types.KeyStoreChoiceKind;
-import org.holdfast.types.NetworkSetRequest;
-import org.holdfast.types.OpenInBrowser;
-import org.holdfast.types.QueueAddRequest;
-import org.holdfast.types.Screen;
-import org.holdfast.types.SignInBeginReply;
-import org.holdfast.types.SignInBeginRequest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -95,7 +86,7 @@ class HoldfastTest {
   void an_open_that_is_refused_leaves_nothing() {
     long before = Holdfast.liveCount();
     Config wrong =
-        new Config("~/data", new org.holdfast.types.Backend("https://x.test", "k"))
+        new Config("~/data", new Types.Backend("https://x.test", "k"))
             .authMethods(List.of());
     HoldfastException.Invalid refused =
         assertThrows(HoldfastException.Invalid.class, () -> Holdfast.open(wrong));
@@ -126,11 +117,9 @@ class HoldfastTest {
   @Test
   void the_sign_in_in_a_browser_is_typed() {
     Config pkce =
-        new Config(folder.resolve("pkce").toString(), new org.holdfast.types.Backend(Backend.URL, "k"))
+        new Config(folder.resolve("pkce").toString(), new Types.Backend(Backend.URL, "k"))
             .redirectUrl("com.example.app:/signed-in")
-            .policy(
-                new org.holdfast.types.Policy()
-                    .biometric(org.holdfast.types.PolicyBiometric.OFF))
+            .policy(new Policy().biometric(PolicyBiometric.OFF))
             .keystore(new KeyStoreChoice(KeyStoreChoiceKind.FILE));
     try (Holdfast app = Holdfast.open(pkce)) {
       SignInBeginReply begun = app.signInBegin(new SignInBeginRequest("bankid"));
@@ -244,7 +233,7 @@ class HoldfastTest {
     for (int i = 0; i < count / 4; i++) {
       app.sessionStatus();
       app.networkSet(new NetworkSetRequest(true));
-      app.routeCheck(new org.holdfast.types.RouteCheckRequest("/mentor"));
+      app.routeCheck(new RouteCheckRequest("/mentor"));
       try {
         app.signInBegin(new SignInBeginRequest("none"));
       } catch (HoldfastException.Invalid expected) {

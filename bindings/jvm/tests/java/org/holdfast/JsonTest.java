@@ -11,7 +11,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
-import org.holdfast.types.Screen;
+import org.holdfast.Types.Screen;
 import org.junit.jupiter.api.Test;
 
 /** JSON and base64. */

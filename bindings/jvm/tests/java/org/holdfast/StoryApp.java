@@ -4,20 +4,8 @@ import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.nio.file.Path;
 import java.util.Map;
+import org.holdfast.Types.*;
 import org.holdfast.jdk.JdkHttpSender;
-import org.holdfast.types.Config;
-import org.holdfast.types.Counts;
-import org.holdfast.types.Decision;
-import org.holdfast.types.OrgSelectRequest;
-import org.holdfast.types.Outcome;
-import org.holdfast.types.Policy;
-import org.holdfast.types.PolicyBiometric;
-import org.holdfast.types.PolicyLockOnBackground;
-import org.holdfast.types.QueueAddRequest;
-import org.holdfast.types.SessionLogoutReply;
-import org.holdfast.types.SessionUnlockRequest;
-import org.holdfast.types.SignInPassword;
-import org.holdfast.types.SyncCompletedEvent;
 
 /**
  * The app of the story: carries out one command for each line of its input, and prints one line for

@@ -2,9 +2,9 @@ package org.holdfast;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
+import org.holdfast.Types.KeyCompleteRequestResult;
+import org.holdfast.Types.KeyRequestProtection;
 import org.holdfast.jdk.Pkcs12KeyStore;
-import org.holdfast.types.KeyCompleteRequestResult;
-import org.holdfast.types.KeyRequestProtection;
 
 /**
  * The key store of the story's device: PKCS#12 files, and a prompt for {@code biometric} that a file

@@ -14,17 +14,7 @@ import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import org.holdfast.types.Contact;
-import org.holdfast.types.Decision;
-import org.holdfast.types.DecisionEvent;
-import org.holdfast.types.Event;
-import org.holdfast.types.HttpRequest;
-import org.holdfast.types.NeedsPassword;
-import org.holdfast.types.OtherEvent;
-import org.holdfast.types.QueueAddRequest;
-import org.holdfast.types.Screen;
-import org.holdfast.types.SignInBeginReply;
-import org.holdfast.types.SignInPassword;
+import org.holdfast.Types.*;
 import org.junit.jupiter.api.Test;
 
 /** The generated types: they take what a later library sends, and send what this one takes. */
@@ -55,7 +45,7 @@ class TypesTest {
     int read = 0;
     for (Map.Entry<String, Object> one : map(SCHEMA.get("x-operations")).entrySet()) {
       Object reference = map(map(one.getValue()).get("reply")).get("$ref");
-      String name = ((String) reference).replace("#/$defs/", "org.holdfast.types.");
+      String name = ((String) reference).replace("#/$defs/", "org.holdfast.Types$");
       for (Object given : (List<?>) map(one.getValue()).getOrDefault("examples", List.of())) {
         Object value =
             Class.forName(name).getMethod("of", Map.class).invoke(null, map(given).get("reply"));
@@ -127,8 +117,7 @@ class TypesTest {
     request.occurredAtMs(null);
     assertFalse(request.toMap().containsKey("occurred_at_ms"));
     assertThrows(NullPointerException.class, () -> new QueueAddRequest(null, Map.of()));
-    org.holdfast.types.Backend none =
-        new org.holdfast.types.Backend("https://x.test", "k").memberships(null);
+    Types.Backend none = new Types.Backend("https://x.test", "k").memberships(null);
     assertTrue(none.toMap().containsKey("memberships"), "null is not the same as absence");
     assertNull(none.toMap().get("memberships"));
   }

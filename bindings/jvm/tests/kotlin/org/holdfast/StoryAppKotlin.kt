@@ -8,20 +8,9 @@ import kotlinx.coroutines.delay
 import kotlinx.coroutines.launch
 import kotlinx.coroutines.runBlocking
 import kotlinx.coroutines.withContext
+import org.holdfast.Types.*
 import org.holdfast.jdk.JdkHttpSender
 import org.holdfast.kotlin.AsyncHoldfast
-import org.holdfast.types.Decision
-import org.holdfast.types.DecisionEvent
-import org.holdfast.types.OrgSelectRequest
-import org.holdfast.types.Outcome
-import org.holdfast.types.Policy
-import org.holdfast.types.PolicyBiometric
-import org.holdfast.types.PolicyLockOnBackground
-import org.holdfast.types.QueueAddRequest
-import org.holdfast.types.Screen
-import org.holdfast.types.SessionUnlockRequest
-import org.holdfast.types.SignInPassword
-import org.holdfast.types.SyncCompletedEvent
 
 /**
  * The app of the story with coroutines: as StoryApp, with the same commands.

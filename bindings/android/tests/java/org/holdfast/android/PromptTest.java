@@ -10,7 +10,7 @@ import androidx.fragment.app.FragmentActivity;
 import java.io.File;
 import javax.crypto.Cipher;
 import org.holdfast.KeyStoreException;
-import org.holdfast.types.KeyCompleteRequestResult;
+import org.holdfast.Types.KeyCompleteRequestResult;
 import org.junit.jupiter.api.Test;
 
 /** The biometric prompt: its errors, and what counts as a release. */

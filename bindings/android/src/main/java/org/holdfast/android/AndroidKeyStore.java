@@ -23,8 +23,8 @@ import javax.crypto.spec.OAEPParameterSpec;
 import javax.crypto.spec.PSource;
 import org.holdfast.KeyStore;
 import org.holdfast.KeyStoreException;
-import org.holdfast.types.KeyCompleteRequestResult;
-import org.holdfast.types.KeyRequestProtection;
+import org.holdfast.Types.KeyCompleteRequestResult;
+import org.holdfast.Types.KeyRequestProtection;
 import org.jetbrains.annotations.NotNull;
 import org.jetbrains.annotations.Nullable;
 

@@ -10,7 +10,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import javax.crypto.Cipher;
 import org.holdfast.KeyStoreException;
-import org.holdfast.types.KeyCompleteRequestResult;
+import org.holdfast.Types.KeyCompleteRequestResult;
 import org.jetbrains.annotations.NotNull;
 import org.jetbrains.annotations.Nullable;
 

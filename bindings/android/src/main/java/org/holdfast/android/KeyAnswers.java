@@ -4,7 +4,7 @@ import android.security.keystore.KeyPermanentlyInvalidatedException;
 import android.security.keystore.UserNotAuthenticatedException;
 import java.security.UnrecoverableKeyException;
 import org.holdfast.KeyStoreException;
-import org.holdfast.types.KeyCompleteRequestResult;
+import org.holdfast.Types.KeyCompleteRequestResult;
 import org.jetbrains.annotations.NotNull;
 
 /**

@@ -8,7 +8,7 @@ import java.util.Set;
 import java.util.concurrent.Executor;
 import org.holdfast.Holdfast;
 import org.holdfast.HoldfastException;
-import org.holdfast.types.NetworkSetRequest;
+import org.holdfast.Types.NetworkSetRequest;
 import org.jetbrains.annotations.NotNull;
 
 /** Tells the library whether there is a network, as long as it is not closed. */

@@ -6,7 +6,7 @@ import androidx.lifecycle.ProcessLifecycleOwner;
 import java.util.concurrent.Executor;
 import org.holdfast.Holdfast;
 import org.holdfast.HoldfastException;
-import org.holdfast.types.Decision;
+import org.holdfast.Types.Decision;
 import org.jetbrains.annotations.NotNull;
 
 /** Tells the library when the app leaves the screen and when it returns. */

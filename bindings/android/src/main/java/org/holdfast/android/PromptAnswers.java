@@ -1,6 +1,6 @@
 package org.holdfast.android;
 
-import org.holdfast.types.KeyCompleteRequestResult;
+import org.holdfast.Types.KeyCompleteRequestResult;
 import org.jetbrains.annotations.NotNull;
 
 /** The library's answer for an error of androidx.biometric's BiometricPrompt, by its number. */

@@ -12,7 +12,7 @@ import java.util.concurrent.TimeUnit;
 import org.holdfast.Holdfast;
 import org.holdfast.HoldfastException;
 import org.holdfast.Runner;
-import org.holdfast.types.Counts;
+import org.holdfast.Types.Counts;
 import org.jetbrains.annotations.NotNull;
 
 /**

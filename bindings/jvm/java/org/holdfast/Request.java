@@ -1,4 +1,4 @@
-package org.holdfast.types;
+package org.holdfast;
 
 import java.util.Map;
 import org.jetbrains.annotations.NotNull;

@@ -1,4 +1,4 @@
-package org.holdfast.types;
+package org.holdfast;
 
 import java.util.ArrayList;
 import java.util.Collections;

@@ -1,4 +1,4 @@
-package org.holdfast.types;
+package org.holdfast;
 
 import org.jetbrains.annotations.NotNull;
 
