@@ -108,6 +108,7 @@ final class Refresh {
         if let reply = try response.tokens(), reply.userID == sessions.session?.userID {
           try store(reply, generation, now)
         } else {
+          if response.hasLongToken { problems.noteLongToken(now) }
           try keep(.refresh, response, now)
         }
       case .terminal(let reason): try end(reason.rawValue, generation)
@@ -228,4 +229,7 @@ extension HTTPResponse {
       return nil
     }
   }
+
+  /// Whether the body holds a token that is too long to be used.
+  var hasLongToken: Bool { body.map { TokenReply.hasLongToken($0) } ?? false }
 }
