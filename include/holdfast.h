@@ -223,8 +223,9 @@ int32_t holdfast_clock_set(holdfast *self, const char *request, char **reply);
 /* ---- Session ---------------------------------------------------------------------------------- */
 /* Adopt a session that the host obtained: the token response exactly as the server sent it.
  * {"session":{"access_token","refresh_token","expires_in","user":{"id",...},...}} -> decision.
- * Read tolerantly; access_token, refresh_token, expires_in and user.id are required. Errors:
- * session.invalid (INVALID, field), keystore.*, storage.*. An error changes nothing. */
+ * Read as tolerantly as a response; access_token, refresh_token, expires_in and user.id are
+ * required, and each token has at most 16384 bytes. Errors: session.invalid (INVALID, field),
+ * keystore.*, storage.*. An error changes nothing. */
 int32_t holdfast_session_start(holdfast *self, const char *request, char **reply);
 
 /* Begin a sign-in with a method of "auth_methods". {"method":"bankid"} -> by flow:

@@ -21,9 +21,9 @@ public struct ReceivedJSON {
 
 extension JSON {
   /// Reads any value of a server's text. Throws `request.*` for text that is not JSON or costs too
-  /// much in any case, or `memory.exhausted`.
+  /// much in any case, or `memory.exhausted`. `levels`: what is nested deeper may be left out.
   public static func receive(
-    _ text: UnsafeRawBufferPointer, most: Int = maxValues, bytes: Int = .max
+    _ text: UnsafeRawBufferPointer, most: Int = maxValues, bytes: Int = .max, levels: Int = 2
   ) throws(Failure) -> ReceivedJSON {
     func read(_ text: UnsafeRawBufferPointer) throws(Failure) -> JSON {
       try parse(text, .tolerant, most: most, bytes: bytes, scalars: true)
@@ -32,7 +32,7 @@ extension JSON {
       guard error.isOfNumber || error.isOfSize else { throw error }
       let copy = try JSONText(text)
       defer { withExtendedLifetime(copy) {} }
-      if error.isOfSize { copy.emptyContainers(below: 2) }
+      if error.isOfSize { copy.emptyContainers(below: levels) }
       try copy.replaceNumbers()
       return ReceivedJSON(value: try read(copy.bytes), isWhole: false)
     }

@@ -30,10 +30,12 @@ extension Operation {
     return Failure(.requestUnknownOperation, message)
   }
 
-  /// Only these keep numbers as the host wrote them: payloads go to the server unchanged.
+  /// Payloads go to the server unchanged, so numbers stay as the host wrote them. A session is an answer of
+  /// the server.
   var dialect: JSON.Dialect {
     switch self {
     case .queueAdd, .queueEdit: .exact
+    case .sessionStart: .tolerant
     default: .strict
     }
   }

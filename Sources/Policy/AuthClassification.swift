@@ -1,7 +1,6 @@
 import Base
 
-/// Why the server ended a session. The list is closed: no other code proves the end of a session,
-/// except `RefreshOutcome.corrupt`.
+/// Why the server ended a session. The list is closed: no other code proves the end of a session.
 public enum EndReason: String, CaseIterable, Sendable {
   /// Signed out elsewhere, or the session or its user was deleted.
   case notFound = "refresh_token_not_found"
@@ -27,12 +26,9 @@ public enum RefreshOutcome: Equatable, Sendable {
   /// Another process may have stored a newer token: read the stored session again. If it holds no
   /// newer token, the outcome is `terminal(.alreadyUsed)`.
   case alreadyUsed
-  /// The server does not recognise the stored token as one of its own: the session ends with the
-  /// reason `session_corrupt`. The token need not be damaged: a server that was restored from a
-  /// backup answers the same.
-  case corrupt
   /// Keep the session, mark it stale, and try again after a back-off. So is a refusal with a code
-  /// that is not on the list of `EndReason`: a portal or a firewall may have sent it.
+  /// that is not on the list of `EndReason`: a portal or a firewall may have sent it. `validation_failed`
+  /// is not on it: a server that was restored from a backup says so of a token that it issued before.
   case transient
 }
 
@@ -94,7 +90,6 @@ public enum AuthClassification {
     case "session_not_found": return .terminal(.sessionNotFound)
     case "session_expired": return .terminal(.sessionExpired)
     case "user_banned": return .terminal(.banned)
-    case "validation_failed": return .corrupt
     default: return .transient
     }
   }

@@ -15,6 +15,8 @@ public enum SignInCause: String, CaseIterable, Sendable {
   case projectPaused = "project_paused"
   /// The server issued a session, and the device's key store did not save its keys.
   case keyStore = "key_store"
+  /// The server issued a session with a token that is too long to be used (`TokenReply`).
+  case tokenTooLong = "token_too_long"
   /// No response came: nothing listens there, or the name, the certificate or the time is at fault.
   case refused, dns, tls, timeout
 
@@ -23,7 +25,7 @@ public enum SignInCause: String, CaseIterable, Sendable {
   public var isOfAuthService: Bool {
     switch self {
     case .wrongPassword, .unconfirmedAddress, .providerDisabled, .userBanned, .answerLost,
-      .keyStore:
+      .keyStore, .tokenTooLong:
       true
     case .wrongAPIKey, .wrongURL, .notSupabase, .projectPaused, .refused, .dns, .tls, .timeout:
       false
@@ -51,7 +53,7 @@ public enum SignInCause: String, CaseIterable, Sendable {
     case .notSupabase: .notSupabase
     case .projectPaused: .projectPaused
     case .keyStore: .keyStore
-    case .refused, .dns, .tls, .timeout: nil
+    case .tokenTooLong, .refused, .dns, .tls, .timeout: nil
     }
   }
 }

@@ -22,14 +22,14 @@ public final class TokenReply {
     self.userID = userID
   }
 
-  /// Reads a session tolerantly: unknown members are ignored, numbers may have a fraction. Throws
-  /// `session.invalid` with the member that is missing or malformed. `path` is the pointer of
-  /// `json`.
+  /// Reads a session tolerantly: unknown members are ignored, numbers may have a fraction, and lifetimes may
+  /// be texts, as redirects have them. Throws `session.invalid` with the member that is missing or malformed.
+  /// `path` is the pointer of `json`.
   public static func read(_ json: JSON, at path: String = "") throws(Failure) -> TokenReply {
     guard json.kind == .object else { throw invalid(path, "an object is expected") }
     let access = try token("access_token", in: json, path)
     let refresh = try token("refresh_token", in: json, path)
-    guard let lifetime = whole(json["expires_in"], in: 0...315_360_000) else {
+    guard let lifetime = time(json["expires_in"], in: 0...315_360_000) else {
       throw invalid(path + "/expires_in", "a number of seconds is expected")
     }
     guard let user = json["user"], user.kind == .object else {
@@ -41,12 +41,21 @@ public final class TokenReply {
     try checkClaims(of: access, user: userID, path + "/access_token")
     return TokenReply(
       accessToken: access, refreshToken: refresh, expiresInS: lifetime,
-      expiresAtS: whole(json["expires_at"], in: instants), userID: userID)
+      expiresAtS: time(json["expires_at"], in: instants), userID: userID)
   }
 
   /// Times until the end of the year 9999, in seconds.
   private static var instants: ClosedRange<Int64> { 0...253_402_300_799 }
+  /// A token is sent in a header, whose size servers limit.
   private static var maxTokenBytes: Int { 16_384 }
+
+  /// Whether a token of this session is too long: claims that a hook has added, for instance.
+  public static func hasLongToken(_ json: JSON) -> Bool {
+    func isLong(_ name: StaticCString) -> Bool {
+      json[name]?.withUTF8 { $0.count > maxTokenBytes } ?? false
+    }
+    return isLong("access_token") || isLong("refresh_token")
+  }
 
   /// Reads a token. It is put into headers and JSON texts, so it must be visible ASCII.
   private static func token(
@@ -55,7 +64,10 @@ public final class TokenReply {
     guard let value = json[name], let token = try SecretBytes.text(of: value) else {
       throw invalid(path + "/" + name.string, "a string is expected")
     }
-    guard token.count <= maxTokenBytes, VisibleASCII.fills(token.bytes) else {
+    guard token.count <= maxTokenBytes else {
+      throw invalid(path + "/" + name.string, "at most \(maxTokenBytes) bytes are expected")
+    }
+    guard VisibleASCII.fills(token.bytes) else {
       throw invalid(path + "/" + name.string, "visible ASCII characters are expected")
     }
     return token
@@ -74,6 +86,12 @@ public final class TokenReply {
     guard whole(claims["exp"], in: instants) != nil else {
       throw invalid(field, "the token has no \"exp\"")
     }
+  }
+
+  /// The same as `whole`, also of a number that is written as a text.
+  private static func time(_ value: JSON?, in range: ClosedRange<Int64>) -> Int64? {
+    let text = value?.withUTF8 { try? JSON.parse($0, .tolerant, scalars: true) }
+    return whole(text ?? value, in: range)
   }
 
   /// A number without its fraction; nil for other kinds and outside `range`.

@@ -316,14 +316,19 @@ private final class AskedHost {
     }
   }
 
-  @Test func aStoreThatLostTheDeviceKeyGetsItBack() throws {
+  @Test(
+    "TST_8: a store that lost the device key gets it back with the next save",
+    arguments: [
+      (KeyRefusal.otherKey, "other_key"), (.notFound, "not_found"), (.invalidated, "invalidated"),
+    ])
+  func aStoreThatLostTheDeviceKeyGetsItBack(_ refusal: KeyRefusal, _ word: String) throws {
     let (key, device) = (try Key.random(), try Key.random())
     expect(host.save(key, .session, beside: device), equals: .pending)
     try host.answer("save session", .done)
     try host.answer("load session", .key(key))
-    try host.answer("load device", .key(key))
-    expect(host.save(key, .session, beside: device), equals: .otherKey)
-    expect(host.keys.trouble?.text("told"), equals: "told, read_back, device, other_key")
+    try host.answer("load device", refusal == .otherKey ? .key(key) : .refused(refusal))
+    expect(host.save(key, .session, beside: device), equals: refusal)
+    expect(host.keys.trouble?.text("told"), equals: "told, read_back, device, " + word)
     try expect(host.asked(), equals: ["save device"])
   }
 

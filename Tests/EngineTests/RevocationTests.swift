@@ -25,7 +25,7 @@ import Testing
   /// What the server says of the refresh token of an order whose access token has expired.
   @Test(arguments: [
     (400, "refresh_token_not_found", true), (400, "refresh_token_already_used", true),
-    (400, "validation_failed", true), (503, "unexpected_failure", false), (429, "", false),
+    (400, "validation_failed", false), (503, "unexpected_failure", false), (429, "", false),
   ])
   func anOrderEndsWhenTheServerProvesThatItsSessionHasEnded(
     _ status: Int, _ code: String, _ isOver: Bool

@@ -456,12 +456,12 @@ import Testing
   // MARK: Refused on the way
 
   /// The response to the read-back of an upload that a firewall or a portal refused, the states of the
-  /// items, and whether uploads pause.
+  /// items, and whether uploads pause. TST_4: where the answer was refused, perhaps not the upload, items
+  /// are charged.
   @Test(arguments: [
     (1, 200, "[]", ["waits, blocked, attempts 1, group 2"], false),
     (1, 200, rows(id(1)), ["erased"], false),
     (1, 403, code("42501"), ["waits, blocked, attempts 1, group 2"], false),
-    // TST-4: the answer was refused, perhaps not the upload, so it is charged.
     (1, 401, code("PGRST301"), ["pending, attempts 1"], false),
     (2, 401, code("PGRST301"), ["pending, attempts 1", "pending, attempts 1"], false),
     (1, 403, "<html>", ["pending, attempts 1"], true),
@@ -493,6 +493,30 @@ import Testing
     // Then
     try expect((1...items).map { try rig.state(id($0)) }, equals: states)
     try expect(rig.pauses.leftMS(.upload, rig.now) > 0, equals: pauses)
+  }
+
+  @Test(
+    "TST_4: an item whose question is answered to an earlier session is charged",
+    arguments: [UploadBatch.Question.ids, .rows, .control],
+    [
+      (200, "[]"), (401, code("PGRST301")), (403, code("42501")), (400, code("42703")),
+      (403, "<html>"), (503, "<html>"),
+    ])
+  func anAnswerToAnEarlierSessionChargesTheItems(
+    _ question: UploadBatch.Question, _ answer: (Int, String)
+  ) throws {
+    // Given an item that the server may have stored, and a question about it
+    let rig = try Rig.atHome()
+    try rig.add(id(1))
+    try rig.settlement.finish(
+      try rig.upload(), isCurrent: true, try response(201, "[]"), rig.now)
+    let batch = try #require(rig.uploads.readBacks.first).asking(question)
+    try rig.uploader.sendReadBack(batch, try rig.session, rig.now)
+    // When the session has changed meanwhile
+    try rig.settlement.finishReadBack(
+      batch, isCurrent: false, try response(answer.0, answer.1), rig.now)
+    // Then a later edit knows that it was sent
+    try expect(rig.state(id(1)).hasPrefix("pending, attempts 1"))
   }
 
   @Test func aPortalEndsAllReadBacksOfTheUpload() throws {
@@ -575,8 +599,9 @@ import Testing
     try expect(rig.row(id(1))?.blocks, equals: 3)
   }
 
-  /// TST-3: a fault that says nothing about the way keeps the count towards parking.
-  @Test(arguments: [(500, code("XX000")), (500, code("40001")), (403, code("PGRST204"))])
+  @Test(
+    "TST_3: a fault that says nothing about the way keeps the count towards parking",
+    arguments: [(500, code("XX000")), (500, code("40001")), (403, code("PGRST204"))])
   func aCountTowardsParkingOutlivesAnotherFault(_ status: Int, _ body: String) throws {
     // Given an item that was refused six times on the way, while others were stored
     let rig = try Rig.atHome()
@@ -780,8 +805,9 @@ import Testing
     try expect(rig.state(id(1)).hasPrefix("parked, \(reason), "))
   }
 
-  /// TST-5: what depends on an item, in each way, is free when the server says that it lacks the item.
-  @Test(arguments: ["depends_on", "contact_id"], [true, false])
+  @Test(
+    "TST_5: what depends on an item, in each way, is free when the server says that it lacks the item",
+    arguments: ["depends_on", "contact_id"], [true, false])
   func aCancelThatTheServerConfirmsReleasesWhatDependsOnTheItem(
     _ link: String, _ isBlocked: Bool
   ) throws {

@@ -15,7 +15,7 @@ import Testing
       ("refresh_token_already_used", .alreadyUsed),
       ("session_not_found", .terminal(.sessionNotFound)),
       ("session_expired", .terminal(.sessionExpired)),
-      ("user_banned", .terminal(.banned)), ("validation_failed", .corrupt),
+      ("user_banned", .terminal(.banned)),
     ])
   func refreshTerminal(code: String, outcome: RefreshOutcome) {
     expect(AuthClassification.refresh(json(400, code)), equals: outcome)
@@ -52,8 +52,12 @@ import Testing
 
   @Test("A6: a code that is not on the closed list is no proof of an end")
   func refreshUnknown() {
-    for code in ["bad_json", "unknown", "captcha_failed", "user_not_found", "bad_jwt"] {
-      expect(AuthClassification.refresh(json(400, code)), equals: .transient)
+    for code in [
+      "bad_json", "unknown", "captcha_failed", "user_not_found", "bad_jwt", "validation_failed",
+    ] {
+      for status in [400, 401, 403, 422] {
+        expect(AuthClassification.refresh(json(status, code)), equals: .transient)
+      }
     }
     expect(
       AuthClassification.refresh(json(400, nil, error: "invalid_client")), equals: .transient)

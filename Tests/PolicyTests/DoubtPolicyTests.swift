@@ -97,7 +97,7 @@ struct DoubtPolicyTests {
     expect(size.maxItems, equals: 500)
   }
 
-  @Test("TST-1: refusals that are not in a row make no upload smaller, however many there are")
+  @Test("TST_1: refusals that are not in a row make no upload smaller, however many there are")
   func sizeOfScatteredRefusals() {
     for inARow in 1...2 {
       for judged in 1...5 {
@@ -112,5 +112,28 @@ struct DoubtPolicyTests {
         expect(size.maxItems, equals: 250)
       }
     }
+  }
+
+  @Test("TST_1: successes that are not in a row make no upload larger")
+  func sizeOfScatteredSuccesses() {
+    var size = UploadSize()
+    for _ in 0..<3 { size.refuse(items: 500) }
+    for _ in 0..<10 {
+      for _ in 0..<3 { size.judge() }
+      size.refuse(items: 250)
+    }
+    expect(size.maxItems, equals: 250)
+    // but a fourth in a row does
+    for _ in 0..<4 { size.judge() }
+    expect(size.maxItems, equals: 500)
+  }
+
+  @Test("TST_1: a refusal of an upload that was larger than the present size does not raise it")
+  func sizeAfterALargeRefusal() {
+    var size = UploadSize()
+    for _ in 0..<4 { size.refuse(items: 20) }
+    expect(size.maxItems, equals: 10)
+    size.refuse(items: 500)
+    expect(size.maxItems, equals: 10)
   }
 }

@@ -39,9 +39,10 @@ import Vault
   }
 
   @Test(
-    "Numbers with a fraction are accepted, because some servers send them",
+    "Numbers with a fraction are accepted, because some servers send them, and texts, as in redirects",
     arguments: [
       (.real(3600.0), 3_600), (.real(3599.9), 3_599), (0, 0), (1, 1), (315_360_000, 315_360_000),
+      ("3600", 3_600), ("3599.9", 3_599), ("0", 0), ("315360000", 315_360_000),
     ] as [(JSON, Int64)])
   func lifetimes(value: JSON, expected: Int64) throws {
     try expect(changed("expires_in", value).expiresInS, equals: expected)
@@ -50,7 +51,8 @@ import Vault
   @Test(
     "Invalid lifetimes",
     arguments: [
-      nil, .null, "3600", -1, 315_360_001, .int(Int64.max), .int(Int64.min), .real(1e300),
+      nil, .null, "", "soon", "3600s", "-1", "315360001", "[3600]", #""3600""#, "1e999",
+      -1, 315_360_001, .int(Int64.max), .int(Int64.min), .real(1e300),
       .real(-0.5e300), true, [:],
     ] as [JSON?])
   func badLifetimes(value: JSON?) {
@@ -65,6 +67,7 @@ import Vault
       try expect(changed("expires_at", value).expiresAtS, equals: nil)
     }
     try expect(changed("expires_at", .real(1732172400.75)).expiresAtS, equals: 1_732_172_400)
+    try expect(changed("expires_at", "1732172400").expiresAtS, equals: 1_732_172_400)
     try expect(changed("expires_at", 253_402_300_799).expiresAtS, equals: 253_402_300_799)
   }
 

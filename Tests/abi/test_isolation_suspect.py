@@ -399,6 +399,67 @@ def test_FIX_25_after_an_outage_no_healthy_item_waits_longer_than_uploads_do(
     assert app.of_type("item_parked") == []
 
 
+#: What a gateway that fails now and then answers.
+OF_A_GATEWAY: dict[str, Answer] = {
+    "502": page(502),
+    "lost": {"error": "timeout"},
+    "cut": {"error": "offline"},
+}
+
+
+def failing(user: SignedIn, answer: Answer, times: int) -> str:
+    """A healthy item whose first uploads fail so often, while others are stored."""
+    item = add(user.app)
+    fault = Fault(user, answer, holding(item))
+    while (met := len(fault.met)) < times:
+        add(user.app)
+        live(user, 400, lambda met=met: len(fault.met) > met)
+    # (the service is asked whether it has the item)
+    user.app.settle()
+    fault.end()
+    return item
+
+
+@pytest.mark.parametrize("times", [5, 7])
+@pytest.mark.parametrize("answer", OF_A_GATEWAY)
+def test_FIX_25_an_item_that_an_outage_hits_waits_no_longer_than_uploads_do(
+    sign_in: MakeUser, directory: DirectoryFixtures, answer: str, times: int
+) -> None:
+    """It waited for five minutes more, as one that a firewall refuses."""
+    # Given a healthy item that a gateway hits several times, while others are stored
+    user = patient(sign_in)
+    item = failing(user, OF_A_GATEWAY[answer], times)
+    # When the gateway is well, then it is stored after the pause of as many failures of uploads
+    took = live(user, HOUR_S, lambda: item in stored(directory, user.person))
+    assert item in stored(directory, user.person)
+    assert took <= min(2 * 2**times, 300)
+    assert user.app.of_type("item_parked") == []
+
+
+@pytest.mark.parametrize("answer", OF_A_GATEWAY)
+def test_FIX_25_items_that_an_outage_hit_go_with_the_first_upload_that_passes(
+    sign_in: MakeUser, directory: DirectoryFixtures, answer: str
+) -> None:
+    # Given a healthy item that waits for itself, because a gateway hit it several times
+    user = patient(sign_in)
+    app, phone = user.app, user.phone
+    until = 0
+    while until < phone.now_ms + 10_000:
+        item = failing(user, OF_A_GATEWAY[answer], 9)
+        until = item_of(app, item)["not_before_ms"]
+    # When another item's upload fails as well, and then passes
+    fault = Fault(user, OF_A_GATEWAY[answer], lambda _: True)
+    other = add(app)
+    live(user, 10, lambda: bool(fault.met))
+    fault.end()
+    live(user, 10, lambda: other in stored(directory, user.person))
+    assert other in stored(directory, user.person)
+    # Then the item goes at once, before its own pause ends
+    app.settle()
+    assert item in stored(directory, user.person)
+    assert phone.now_ms < until
+
+
 # 413 ----------------------------------------------------------------------------------------------
 
 

@@ -607,11 +607,15 @@ def test_FIX_18_a_reconcile_of_hours_ago_is_begun_anew(
     assert status["reconciled_ms"] == began
 
 
-@pytest.mark.parametrize("kept", [0, 1, 2])
+@pytest.mark.parametrize(
+    ("rows", "kept"), [(500, 0), (500, 1), (500, 2), (150, 0), (150, 1), (150, 2)]
+)
 def test_TST_6_a_process_that_ends_between_missing_rows_loses_none(
-    sign_in: MakeUser, directory: DirectoryFixtures, kept: int
+    sign_in: MakeUser, directory: DirectoryFixtures, rows: int, kept: int
 ) -> None:
-    # Given 250 contacts that were all changed behind the cursor, more than one request asks for
+    # Given 250 contacts that were all changed behind the cursor, more than one request asks for, on
+    # one page or on several
+    directory.control.set(max_rows=rows)
     user = sign_in(policy={"session_window_s": 30 * DAY_S, "offline_limit_s": 30 * DAY_S})
     contacts_of(directory, user.org, 250)
     pull(user)

@@ -29,7 +29,11 @@ def followed(user: SignedIn, seconds: float) -> None:
 
 
 @pytest.mark.parametrize(
-    "code", sampled(["access_denied", "forbidden", "no_authorization", "portal"], 2)
+    "code",
+    [
+        "validation_failed",
+        *sampled(["access_denied", "forbidden", "no_authorization", "portal"], 2),
+    ],
 )
 def test_A6_a_code_that_proves_nothing_never_takes_the_session_away(
     sign_in: MakeUser, directory: DirectoryFixtures, code: str

@@ -160,23 +160,45 @@ def test_FIX_16_a_running_app_does_not_follow_a_folder_to_another_project(
         assert caught.value.code == "storage.failed"
 
 
+def moved_cache(source: Phone, target: Phone) -> None:
+    """Move the cache of one folder into the other one, in place of its own."""
+    for path in target.folder.glob("cache.db*"):
+        path.unlink()
+    for path in source.folder.glob("cache.db*"):
+        path.rename(target.folder / path.name)
+
+
+def names(app: App) -> list[str]:
+    return [str(contact["name"]) for contact in app.contact_search({"query": ""})["contacts"]]
+
+
+@pytest.mark.functions("the key store is a file that the test copies")
+@pytest.mark.parametrize("keys", ["own keys", "the same device key"])
 def test_FIX_16_the_cache_of_another_project_is_not_shown(
-    sign_in: MakeUser, phones: MakePhone
+    sign_in: MakeUser, phones: MakePhone, keys: str
 ) -> None:
-    # Given a user with cached contacts, and the folder of another installation
-    user = sign_in(contacts=5)
-    assert len(user.app.contact_search({"query": ""})["contacts"]) == 5
+    # Given a user with cached contacts, and the folder of another installation, or of another
+    # project in the same app, whose key store has one device key for both
+    user = sign_in(contacts=5, policy={"biometric": "off"})
+    cached = names(user.app)
+    assert len(cached) == 5
     user.phone.close()
-    phone = phones()
+    phone = phones(policy={"biometric": "off"})
+    if keys == "the same device key":
+        phone.keychain.path.write_bytes(user.phone.keychain.path.read_bytes())
     app = phone.start()
     app.sign_in(user.person)
     app.go_offline()
     phone.close()
     # When the cache gets into that folder
-    for path in phone.folder.glob("cache.db*"):
-        path.unlink()
-    for path in user.phone.folder.glob("cache.db*"):
-        path.rename(phone.folder / path.name)
+    moved_cache(user.phone, phone)
     # Then its contacts open with no key there
     app = phone.start(online=False)
-    assert app.contact_search({"query": ""})["contacts"] == []
+    assert app.screen["screen"] == "home"
+    assert names(app) == []
+    assert app.summary_get()["summary"] is None
+    # and the file is as it was: with its own key they are there
+    phone.close()
+    moved_cache(phone, user.phone)
+    app = user.restart(online=False)
+    assert names(app) == cached

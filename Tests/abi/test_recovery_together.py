@@ -212,6 +212,10 @@ WRITES: dict[str, Callable[[list[str]], tuple[str, dict[str, Any], list[str]]]] 
 }
 
 
+#: A table that the call does not touch: else it would find the damage itself, and run again.
+UNTOUCHED = {"add": "sign_in", "cancel": "sign_in", "discard": "stored_item"}
+
+
 @pytest.mark.both_flavours
 @pytest.mark.parametrize("write", WRITES)
 def test_FIX_2_what_is_acknowledged_during_a_recovery_is_in_the_new_file(
@@ -227,14 +231,15 @@ def test_FIX_2_what_is_acknowledged_during_a_recovery_is_in_the_new_file(
         lock = write_locked(folder)
         other.begin(operation, request)
         release(lock)
-        overwrite(folder, root_of(folder, "sign_in"))
+        overwrite(folder, root_of(folder, UNTOUCHED[write]))
         # When a second process sets the file aside, and then the first one writes
         app = user.phone.start(online=False)
         assert app.opened["recovered"]
         assert listed(app) == ids
         assert other.end() is None
     # Then what it has acknowledged is in the file that is used now
-    if app.session_status()["state"] == "signed_out":
+    if write == "discard":
+        assert app.session_status()["state"] == "signed_out"
         app.sign_in(user.person)
     assert listed(app) == left
 

@@ -46,6 +46,12 @@ TRANSIENT: dict[str, dict[str, Any]] = {
     "302": {"status": 302, "headers": {"location": "http://wifi/"}, "body": ""},
     "200 no session": {"status": 200, "headers": {}, "body": '{"access_token":"x"}'},
     "unknown code": {"status": 418, "headers": {}, "body": '{"code":"teapot","message":"x"}'},
+    # A server that was restored from a backup says so of a token that it will issue only later.
+    "400 restored": {
+        "status": 400,
+        "headers": {},
+        "body": '{"code":"validation_failed","message":"Refresh Token Not Issued By This Server"}',
+    },
 }
 
 

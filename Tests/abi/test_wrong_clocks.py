@@ -662,3 +662,22 @@ def test_FIX_13_before_any_answer_the_device_s_clock_counts(
     # A time that the host gives is stored as it is
     given = {**request, "occurred_at_ms": phone.now_ms - 90_000}
     assert item_of(app, app.queue_add(given)["id"])["occurred_at_ms"] == phone.now_ms - 90_000
+
+
+def test_FIX_13_an_item_with_an_id_of_the_host_s_is_the_same_when_it_is_added_again(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    """With a time of the library's it would be another item each time."""
+    user = sign_in()
+    app = user.app
+    app.network_set({"online": False})
+    request: Any = {
+        "kind": "activity",
+        "id": "0d000000-0000-7000-8000-00000000000d",
+        "payload": {"type": "visit", "minutes": 5},
+    }
+    first = app.queue_add(request)
+    for seconds in (1, HOUR_S):
+        user.phone.pass_time(seconds)
+        assert app.queue_add(request) == first
+    assert item_of(app, first["id"])["occurred_at_ms"] is None

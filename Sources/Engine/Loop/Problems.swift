@@ -137,6 +137,11 @@ final class Problem {
     case .dns: "The host of backend.url has no address. Check its name."
     case .tls: "The connection is not secure. Check https, port and certificate."
     case .timeout: "No answer comes from backend.url. Check it."
+    case .tokenTooLong:
+      """
+      A refresh brings a token of more than 16384 bytes, which is not taken. Put less into its claims, \
+      for instance in app_metadata or a hook.
+      """
     default:
       """
       The answer is not from Supabase: a captive portal, a proxy, or another server at backend.url.
@@ -266,8 +271,18 @@ final class Problems {
     Log.line(.warning, "a problem with the server's schema: \(purpose), \(problem.code)")
   }
 
+  /// A refresh brought a token that is too long to be used.
+  func noteLongToken(_ now: Instant) {
+    guard !hasLongToken else { return }
+    all.append(Problem(.refresh, .tokenTooLong, now))
+    Log.line(.warning, "a refresh brings a token that is too long")
+  }
+
+  private var hasLongToken: Bool { all.contains { $0.cause == .tokenTooLong } }
+
   /// A refresh succeeded, with an access token of this lifetime.
   func note(lifetimeS: Int64, _ now: Instant) {
+    if hasLongToken { all.removeAll { $0.cause == .tokenTooLong } }
     let known = all.firstIndex { $0.code == Problem.lifetime }
     guard RefreshPolicy.isTooShort(lifetimeMS: lifetimeS * 1000) else {
       if let known { all.remove(at: known) }

@@ -12,8 +12,7 @@ import Vault
 /// it was stored. The server returns the same successor for the same token again, so the library
 /// sends the stored token once more.
 ///
-/// A response ends the session only if it proves the end: a code on the closed list of `EndReason`,
-/// or `RefreshOutcome.corrupt` (`validation_failed`: the server does not know such a token).
+/// A response ends the session only if it proves the end: a code on the closed list of `EndReason`.
 final class Refresh {
   /// How long a lease lasts: the request's time-out and grace.
   private static var leaseMS: Int64 { 25_000 }
@@ -109,12 +108,12 @@ final class Refresh {
         if let reply = try response.tokens(), reply.userID == sessions.session?.userID {
           try store(reply, generation, now)
         } else {
+          if response.hasLongToken { problems.noteLongToken(now) }
           try keep(.refresh, response, now)
         }
       case .terminal(let reason): try end(reason.rawValue, generation)
       // The row has the generation that the request was made from, so no newer session was stored.
       case .alreadyUsed: try end(EndReason.alreadyUsed.rawValue, generation)
-      case .corrupt: try end(Reason.sessionCorrupt.rawValue, generation)
       case .transient: try keep(.refresh, response, now)
       }
     }
@@ -230,4 +229,7 @@ extension HTTPResponse {
       return nil
     }
   }
+
+  /// Whether the body holds a token that is too long to be used.
+  var hasLongToken: Bool { body.map { TokenReply.hasLongToken($0) } ?? false }
 }

@@ -268,7 +268,8 @@ final class SignIn {
     switch outcome {
     case .success:
       guard let reply = try response.tokens() else {
-        return try fail(.signInFailed, cause: .notSupabase, to: response.facts, decider)
+        let cause = response.hasLongToken ? SignInCause.tokenTooLong : .notSupabase
+        return try fail(.signInFailed, cause: cause, to: response.facts, decider)
       }
       try adopt(reply, pending, row, now, decider)
     case .foreign:

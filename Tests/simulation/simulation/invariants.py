@@ -32,7 +32,7 @@ Json = dict[str, Any]
 #: Codes that prove the end of a session, by endpoint.
 TERMINAL_REFRESH = {
     "refresh_token_not_found", "refresh_token_already_used", "session_not_found",
-    "session_expired", "user_banned", "validation_failed",
+    "session_expired", "user_banned",
 }  # fmt: skip
 TERMINAL_USER = {"session_not_found", "user_not_found", "user_banned"}
 #: Calls that show or change data: they must fail while the session is locked.

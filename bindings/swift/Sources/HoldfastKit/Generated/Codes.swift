@@ -6,8 +6,9 @@
 /// project_paused: the project does not run. user_banned: the server has banned the user.
 /// answer_lost: the server used up the proof, and its answer did not arrive. key_store: the key
 /// store did not save the keys of the new session; it is signed out at the server, and the log's
-/// line names the key. refused, dns, tls, timeout: no response came, and the host's client said so;
-/// of these, the log's line also names the host.
+/// line names the key. token_too_long: the server issued an access or refresh token of more than
+/// 16384 bytes, which is not taken; put less into its claims. refused, dns, tls, timeout: no
+/// response came, and the host's client said so; of these, the log's line also names the host.
 public struct SignInCause: OpenCode, Readable {
   public let rawValue: String
   public init(rawValue: String) { self.rawValue = rawValue }
@@ -22,6 +23,7 @@ public struct SignInCause: OpenCode, Readable {
   public static let userBanned = SignInCause(rawValue: "user_banned")
   public static let answerLost = SignInCause(rawValue: "answer_lost")
   public static let keyStore = SignInCause(rawValue: "key_store")
+  public static let tokenTooLong = SignInCause(rawValue: "token_too_long")
   public static let refused = SignInCause(rawValue: "refused")
   public static let dns = SignInCause(rawValue: "dns")
   public static let tls = SignInCause(rawValue: "tls")

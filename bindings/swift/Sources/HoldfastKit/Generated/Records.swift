@@ -1226,7 +1226,7 @@ public struct ClockSetRequest: Codable, Sendable, Hashable {
 
 /// The request of session_start.
 public struct SessionStartRequest: Codable, Sendable, Hashable {
-  /// The token response exactly as the server sent it.
+  /// The token response exactly as the server sent it. Each token has at most 16384 bytes.
   public var session: [String: JSON]
 
   public init(session: [String: JSON]) { self.session = session }
@@ -1921,7 +1921,9 @@ public struct Problem: Codable, Sendable, Hashable, ReadableRecord {
   /// repeats a page), or too_many_rows. With `what` backend a cause as of a failed sign-in:
   /// wrong_api_key, wrong_url, not_supabase, project_paused, or refused, dns, tls, timeout, if two
   /// requests in a row got no answer; or token_lifetime: access tokens live shorter than 30 s, so
-  /// that the session is refreshed only every 30 s, and requests wait in between.
+  /// that the session is refreshed only every 30 s, and requests wait in between; or
+  /// token_too_long: a refresh brings a token of more than 16384 bytes, and the session goes on
+  /// with the old one.
   public var code: String
   /// When this handle first saw it.
   public var since: Instant
