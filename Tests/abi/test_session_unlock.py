@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from holdfast import HoldfastError
 from holdfast.keystore import (
     KEY_INVALIDATED,
     KEY_LOCKOUT,
@@ -272,3 +273,58 @@ def test_HST_4_a_lost_biometric_key_stays_the_reason_after_a_lock_of_the_user(
     screen = user.app.touch()
     assert (screen["screen"], screen["reason"]) == ("sign_in", "key_lost")
     assert user.restart().screen["reason"] == "key_lost"
+
+
+@pytest.mark.parametrize("online", [False, True])
+def test_RES_2_a_start_that_was_refused_lets_nobody_in_later(
+    phones: MakePhone, directory: DirectoryFixtures, *, online: bool
+) -> None:
+    # Given a device without an enrolled finger, a policy that requires one, and an expired token
+    phone = phones(policy={"biometric": "required"})
+    phone.keychain.enrolled = False
+    person = directory.person(directory.organisation())
+    app = phone.start()
+    app.sign_in(person)
+    app.settle()
+    item = app.register()
+    phone.close()
+    phone.pass_time(TOKEN_S + 60)
+    # When the app starts, then the sign-in is all that it offers
+    app = phone.start(online=online)
+    refused = ("sign_in", "biometric_not_enrolled")
+    assert (app.screen["screen"], app.screen["reason"]) == refused
+    # and neither the loop, nor a refresh of the tokens, nor a return opens the session
+    app.settle()
+    app.network_set({"online": not online})
+    app.settle()
+    assert app.of_type("decision") == []
+    assert app.session_status()["state"] == "locked"
+    app.session_background()
+    if not online:
+        app.network_set({"online": False})
+    with pytest.raises(HoldfastError) as caught:
+        app.contact_search({"query": ""})
+    assert caught.value.code == "session.locked"
+    # until the user signs in; what waits is sent then at the latest
+    app.go_online()
+    app.sign_in(person)
+    app.settle()
+    assert app.screen["screen"] == "home"
+    assert [row["id"] for row in directory.activities(person)] == [item]
+
+
+def test_RES_2_a_return_after_a_start_that_was_refused_is_refused(
+    phones: MakePhone, directory: DirectoryFixtures
+) -> None:
+    phone = phones(policy={"biometric": "required"})
+    phone.keychain.enrolled = False
+    app = phone.start()
+    app.sign_in(directory.person(directory.organisation()))
+    app.settle()
+    phone.close()
+    phone.pass_time(TOKEN_S + 60)
+    app = phone.start(online=False)
+    for screen in (app.screen, app.session_foreground(), app.route_check({"route": "/mentor"})):
+        assert (screen["screen"], screen["reason"]) == ("sign_in", "biometric_not_enrolled")
+    app.settle()
+    assert app.session_status()["state"] == "locked"

@@ -148,23 +148,29 @@ final class Decider {
 
   /// Use does not enforce the window. While nobody is in, a call is answered as a start would be, or as
   /// a return.
-  func whileOutside(_ occasion: Situation.Occasion) -> Situation.Occasion {
-    guard occasion == .navigate else { return occasion }
+  ///
+  /// A return after a start that was refused is that start again: with an expired token only it locks, and the
+  /// session is still open in this process, because no biometric key could open it again.
+  func whileOutside(_ occasion: Situation.Occasion) throws(Failure) -> Situation.Occasion {
     switch hostView.visit {
-    case .nobody: return .resume
-    case .outside: return .foreground
-    case .inside: return .navigate
+    case .nobody where occasion == .navigate: return .resume
+    case .outside where occasion == .navigate || occasion == .foreground:
+      return hostView.isRefused(try sessions.row()) ? .resume : .foreground
+    default: return occasion
     }
   }
 
   /// Decide for a user who has just come. While a sign-in is under way they wait for it: the methods or the
   /// prompt would offer what they have just done.
   func receive(_ occasion: Situation.Occasion) throws(Failure) -> JSON {
-    let situation = try assess(occasion).situation
+    let occasion = try whileOutside(occasion)
+    let assessment = try assess(occasion)
+    let situation = assessment.situation
     // What follows an arrival follows the key store's answer.
     hostView.lateOccasion = core.keyRing.requested != nil && awaitsKeys ? occasion : nil
     var decision = SessionPolicy.decide(situation)
     try carryOut(decision)
+    hostView.note(decision, on: occasion, assessment.row)
     if let pending = pendingSignIn.pending, decision.screen == .signIn || decision.screen == .unlock
     {
       decision = Decision(.wait, .signingIn, cause: pending.cause)
@@ -286,6 +292,7 @@ final class Decider {
       return
     }
     if keepsFailure(before, situation, assessment.row) { return }
+    if !before.isWaiting, hostView.isRefused(assessment.row), canSend(situation) { return }
     // A sign-in keeps its reason until the session changes; only its banners may differ.
     if before.screen == .signIn, decision == Decision(.signIn, .sessionMissing),
       before.generation == assessment.row.generation, let told = before.decision
@@ -294,6 +301,7 @@ final class Decider {
         .signIn, told.reason, cause: told.cause, canUnlock: told.canUnlock)
     }
     try carryOut(decision)
+    hostView.note(decision, on: situation.occasion, assessment.row)
     if hostView.visit != .nobody, canSend(situation) { hostView.enter() }
     let rendered = try presenter.render(decision)
     guard before.isWaiting || HostView.fingerprint(of: rendered) != before.fingerprint else {

@@ -54,12 +54,27 @@ final class HostView {
   /// What the user came for when the key store made the decision wait.
   var lateOccasion: Situation.Occasion?
 
+  /// When the user was last authenticated whose start was refused because no biometric key opens the session;
+  /// nil: none was.
+  private var refusedMS: Int64?
+
   init(_ revision: Revision) { self.revision = revision }
 
   // MARK: The user
 
   /// A user has come; `isIn`: and was let in.
   func arrive(isIn: Bool) { visit = isIn ? .inside : .outside }
+
+  /// Remember a start that was refused because no biometric key opens the session.
+  func note(_ decision: Decision, on occasion: Situation.Occasion, _ row: SessionRow) {
+    guard occasion == .resume else { return }
+    refusedMS = decision.reason == .biometricNotEnrolled ? row.authenticatedMS : nil
+  }
+
+  /// Whether the user is outside because a start was refused, and nobody has proved to be present since.
+  func isRefused(_ row: SessionRow) -> Bool {
+    visit == .outside && refusedMS == row.authenticatedMS
+  }
 
   func enter() { visit = .inside }
 

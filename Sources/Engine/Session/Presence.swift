@@ -153,7 +153,7 @@ final class Presence {
     // The host has still to give the keys that tell whether the session is locked.
     if situation.keys == .pending { return try wait(for: outcome, assessment.row) }
     guard SessionPolicy.decide(situation).screen == .unlock else {
-      return try decider.receive(decider.whileOutside(.navigate))
+      return try decider.receive(try decider.whileOutside(.navigate))
     }
     do throws(Failure) { try judge(outcome, assessment.row, &situation) } catch {
       guard error.code == .keyStorePending else { throw error }
@@ -173,7 +173,7 @@ final class Presence {
   /// The unlock goes on when the key store has answered.
   private func wait(for outcome: PromptOutcome, _ row: SessionRow) throws(Failure) -> JSON {
     // If it turns out that nothing is locked, this is an arrival.
-    hostView.lateOccasion = decider.whileOutside(.navigate)
+    hostView.lateOccasion = try decider.whileOutside(.navigate)
     hostView.arrive(isIn: false)
     unlocking = (outcome, row.generation)
     hostView.awaitsKey = true
