@@ -18,7 +18,7 @@ public final class Database {
   /// Prepared statements, found by the address of their text.
   private var statements: [(sql: UnsafePointer<CChar>, made: OpaquePointer)] = []
   var readCache: ReadCache?
-  /// Those that made the schema.
+  /// The tables that the file has to have; nil: they are not compared.
   var schema: Schema?
   /// The schema's number and the file's version when the schema was last compared.
   var checkedSchema: (number: Int64, version: FileVersion?)?

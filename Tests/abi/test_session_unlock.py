@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import pytest
 from holdfast import HoldfastError
 from holdfast.keystore import (
@@ -13,8 +15,8 @@ from holdfast.keystore import (
 )
 
 from conftest import MakePhone, MakeUser, SignedIn
-from support.directory_fixtures import DirectoryFixtures
-from support.phone import TOKEN_S
+from support.directory_fixtures import DirectoryFixtures, Person
+from support.phone import TOKEN_S, App
 
 OUTCOMES = {
     "failed": "biometric_failed",
@@ -32,6 +34,17 @@ ANSWERS = {
     KEY_UNAVAILABLE: "biometric_unavailable",
     KEY_INVALIDATED: "key_lost",
 }
+
+
+def signed_in_without_a_finger(
+    phones: MakePhone, person: Person, biometric: Literal["required", "preferred"]
+) -> App:
+    """An app at home on a device on which no finger is enrolled."""
+    phone = phones(policy={"biometric": biometric})
+    phone.keychain.enrolled = False
+    app = phone.start()
+    assert app.sign_in(person)["screen"] == "home"
+    return app
 
 
 def expired(user: SignedIn, *, online: bool = True) -> SignedIn:
@@ -255,10 +268,8 @@ def test_HST_4_a_lock_of_the_user_is_not_a_lost_key_without_a_finger(
     phones: MakePhone, directory: DirectoryFixtures
 ) -> None:
     """The same for a device on which no finger is enrolled."""
-    phone = phones(policy={"biometric": "preferred"})
-    phone.keychain.enrolled = False
-    app = phone.start()
-    assert app.sign_in(directory.person(directory.organisation()))["screen"] == "home"
+    person = directory.person(directory.organisation())
+    app = signed_in_without_a_finger(phones, person, "preferred")
     screen = app.session_lock()
     assert (screen["screen"], screen["reason"]) == ("sign_in", "biometric_not_enrolled")
 
@@ -280,11 +291,9 @@ def test_RES_2_a_start_that_was_refused_lets_nobody_in_later(
     phones: MakePhone, directory: DirectoryFixtures, *, online: bool
 ) -> None:
     # Given a device without an enrolled finger, a policy that requires one, and an expired token
-    phone = phones(policy={"biometric": "required"})
-    phone.keychain.enrolled = False
     person = directory.person(directory.organisation())
-    app = phone.start()
-    app.sign_in(person)
+    app = signed_in_without_a_finger(phones, person, "required")
+    phone = app.phone
     app.settle()
     item = app.register()
     phone.close()
@@ -316,10 +325,9 @@ def test_RES_2_a_start_that_was_refused_lets_nobody_in_later(
 def test_RES_2_a_return_after_a_start_that_was_refused_is_refused(
     phones: MakePhone, directory: DirectoryFixtures
 ) -> None:
-    phone = phones(policy={"biometric": "required"})
-    phone.keychain.enrolled = False
-    app = phone.start()
-    app.sign_in(directory.person(directory.organisation()))
+    person = directory.person(directory.organisation())
+    app = signed_in_without_a_finger(phones, person, "required")
+    phone = app.phone
     app.settle()
     phone.close()
     phone.pass_time(TOKEN_S + 60)

@@ -241,11 +241,13 @@ final class Decider {
     pendingSignIn.pending != nil && hostView.shown.reason == .signingIn
   }
 
-  /// Whether the host shows why a sign-in over an open session failed. That stays until somebody signs
-  /// in, unlocks or logs out, or the app asks for a decision: the user must be able to read it. A
-  /// refresh of the tokens is no such change.
-  private func keepsFailure(_ shown: Shown, _ situation: Situation, _ row: SessionRow) -> Bool {
-    shown.screen == .signIn && shown.reason.endsSignIn && canSend(situation)
+  /// Whether the host goes on showing the sign-in, though the session is open: a start was refused, or a
+  /// sign-in over the session failed, which the user must be able to read. That stays until somebody signs
+  /// in, unlocks or logs out, or the app asks for a decision. A refresh of the tokens is no such change.
+  private func keepsSignIn(_ shown: Shown, _ situation: Situation, _ row: SessionRow) -> Bool {
+    guard canSend(situation) else { return false }
+    if !shown.isWaiting, hostView.isRefused(row) { return true }
+    return shown.screen == .signIn && shown.reason.endsSignIn
       && shown.authenticatedMS == row.authenticatedMS
   }
 
@@ -291,8 +293,7 @@ final class Decider {
     {
       return
     }
-    if keepsFailure(before, situation, assessment.row) { return }
-    if !before.isWaiting, hostView.isRefused(assessment.row), canSend(situation) { return }
+    if keepsSignIn(before, situation, assessment.row) { return }
     // A sign-in keeps its reason until the session changes; only its banners may differ.
     if before.screen == .signIn, decision == Decision(.signIn, .sessionMissing),
       before.generation == assessment.row.generation, let told = before.decision

@@ -153,7 +153,7 @@ final class Presence {
     // The host has still to give the keys that tell whether the session is locked.
     if situation.keys == .pending { return try wait(for: outcome, assessment.row) }
     guard SessionPolicy.decide(situation).screen == .unlock else {
-      return try decider.receive(try decider.whileOutside(.navigate))
+      return try decider.receive(.navigate)
     }
     do throws(Failure) { try judge(outcome, assessment.row, &situation) } catch {
       guard error.code == .keyStorePending else { throw error }
