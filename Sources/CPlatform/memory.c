@@ -83,12 +83,10 @@ static void *with_mark(void *bytes) { return bytes; }
 
 #ifdef __APPLE__
 static void plain_free(void *bytes) { malloc_zone_free(malloc_zone_from_ptr(bytes), bytes); }
-static void (*const real_free)(void *) = NULL;
 #else
 /* Weak, because unit tests are linked without --wrap=free. Not hidden, because in the static
  * archive it is the host's free(). */
 void __real_free(void *bytes) __attribute__((weak));
-#define real_free __real_free
 
 /* Not inlined: in the archive this is the one place that calls the host's free() directly. */
 __attribute__((noinline)) static void plain_free(void *bytes) {
