@@ -49,8 +49,8 @@ final class KeyRing {
   /// When the store first had no key for the files, by the monotonic clock.
   private var missingSinceMS: Int64?
   private let deadlineMS: Int64
-  /// Whether the file had a proof of the device key when the store was last asked for it.
-  private var askedWithCheck = false
+  /// Whether the file had a proof of the device key when the store was last asked for it; nil: it never was.
+  private var askedWithCheck: Bool?
   /// This handle has the turn to change keys, and may make the device key.
   private(set) var isMaking = false
   private let clock: Clock
@@ -92,6 +92,9 @@ final class KeyRing {
       return .refused(error.isGone ? .notFound : error)
     }
   }
+
+  /// The store was asked for the device key since the handle was opened.
+  var wasAsked: Bool { askedWithCheck != nil }
 
   /// The store's last answers were that it has no key for the files.
   var isMissing: Bool { missingSinceMS != nil }

@@ -50,6 +50,42 @@ def test_the_descriptor_is_readable_while_there_is_something_to_poll(sign_in: Ma
     assert readable(descriptor)
 
 
+@pytest.mark.parametrize("device", ["unlocked", "locked at first"])
+def test_a_process_that_only_polls_sends_what_waits(
+    sign_in: MakeUser, directory: DirectoryFixtures, device: str
+) -> None:
+    """A background worker opens the folder and runs the loop; it makes no other call."""
+    # Given an item that was added offline, and an app that was closed in the background
+    user = sign_in()
+    user.app.settle()
+    user.app.go_offline()
+    item = user.app.register()
+    user.app.session_background()
+    user.phone.close()
+    # When a worker runs the loop
+    user.phone.network.up = True
+    user.phone.keychain.unlocked_since_boot = device == "unlocked"
+    worker = user.phone.open()
+    assert readable(worker.wake_fd())
+    worker.settle()
+    if device == "locked at first":
+        assert not stored(directory, user.person)
+        user.phone.keychain.unlocked_since_boot = True
+        worker.settle_until("sync_completed", within_s=30)
+    # Then it has sent the item, and let nobody in
+    assert stored(directory, user.person) == [item]
+    assert worker.shown is None
+    with pytest.raises(HoldfastError, match="nobody has come in"):
+        worker.queue_list()
+
+
+def test_a_poll_asks_for_no_key_while_nobody_is_signed_in(phone: Phone) -> None:
+    app = phone.open()
+    app.settle()
+    assert not phone.keychain.calls
+    assert app.runner.step().wake_in_ms is None
+
+
 def test_wait_returns_when_another_thread_adds_an_item(sign_in: MakeUser) -> None:
     user = sign_in()
     app = user.app

@@ -188,6 +188,7 @@ final class Scheduler {
 
   /// Do what has to be done before `next` can choose, each thing at most once. Only a poll calls this.
   func prepare(_ now: Instant) throws(Failure) {
+    if try asksForKeys() { _ = try decider.assess(.navigate) }
     var done = -1
     while let preparation = try preparation(now), preparation.rawValue > done {
       done = preparation.rawValue
@@ -245,6 +246,13 @@ final class Scheduler {
     return nil
   }
 
+  /// Whether the polls themselves ask the key store for the keys of the stored session: nobody has come to this
+  /// handle, as in a background worker that only runs the loop.
+  private func asksForKeys() throws(Failure) -> Bool {
+    guard hostView.visit == .nobody, decider.awaitsKeys, reachability.isOnline else { return false }
+    return try sessions.row().owner != nil
+  }
+
   private var idleHand: Preparation? {
     guard uploader.handOwner != nil, core.keyRing.keys != nil, !inFlight.contains(.upload)
     else { return nil }
@@ -274,6 +282,7 @@ final class Scheduler {
   /// Whether a poll has work.
   func hasWork(_ now: Instant) throws(Failure) -> Bool {
     if core.keyRing.requested?.hasWork(now) ?? false { return true }
+    if !core.keyRing.wasAsked, try asksForKeys() { return true }
     if try wantsCheck(now) { return true }
     if !inFlight.late(now).isEmpty || live.firstEnded(now) != nil { return true }
     if let pending = pendingSignIn.pending, pending.deadlineMS <= now.monotonicMS { return true }
@@ -314,6 +323,8 @@ final class Scheduler {
     }
     // A key that counts as lost may be there again, and then the session goes on.
     if hostView.shown.isWaiting || hostView.shown.reason == .keyLost, decider.awaitsKeys {
+      consider(Scheduler.keyStoreIntervalMS)
+    } else if try asksForKeys() {
       consider(Scheduler.keyStoreIntervalMS)
     }
     if let requested = core.keyRing.requested {
