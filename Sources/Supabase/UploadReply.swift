@@ -9,6 +9,9 @@ public struct RowResult: Equatable, Sendable {
     /// The id exists, but the row belongs to another user or is not visible.
     case conflict
     case rejected
+
+    /// The server has the row.
+    public var isStored: Bool { self == .stored || self == .duplicate }
   }
 
   public var id: UUID
@@ -34,7 +37,7 @@ public enum UploadReply {
   }
 
   /// The results of an upload function; nil when the body is not an array of such rows. Rows
-  /// without an id are left out.
+  /// without an id are left out, and those of an id that is both stored and refused: they prove nothing.
   public static func rows(_ rows: ResponseRows?) -> [RowResult]? {
     guard let rows else { return nil }
     var result: [RowResult] = []
@@ -51,6 +54,8 @@ public enum UploadReply {
           column: row.string("column").flatMap { Identifier.isValid($0.utf8) ? $0 : nil }
             ?? ServerError.column(sqlstate, message, nil)))
     }
-    return result
+    let stored = SortedUUIDSet(result.filter { $0.status.isStored }.map { $0.id })
+    let refused = SortedUUIDSet(result.filter { !$0.status.isStored }.map { $0.id })
+    return result.filter { !stored.contains($0.id) || !refused.contains($0.id) }
   }
 }

@@ -34,7 +34,7 @@ import Testing
         try answer(
           #"[{"id":"\#(idText)","status":"stored","sqlstate":null,"message":null,"column":null},"#
             + #"{"id":"\#(idText)","status":"duplicate","sqlstate":null,"message":null,"column":null},"#
-            + #"{"id":"\#(idText)","status":"conflict"},"#
+            + #"{"id":"00000000-0000-4000-8000-000000000003","status":"conflict"},"#
             + #"{"id":"\#(otherText)","status":"rejected","sqlstate":"23514","#
             + #""message":"new row for relation \"activities\" violates check constraint "#
             + #"\"activities_minutes_check\"","column":"minutes","new":[]}]"#)))
@@ -58,6 +58,15 @@ import Testing
     try expect(column(#""no such column""#), equals: "type")
     try expect(column("7"), equals: "type")
     try expect(column(#""minutes""#), equals: "minutes")
+  }
+
+  @Test("Results of an id that contradict each other are left out")
+  func contradictions() throws {
+    let rows = UploadReply.rows(
+      try answer(
+        #"[{"id":"\#(idText)","status":"stored"},{"id":"\#(otherText)","status":"stored"},"#
+          + #"{"id":"\#(idText)","status":"rejected"}]"#))
+    expect(rows?.map { $0.id.text }, equals: [otherText])
   }
 
   @Test("Rows without an id are left out")

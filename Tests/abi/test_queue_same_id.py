@@ -10,7 +10,18 @@ from holdfast.transport import Answer
 from holdfast.types import HttpRequest
 
 from support.directory_fixtures import DirectoryFixtures
-from support.queue import BOTH, EMPTY, UPLOADS, add, code_of, drain, new_ids, user_of
+from support.queue import (
+    BOTH,
+    EMPTY,
+    UPLOADS,
+    add,
+    code_of,
+    drain,
+    item_of,
+    new_ids,
+    stored,
+    user_of,
+)
 from support.sizes import crossed
 from support.users import MakeUser, SignedIn
 
@@ -249,6 +260,50 @@ def test_QUE_19_a_409_for_ids_that_another_device_sent_costs_no_other_item(
     left = {item["id"]: item["payload"]["note"] for item in user.app.queue_list()["items"]}
     assert left == {changed: "Ny", foreign: "Min"}
     assert rows(directory, other) == {foreign: 30}
+
+
+def answer_rows(user: SignedIn, *statuses: str) -> None:
+    """Answer each upload of a function with these results for each of its items, and store nothing."""
+
+    def respond(request: HttpRequest) -> Answer | None:
+        if (request["purpose"], request["method"]) != ("upload", "POST"):
+            return None
+        sent = json.loads(request["body"] or "")["items"]
+        results = [{"id": item["id"], "status": status} for item in sent for status in statuses]
+        headers = {"content-type": "application/json"}
+        return {"status": 200, "headers": headers, "body": json.dumps(results)}
+
+    user.phone.network.instead.append(respond)
+
+
+def test_QUE_19_a_function_s_duplicate_is_no_proof_after_a_read_back_without_the_row(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    # Given a function that calls an id a duplicate, though the server shows no such row to the user
+    user = user_of(sign_in, "rpc")
+    answer_rows(user, "duplicate")
+    # When the item is sent, read back, held until the membership is confirmed, and sent again
+    item = add(user.app)
+    user.app.settle_until("item_parked")
+    # Then it is kept, and says that its id is taken
+    assert stored(directory, user.person) == []
+    assert code_of(user.app, item) == "conflict"
+
+
+def test_QUE_19_contradictory_results_of_a_function_prove_nothing(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    # Given a function that says of an item that it stored and that it refused it
+    user = user_of(sign_in, "rpc")
+    answer_rows(user, "stored", "rejected")
+    # When the item is sent
+    item = add(user.app)
+    user.app.settle()
+    # Then it waits, and is sent once the function works
+    assert item_of(user.app, item)["state"] == "waiting"
+    user.phone.network.instead.clear()
+    drain(user.app)
+    assert stored(directory, user.person) == [item]
 
 
 def test_QUE_19_a_409_by_a_unique_column_parks_that_item_alone(

@@ -13,7 +13,7 @@ extension UploadSettlement {
     func ids(_ isIncluded: (RowResult) -> Bool) -> SortedUUIDSet {
       SortedUUIDSet(rows.filter(isIncluded).map { $0.id })
     }
-    let stored = ids { $0.status == .stored || $0.status == .duplicate }
+    let stored = ids { $0.status.isStored }
     // A row that is refused for what its user gave, or beside others that are stored.
     let isTaken = batch.items.contains { stored.contains($0.id) }
     func isVerdict(_ row: RowResult) -> Bool {
@@ -29,9 +29,10 @@ extension UploadSettlement {
     let isJudged = batch.items.contains { judged.contains($0.id) }
     if isJudged { try noteJudged(batch, now) }
     let unsettled = try erase(batch, stored: ids { $0.status == .stored }, now)
-    // The row of an item that was not sent before may be another one's.
+    // The row of an item that was not sent before may be another one's, and so may that of an item which was
+    // denied: a read-back has perhaps shown no row.
     func isDoubtful(_ item: UploadBatch.Item) -> Bool {
-      item.isFirstAttempt && stored.contains(item.id)
+      (item.isFirstAttempt || item.denials > 0) && stored.contains(item.id)
     }
     try enqueueReadBack(unsettled.filter(isDoubtful), isCurrent)
     let rest = try eraseExisting(unsettled.filter { !isDoubtful($0) }, stored: stored, now)
