@@ -122,16 +122,24 @@ private struct LongText {
   }
 
   private func unit(_ at: inout Int) -> UInt32? {
-    guard at + 4 <= raw.count else { return nil }
+    guard let value = JSON.unit(raw, at: at) else { return nil }
+    at += 4
+    return value
+  }
+}
+
+extension JSON {
+  /// The UTF-16 unit that the four hexadecimal digits at this place stand for.
+  static func unit(_ text: UnsafeRawBufferPointer, at place: Int) -> UInt32? {
+    guard place + 4 <= text.count else { return nil }
     var value: UInt32 = 0
-    for _ in 0..<4 {
-      let byte = ASCII.lowered(raw[at])
+    for byte in text[place..<place + 4] {
+      let byte = ASCII.lowered(byte)
       switch byte {
       case UInt8(ascii: "0")...UInt8(ascii: "9"): value = value << 4 | UInt32(byte & 15)
       case UInt8(ascii: "a")...UInt8(ascii: "f"): value = value << 4 | UInt32(byte & 15 + 9)
       default: return nil
       }
-      at += 1
     }
     return value
   }

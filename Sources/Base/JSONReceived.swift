@@ -4,9 +4,10 @@ import CPlatform
 // Reading a server's text: what is not needed is not judged.
 //
 // A server sends values that this library never looks at, such as `user_metadata`. One of them may be
-// a number that neither 64 bits nor a double hold, may be nested too deep, or may cost too much
-// memory. Such values are replaced in a copy of the text, and jansson reads the copy: a number
-// becomes null, and objects and arrays below the second level become empty. No answer that is used
+// a number that neither 64 bits nor a double hold, a text with U+0000 or half of a surrogate pair (a
+// column of type `json` keeps both), may be nested too deep, or may cost too much memory. Such values
+// are replaced in a copy of the text, and jansson reads the copy: a number becomes null, such a
+// character U+FFFD, and objects and arrays below the second level become empty. No answer that is used
 // has a field below the second level, except figures and contacts, which need all of their values.
 
 /// A value of a server's text.
@@ -29,9 +30,11 @@ extension JSON {
       try parse(text, .tolerant, most: most, bytes: bytes, scalars: true)
     }
     do throws(Failure) { return ReceivedJSON(value: try read(text), isWhole: true) } catch {
-      guard error.isOfNumber || error.isOfSize else { throw error }
+      guard error.code == .requestNotJSON || error.isOfSize else { throw error }
       let copy = try JSONText(text)
       defer { withExtendedLifetime(copy) {} }
+      let hadCharacters = copy.replaceCharacters()
+      guard error.isOfNumber || error.isOfSize || hadCharacters else { throw error }
       if error.isOfSize { copy.emptyContainers(below: levels) }
       try copy.replaceNumbers()
       return ReceivedJSON(value: try read(copy.bytes), isWhole: false)
@@ -71,6 +74,37 @@ extension JSONText {
       default: break
       }
     }
+  }
+
+  /// Escapes of U+0000, and of half a surrogate pair, become U+FFFD. Returns whether there were any.
+  fileprivate func replaceCharacters() -> Bool {
+    var place = 0
+    var found = false
+    func unit(at place: Int) -> UInt32? {
+      guard place + 2 <= count, bytes[place] == UInt8(ascii: "\\"),
+        bytes[place + 1] == UInt8(ascii: "u")
+      else { return nil }
+      return JSON.unit(bytes, at: place + 2)
+    }
+    while place < count {
+      guard bytes[place] == UInt8(ascii: "\\") else {
+        place += 1
+        continue
+      }
+      guard let first = unit(at: place) else {
+        place += 2
+        continue
+      }
+      if first & 0xFC00 == 0xD800, let second = unit(at: place + 6), second & 0xFC00 == 0xDC00 {
+        place += 6
+      } else if first == 0 || first & 0xF800 == 0xD800 {
+        let replacement: StaticCString = "\\ufffd"
+        (start + place).copyMemory(from: replacement.start, byteCount: 6)
+        found = true
+      }
+      place += 6
+    }
+    return found
   }
 
   /// Numbers that jansson cannot hold become null. The shortest is 2e308.

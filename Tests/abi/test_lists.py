@@ -296,6 +296,9 @@ ODD = {
     "nested": DEEP,
     "nested and huge": '{"a":' * 70 + HUGE + "}" * 70,
     "many values": json.dumps([{}] * 9_000),
+    "NUL": r'"a\u0000b"',
+    "half of a pair": r'["\uD83D\uDE00", "\uDE00\ud83d", "\ud83dx"]',
+    "a NUL in a name": r'{"\u0000": "\\u0000"}',
     "a quoted bracket": json.dumps(["]}" * 3, {"a\\": '"}'}]) + "",
 }
 
