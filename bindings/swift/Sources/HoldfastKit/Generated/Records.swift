@@ -2110,7 +2110,7 @@ public struct HttpAnswer: Codable, Sendable, Hashable {
   public var status: Int
   /// The response's headers.
   public var headers: Headers?
-  /// The text as received; null: it is not UTF-8.
+  /// The text as received; null: it is not UTF-8, or holds a NUL.
   public var body: OrNull<String>?
 
   public init(
