@@ -207,7 +207,7 @@ ALL_PARTS := lint test-swift test-situations test-all-abi test-all-suites test-f
   test-node test-jvm test-swiftkit test-desktop test-backend test-scale test-mutants test-model test-musl test-arm64 \
   test-darwin sanitize-replay test-realtime bench-check bench-short run-demo
 
-# Whole sizes, both flavours, every language and processor that can be had here. All that is installed is installed first.
+# Whole sizes, every flavour, language and processor that can be had here. All that is installed is installed first.
 test-all: export HOLDFAST_SIZE := full
 test-all: export HOLDFAST_SEEDS ?= 1000
 test-all: export HOLDFAST_FLAVOURS := all
@@ -215,10 +215,12 @@ test-all: setup-all
 	@$(AGAIN) -j3 lib lib-runtime wheel unit-tests build/bin/holdfast-tour
 	@$(call each,$(ALL_PARTS))
 
-# Every test through the C API in both flavours, and the fast ones on the library of the wheel.
+# Every test through the C API on the library that is shipped, in its whole size; of the same sources in ordinary Swift what
+# `make test` runs of them; of the library of the wheel, which has other SQLite and libsodium, what depends on such things.
 test-all-abi: | $(PYTHON)
-	@$(PYTEST) -n $(WORKERS) -m 'not realtime' Tests/abi
-	@HOLDFAST_FLAVOUR=bundled $(PYTEST) -n $(WORKERS) $(FAST) Tests/abi
+	@failed=""; run() { echo "$$1"; HOLDFAST_FLAVOUR=$$1 $(PYTEST) -n $(WORKERS) -m "$$2" Tests/abi || failed="$$failed $$1"; }; \
+	  run embedded 'not realtime'; run runtime 'not slow and not realtime'; \
+	  run bundled 'both_flavours and not slow and not realtime'; [ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
 
 test-all-suites: | $(PYTHON)
 	@$(call suites,$(addprefix Tests/,http docs crash simulation) bindings/generate bindings/python,-n $(WORKERS) -m 'not realtime')

@@ -263,7 +263,7 @@ def test_QUE_19_a_409_for_ids_that_another_device_sent_costs_no_other_item(
 
 
 def answer_rows(user: SignedIn, *statuses: str) -> None:
-    """Answer each upload of a function with these results for each of its items, and store nothing."""
+    """Answer each upload with these results for each of its items, and store nothing."""
 
     def respond(request: HttpRequest) -> Answer | None:
         if (request["purpose"], request["method"]) != ("upload", "POST"):
