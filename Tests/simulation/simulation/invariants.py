@@ -66,7 +66,7 @@ LONG_MS = 1_000_000_000
 #: An item is parked as `blocked` after at least this many refusals of it alone, over this time.
 MIN_REFUSALS = 7
 MIN_REFUSED_MS = 3 * 3_600_000
-#: Why a screen waits for the key store.
+#: Reasons of a screen that is shown while the key store does not give the device key.
 KEYLESS = {"keystore_failed", "keystore_locked", "key_lost"}
 #: An item's id in a request body. Other ids have other names there.
 ID = r'"id": ?"([0-9a-f-]{36})"'
