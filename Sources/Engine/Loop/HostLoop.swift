@@ -4,7 +4,7 @@ import Supabase
 
 /// The host's loop: `poll` hands out requests and events, `complete` takes responses.
 final class HostLoop {
-  /// How often to look whether another process changed the file, where the system does not tell.
+  /// How often to look whether another process changed the file.
   private static var lookIntervalMS: Int64 { 1000 }
 
   private let core: Core
@@ -19,8 +19,6 @@ final class HostLoop {
   private let liveReader: LiveContactReader
   private let decider: Decider
   private let lateKeys: LateKeys
-  /// The system does not tell when another process changes the file.
-  var isDeaf = false
   /// The last call could begin.
   var canPoll = true
   /// The host has not said that the app left the screen.
@@ -56,7 +54,7 @@ final class HostLoop {
     let now = core.clock.now()
     // A poll looks for work itself, whatever the wake-up was.
     wakeTimer.beginPoll()
-    core.notice.urgesPoll = false
+    core.neighbours.urgesPoll = false
     sessions.keys.lookForOwed()
     try sessions.keys.eraseOwed()
     try lateKeys.goOn(now)
@@ -147,11 +145,11 @@ final class HostLoop {
   }
 
   private func wakeIn(_ now: Instant) throws(Failure) -> Int64? {
-    if core.notice.urgesPoll { return 0 }
+    if core.neighbours.urgesPoll { return 0 }
     if try token.hasNews() { return 0 }
     let wake = try wakeTimer.wakeIn(now) { (now) throws(Failure) in try scheduler.nextWakeMS(now) }
     // The user looks at the app: what another process changed must show soon.
-    guard isDeaf, isOnScreen else { return wake }
+    guard isOnScreen, core.neighbours.existElsewhere else { return wake }
     return min(wake ?? Int64.max, HostLoop.lookIntervalMS)
   }
 

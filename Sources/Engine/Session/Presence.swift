@@ -119,17 +119,20 @@ final class Presence {
     _ = try Fields(request, known: [])
     let now = core.clock.now()
     do throws(Failure) {
-      try sessions.patch { (row) throws(Failure) in
-        let goesOn = hostView.visit != .inside && row.backgroundWallMS != nil
-        row.noteBackground(now, goesOn: goesOn)
-        if !goesOn { row.seenWallMS = now.wallMS }
+      // One commit, with the erasure before it: a handle that sees it finds no key.
+      try core.database.transaction { () throws(Failure) in
+        try sessions.patch { (row) throws(Failure) in
+          let goesOn = hostView.visit != .inside && row.backgroundWallMS != nil
+          row.noteBackground(now, goesOn: goesOn)
+          if !goesOn { row.seenWallMS = now.wallMS }
+        }
+        try lock.leave()
       }
     } catch {
       // The disk does not take the time. The key goes all the same.
       do throws(Failure) { try lock.leave() } catch {}
       throw error
     }
-    try lock.leave()
     // The time-out begins now, so this decision does not lock yet.
     return try decider.decide(.navigate)
   }
