@@ -42,11 +42,17 @@ extension Database {
     if let known = knownVersion, version.commits == known.commits &+ 1 { knownVersion = version }
   }
 
-  /// Whether another connection, in any process, has committed since this was last asked. It may have, where
-  /// SQLite does not tell.
+  /// Whether another connection, in any process, has committed since this was last asked, or since the file
+  /// was opened. It may have, where SQLite does not tell.
   public func takeForeignCommits() -> Bool {
     guard let version else { return true }
     defer { knownVersion = version }
+    return hasForeignCommits
+  }
+
+  /// The same, to be asked again.
+  public var hasForeignCommits: Bool {
+    guard let knownVersion, let version else { return false }
     return knownVersion != version
   }
 

@@ -76,7 +76,7 @@ final class HostLoop {
       wakeTimer.promise(wakeMS, now)
       reply.set("requests", .array(inFlight.takeOutbox()))
       reply.set("events", .array(taken))
-      reply.set("wake_in_ms", JSON(wakeMS))
+      reply.set("wake_in_ms", JSON(beforeNextLook(wakeMS)))
       return reply
     } catch {
       events.restore()
@@ -145,12 +145,15 @@ final class HostLoop {
   }
 
   private func wakeIn(_ now: Instant) throws(Failure) -> Int64? {
-    if core.neighbours.urgesPoll { return 0 }
+    if core.neighbours.urgesPoll || core.database.hasForeignCommits { return 0 }
     if try token.hasNews() { return 0 }
-    let wake = try wakeTimer.wakeIn(now) { (now) throws(Failure) in try scheduler.nextWakeMS(now) }
-    // The user looks at the app: what another process changed must show soon.
-    guard isOnScreen, core.neighbours.existElsewhere else { return wake }
-    return min(wake ?? Int64.max, HostLoop.lookIntervalMS)
+    return try wakeTimer.wakeIn(now) { (now) throws(Failure) in try scheduler.nextWakeMS(now) }
+  }
+
+  /// How long the host may sleep. The user looks at the app: what another process changes must show soon.
+  private func beforeNextLook(_ wakeMS: Int64?) -> Int64? {
+    guard isOnScreen, wakeMS != 0, core.neighbours.existElsewhere else { return wakeMS }
+    return min(wakeMS ?? Int64.max, HostLoop.lookIntervalMS)
   }
 
   /// Whether the host should poll now: there is work, something is due earlier than the last poll
@@ -165,7 +168,7 @@ final class HostLoop {
   func dueIn() throws(Failure) -> Int64? {
     if try wantsPoll() { return 0 }
     let now = core.clock.now()
-    guard let wake = try wakeIn(now) else { return nil }
+    guard let wake = beforeNextLook(try wakeIn(now)) else { return nil }
     return min(wake, wakeTimer.promisedIn(now) ?? wake)
   }
 }
