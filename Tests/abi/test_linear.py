@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from holdfast.transport import Answer
@@ -72,8 +73,9 @@ def foreground(app: App) -> None:
 
 
 def memberships(count: int, status: str) -> Canned:
-    lines = [
-        json.dumps(
+    """The server lists as many, in pages, by their ids."""
+    lines = {
+        id_of(number): json.dumps(
             {
                 "org_id": id_of(number),
                 "role": "peer_mentor",
@@ -82,9 +84,18 @@ def memberships(count: int, status: str) -> Canned:
             }
         )
         for number in range(count)
-    ]
-    found = {"content-range": f"0-{count}/{count}"}
-    return lambda request: rows(lines, **found) if request["purpose"] == "guard" else None
+    }
+
+    def page(request: HttpRequest) -> Answer | None:
+        if request["purpose"] != "guard":
+            return None
+        asked = parse_qs(urlsplit(request["url"]).query)
+        after = asked.get("org_id", [""])[0].removeprefix("gt.")
+        left = [line for org, line in lines.items() if org > after]
+        limit = int(asked["limit"][0])
+        return rows(left[:limit], **{"content-range": f"0-{limit}/{len(left)}"})
+
+    return page
 
 
 def lists_of_memberships(app: App, count: int) -> None:

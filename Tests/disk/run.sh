@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # run.sh SEEDS SHARE MEMORY_SHARE: every part on the Embedded library, and on the ordinary one if HOLDFAST_FLAVOURS=all;
-# HOLDFAST_FLAVOUR=embedded|runtime chooses one. As many parts at once as there are cores.
+# HOLDFAST_FLAVOUR=embedded|runtime chooses one. As many parts at once as there are cores. Refused memory is for the
+# Embedded library alone: the ordinary one has Swift's runtime inside, which ends the process then.
 set -euo pipefail
 flavours=embedded
 [ "${HOLDFAST_FLAVOURS:-}" != all ] || flavours="embedded runtime"
@@ -13,7 +14,8 @@ trap 'rm -rf "$room"' EXIT
 for flavour in $flavours; do
   library=build/lib
   [ "$flavour" = embedded ] || library=build/lib-$flavour
-  printf '%s %s %d %d\n' "$library" faults 1 "$2" "$library" power "$1" 1 "$library" memory 1 "$3"
+  printf '%s %s %d %d\n' "$library" faults 1 "$2" "$library" power "$1" 1
+  [ "$flavour" != embedded ] || echo "$library memory 1 $3"
 done > "$room/parts"
 
 part() { # ROOM LIBRARY PART ARGUMENTS

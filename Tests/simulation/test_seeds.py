@@ -74,6 +74,8 @@ FOUND = {
     (5, 6_056_020): "the world expected the leases of a file that was set aside",
     (5, 6_038_845): "a batch split after a lie was counted as never sent, then as a conflict",
     (5, 6_248_009): "a sign-in from the lock failed, and no decision followed its wait",
+    (6, 631): "the world did not know that events of the file wait for a key that counts as lost",
+    (6, 933): "the world did not know that events of the file wait for a key that counts as lost",
     (5, 6_437_243): "the world could not read a body whose type a flipped bit had changed",
 }
 #: Old seeds per process.

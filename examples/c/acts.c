@@ -316,8 +316,8 @@ static int play_upload(app *app) {
   add_fault(app->where, "drop_after", "POST", uploads, 1, 0);
   forget_requests(app->where);
   come_home(app, "unlock");
-  check(requests_seen(app->where, "POST", "/auth/v1/token") == 1, "the session is refreshed once");
   check(app_drained(app, 60), "the queue is empty");
+  check(requests_seen(app->where, "POST", "/auth/v1/token") == 1, "the session was refreshed once");
   check(fault_hits(app->where) == 1, "an answer was lost after the server had stored the rows");
   check(requests_seen(app->where, "POST", uploads) >= 2, "so the upload was sent again");
   check(rows_on_server(app->where) == 5, "the server has five rows, each once");

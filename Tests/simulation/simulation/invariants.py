@@ -67,7 +67,7 @@ LONG_MS = 1_000_000_000
 MIN_REFUSALS = 7
 MIN_REFUSED_MS = 3 * 3_600_000
 #: Why a screen waits for the key store.
-KEYLESS = {"keystore_failed", "keystore_locked"}
+KEYLESS = {"keystore_failed", "keystore_locked", "key_lost"}
 #: An item's id in a request body. Other ids have other names there.
 ID = r'"id": ?"([0-9a-f-]{36})"'
 
