@@ -292,8 +292,11 @@ public final class Engine {
 
   // MARK: Other handles on the folder
 
-  /// Whether this handle has changed the data since it was last asked: other handles are told then.
-  @export(interface) public func takeChange() -> Bool { core.neighbours.takeChange(core.database) }
+  /// A call is over. Returns whether it has changed the data: other handles are told then.
+  @export(interface) public func takeChange() -> Bool {
+    sessions.keys.noteWritten()
+    return core.neighbours.takeChange(core.database)
+  }
 
   /// The host has asked for the descriptor or waited. Before that, nobody sees what a call raises, and
   /// to find it out costs as much as a small call.

@@ -202,19 +202,20 @@ def test_LCK_1_a_lock_elsewhere_wakes_a_host_that_waits(sign_in: MakeUser, where
 
 @pytest.mark.parametrize("killed", ["before the key is erased", "after it"])
 def test_LCK_1_a_lock_counts_though_its_process_is_killed(sign_in: MakeUser, killed: str) -> None:
-    # Given a process in which the user is in, and another one that locks
+    # Given a process in which the user is in
     user = sign_in(contacts=1)
-    with child("stays_in.py", user, "poll") as process, child("locks_and_dies.py", user) as locker:
+    with child("stays_in.py", user, "poll") as process:
         assert said(process) == "in"
-        assert said(locker) == "erasing"
-        if killed == "after it":
-            tell(locker)
-            assert said(locker) == "erased"
-        # When that one is killed
-        os.kill(locker.pid, signal.SIGKILL)
-        assert locker.wait(60 * children.PATIENCE) == -signal.SIGKILL
+        # When another one is killed while it locks
+        with child("locks_and_dies.py", user) as locker:
+            assert said(locker) == "erasing"
+            if killed == "after it":
+                tell(locker)
+                assert said(locker) == "erased"
+            os.kill(locker.pid, signal.SIGKILL)
+            assert locker.wait(60 * children.PATIENCE) == -signal.SIGKILL
         tell(process)
-        # Then the other one is closed, and the key is gone
+        # Then the first one is closed, and the key is gone
         assert said(process) == "closed"
         assert "session" not in user.phone.keychain.names()
 

@@ -25,7 +25,7 @@ final class OwedErasures {
   private var owedSinceMS: Int64?
   /// The key store was asked since, and has refused.
   private var isRefused = false
-  /// Owed erasures, as the bits of `MetaTable.Name.needsErase`, that the file could not be told.
+  /// Owed erasures, as the bits of `MetaTable.Name.needsErase`, that the file has not taken: a commit may fail.
   private var unwritten: Int64 = 0
   /// The file was not asked yet, or another process may have written it.
   private var mustLook = true
@@ -107,15 +107,17 @@ final class OwedErasures {
 
   func note(_ name: KeyName, isOwed: Bool) throws(Failure) {
     let bit = OwedErasures.bit(name)
+    if isOwed { unwritten |= bit } else { unwritten &= ~bit }
     let stored = try core.meta.int(.needsErase) ?? 0
-    if !isOwed { unwritten &= ~bit }
     let noted = isOwed ? stored | bit : stored & ~bit
     isOwing = noted | unwritten != 0
-    guard noted != stored else { return }
-    do throws(Failure) { try core.meta.set(.needsErase, .int(noted)) } catch {
-      if isOwed { unwritten |= bit }
-      throw error
-    }
+    if noted != stored { try core.meta.set(.needsErase, .int(noted)) }
+  }
+
+  /// A call is over: what the file has taken is known to every process, and another one may erase it.
+  func noteWritten() {
+    guard unwritten != 0, let stored = try? core.meta.int(.needsErase) ?? 0 else { return }
+    unwritten &= ~stored
   }
 }
 
@@ -125,5 +127,6 @@ extension SessionKeys {
   func erase(_ name: KeyName) throws(Failure) { try erasures.erase(name) }
   func owe(_ name: KeyName) throws(Failure) { try erasures.owe(name) }
   func lookForOwed() { erasures.lookForOwed() }
+  func noteWritten() { erasures.noteWritten() }
   func eraseOwed() throws(Failure) { try erasures.eraseOwed() }
 }

@@ -6,7 +6,6 @@ Prints "erasing" before the key store erases the session's key, waits for a line
 
 from __future__ import annotations
 
-import signal
 import sys
 
 from support.phone import Phone
@@ -25,8 +24,7 @@ def main() -> None:
         sys.stdin.readline()
         erase(name)
         print("erased", flush=True)
-        while True:
-            signal.pause()
+        sys.stdin.read()
 
     phone.keychain.erase = stop_after  # type: ignore[method-assign]
     app.session_lock()
