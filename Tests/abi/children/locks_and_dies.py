@@ -18,13 +18,13 @@ def main() -> None:
     erase = phone.keychain.erase
 
     def stop_after(name: str) -> None:
-        if name != "session":
-            return erase(name)
-        print("erasing", flush=True)
-        sys.stdin.readline()
+        if name == "session":
+            print("erasing", flush=True)
+            sys.stdin.readline()
         erase(name)
-        print("erased", flush=True)
-        sys.stdin.read()
+        if name == "session":
+            print("erased", flush=True)
+            sys.stdin.read()
 
     phone.keychain.erase = stop_after  # type: ignore[method-assign]
     app.session_lock()
