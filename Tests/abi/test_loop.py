@@ -79,6 +79,20 @@ def test_a_process_that_only_polls_sends_what_waits(
         worker.queue_list()
 
 
+def test_a_poll_before_the_user_comes_refreshes_no_expired_token(sign_in: MakeUser) -> None:
+    """At a cold start an expired token locks: a refresh by the loop must not come first."""
+    user = sign_in()
+    user.app.settle()
+    user.phone.close()
+    user.phone.pass_time(TOKEN_S + 60)
+    app = user.phone.open()
+    user.phone.network.forget()
+    app.settle()
+    assert user.phone.network.count("refresh") == 0
+    screen = app.session_resume()
+    assert (screen["screen"], screen["reason"]) == ("unlock", "session_expired")
+
+
 def test_a_poll_asks_for_no_key_while_nobody_is_signed_in(phone: Phone) -> None:
     app = phone.open()
     app.settle()

@@ -188,7 +188,7 @@ final class Scheduler {
 
   /// Do what has to be done before `next` can choose, each thing at most once. Only a poll calls this.
   func prepare(_ now: Instant) throws(Failure) {
-    if try asksForKeys() { _ = try decider.assess(.navigate) }
+    if try asksForKeys(now) { _ = try decider.assess(.navigate) }
     var done = -1
     while let preparation = try preparation(now), preparation.rawValue > done {
       done = preparation.rawValue
@@ -247,10 +247,13 @@ final class Scheduler {
   }
 
   /// Whether the polls themselves ask the key store for the keys of the stored session: nobody has come to this
-  /// handle, as in a background worker that only runs the loop.
-  private func asksForKeys() throws(Failure) -> Bool {
+  /// handle, as in a background worker that only runs the loop. Not with an expired token: at a start that locks
+  /// the session, and a refresh before the user comes would hide it.
+  private func asksForKeys(_ now: Instant) throws(Failure) -> Bool {
     guard hostView.visit == .nobody, decider.awaitsKeys, reachability.isOnline else { return false }
-    return try sessions.row().owner != nil
+    let row = try sessions.row()
+    guard row.owner != nil else { return false }
+    return try !tokens.isExpired(row, now)
   }
 
   private var idleHand: Preparation? {
@@ -282,7 +285,7 @@ final class Scheduler {
   /// Whether a poll has work.
   func hasWork(_ now: Instant) throws(Failure) -> Bool {
     if core.keyRing.requested?.hasWork(now) ?? false { return true }
-    if !core.keyRing.wasAsked, try asksForKeys() { return true }
+    if !core.keyRing.wasAsked, try asksForKeys(now) { return true }
     if try wantsCheck(now) { return true }
     if !inFlight.late(now).isEmpty || live.firstEnded(now) != nil { return true }
     if let pending = pendingSignIn.pending, pending.deadlineMS <= now.monotonicMS { return true }
@@ -324,7 +327,7 @@ final class Scheduler {
     // A key that counts as lost may be there again, and then the session goes on.
     if hostView.shown.isWaiting || hostView.shown.reason == .keyLost, decider.awaitsKeys {
       consider(Scheduler.keyStoreIntervalMS)
-    } else if try asksForKeys() {
+    } else if try asksForKeys(now) {
       consider(Scheduler.keyStoreIntervalMS)
     }
     if let requested = core.keyRing.requested {
