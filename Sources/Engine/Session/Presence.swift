@@ -233,7 +233,8 @@ final class Presence {
     let (situation, row) = (assessment.situation, assessment.row)
     let now = core.clock.now()
     let (isActive, sends) = (decider.canUse(situation), decider.canSend(situation))
-    let isSignedIn = (situation.keys == .ready || situation.keys == .pending) && row.owner != nil
+    // While the key store gives no answer, the stored session is locked.
+    let isSignedIn = situation.keys != .lost && row.owner != nil
     var owed: [JSON] = []
     if sends, let session = sessions.session, try refresh.isNeeded(session, row, now) {
       owed.append("refresh")
