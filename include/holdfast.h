@@ -477,15 +477,15 @@ int32_t holdfast_key_complete(holdfast *self, const char *request, char **reply)
 /* Block until holdfast_poll() has something to return, for at most timeout_ms (negative: no limit).
  * HOLDFAST_OK: poll now, also after the time has passed. HOLDFAST_CLOSED: the handle was closed. A
  * failure takes up to 1 s. For a thread of its own. Also returns when another handle on the folder
- * gave this one work; where no file can be watched, it looks once a second while on the screen. */
+ * gave this one work. Other processes are looked at once a second, while on the screen. */
 int32_t holdfast_wait(holdfast *self, int32_t timeout_ms);
 
 /* Return a descriptor for an event loop, or -1 for a bad handle. It is readable while
  * holdfast_poll() has something to return, after a call made something due earlier than the last
- * `wake_in_ms`, and when another handle on the folder, in any process, has changed something; the poll
+ * `wake_in_ms`, and when another handle of this process on the folder has changed something; the poll
  * that follows may return nothing. Time alone does not make it readable: keep a timer of `wake_in_ms`
- * (at most 1000 on screen where the system cannot watch a file). The handle owns the descriptor:
- * never read, write or close it. holdfast_close() ends it. */
+ * (at most 1000 on screen while another process has the folder open). The handle owns the
+ * descriptor: never read, write or close it. holdfast_close() ends it. */
 int32_t holdfast_wake_fd(holdfast *self);
 
 #ifdef __cplusplus

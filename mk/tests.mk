@@ -202,10 +202,12 @@ build/bin/holdfast-tour: $(wildcard examples/c/*.c examples/c/*.h) include/holdf
 
 .PHONY: test-all-abi test-all-suites test-all-packages bench-short
 
-# The parts in the order of what they find first.
-ALL_PARTS := lint test-swift test-situations test-all-abi test-all-suites test-faults test-fleet test-all-packages \
-  test-node test-jvm test-swiftkit test-desktop test-backend test-scale test-mutants test-model test-musl test-arm64 \
-  test-darwin sanitize-replay test-realtime bench-check bench-short run-demo
+# The parts in the order of what they find first: those that use all cores; those that use one, beside each other; those
+# that measure, alone.
+ALL_PARTS := lint test-swift test-situations test-all-abi test-all-suites test-faults test-fleet test-all-packages
+ALL_BESIDE := test-musl test-arm64 sanitize-replay test-desktop test-darwin test-backend test-swiftkit test-jvm test-model \
+  test-node test-scale test-mutants
+ALL_ALONE := test-realtime bench-check bench-short run-demo
 
 # Whole sizes, every flavour, language and processor that can be had here. All that is installed is installed first.
 test-all: export HOLDFAST_SIZE := full
@@ -213,13 +215,14 @@ test-all: export HOLDFAST_SEEDS ?= 1000
 test-all: export HOLDFAST_FLAVOURS := all
 test-all: setup-all
 	@$(AGAIN) -j3 lib lib-runtime wheel unit-tests build/bin/holdfast-tour
-	@$(call each,$(ALL_PARTS))
+	@bad=""; ($(call each,$(ALL_PARTS))) || bad=1; $(AGAIN) -k -j2 -O $(ALL_BESIDE) || bad=1; \
+	  ($(call each,$(ALL_ALONE))) || bad=1; [ -z "$$bad" ]
 
-# Every test through the C API on the library that is shipped, in its whole size; of the same sources in ordinary Swift what
-# `make test` runs of them; of the library of the wheel, which has other SQLite and libsodium, what depends on such things.
+# Every test through the C API on the library that is shipped, in its whole size; of the same sources in ordinary Swift, and
+# of the library of the wheel, which has other SQLite and libsodium, what depends on such things.
 test-all-abi: | $(PYTHON)
 	@failed=""; run() { echo "$$1"; HOLDFAST_FLAVOUR=$$1 $(PYTEST) -n $(WORKERS) -m "$$2" Tests/abi || failed="$$failed $$1"; }; \
-	  run embedded 'not realtime'; run runtime 'not slow and not realtime'; \
+	  run embedded 'not realtime'; run runtime 'both_flavours and not realtime'; \
 	  run bundled 'both_flavours and not slow and not realtime'; [ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
 
 test-all-suites: | $(PYTHON)

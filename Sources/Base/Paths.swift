@@ -31,8 +31,8 @@ public func platform_file_lock(_ path: String, _ exclusive: Bool) -> Int32 {
   path.withCString { platform_file_lock($0, exclusive) }
 }
 
-public func platform_notice_open(_ path: String) -> Int32 {
-  path.withCString { platform_notice_open($0) }
+public func platform_neighbours_open(_ path: String) -> Int32 {
+  path.withCString { platform_neighbours_open($0) }
 }
 
 public func platform_read_secret(
@@ -54,34 +54,6 @@ public func platform_read_unused_index(
   database.withCString { platform_read_unused_index($0, file, bytes, count) }
 }
 
-public func platform_notice_mark(_ path: String, _ opened: platform_notice_id) -> Int64 {
-  path.withCString { platform_notice_mark($0, opened) }
-}
-
-public func platform_folder_mark(_ folder: String, _ above: Bool) -> UInt64 {
-  folder.withCString { platform_folder_mark($0, above) }
-}
-
-public func platform_places_note(_ folder: String, _ given: String) -> OpaquePointer? {
-  folder.withCString { folder in given.withCString { platform_places_note(folder, $0) } }
-}
-
-public func platform_places_moved(
-  _ since: OpaquePointer?, _ folder: String, _ given: String
-) -> Bool {
-  folder.withCString { folder in given.withCString { platform_places_moved(since, folder, $0) } }
-}
-
-public func platform_handle_watch(_ handle: UInt, _ notice: String, _ given: String) {
-  notice.withCString { notice in given.withCString { platform_handle_watch(handle, notice, $0) } }
-}
-
-public func platform_handle_new(
-  _ object: UnsafeMutableRawPointer?, _ folder: String, _ notice: String, _ given: String
-) -> UInt {
-  folder.withCString { folder in
-    notice.withCString { notice in
-      given.withCString { platform_handle_new(object, folder, notice, $0) }
-    }
-  }
+public func platform_handle_new(_ object: UnsafeMutableRawPointer?, _ folder: String) -> UInt {
+  folder.withCString { platform_handle_new(object, $0) }
 }

@@ -7,21 +7,14 @@
  * A call enters its handle: it counts as a user, which keeps the object alive, and takes the
  * handle's lock if it is exclusive. Closing only marks the slot and wakes waiting threads. The last
  * user to leave (or the close, if there is none) receives the object and releases it. The table has
- * one mutex, which is held only briefly: never while a call runs or waits for another, and at most
- * for the few milliseconds until a notice has a time of its own (notice.c).
+ * one mutex, which is held only briefly: never while a call runs or waits for another.
  *
  * A handle belongs to the process that made it. After fork() the child finds the process id changed
  * and is refused. A thread that enters a handle which it holds already, from a callback, is refused
  * too.
  *
- * Handles on one folder tell each other about changes. In one process, the handle that changed the
- * data file raises the descriptors of the others. Across processes it writes to the folder's notice
- * file (notice.c), which every process watches (watch.c), also while no host waits: what the kernel
- * has queued cannot be undone by who puts older files back. Any handle reads the watch, and raises
- * the descriptors of the handles that it is for.
- *
- * The watch shows a process its own notices as well, and merges equal ones. So a handle reads the
- * watch before and after it gives notice: what it finds before is from others. */
+ * Of the handles of one process on one folder, the one that has changed the data file raises the
+ * descriptors of the others. (Across processes, see neighbours.c.) */
 #define _GNU_SOURCE
 #include "private.h"
 
@@ -42,13 +35,9 @@ typedef struct {
   bool closing;
   bool disowned; /* a copy of a parent's handle whose connections are closed in this process */
   private_wake raised; /* readable while the host should poll */
-  int joined;          /* an epoll of `raised` and the process's watch; -1 before the host waits */
-  int notice;          /* what the watch calls the folder's notice file; -1: there is no watch */
-  bool deaf;           /* the host waits, and its descriptor shows no other process's notices */
-  private_places places; /* folders and links on the paths to the notice file */
   dev_t device;
   ino_t folder;
-  platform_heard heard;
+  uint64_t told; /* how often another handle of this process has changed the data file */
   int forks; /* of the process, when the handle was made */
   pid_t process;
   pthread_mutex_t exclusive; /* one lock per handle */
@@ -78,7 +67,6 @@ static void note_process(void) {
     return;
   forks += 1;
   *unforked = 1;
-  private_watch_close();
 }
 
 static void make_unforked(void) {
@@ -112,83 +100,6 @@ static slot *find(uintptr_t handle) {
   return found;
 }
 
-static void tell(slot *it, private_news news) {
-  it->heard.changes += 1;
-  it->heard.keys += news == PRIVATE_KEYS || news == PRIVATE_MOVED;
-  it->heard.moves += news == PRIVATE_MOVED;
-  it->heard.losses += news == PRIVATE_LOST;
-  it->heard.files += news == PRIVATE_FILES;
-  private_wake_raise(&it->raised);
-}
-
-/* Tells the other handles of this process on the folder of `self`. */
-static void tell_folder(const slot *self, bool keys) {
-  for (size_t index = 0; index < SLOT_COUNT && slots[index] != NULL; index++) {
-    slot *it = slots[index];
-    if (it->object != NULL && !it->closing && it != self && it->forks == forks &&
-        it->device == self->device && it->folder == self->folder)
-      tell(it, keys ? PRIVATE_KEYS : PRIVATE_CHANGED);
-  }
-}
-
-static bool has_place(const slot *it, int number) {
-  for (int at = 0; at < it->places.count; at++)
-    if (it->places.numbers[at] == number)
-      return true;
-  return false;
-}
-
-/* Tells the handles for which the watch calls something `number`; -1: all. */
-static void tell_watchers(int number, private_news news) {
-  for (size_t index = 0; index < SLOT_COUNT && slots[index] != NULL; index++) {
-    slot *it = slots[index];
-    if (it->object != NULL && !it->closing && it->forks == forks && it->notice >= 0 &&
-        (number < 0 || it->notice == number || has_place(it, number)))
-      tell(it, news);
-  }
-}
-
-/* Ends a watch to which no handle listens any more. */
-static void end_watch(int number) {
-  for (size_t index = 0; index < SLOT_COUNT && slots[index] != NULL; index++) {
-    const slot *other = slots[index];
-    if (other->object != NULL && other->forks == forks &&
-        (other->notice == number || has_place(other, number)))
-      return;
-  }
-  if (number >= 0)
-    private_watch_end(number);
-}
-
-static void end_watches(int notice, const private_places *places) {
-  end_watch(notice);
-  for (int at = 0; at < places->count; at++)
-    end_watch(places->numbers[at]);
-}
-
-/* Listens to what is at these paths now. */
-static void listen_to(slot *it, const char *notice, const char *given) {
-  it->notice = private_watch_add(notice);
-  it->places = (private_places){.is_whole = it->notice >= 0};
-  size_t folder = (size_t)(strrchr(notice, '/') - notice), length = strlen(given);
-  private_watch_path(notice, folder, &it->places);
-  if (length != folder || memcmp(notice, given, length) != 0)
-    private_watch_path(given, length, &it->places);
-  it->heard.is_blind = !it->places.is_whole;
-}
-
-static void stop_listening(slot *it) {
-  if (it->joined >= 0)
-    private_watch_leave(it->joined);
-  it->joined = -1;
-  int notice = it->notice;
-  private_places places = it->places;
-  it->notice = -1;
-  it->places.count = 0;
-  if (it->forks == forks)
-    end_watches(notice, &places);
-}
-
 /* ---- slots ---- */
 
 /* Frees a closed slot that no call uses. Returns its object, or NULL. The table must be locked. */
@@ -196,7 +107,6 @@ static void *retire_if_unused(slot *it) {
   if (!it->closing || it->users > 0)
     return NULL;
   void *object = it->object;
-  stop_listening(it);
   private_wake_close(&it->raised);
   it->object = NULL;
   platform_live_add(-1);
@@ -215,12 +125,10 @@ static void after_fork(void) {
   pthread_mutex_unlock(&table);
 }
 
-/* The child has inherited the parent's watch, and must not read it. */
 static void after_fork_in_child(void) {
   forks += 1;
   if (unforked != NULL)
     *unforked = 1;
-  private_watch_close();
   platform_log_after_fork(true);
   pthread_mutex_unlock(&table);
 }
@@ -231,8 +139,7 @@ static void install_fork_hooks(void) {
   pthread_atfork(before_fork, after_fork, after_fork_in_child);
 }
 
-uintptr_t platform_handle_new(void *object, const char *folder, const char *notice,
-                              const char *given) {
+uintptr_t platform_handle_new(void *object, const char *folder) {
   pthread_once(&fork_hooks, install_fork_hooks);
   struct stat status = {0};
   stat(folder, &status);
@@ -258,10 +165,7 @@ uintptr_t platform_handle_new(void *object, const char *folder, const char *noti
     it->closing = false;
     it->disowned = false;
     it->raised = raised;
-    it->joined = -1;
-    it->deaf = false;
-    it->heard = (platform_heard){0};
-    listen_to(it, notice, given);
+    it->told = 0;
     it->device = status.st_dev;
     it->folder = status.st_ino;
     it->forks = forks;
@@ -370,69 +274,38 @@ int platform_handle_descriptor(uintptr_t handle) {
   slot *it = find(handle);
   int descriptor = -1;
   if (it != NULL && !it->closing && !is_inherited(it))
-    descriptor = it->joined >= 0 ? it->joined : it->raised.readable;
+    descriptor = it->raised.readable;
   pthread_mutex_unlock(&table);
   return descriptor;
 }
 
-bool platform_handle_listen(uintptr_t handle) {
+uint64_t platform_handle_told(uintptr_t handle) {
   pthread_mutex_lock(&table);
-  slot *it = find(handle);
-  /* A host may hold the descriptor, so it stays what it is. */
-  if (it != NULL && !it->closing && it->joined < 0 && !it->deaf) {
-    if (it->notice >= 0)
-      it->joined = private_watch_join(&it->raised);
-    it->deaf = it->joined < 0;
-  }
-  bool listens = it != NULL && it->joined >= 0 && it->notice >= 0;
+  const slot *it = find(handle);
+  uint64_t told = it == NULL ? 0 : it->told;
   pthread_mutex_unlock(&table);
-  return listens;
+  return told;
 }
 
-void platform_handle_watch(uintptr_t handle, const char *notice, const char *given) {
+void platform_handle_tell(uintptr_t handle) {
+  pthread_mutex_lock(&table);
+  const slot *self = find(handle);
+  for (size_t index = 0; self != NULL && index < SLOT_COUNT && slots[index] != NULL; index++) {
+    slot *it = slots[index];
+    if (it->object == NULL || it->closing || it == self || it->forks != forks ||
+        it->device != self->device || it->folder != self->folder)
+      continue;
+    it->told += 1;
+    private_wake_raise(&it->raised);
+  }
+  pthread_mutex_unlock(&table);
+}
+
+void platform_handle_signal(uintptr_t handle, bool raised, uint64_t told) {
   pthread_mutex_lock(&table);
   slot *it = find(handle);
   if (it != NULL && !it->closing) {
-    int before = it->notice;
-    private_places places = it->places;
-    /* The same file keeps its number. */
-    listen_to(it, notice, given);
-    end_watches(before, &places);
-  }
-  pthread_mutex_unlock(&table);
-}
-
-platform_heard platform_handle_hear(uintptr_t handle) {
-  platform_heard heard = {0};
-  pthread_mutex_lock(&table);
-  slot *it = find(handle);
-  if (it != NULL) {
-    private_watch_read(tell_watchers, -1, false);
-    heard = it->heard;
-  }
-  pthread_mutex_unlock(&table);
-  return heard;
-}
-
-void platform_handle_tell(uintptr_t handle, int notice, bool keys) {
-  pthread_mutex_lock(&table);
-  slot *it = find(handle);
-  if (it != NULL) {
-    private_watch_read(tell_watchers, -1, false);
-    tell_folder(it, keys);
-    platform_notice_give(notice);
-    if (keys)
-      platform_notice_give_keys(notice);
-    private_watch_read(tell_watchers, it->notice, keys);
-  }
-  pthread_mutex_unlock(&table);
-}
-
-void platform_handle_signal(uintptr_t handle, bool raised, platform_heard heard) {
-  pthread_mutex_lock(&table);
-  slot *it = find(handle);
-  if (it != NULL && !it->closing) {
-    if (raised || it->heard.changes != heard.changes)
+    if (raised || it->told != told)
       private_wake_raise(&it->raised);
     else
       private_wake_lower(&it->raised);

@@ -42,8 +42,6 @@ public struct Limits {
 /// The configuration of `holdfast_open`. Unknown fields and wrong types are refused.
 public final class Configuration {
   public private(set) var dataFolder: String
-  /// The same before `resolveDataFolder`.
-  private(set) var givenFolder = ""
   public let backend: Backend
   public let methods: [AuthMethod]
   /// Where a browser returns; not nil if a method signs in there.
@@ -147,7 +145,6 @@ public final class Configuration {
     guard let resolved else {
       throw Database.failure(ofSystem: Int(problem), "the data folder could not be found")
     }
-    givenFolder = dataFolder
     dataFolder = resolved
   }
 

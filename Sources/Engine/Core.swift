@@ -22,7 +22,7 @@ final class Core {
   /// Made when it is first used: to ask the system when the process began takes longer than a statement.
   private(set) lazy var holder = Holder(bootID: clock.now().bootID, nonce: Random.word())
   let revision: Revision
-  let notice: ChangeNotice
+  let neighbours: Neighbours
   /// What the running call reads, in all files.
   let reads = CallReads()
   private(set) var database: Database {
@@ -46,8 +46,7 @@ final class Core {
     self.revision = revision
     keyTurn = KeyTurn(revision)
     self.configuration = configuration
-    notice = ChangeNotice(
-      folder: configuration.dataFolder, given: configuration.givenFolder)
+    neighbours = Neighbours(folder: configuration.dataFolder)
     self.clock = clock
     self.keyRing = keyRing
     self.database = database

@@ -1,5 +1,4 @@
 public import Base
-public import CPlatform
 import Policy
 import Store
 import Supabase
@@ -271,6 +270,7 @@ public final class Engine {
     loop.canPoll = false
     loop.begin()
     try recovery.followFiles()
+    sessions.followNeighbours()
     // A call does not fail because an erasure is owed, or a sign-in failed before.
     do throws(Failure) { try sessions.keys.eraseOwed() } catch {}
     do throws(Failure) { try sessions.keepUsable() } catch {}
@@ -292,35 +292,15 @@ public final class Engine {
 
   // MARK: Other handles on the folder
 
-  /// Tell the other handles by `tell` what this one changed since the last call, if anything.
-  @export(interface) public func giveNotice(_ tell: (Int32, Bool) -> Void) {
-    core.notice.giveIfChanged(core.database, owes: sessions.keys.isOwing, tell)
+  /// A call is over. Returns whether it has changed the data: other handles are told then.
+  @export(interface) public func takeChange() -> Bool {
+    sessions.keys.noteWritten()
+    return core.neighbours.takeChange(core.database)
   }
-
-  @export(interface) public func listen(_ ear: @escaping () -> platform_heard) {
-    core.notice.ear = ear
-  }
-
-  /// What the last call has heard of other handles.
-  @export(interface) public var heard: platform_heard { core.notice.heard }
-
-  /// Before a call: what this handle has heard of other handles. Returns whether the file at
-  /// `noticePath` is to be watched anew.
-  @export(interface) public func hears(_ told: platform_heard) -> Bool {
-    sessions.hear(told)
-    return core.notice.takeIsUnwatched()
-  }
-
-  /// The file whose change tells of other processes, and the data folder as the host wrote it.
-  @export(interface) public var noticePath: String { core.notice.path }
-  @export(interface) public var givenFolder: String { core.configuration.givenFolder }
 
   /// The host has asked for the descriptor or waited. Before that, nobody sees what a call raises, and
   /// to find it out costs as much as a small call.
   public var isAwaited = false
-
-  /// The host waits, and the system cannot watch that file.
-  @export(interface) public func setDeaf(_ isDeaf: Bool) { loop.isDeaf = isDeaf }
 
   // MARK: Operations
 

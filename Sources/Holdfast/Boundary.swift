@@ -21,11 +21,10 @@ enum Boundary {
     let entry = platform_handle_enter(value, true, &object)
     guard entry == PLATFORM_ENTERED, let object else { return refuse(entry, value, reply) }
     let engine = Unmanaged<Engine>.fromOpaque(object).takeUnretainedValue()
-    let heard = platform_handle_hear(value)
-    if engine.hears(heard) { platform_handle_watch(value, engine.noticePath, engine.givenFolder) }
+    let told = platform_handle_told(value)
     let status = run(engine, request, reply, dialect, room, body)
-    tell(value, engine)
-    if engine.isAwaited { signal(value, engine, heard) }
+    if engine.takeChange() { platform_handle_tell(value) }
+    if engine.isAwaited { signal(value, engine, told) }
     release(platform_handle_leave(value, true))
     return status
   }
@@ -42,29 +41,25 @@ enum Boundary {
 
   /// Raise the handle's descriptor if the host should poll. If the storage cannot be read now, the host's
   /// next call signals again.
-  private static func signal(_ handle: UInt, _ engine: Engine, _ heard: platform_heard) {
+  private static func signal(_ handle: UInt, _ engine: Engine, _ told: UInt64) {
     engine.beginReads(mayRunAgain: false)
     let raised = (try? engine.wantsPoll()) ?? false
     engine.endReads()
-    platform_handle_signal(handle, raised, heard)
+    platform_handle_signal(handle, raised, told)
   }
 
-  /// Tell the other handles what this one changed.
-  static func tell(_ handle: UInt, _ engine: Engine) {
-    engine.giveNotice { platform_handle_tell(handle, $0, $1) }
-  }
-
-  /// The host begins to wait: its descriptor shows other processes' changes from now on.
+  /// The host begins to wait: its descriptor is raised from now on while it should poll.
   static func listen(_ handle: UInt) {
     var object: UnsafeMutableRawPointer?
     guard platform_handle_enter(handle, true, &object) == PLATFORM_ENTERED, let object else {
       return
     }
     let engine = Unmanaged<Engine>.fromOpaque(object).takeUnretainedValue()
-    engine.setDeaf(!platform_handle_listen(handle))
-    engine.isAwaited = true
     // What no call has looked at yet keeps the descriptor raised.
-    signal(handle, engine, engine.heard)
+    if !engine.isAwaited {
+      engine.isAwaited = true
+      signal(handle, engine, 0)
+    }
     release(platform_handle_leave(handle, true))
   }
 

@@ -55,13 +55,11 @@ public func holdfast_open(
     try disownCopies()
     let engine = try Engine(configuration, keyStore: store)
     let object = Unmanaged.passRetained(engine).toOpaque()
-    let handle = platform_handle_new(
-      object, configuration.dataFolder, engine.noticePath, engine.givenFolder)
+    let handle = platform_handle_new(object, configuration.dataFolder)
     guard handle != 0 else {
       Boundary.release(object)
       throw Failure(.handleTooMany, "too many handles or descriptors are open")
     }
-    engine.listen { platform_handle_hear(handle) }
     let status: Int32
     do throws(Failure) {
       status = try Boundary.respond(
@@ -73,7 +71,7 @@ public func holdfast_open(
       Boundary.release(platform_handle_close(handle))
       throw error
     }
-    Boundary.tell(handle, engine)
+    if engine.takeChange() { platform_handle_tell(handle) }
     self.pointee = OpaquePointer(bitPattern: handle)
     return status
   } catch {

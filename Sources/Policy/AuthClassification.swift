@@ -71,7 +71,7 @@ public enum RevokeOutcome: Equatable, Sendable {
 ///
 /// The rules are applied in this order:
 /// 1. A success needs a JSON body; without it, the response comes from a gateway and is transient.
-/// 2. A status that says that the cause will pass (408, 409, 425, 429, 5xx) makes it transient.
+/// 2. A status that says that the cause will pass (407, 408, 409, 425, 429, 5xx) makes it transient.
 /// 3. The error code decides. The status does not: for the same error it differs between versions.
 /// 4. Without a code, the OAuth `error` decides, as older servers send it.
 /// 5. Anything else never ends a session.

@@ -32,10 +32,10 @@ public final class ResponseFacts: Sendable {
   var isSuccess: Bool { status >= 200 && status < 300 }
 
   /// Whether the status alone says that the cause may pass: no response, a portal's redirect, a
-  /// time-out, a conflict between requests, a rate limit, a fault of the server.
+  /// proxy that wants a password, a time-out, a conflict between requests, a rate limit, a fault of the server.
   var isPassing: Bool {
     switch status {
-    case 408, 409, 425, 429: true
+    case 407, 408, 409, 425, 429: true
     default: status < 400 || status >= 500
     }
   }

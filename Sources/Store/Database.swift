@@ -18,6 +18,8 @@ public final class Database {
   /// Prepared statements, found by the address of their text.
   private var statements: [(sql: UnsafePointer<CChar>, made: OpaquePointer)] = []
   var readCache: ReadCache?
+  /// The last version of which it is known whether others have committed (`takeForeignCommits`).
+  var knownVersion: FileVersion?
   /// The tables that the file has to have; nil: they are not compared.
   var schema: Schema?
   /// The schema's number and the file's version when the schema was last compared.

@@ -35,8 +35,25 @@ extension Database {
   /// Called after a commit on this connection. Writers drop the cached rows that they change, so
   /// the others stay valid, if no other connection has committed in between.
   func keepReadCache() {
-    guard let readCache, let version = lastCommit else { return }
-    if version.commits == readCache.version.commits &+ 1 { readCache.version = version }
+    guard let version = lastCommit else { return }
+    if let readCache, version.commits == readCache.version.commits &+ 1 {
+      readCache.version = version
+    }
+    if let known = knownVersion, version.commits == known.commits &+ 1 { knownVersion = version }
+  }
+
+  /// Whether another connection, in any process, has committed since this was last asked, or since the file
+  /// was opened. It may have, where SQLite does not tell.
+  public func takeForeignCommits() -> Bool {
+    guard let version else { return true }
+    defer { knownVersion = version }
+    return hasForeignCommits
+  }
+
+  /// The same, to be asked again.
+  public var hasForeignCommits: Bool {
+    guard let knownVersion, let version else { return false }
+    return knownVersion != version
   }
 
   /// The cache for the file as it is now; nil where the version cannot be told.

@@ -25,6 +25,7 @@ import Testing
     expect(AuthClassification.refresh(ResponseFacts(status: 400, code: code)), equals: .transient)
     expect(AuthClassification.refresh(json(500, code)), equals: .transient)
     expect(AuthClassification.refresh(json(429, code)), equals: .transient)
+    expect(AuthClassification.refresh(json(407, code)), equals: .transient)
   }
 
   @Test(

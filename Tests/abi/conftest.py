@@ -31,7 +31,6 @@ from support.shared_fixtures import (
 )
 from support.sleepless import patient, sleepless
 from support.users import MakePhone, MakeUser, SignedIn
-from support.waking import no_watch
 
 # Fixtures shared with other suites; `no_secret_is_readable` runs after every test.
 __all__ = [
@@ -47,7 +46,6 @@ __all__ = [
     "library",
     "member",
     "no_secret_is_readable",
-    "no_watch",
     "patient",
     "server",
     "sleepless",

@@ -130,6 +130,19 @@ def test_API_3_an_error_says_that_a_saved_key_did_not_come_back(
     assert told(lines, "read_back", key, answer)
 
 
+def test_a_session_whose_key_store_gives_no_answer_counts_as_locked(sign_in: MakeUser) -> None:
+    """Nobody is signed out by a device that was not unlocked yet."""
+    user = sign_in()
+    user.phone.close()
+    user.phone.keychain.unlocked_since_boot = False
+    app = user.phone.open()
+    status = app.session_status()
+    assert (status["state"], status["user_id"]) == ("locked", None)
+    user.phone.keychain.unlocked_since_boot = True
+    app.session_resume()
+    assert app.session_status()["state"] == "active"
+
+
 def test_API_3_the_log_says_which_key_is_not_erased(sign_in: MakeUser, lines: Lines) -> None:
     """It said that "a key" is not erased, with every call again."""
     user = sign_in()

@@ -26,7 +26,6 @@ from support.directory_fixtures import DirectoryFixtures
 from support.hosted import HostedLibrary
 from support.paths import BUILDS
 from support.phone import App, FilePhone
-from support.sizes import sized
 
 pytestmark = [
     pytest.mark.slow,
@@ -35,7 +34,7 @@ pytestmark = [
 
 #: More than this times as much for 2n as for n fails.
 MOST = 2.3
-LITTLE, SIZE = 2, sized(200, 1_000)
+LITTLE, SIZE = 2, 200
 
 Act = Callable[[App, int], object]
 #: What the server answers, by the purpose of a request and a part of its URL; None: the truth.

@@ -1,29 +1,32 @@
-"""A handle that was in hears that another one locked, or logged out (LCK-1, LCK-5).
+"""A handle that was in is out after another one locked or logged out (LCK-1, LCK-5).
 
-The attacker puts older files back in place before the handle's next call, so that it cannot read
-from them what has happened.
+Older files stand in place of the folder's own at the handle's next call, so that it cannot read
+from them what has happened: the key store alone can tell.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
+import contextlib
+import os
+import shutil
+import signal
+import time
 
 import pytest
 from holdfast import HoldfastError
 from holdfast.keystore import KEY_FAILED, KEY_OK
 
 from conftest import MakePhone, MakeUser, SignedIn
-from support import history
+from support import children, history
 from support.directory_fixtures import DirectoryFixtures
-from support.elsewhere import ENDS, FIRST, ended_by_another_process
+from support.elsewhere import ENDS, FIRST, child, ended_by_another_process, said, tell
 from support.phone import App
 from support.sizes import crossed
 from support.waking import readable
 
-#: How the handle waits for news, and what it calls first, for each end that is fast.
-HEARD = [
+ERASE = ("erase", "session")
+#: How the host waits, and what it calls first, for each end that is fast.
+FAST = [
     ("session_lock", "session_resume", "in the library"),
     ("session_logout", "session_foreground", "at the descriptor"),
     ("session_lock", "poll", "not at all"),
@@ -37,13 +40,12 @@ HEARD = [
         ENDS,
         FIRST,
         ["in the library", "at the descriptor", "not at all"],
-        fast=lambda *case: case in HEARD,
+        fast=lambda *case: case in FAST,
     ),
 )
-def test_LCK_1_a_lock_by_another_process_is_heard(
+def test_LCK_1_a_lock_by_another_process_closes_a_handle(
     sign_in: MakeUser, end: str, first: str, waits: str
 ) -> None:
-    """A handle that read the watch of the folder itself did not count what it read."""
     # Given a handle in which the user is in
     user = sign_in(contacts=1)
     user.app.register()
@@ -52,10 +54,10 @@ def test_LCK_1_a_lock_by_another_process_is_heard(
     elif waits == "at the descriptor":
         user.app.wake_fd()
     user.app.session_status()
-    before = history.all_files(user.phone.folder)
+    before = history.read(user.phone.folder)
     # When another process ends the session, and the files are older ones when the handle looks
     with ended_by_another_process(user, end):
-        history.put_back(user.phone.folder, before)
+        history.put(user.phone.folder, before)
         FIRST[first](user.app)
         # Then
         history.assert_closed(user.app, user.phone)
@@ -64,36 +66,15 @@ def test_LCK_1_a_lock_by_another_process_is_heard(
 def test_LCK_1_a_host_that_asks_for_the_descriptor_is_woken_by_an_earlier_lock(
     sign_in: MakeUser,
 ) -> None:
-    """wake_fd() read what other handles told, and lowered the descriptor although no call had
-    looked at it: the host slept with the old screen."""
     # Given a handle without a network that has nothing to do
     user = sign_in(contacts=1)
     user.app.register()
     user.app.go_offline()
     user.app.settle()
-    user.app.wake_fd()
-    user.app.session_status()
-    before = history.all_files(user.phone.folder)
-    # When another process locks, the files are older ones again, and the host begins to wait
+    # When another process locks, and the host begins to wait
     with ended_by_another_process(user, "session_lock"):
-        history.put_back(user.phone.folder, before)
-        # Then it is woken, until a call has looked
+        # Then it is woken
         assert readable(user.app.wake_fd())
-        history.assert_closed(user.app, user.phone)
-
-
-def test_LCK_1_a_lock_is_heard_after_the_notice_was_replaced(sign_in: MakeUser) -> None:
-    # Given a handle that has seen that somebody replaced the file by which it hears of others
-    user = sign_in(contacts=1)
-    notice = user.phone.folder / "holdfast.notice"
-    notice.unlink()
-    notice.touch(mode=0o600)
-    assert user.app.session_status()["state"] == "active"
-    before = history.all_files(user.phone.folder)
-    # When a new process locks
-    with ended_by_another_process(user, "session_lock"):
-        history.put_back(user.phone.folder, before)
-        # Then
         history.assert_closed(user.app, user.phone)
 
 
@@ -124,14 +105,14 @@ def test_LCK_1_a_lock_reaches_a_handle_that_holds_the_session_in_memory_only(
         assert other.session_status()["state"] == "active"
         other.session_background()
         assert "session" not in user.phone.keychain.names()
-        before = history.all_files(user.phone.folder)
+        before = history.read(user.phone.folder)
         # When another one locks or logs out, and older files are back
         if where == "another process":
             with ended_by_another_process(user, end):
-                history.put_back(user.phone.folder, before)
+                history.put(user.phone.folder, before)
         else:
             {**ENDS, "unlock and lock": unlock_and_lock}[end](user.app)
-            history.put_back(user.phone.folder, before)
+            history.put(user.phone.folder, before)
         # Then it does not come back
         assert other.session_foreground()["screen"] in {"unlock", "sign_in"}
         assert "session" not in user.phone.keychain.names()
@@ -158,7 +139,6 @@ def test_LCK_1_a_handle_comes_back_from_the_background_beside_others(sign_in: Ma
 def test_LCK_1_a_failed_sign_in_revives_no_locked_session(
     sign_in: MakeUser, directory: DirectoryFixtures, end: str, first: str
 ) -> None:
-    """The repair after a failed sign-in wrapped the vault by a new key, whatever had happened."""
     user = sign_in(contacts=1)
     with history.start(user.phone, user.phone.folder) as other:
         assert other.session_resume()["screen"] in {"home", "wait"}
@@ -169,97 +149,39 @@ def test_LCK_1_a_failed_sign_in_revives_no_locked_session(
         with pytest.raises(HoldfastError, match="key store"):
             other.session_start({"session": directory.session(user.person)})
         user.phone.keychain.forget_script()
-        before = history.all_files(user.phone.folder)
+        before = history.read(user.phone.folder)
         # When another handle ends the session, and older files are back
         ENDS[end](user.app)
-        history.put_back(user.phone.folder, before)
+        history.put(user.phone.folder, before)
         FIRST[first](other)  # type: ignore[arg-type]
         # Then
         history.assert_closed(other, user.phone)
         assert "session" not in user.phone.keychain.names()
 
 
-def rename(notice: Path) -> None:
-    notice.rename(notice.with_name("holdfast.notice.away"))
-
-
-def rename_and_replace(notice: Path) -> None:
-    rename(notice)
-    notice.touch(mode=0o600)
-
-
-def link_and_replace(notice: Path) -> None:
-    notice.with_name("holdfast.notice.second").hardlink_to(notice)
-    notice.unlink()
-    notice.touch(mode=0o600)
-
-
-def folder(notice: Path) -> None:
-    notice.unlink()
-    notice.mkdir(mode=0o700)
-
-
-def dangling_link(notice: Path) -> None:
-    notice.unlink()
-    notice.symlink_to("nowhere")
-
-
-@pytest.mark.parametrize(
-    "part", [rename, rename_and_replace, link_and_replace, folder, dangling_link]
-)
-def test_LCK_1_a_lock_is_heard_though_the_notice_is_another_file(
-    sign_in: MakeUser, part: Callable[[Path], None]
-) -> None:
-    """A renamed notice parted the processes: each told of its lock by another file."""
-    # Given a handle that is in, and a notice that is another file than it has opened
-    user = sign_in(contacts=1)
-    part(user.phone.folder / "holdfast.notice")
-    user.app.session_status()
-    before = history.all_files(user.phone.folder)
-    # When a new process locks, and older files are back
-    with locked_by_new_process(user):
-        history.put_back(user.phone.folder, before)
-        # Then
-        history.assert_closed(user.app, user.phone)
-
-
-@contextmanager
-def locked_by_new_process(user: SignedIn) -> Iterator[None]:
-    """A new process locks. It may refuse to open a folder whose notice is no file."""
-    notice = user.phone.folder / "holdfast.notice"
-    if notice.is_dir():
-        notice.rmdir()
-    elif notice.is_symlink():
-        notice.unlink()
-    with ended_by_another_process(user, "session_lock"):
-        yield
-
-
 def test_LCK_1_a_lock_takes_the_key_though_older_files_have_no_session(
     phones: MakePhone, directory: DirectoryFixtures
 ) -> None:
-    """A lock with the files of before the sign-in in place left the key where it was."""
     # Given files from before the sign-in and after it
     phone = phones()
     app = phone.start()
-    empty = history.all_files(phone.folder)
+    empty = history.read(phone.folder)
     org = directory.organisation(contacts=1)
     app.session_start({"session": directory.session(directory.person(org))})
     app.settle()
     assert "session" in phone.keychain.names()
-    later = history.all_files(phone.folder)
+    later = history.read(phone.folder)
     # When the user locks while the earlier ones are in place
-    history.put_back(phone.folder, empty)
+    history.put(phone.folder, empty)
     app.session_lock()
     # Then the key is gone, and the later ones do not open
     assert "session" not in phone.keychain.names()
-    history.put_back(phone.folder, {**later, **{n: b"" for n in empty if n not in later}})
+    history.put(phone.folder, later)
     history.assert_closed(app, phone)
 
 
 @pytest.mark.parametrize("where", ["this process", "another process"])
 def test_LCK_1_a_lock_elsewhere_wakes_a_host_that_waits(sign_in: MakeUser, where: str) -> None:
-    """The query of the waiting thread took the news, and the thread slept on."""
     user = sign_in()
     user.app.wait(0)
     user.app.settle()
@@ -276,3 +198,131 @@ def test_LCK_1_a_lock_elsewhere_wakes_a_host_that_waits(sign_in: MakeUser, where
             assert readable(user.app.wake_fd())
             user.app.settle()
     assert user.app.screen["screen"] == "unlock"
+
+
+@pytest.mark.parametrize("killed", ["before the key is erased", "after it"])
+def test_LCK_1_a_lock_counts_though_its_process_is_killed(sign_in: MakeUser, killed: str) -> None:
+    # Given a process in which the user is in
+    user = sign_in(contacts=1)
+    with child("stays_in.py", user, "poll") as process:
+        assert said(process) == "in"
+        # When another one is killed while it locks
+        with child("locks_and_dies.py", user) as locker:
+            assert said(locker) == "erasing"
+            if killed == "after it":
+                tell(locker)
+                assert said(locker) == "erased"
+            os.kill(locker.pid, signal.SIGKILL)
+            assert locker.wait(60 * children.PATIENCE) == -signal.SIGKILL
+        tell(process)
+        # Then the first one is closed, and the key is gone
+        assert said(process) == "closed"
+        assert "session" not in user.phone.keychain.names()
+
+
+# An erasure that is owed ------------------------------------------------------------------------
+
+
+def test_LCK_1_a_key_that_is_owed_is_not_confused_with_a_later_one(sign_in: MakeUser) -> None:
+    """Another handle unlocks meanwhile: its key stays."""
+    user = sign_in(contacts=1)
+    with history.start(user.phone, user.phone.folder) as other:
+        user.phone.keychain.answer(*ERASE, *[KEY_FAILED] * 99)
+        other.session_lock()
+        user.phone.keychain.forget_script()
+        # When the user unlocks in another handle before the first one's next call
+        user.phone.keychain.present_finger()
+        assert user.app.session_unlock({"outcome": "success"})["screen"] in {"home", "wait"}
+        # Then the first one leaves the new key alone
+        other.session_status()
+        assert "erase" not in other.session_status()["owed"]
+        assert "session" in user.phone.keychain.names()
+        assert user.app.session_status()["state"] == "active"
+
+
+def test_LCK_1_a_handle_that_does_not_poll_erases_a_key_that_is_owed(sign_in: MakeUser) -> None:
+    user = sign_in()
+    with history.start(user.phone, user.phone.folder) as other:
+        user.phone.keychain.answer(*ERASE, *[KEY_FAILED] * 99)
+        other.session_lock()
+        user.app.session_status()
+    assert "session" in user.phone.keychain.names()
+    user.phone.keychain.forget_script()
+    user.app.session_status()
+    assert "session" not in user.phone.keychain.names()
+
+
+def test_LCK_5_who_unlocks_after_a_lock_that_is_owed_comes_back(sign_in: MakeUser) -> None:
+    # Given a lock by another handle, whose key store does not erase the key
+    user = sign_in(policy={"lock_on_background": "at_once"})
+    with history.start(user.phone, user.phone.folder) as other:
+        user.phone.keychain.answer(*ERASE, *[KEY_FAILED] * 99)
+        other.session_lock()
+        user.phone.keychain.forget_script()
+        # When the user unlocks, leaves and returns
+        user.phone.keychain.present_finger()
+        assert user.app.session_unlock({"outcome": "success"})["screen"] in {"home", "wait"}
+        user.app.settle()
+        for _ in range(3):
+            user.app.session_background()
+            assert user.app.session_foreground()["screen"] == "home"
+        # Then no finger was asked for
+        assert user.app.session_status()["state"] == "active"
+
+
+# The background ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("first", crossed(FIRST, fast=lambda first: first == "poll"))
+def test_LCK_5_a_worker_is_out_when_the_app_goes_to_the_background(
+    sign_in: MakeUser, first: str
+) -> None:
+    """With `at_once` the session is open in the app's process only, and not in a worker's."""
+    # Given a second process in which the user is in
+    user = sign_in(contacts=1, policy={"lock_on_background": "at_once"})
+    with child("stays_in.py", user, first) as worker:
+        assert said(worker) == "in"
+        # When the app leaves the screen
+        user.app.session_background()
+        tell(worker)
+        # Then the worker is out, and the app comes back
+        assert said(worker) == "closed"
+        assert user.app.session_foreground()["screen"] in {"home", "wait"}
+
+
+@pytest.mark.parametrize("biometric", ["preferred", "off"])
+def test_LCK_5_an_app_that_leaves_twice_comes_back(sign_in: MakeUser, biometric: str) -> None:
+    """The second time the key store has no key, as after a lock."""
+    user = sign_in(policy={"lock_on_background": "at_once", "biometric": biometric})
+    user.app.session_background()
+    user.app.session_background()
+    assert user.app.session_foreground()["screen"] == "home"
+    assert user.app.session_status()["state"] == "active"
+
+
+# Nobody is kept busy ----------------------------------------------------------------------------
+
+
+def turns(user: SignedIn) -> int:
+    """How often a host's loop turns in a while. It looks at no result."""
+    count = 0
+    end = time.monotonic() + 0.5
+    while time.monotonic() < end and count < 40:
+        with contextlib.suppress(HoldfastError):
+            user.app.poll()
+        with contextlib.suppress(HoldfastError):
+            user.app.wait(500)
+        count += 1
+    return count
+
+
+def test_LCK_5_a_folder_that_was_removed_keeps_no_host_busy(sign_in: MakeUser) -> None:
+    user = sign_in()
+    user.app.settle()
+    user.app.wait(0)
+    shutil.rmtree(user.phone.folder)
+    turns(user)
+    asked = user.phone.keychain.calls["load", "session"]
+    assert turns(user) < 10
+    assert user.phone.keychain.calls["load", "session"] - asked < 40
+    assert not readable(user.app.wake_fd())

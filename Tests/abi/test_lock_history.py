@@ -128,7 +128,7 @@ def test_LCK_1_no_older_copy_lets_in_a_handle_that_was_in_before(
     # Given a second handle of the process, in which the user is in as well
     user = sign_in(contacts=1)
     user.app.register()
-    before = history.all_files(user.phone.folder)
+    before = history.read(user.phone.folder)
     generation = user.app.session_status()["generation"]
     # The token is refreshed a minute before its end, so that the older copy is valid as well.
     user.phone.pass_time(TOKEN_S - 30)
@@ -138,10 +138,10 @@ def test_LCK_1_no_older_copy_lets_in_a_handle_that_was_in_before(
         assert other.session_resume()["screen"] in {"home", "wait"}
         assert other.session_status()["state"] == "active"
         if copy == "just before":
-            before = history.all_files(user.phone.folder)
+            before = history.read(user.phone.folder)
         # When the first one locks, and the files are older ones when the second one looks
         ENDS[end](user.app)
-        history.put_back(user.phone.folder, before)
+        history.put(user.phone.folder, before)
         # Then
         history.assert_closed(other, user.phone)
 
@@ -154,11 +154,11 @@ def test_LCK_1_a_key_store_that_does_not_answer_lets_nobody_in(
     """A handle that cannot ask for the key after another one's lock kept its session open."""
     # Given a second handle, in which the user is in, after a lock and with older files in place
     user = sign_in(contacts=1, policy={"lock_on_background": "at_once"})
-    before = history.all_files(user.phone.folder)
+    before = history.read(user.phone.folder)
     with history.start(user.phone, user.phone.folder) as other:
         assert other.session_resume()["screen"] in {"home", "wait"}
         ENDS[end](user.app)
-        history.put_back(user.phone.folder, before)
+        history.put(user.phone.folder, before)
         # When the key store does not answer its next question
         user.phone.keychain.answer("load", "session", KEY_FAILED)
         shown = getattr(other, first)()
@@ -179,10 +179,10 @@ def test_LCK_1_a_handle_that_only_polls_hands_out_no_token_after_the_lock(
         other.session_resume()
         user.app.go_offline()
         user.app.register()
-        before = history.all_files(user.phone.folder)
+        before = history.read(user.phone.folder)
         # When the first one locks, and the files are older ones when the second one polls
         ENDS[end](user.app)
-        history.put_back(user.phone.folder, before)
+        history.put(user.phone.folder, before)
         # Then
         assert set(history.bearers(other, user.phone.backend.anon_key)) <= {"revoke"}
 

@@ -170,16 +170,14 @@ def test_a_duplicate_of_the_descriptor_is_readable_after_the_close(user: SignedI
 
 
 @contextmanager
-def waiting_process(
-    phone: Phone, how: str, env: dict[str, str] | None = None
-) -> Iterator[subprocess.Popen[str]]:
+def waiting_process(phone: Phone, how: str) -> Iterator[subprocess.Popen[str]]:
     """A process that waits on the phone's folder; see children/wait_for_change.py."""
     process = subprocess.Popen(
         children.command("wait_for_change.py", phone.spec(), how),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        env=children.environment(env),
+        env=children.environment(),
     )
     try:
         yield process
@@ -223,22 +221,7 @@ def test_ATK_11_another_process_is_woken(user: SignedIn, how: str) -> None:
         assert line(process) == f"upload {item}"
 
 
-def test_ATK_11_a_process_that_dies_wakes_the_others(user: SignedIn) -> None:
-    """It may have died between a change and its notice."""
-    app = user.app
-    with waiting_process(user.phone, "wait") as process:
-        assert line(process) == "waits"
-        app.settle()
-        descriptor = app.wake_fd()
-        assert not readable(descriptor)
-        process.kill()
-        process.wait()
-        assert readable(descriptor, HANG_S)
-        app.settle()
-        assert not readable(descriptor)
-
-
-def test_ATK_11_a_child_does_not_take_its_parents_notices(user: SignedIn) -> None:
+def test_ATK_11_a_forked_child_with_a_handle_of_its_own_is_woken_too(user: SignedIn) -> None:
     # Given a process that waits, and whose forked child waits, too
     with waiting_process(user.phone, "fork") as process:
         assert [line(process), line(process)] == ["waits", "waits"]
@@ -249,26 +232,24 @@ def test_ATK_11_a_child_does_not_take_its_parents_notices(user: SignedIn) -> Non
         assert [line(process), line(process)] == ["woken", "woken"]
 
 
-def test_ATK_11_without_a_watch_the_file_is_looked_at_while_on_screen(
-    user: SignedIn, no_watch: dict[str, str]
-) -> None:
-    with waiting_process(user.phone, "wait", no_watch) as process:
-        assert line(process) == "waits"
-        user.app.settle()
-        item = user.app.register()
-        assert line(process) == f"upload {item}"
-
-
 @pytest.mark.realtime
-def test_ATK_11_without_a_watch_the_background_costs_no_wake_ups(
-    user: SignedIn, no_watch: dict[str, str]
+def test_ATK_11_other_processes_are_looked_at_once_a_second_and_only_on_the_screen(
+    user: SignedIn,
 ) -> None:
-    # Given processes without a watch that wait, on the screen and in the background
+    # Given processes that wait, on the screen and in the background
     with (
-        waiting_process(user.phone, "count on screen", no_watch) as front,
-        waiting_process(user.phone, "count in background", no_watch) as back,
+        waiting_process(user.phone, "count on screen") as front,
+        waiting_process(user.phone, "count in background") as back,
     ):
         # When nothing happens, Then only the one on the screen wakes, about once a second
         woken, seconds = line(front).split()
         assert 1 <= int(woken) <= 2 * float(seconds)
         assert line(back).split()[0] == "0"
+
+
+@pytest.mark.realtime
+def test_ATK_11_a_process_alone_on_its_folder_does_not_look(sign_in: MakeUser) -> None:
+    user = sign_in()
+    user.phone.close()
+    with waiting_process(user.phone, "count on screen") as process:
+        assert line(process).split()[0] == "0"

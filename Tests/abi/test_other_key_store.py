@@ -62,7 +62,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in folder.rglob("*")
-        if path.is_file() and path.name != "holdfast.notice"
+        if path.is_file() and path.name != "holdfast.handles"
     }
 
 

@@ -1,4 +1,4 @@
-/* Checks what the platform module uses on systems without eventfd, inotify and /proc: compiled with
+/* Checks what the platform module uses on systems without eventfd and /proc: compiled with
  * PLATFORM_PORTABLE, on any system. `portable FOLDER`; a failed check names its line. */
 #define _GNU_SOURCE
 #include "platform.h"
@@ -32,7 +32,7 @@ static void *close_soon(void *handle) {
 
 static void check_signals(const char *folder) {
   static int object;
-  uintptr_t handle = platform_handle_new(&object, folder, folder, folder);
+  uintptr_t handle = platform_handle_new(&object, folder);
   void *entered;
   EXPECT(handle != 0);
   EXPECT(platform_handle_enter(handle, true, &entered) == PLATFORM_ENTERED && entered == &object);
@@ -42,28 +42,24 @@ static void check_signals(const char *folder) {
   EXPECT(!is_readable(descriptor));
   /* Raised more often than a pipe holds, it is lowered at once. */
   for (int count = 0; count < 100000; count++)
-    platform_handle_signal(handle, true, platform_handle_hear(handle));
+    platform_handle_signal(handle, true, platform_handle_told(handle));
   EXPECT(is_readable(descriptor));
-  platform_handle_signal(handle, false, platform_handle_hear(handle));
+  platform_handle_signal(handle, false, platform_handle_told(handle));
   EXPECT(!is_readable(descriptor));
-  /* There is no watch for other processes, and the descriptor stays what it was. */
-  EXPECT(!platform_handle_listen(handle));
-  EXPECT(platform_handle_descriptor(handle) == descriptor);
   EXPECT(platform_handle_leave(handle, true) == NULL);
   /* Another handle of this process raises it. */
   static int other_object;
-  uintptr_t other = platform_handle_new(&other_object, folder, folder, folder);
+  uintptr_t other = platform_handle_new(&other_object, folder);
   EXPECT(platform_handle_enter(other, true, &entered) == PLATFORM_ENTERED);
-  platform_handle_tell(other, -1, true);
-  platform_heard heard = platform_handle_hear(handle);
-  EXPECT(heard.changes == 1 && heard.keys == 1);
-  EXPECT(platform_handle_hear(other).changes == 0);
+  platform_handle_tell(other);
+  EXPECT(platform_handle_told(handle) == 1);
+  EXPECT(platform_handle_told(other) == 0);
   EXPECT(platform_handle_leave(other, true) == NULL);
   EXPECT(is_readable(descriptor));
   EXPECT(platform_handle_close(other) == &other_object);
   /* The host's copy is readable after the close, and who waits wakes. */
   EXPECT(platform_handle_enter(handle, false, &entered) == PLATFORM_ENTERED);
-  platform_handle_signal(handle, false, platform_handle_hear(handle));
+  platform_handle_signal(handle, false, platform_handle_told(handle));
   int copy = dup(descriptor);
   pthread_t closer;
   pthread_create(&closer, NULL, close_soon, (void *)handle);

@@ -6,11 +6,6 @@
  * This file answers them with values from machine.py and passes every other call to the system. The
  * library under test is the one that is shipped.
  *
- * inotify reports only that a main file was renamed: the handles of one real process tell each
- * other about changes without it, which stands for the notices between simulated processes. The
- * kernel's limit on watches, and the devices that share one watch, would otherwise reach into the
- * runs.
- *
  * It also grants every record lock at once. The kernel never refuses one here: all simulated
  * processes are one real process, and the kernel refuses only locks of other processes. */
 #define _GNU_SOURCE
@@ -20,8 +15,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -122,62 +115,6 @@ int fcntl(int file, int command, ...) {
   void *argument = va_arg(rest, void *);
   va_end(rest);
   return fcntl64(file, command, argument);
-}
-
-/* The end of a pipe that stands for the watch: what the library reads is written here. */
-static int watch_end = -1;
-
-int inotify_init1(int flags) {
-  (void)flags;
-  int ends[2];
-  if (pipe2(ends, O_NONBLOCK | O_CLOEXEC) != 0)
-    return -1;
-  watch_end = ends[1];
-  return ends[0];
-}
-
-/* A path's number in the watch. */
-static int number_of(const char *path, size_t length) {
-  uint32_t hash = 2166136261;
-  for (size_t at = 0; at < length; at++)
-    hash = (hash ^ (unsigned char)path[at]) * 16777619;
-  return 1 + (int)(hash & 0x3fffffff);
-}
-
-int inotify_add_watch(int watch, const char *path, uint32_t events) {
-  (void)watch, (void)events;
-  return number_of(path, strlen(path));
-}
-
-static void report(const char *path, uint32_t what) {
-  static const char name[16] = "holdfast.db";
-  const char *last = strrchr(path, '/');
-  if (watch_end < 0 || last == NULL || strcmp(last + 1, name) != 0)
-    return;
-  _Alignas(struct inotify_event) char told[sizeof(struct inotify_event) + sizeof name] = {0};
-  struct inotify_event event = {
-      .wd = number_of(path, (size_t)(last - path)), .mask = what, .len = sizeof name};
-  memcpy(told, &event, sizeof event);
-  memcpy(told + sizeof event, name, sizeof name);
-  ssize_t written = write(watch_end, told, sizeof told);
-  (void)written;
-}
-
-int rename(const char *from, const char *to) {
-  static int (*real)(const char *, const char *);
-  if (real == NULL)
-    real = (int (*)(const char *, const char *))dlsym(RTLD_NEXT, "rename");
-  int result = real(from, to);
-  if (result == 0) {
-    report(from, IN_MOVED_FROM);
-    report(to, IN_MOVED_TO);
-  }
-  return result;
-}
-
-int inotify_rm_watch(int watch, int notice) {
-  (void)watch, (void)notice;
-  return 0;
 }
 
 pid_t getpid(void) { return machine.inside ? machine.process : (pid_t)syscall(SYS_getpid); }

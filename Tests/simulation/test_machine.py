@@ -36,10 +36,6 @@ assert seen == (mine, 1_800_000_000_123_000_000, 5_000_000_000, b"ZZ"), seen
 # The list begins with the state, the 3rd field; the start time is the 22nd.
 assert alive[22 - 3] == str(mine) and len(alive) == 20, alive
 assert dead is None
-# Of a file, only its renaming is reported, and the kernel's limits do not matter.
-watch = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
-assert libc.inotify_add_watch(watch, b"/no/such/file", 2) > 0
-assert libc.read(watch, few, 2) == -1
 assert os.getpid() == real
 assert time.time_ns() != 1_800_000_000_123_000_000
 assert stat(real)[0] in "RS"

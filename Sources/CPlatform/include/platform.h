@@ -105,22 +105,8 @@ typedef enum {
   PLATFORM_REENTERED = 3,
 } platform_entry;
 
-/* What a handle heard of others on its folder: how often they changed something, and how often that
- * was the keys of the session (a sign-in, an unlock, a lock, its end). */
-typedef struct {
-  uint64_t changes;
-  uint64_t keys;
-  uint64_t moves;  /* how often the notice or a folder on its path was moved */
-  uint32_t files;  /* how often a file took the main file's name, or gave it up */
-  uint32_t losses; /* how often the watch lost news of any of these */
-  bool is_blind;   /* there is no watch of all these */
-} platform_heard;
-
-/* Make a new handle for `object`, which works on the data of `folder` and hears of other processes
- * by the notice file at the path `notice`, if the system gives a watch. `given` is the path of the
- * folder as the host wrote it: its links are watched, too. 0 when all slots are taken. */
-PLATFORM_HIDDEN uintptr_t platform_handle_new(void *object, const char *folder, const char *notice,
-                                              const char *given);
+/* Make a new handle for `object`, which works on the data of `folder`. 0 when all slots are taken. */
+PLATFORM_HIDDEN uintptr_t platform_handle_new(void *object, const char *folder);
 /* In a process that was made by fork(): call `disown` for each handle of the parent, once. It must
  * call nothing of this file. False: a thread was inside a call on one of them at the fork. */
 PLATFORM_HIDDEN bool platform_handles_disown(void (*disown)(void *object));
@@ -137,69 +123,27 @@ PLATFORM_HIDDEN void *platform_handle_close(uintptr_t handle);
 PLATFORM_HIDDEN bool platform_handle_open(uintptr_t handle);
 /* The descriptor that is readable while the host should poll; -1 for an invalid handle. */
 PLATFORM_HIDDEN int platform_handle_descriptor(uintptr_t handle);
-/* Make the descriptor readable also when another process gives notice. False: the system gives no
- * watch. The first call decides. */
-PLATFORM_HIDDEN bool platform_handle_listen(uintptr_t handle);
-/* Pass on what other processes told. Returns what this handle heard so far. The caller must have
- * entered the handle. */
-PLATFORM_HIDDEN platform_heard platform_handle_hear(uintptr_t handle);
-/* Watch what is at these paths now. The caller must have entered the handle. */
-PLATFORM_HIDDEN void platform_handle_watch(uintptr_t handle, const char *notice, const char *given);
-/* Tell the other handles on the folder that this one changed the data, and the session's keys, if
- * `keys`: those of this process, and by the open notice file those of others. The caller must have
- * entered the handle. */
-PLATFORM_HIDDEN void platform_handle_tell(uintptr_t handle, int notice, bool keys);
-/* Make the descriptor readable or not. It stays readable if there was a notice after
- * platform_handle_hear() returned `heard`: what the caller found out may be older. The caller must
- * have entered the handle. */
-PLATFORM_HIDDEN void platform_handle_signal(uintptr_t handle, bool raised, platform_heard heard);
+/* How often another handle of this process on the folder has told of a change. The caller must have
+ * entered the handle, as for the two below. */
+PLATFORM_HIDDEN uint64_t platform_handle_told(uintptr_t handle);
+/* Tell the other handles of this process on the folder that this one changed the data: their
+ * descriptors become readable. */
+PLATFORM_HIDDEN void platform_handle_tell(uintptr_t handle);
+/* Make the descriptor readable or not. It stays readable if another handle told of a change after
+ * platform_handle_told() returned `told`: what the caller found out may be older. */
+PLATFORM_HIDDEN void platform_handle_signal(uintptr_t handle, bool raised, uint64_t told);
 /* Wait until the descriptor is readable, the handle is closed, or the time is over. The caller must
  * have entered the handle, but not exclusively. */
 PLATFORM_HIDDEN platform_entry platform_handle_wait(uintptr_t handle, int timeout_ms);
 
-/* ---- the notice file of a folder ---- */
+/* ---- handles of other processes on a folder ---- */
 
-/* What to watch it for with inotify: IN_ACCESS, IN_MODIFY, IN_ATTRIB, IN_CLOSE_WRITE and
- * IN_MOVE_SELF. */
-enum { PLATFORM_NOTICED = 0x1 | 0x2 | 0x4 | 0x8 | 0x800 };
-/* Open the notice file, which is created if needed (mode 0600). PLATFORM_UNOPENED: it cannot be
- * opened now. PLATFORM_UNFIT: what is there is no file of this user's alone. Then the functions
- * below do nothing. */
-enum { PLATFORM_UNOPENED = -1, PLATFORM_UNFIT = -2 };
-PLATFORM_HIDDEN int platform_notice_open(const char *path);
-/* Wake all who watch it. */
-PLATFORM_HIDDEN void platform_notice_give(int descriptor);
-/* The same, and tell them that the session's keys changed. When it returns, the file's mark is not
- * what it was before. */
-PLATFORM_HIDDEN void platform_notice_give_keys(int descriptor);
-/* Which file is open: another one cannot be taken for it while it is. */
-typedef struct {
-  bool is_known;
-  uint64_t device;
-  uint64_t number;
-} platform_notice_id;
-PLATFORM_HIDDEN platform_notice_id platform_notice_identify(int descriptor);
-/* Look whether the file that was opened is the one at its path, and this user can open it; -1: it
- * is not. Else the file's mark, which changes with platform_notice_give_keys(), and when the file
- * was moved or got another name meanwhile. The kernel alone sets it. */
-PLATFORM_HIDDEN int64_t platform_notice_mark(const char *path, platform_notice_id opened);
-/* Hold the file while the session's key is being erased, or no longer. The kernel lets go of it
- * when the process, and every child that has it open, are gone. */
-PLATFORM_HIDDEN void platform_notice_hold(int descriptor, bool held);
-/* Whether another handle holds it. */
-PLATFORM_HIDDEN bool platform_notice_is_held(int descriptor);
-/* For a handle without a watch: what changes when the folder, or with `above` one above it, is
- * moved, and when a file in it comes or goes. */
-PLATFORM_HIDDEN uint64_t platform_folder_mark(const char *folder, bool above);
-PLATFORM_HIDDEN void platform_notice_close(int descriptor);
-/* What could be moved on these paths, as it is now. NULL: unknown. */
-typedef struct platform_places platform_places;
-PLATFORM_HIDDEN platform_places *platform_places_note(const char *folder, const char *given);
-/* Whether something there may have been moved since. Who moves a folder or link sets its time and
- * that of the folder around it; new files set one. */
-PLATFORM_HIDDEN bool platform_places_moved(const platform_places *since, const char *folder,
-                                           const char *given);
-PLATFORM_HIDDEN void platform_places_free(platform_places *places);
+/* Note in the file at `path`, which is made if needed (mode 0600), that this process has a handle.
+ * Returns a descriptor for platform_neighbours_close(); -1: others do not see it, nor it them. */
+PLATFORM_HIDDEN int platform_neighbours_open(const char *path);
+/* Whether another process has a handle on the folder. */
+PLATFORM_HIDDEN bool platform_neighbours_exist(int descriptor);
+PLATFORM_HIDDEN void platform_neighbours_close(int descriptor);
 
 /* ---- log ---- */
 

@@ -64,7 +64,7 @@ final class Recovery {
   /// may have failed under a connection.
   func followFiles() throws(Failure) {
     cache.closeIfSuspect()
-    if core.database.isOpen, isMainFileCurrent {
+    if core.database.isOpen, core.database.isCurrent {
       // The old connection serves until a new one can be opened.
       guard core.database.isSuspect, let fresh = try? DataFolder.openMain(in: folder) else {
         return try core.database.checkSchema()
@@ -87,13 +87,6 @@ final class Recovery {
     replaceConnection(next.database)
     hasRecovered = next.replaced
     try findUnfinished()
-  }
-
-  private var isMainFileCurrent: Bool {
-    guard core.notice.mayHaveNewMainFile else { return true }
-    guard core.database.isCurrent else { return false }
-    core.notice.noteMainFile()
-    return true
   }
 
   private func replaceConnection(_ fresh: Database) {

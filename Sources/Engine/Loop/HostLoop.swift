@@ -4,7 +4,7 @@ import Supabase
 
 /// The host's loop: `poll` hands out requests and events, `complete` takes responses.
 final class HostLoop {
-  /// How often to look whether another process changed the file, where the system does not tell.
+  /// How often to look whether another process changed the file.
   private static var lookIntervalMS: Int64 { 1000 }
 
   private let core: Core
@@ -19,8 +19,6 @@ final class HostLoop {
   private let liveReader: LiveContactReader
   private let decider: Decider
   private let lateKeys: LateKeys
-  /// The system does not tell when another process changes the file.
-  var isDeaf = false
   /// The last call could begin.
   var canPoll = true
   /// The host has not said that the app left the screen.
@@ -56,7 +54,7 @@ final class HostLoop {
     let now = core.clock.now()
     // A poll looks for work itself, whatever the wake-up was.
     wakeTimer.beginPoll()
-    core.notice.urgesPoll = false
+    core.neighbours.urgesPoll = false
     sessions.keys.lookForOwed()
     try sessions.keys.eraseOwed()
     try lateKeys.goOn(now)
@@ -78,7 +76,7 @@ final class HostLoop {
       wakeTimer.promise(wakeMS, now)
       reply.set("requests", .array(inFlight.takeOutbox()))
       reply.set("events", .array(taken))
-      reply.set("wake_in_ms", JSON(wakeMS))
+      reply.set("wake_in_ms", JSON(beforeNextLook(wakeMS)))
       return reply
     } catch {
       events.restore()
@@ -147,12 +145,15 @@ final class HostLoop {
   }
 
   private func wakeIn(_ now: Instant) throws(Failure) -> Int64? {
-    if core.notice.urgesPoll { return 0 }
+    if core.neighbours.urgesPoll || core.database.hasForeignCommits { return 0 }
     if try token.hasNews() { return 0 }
-    let wake = try wakeTimer.wakeIn(now) { (now) throws(Failure) in try scheduler.nextWakeMS(now) }
-    // The user looks at the app: what another process changed must show soon.
-    guard isDeaf, isOnScreen else { return wake }
-    return min(wake ?? Int64.max, HostLoop.lookIntervalMS)
+    return try wakeTimer.wakeIn(now) { (now) throws(Failure) in try scheduler.nextWakeMS(now) }
+  }
+
+  /// How long the host may sleep. The user looks at the app: what another process changes must show soon.
+  private func beforeNextLook(_ wakeMS: Int64?) -> Int64? {
+    guard isOnScreen, wakeMS != 0, core.neighbours.existElsewhere else { return wakeMS }
+    return min(wakeMS ?? Int64.max, HostLoop.lookIntervalMS)
   }
 
   /// Whether the host should poll now: there is work, something is due earlier than the last poll
@@ -167,7 +168,7 @@ final class HostLoop {
   func dueIn() throws(Failure) -> Int64? {
     if try wantsPoll() { return 0 }
     let now = core.clock.now()
-    guard let wake = try wakeIn(now) else { return nil }
+    guard let wake = beforeNextLook(try wakeIn(now)) else { return nil }
     return min(wake, wakeTimer.promisedIn(now) ?? wake)
   }
 }

@@ -54,10 +54,10 @@ final class Lock {
       try core.database.transaction { () throws(Failure) in
         let row = try sessions.row()
         // Files from before the sign-in may be in place of the session's.
-        guard row.owner != nil else { return try byUser ? keys.revoke() : () }
+        guard row.owner != nil else { return try byUser ? keys.owe(.session) : () }
         let erases =
           byUser || row.wrapBiometric != nil && core.configuration.limits.biometric != .off
-        if erases { try keys.revoke() }
+        if erases { try keys.owe(.session) }
         _ = try sessions.update(ifGeneration: row.generation) { (row) throws(Failure) in
           if erases { row.wrapSession = nil }
           if byUser || !erases { row.locked = true }
@@ -66,9 +66,10 @@ final class Lock {
           throw core.database.damage("the file does not take that the session is locked")
         }
       }
+      try keys.eraseOwed()
     } catch {
       // The disk does not take the row. Without the key its wrap opens nothing.
-      do throws(Failure) { try keys.revoke() } catch {}
+      do throws(Failure) { try keys.erase(.session) } catch {}
       throw error
     }
   }
@@ -102,7 +103,6 @@ final class Lock {
     }
     guard isStored, let made else { return .withheld }
     keys.stored(made)
-    core.notice.noteEntry()
     return .success
   }
 
@@ -125,7 +125,7 @@ final class Lock {
   func dropWraps(_ row: SessionRow) throws(Failure) {
     try core.database.transaction { () throws(Failure) in
       guard try sessions.row().generation == row.generation else { return }
-      try keys.revoke()
+      try keys.owe(.session)
       _ = try sessions.update(ifGeneration: row.generation) { (row) throws(Failure) in
         row.wrapSession = nil
         row.wrapBiometric = nil
@@ -133,6 +133,7 @@ final class Lock {
         row.locked = false
       }
     }
+    try keys.eraseOwed()
     sessions.reset(.session)
   }
 
@@ -142,7 +143,7 @@ final class Lock {
   func leave() throws(Failure) {
     isComingBack = false
     guard core.configuration.limits.lockOnBackground == .atOnce else { return }
-    if try !keys.withdraw(sessions.listenAgain) { sessions.reset(.mirror) }
+    if try !keys.withdraw() { sessions.reset(.mirror) }
   }
 
   /// The app is back, and no lock is due. The session is open in this process; a failure leaves it
@@ -154,10 +155,7 @@ final class Lock {
       try core.requireKeyTurn()
       var wrap: [UInt8]?
       try core.database.transaction { () throws(Failure) in
-        let saved = try keys.saveUnlessLocked(sessions.listenAgain) { () throws(Failure) in
-          try keys.wrapAgain(try sessions.row())
-        }
-        guard let saved else { return }
+        guard let saved = try keys.wrapAgain(try sessions.row()) else { return }
         // The vault is the same, so other processes need not open the session again.
         try sessions.patch { (row) throws(Failure) in row.wrapSession = saved }
         wrap = saved

@@ -119,17 +119,20 @@ final class Presence {
     _ = try Fields(request, known: [])
     let now = core.clock.now()
     do throws(Failure) {
-      try sessions.patch { (row) throws(Failure) in
-        let goesOn = hostView.visit != .inside && row.backgroundWallMS != nil
-        row.noteBackground(now, goesOn: goesOn)
-        if !goesOn { row.seenWallMS = now.wallMS }
+      // One commit, with the erasure before it: a handle that sees it finds no key.
+      try core.database.transaction { () throws(Failure) in
+        try sessions.patch { (row) throws(Failure) in
+          let goesOn = hostView.visit != .inside && row.backgroundWallMS != nil
+          row.noteBackground(now, goesOn: goesOn)
+          if !goesOn { row.seenWallMS = now.wallMS }
+        }
+        try lock.leave()
       }
     } catch {
       // The disk does not take the time. The key goes all the same.
       do throws(Failure) { try lock.leave() } catch {}
       throw error
     }
-    try lock.leave()
     // The time-out begins now, so this decision does not lock yet.
     return try decider.decide(.navigate)
   }
@@ -230,7 +233,8 @@ final class Presence {
     let (situation, row) = (assessment.situation, assessment.row)
     let now = core.clock.now()
     let (isActive, sends) = (decider.canUse(situation), decider.canSend(situation))
-    let isSignedIn = (situation.keys == .ready || situation.keys == .pending) && row.owner != nil
+    // While the key store gives no answer, the stored session is locked.
+    let isSignedIn = situation.keys != .lost && row.owner != nil
     var owed: [JSON] = []
     if sends, let session = sessions.session, try refresh.isNeeded(session, row, now) {
       owed.append("refresh")

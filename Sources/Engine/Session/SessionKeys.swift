@@ -16,10 +16,9 @@ import Vault
 /// - Sign-in and unlock: save `session`, save `biometric` (sign-in), write the row. A crash leaves a
 ///   row whose wraps have no key: locked, or after a sign-in over another session saved `biometric`, to
 ///   be signed in again. After a failure the open session is wrapped anew (`keepUsable`).
-/// - Lock: drop the vault from memory, erase `session`, write the row. A crash leaves a wrap without
-///   its key: locked.
-/// - End and logout: clear the row and owe the erasures, in one commit; erase `biometric` and `session`.
-///   A crash leaves the session as it was, or none and erasures that the next call makes.
+/// - Lock, end and logout: drop the vault from memory; change the row and owe the erasures, in one commit;
+///   erase `session`, and at an end `biometric`. A crash leaves the session as it was, or a locked one, or
+///   none, and erasures that the next call of any handle makes.
 ///
 /// A key store that does not confirm an erasure owes it (`OwedErasures`). The row is written all the same.
 final class SessionKeys {
@@ -49,22 +48,14 @@ final class SessionKeys {
 
   let core: Core
   let erasures: OwedErasures
-  private var held: Held? {
-    didSet { if let held { erasures.lastHeld = .init(owner: held.owner, wrap: held.wrap) } }
-  }
+  private var held: Held?
   /// A sign-in that has not succeeded began to replace the keys in the key store. Holds the new
   /// `biometric`, if that was saved.
   private var replacement: (Key?)?
   /// The wrap whose key the store was asked for.
   private var loading: [UInt8]?
-  /// How often another handle has changed something, and how often when the key store was asked for the
-  /// held vault's key.
-  private var (doubts, doubtsHeard) = (0, 0)
-  /// How often another handle has changed the session's keys.
-  private var changesHeard = 0
-  /// The same as `doubts` when a new `session` was made: the host gives it back before its vault is
-  /// held.
-  private var doubtsOfNew = 0
+  /// Another handle has changed something since the key store was asked for the held vault's key.
+  private var isUnconfirmed = false
   /// The vault was dropped because the key store did not answer.
   private var isUnanswered = false
   /// A wrap for which the key store has no key.
@@ -102,7 +93,7 @@ final class SessionKeys {
     switch opening {
     case .open(let vault):
       held = Held(owner: owner, wrap: wrap, vault: vault)
-      doubtsHeard = doubts
+      isUnconfirmed = false
     case .locked: lockedWrap = wrap
     case .refused: return opening
     }
@@ -113,30 +104,19 @@ final class SessionKeys {
   /// Another handle has changed something: it may have locked, and older files may be back in place
   /// before this handle looks. So the key store is asked whether the key of the held vault is still there.
   func doubtVault() {
-    doubts += 1
+    isUnconfirmed = true
     if held != nil { store.distrust(.session) }
-  }
-
-  /// Another handle changed the session's keys. Drop a vault for which the key store cannot vouch: what
-  /// it keeps instead, and the row, decide. Returns whether there was one. What the host is asked may
-  /// have been answered before: `asksAnew`.
-  func followKeys(asksAnew: Bool) -> Bool {
-    changesHeard += 1
-    if held == nil, asksAnew, core.keyRing.requested != nil { store.distrust(.session) }
-    guard held != nil, isOnlyHeld || isInDoubt else { return false }
-    forgetVault()
-    return true
   }
 
   /// Ask the key store, if there is a doubt, and drop the vault if its key is gone or there is no answer;
   /// returns whether it is still held, or was not. Whatever the row says, it opens nothing before this.
   func confirm() throws(Failure) -> Bool {
-    // In the background, and after a sign-in that failed, the key store need not have the key; see
-    // `followKeys`.
-    guard doubtsHeard != doubts, let held, !isOnlyHeld, !isInDoubt else { return true }
+    // In the background, and after a sign-in that failed, the key store need not have the key: then the row
+    // alone tells of a lock.
+    guard isUnconfirmed, let held, !isOnlyHeld, !isInDoubt else { return true }
     let answer = try unwrap(held.wrap, held.owner)
     if case .open = answer {
-      doubtsHeard = doubts
+      isUnconfirmed = false
       return true
     }
     // Without an answer `open` asks again.
@@ -151,7 +131,6 @@ final class SessionKeys {
     do throws(KeyRefusal) { session = try store.load(.session) } catch {
       return error.isGone ? .locked : .refused(error)
     }
-    if erasures.isDoomed(session) { return .locked }
     let vault = try session.unwrap(wrap, SessionKeys.context("wrap_session", owner))
     return vault.map { .open($0) } ?? .locked
   }
@@ -197,11 +176,8 @@ final class SessionKeys {
   /// The row has the wraps of a new vault. A host that is asked has just given its key back once; the
   /// others are asked again.
   func stored(_ fresh: Fresh) {
-    core.notice.noteNewKeys()
-    if core.keyRing.requested != nil {
-      held = Held(owner: fresh.owner, wrap: fresh.wrapSession, vault: fresh.vault)
-      doubtsHeard = doubtsOfNew
-    }
+    guard core.keyRing.requested != nil else { return }
+    held = Held(owner: fresh.owner, wrap: fresh.wrapSession, vault: fresh.vault)
   }
 
   /// The sign-in is stored.
@@ -253,21 +229,6 @@ final class SessionKeys {
     return key
   }
 
-  /// Save a `session` by `save`, unless another handle takes it away meanwhile: the two may have
-  /// different files, so that neither waits for the other. Returns what `save` returns, or nil.
-  func saveUnlessLocked<Saved>(
-    _ listen: () -> Void, _ save: () throws(Failure) -> Saved?
-  ) throws(Failure) -> Saved? {
-    listen()
-    let before = changesHeard
-    guard let saved = try save() else { return nil }
-    listen()
-    if changesHeard == before { return saved }
-    forgetVault()
-    try revoke()
-    return nil
-  }
-
   /// Whether the key store keeps the key of a wrap: it has it, and saves no other.
   private func isSaved(_ wrap: [UInt8], _ owner: [UInt8]) throws(Failure) -> Bool {
     if store.prepared(.session) != nil { return false }
@@ -279,7 +240,8 @@ final class SessionKeys {
   }
 
   private func wrapByNewKey(_ vault: Key, _ owner: [UInt8]) throws(Failure) -> [UInt8] {
-    if store.prepared(.session) == nil { doubtsOfNew = doubts }
+    // From now on a host that is asked gives this key back, before its vault is held.
+    if store.prepared(.session) == nil { isUnconfirmed = false }
     let session = try core.keyRing.newKey(.session)
     do throws(KeyRefusal) { try save(session, .session) } catch { throw core.keyFailure(error) }
     try erasures.note(.session, isOwed: false)
@@ -330,17 +292,12 @@ final class SessionKeys {
 
   /// Erase `session` and keep the vault in this process only. The row's wrap stays: it names the vault.
   /// Returns false if there is nothing to keep.
-  func withdraw(_ listen: () -> Void) throws(Failure) -> Bool {
+  func withdraw() throws(Failure) -> Bool {
     guard held != nil || isUnanswered else { return true }
     try core.database.transaction { () throws(Failure) in
-      // The transaction may have waited for one that locked: then there is nothing to keep. Nor where
-      // one may be locking: the key store will not say so once it has no key.
-      core.notice.notePlaces(listen)
-      if core.notice.isLocking { forgetVault() }
       // A host may say twice that the app has left; the second time the key store has no key.
       if !isOnlyHeld, let held, case .locked = try unwrap(held.wrap, held.owner) { forgetVault() }
       isOnlyHeld = held != nil
-      core.notice.giveWithdrawal()
       try erase(.session)
     }
     return isOnlyHeld
@@ -360,6 +317,5 @@ final class SessionKeys {
     guard held != nil else { return }
     held?.wrap = wrap
     isOnlyHeld = false
-    if core.keyRing.requested != nil { doubtsHeard = doubtsOfNew }
   }
 }

@@ -83,7 +83,6 @@ final class SessionStart {
     // a crash in between, the old rows of the cache stay, but the key that opens them is gone.
     guard stored != .late else { return false }
     if let made { sessions.keys.stored(made) }
-    core.notice.noteEntry()
     if stored == .newUser { cache.erase() }
     tokens.replace(expiresMS: expiresMS, lifetimeMS: reply.expiresInS * 1000, now)
     pendingSignIn.end()
@@ -160,7 +159,6 @@ final class SessionStart {
     let before = try sessions.row()
     _ = try sessions.reload(before)
     let kept = sessions.session.flatMap { $0.owner == owner ? $0 : nil }
-    if sessions.session != nil { core.notice.notePlaces(sessions.listenAgain) }
     let fresh = try sessions.keys.replace(owner)
     made = fresh
     if let replaced = sessions.session, kept == nil {

@@ -1,5 +1,4 @@
 import Base
-import CPlatform
 import Policy
 import Store
 import Supabase
@@ -112,7 +111,6 @@ final class SessionStore {
   /// end that the server proved, else nil. The caller has the owed keys erased once this is committed
   /// (`OwedErasures`): before, a commit that fails would leave a session without its key.
   func clear(ended: String?) throws(Failure) {
-    core.notice.giveLostKeys()
     try core.database.transaction { () throws(Failure) in
       try keys.owe(.session)
       _ = try update(ifGeneration: try row().generation) { (row) throws(Failure) in
@@ -129,13 +127,10 @@ final class SessionStore {
     try core.requireKeyTurn()
     var wrap: [UInt8]?
     try core.database.transaction { () throws(Failure) in
-      let kept = try keys.saveUnlessLocked(listenAgain) { () throws(Failure) in
-        let row = try row()
-        return try keys.keepUsable(row) ? row : nil
-      }
-      guard let kept else { return }
-      wrap = kept.wrapSession
-      _ = try core.sessionTable.write(kept, expecting: kept.generation)
+      let row = try row()
+      guard try keys.keepUsable(row) else { return }
+      wrap = row.wrapSession
+      _ = try core.sessionTable.write(row, expecting: row.generation)
     }
     keys.settled(wrap)
     if !keys.isHolding { reset(.mirror) }
@@ -143,23 +138,12 @@ final class SessionStore {
 
   // MARK: The mirror
 
-  /// Take what this handle heard of others so far.
-  func hear(_ told: platform_heard) {
-    let news = core.notice.take(told)
-    // A host that is asked answers after the call: asked at each, it would never have answered.
-    let asksAnew = core.keyRing.requested == nil || !news.isRepeated
-    if news.hasKeys, keys.followKeys(asksAnew: asksAnew) { reset(.mirror) }
-    // It may owe an erasure.
-    if news.hasChanges { keys.lookForOwed() }
-    if news.hasChanges && asksAnew || core.notice.isDoubtful && core.keyRing.requested == nil {
-      keys.doubtVault()
-    }
-  }
-
-  /// Listen again: the transaction may have waited for one that locked.
-  func listenAgain() {
-    guard let told = core.notice.ear?() else { return }
-    hear(told)
+  /// Before a call: another handle may have written, and may have locked or owe an erasure.
+  func followNeighbours() {
+    guard core.database.takeForeignCommits() else { return }
+    core.neighbours.urgesPoll = true
+    keys.lookForOwed()
+    keys.doubtVault()
   }
 
   /// Close the session in memory if another handle locked it, whatever the files say now.

@@ -22,14 +22,21 @@ from patience import until_asleep
 from support.phone import App, Phone
 
 
+def sleep(app: App, how: str, wake_in_ms: int | None) -> None:
+    """As a host does: in the library, or on its descriptor for as long as the last poll said."""
+    if how == "descriptor":
+        select.select([app.wake_fd()], [], [], None if wake_in_ms is None else wake_in_ms / 1000)
+    else:
+        app.wait(-1)
+
+
 def wait(app: App, how: str) -> None:
+    reply = app.poll()
     print("waits", flush=True)
     while True:
-        if how == "descriptor":
-            select.select([app.wake_fd()], [], [])
-        else:
-            app.wait(-1)
-        for request in app.poll()["requests"]:
+        sleep(app, how, reply["wake_in_ms"])
+        reply = app.poll()
+        for request in reply["requests"]:
             rows = json.loads(request["body"] or "[]") if request["purpose"] == "upload" else []
             if rows:
                 print(request["purpose"], rows[0]["id"], flush=True)
@@ -67,14 +74,15 @@ def in_two_processes(phone: Phone, app: App) -> None:
         phone.app = None
         app = phone.start()
         app.settle()
-    # Both have opened their handles, which wakes the other one.
+    # Both have opened their handles.
     end = ours if is_parent else theirs
     end.send(b".")
     end.recv(1)
     app.settle()
-    descriptor = app.wake_fd()
+    before = app.queue_list()["counts"]
     os.write(1, b"waits\n")
-    select.select([descriptor], [], [], 60)
+    while app.queue_list()["counts"] == before:
+        sleep(app, "descriptor", app.poll()["wake_in_ms"])
     os.write(1, b"woken\n")
     if is_parent:
         os.wait()

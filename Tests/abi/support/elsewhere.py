@@ -1,4 +1,4 @@
-"""Another process ends the session; and the calls that a handle may make first afterwards."""
+"""Other processes on a user's folder; and the calls that a handle may make first after a lock."""
 
 from __future__ import annotations
 
@@ -40,3 +40,33 @@ def ended_by_another_process(user: SignedIn, operation: str) -> Iterator[None]:
         yield
         process.stdin.close()
         assert process.wait(60 * children.PATIENCE) == 0
+
+
+@contextmanager
+def child(script: str, user: SignedIn, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """A process on the user's folder, which goes on at each line."""
+    command = children.command(script, user.phone.spec(), *arguments)
+    with subprocess.Popen(
+        command,
+        env=children.environment(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            yield process
+        finally:
+            assert process.stdin
+            process.stdin.close()
+            process.wait(60 * children.PATIENCE)
+
+
+def said(process: subprocess.Popen[str]) -> str:
+    assert process.stdout
+    return process.stdout.readline().strip()
+
+
+def tell(process: subprocess.Popen[str]) -> None:
+    assert process.stdin
+    process.stdin.write("\n")
+    process.stdin.flush()

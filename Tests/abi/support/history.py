@@ -66,23 +66,6 @@ def put_under(app: App, files: Files) -> None:
                 file.truncate()
 
 
-def all_files(folder: Path) -> Files:
-    """Every file of the folder but the notice: who writes that one tells the handles to look."""
-    return {
-        path.name: path.read_bytes()
-        for path in folder.iterdir()
-        if path.is_file() and not path.name.startswith("holdfast.notice")
-    }
-
-
-def put_back(folder: Path, files: Files) -> None:
-    """Write the files in place, the index of the log as well: no handle sees a change."""
-    for name, content in files.items():
-        with (folder / name).open("r+b") as file:
-            file.write(content)
-            file.truncate()
-
-
 class History:
     """A copy of the folder after every call of an app."""
 

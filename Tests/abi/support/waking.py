@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import select
-import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
 from patience import patience, until_asleep
 
 from .phone import App, Phone
@@ -73,16 +70,3 @@ class Waiting:
             self.app.close()
             self.thread.join()
         return ended
-
-
-@pytest.fixture
-def no_watch(tmp_path: Path) -> dict[str, str]:
-    """An environment in which the system gives no watch."""
-    source = tmp_path / "no_watch.c"
-    source.write_text(
-        "#include <errno.h>\n"
-        "int inotify_init1(int flags) { (void)flags; errno = EMFILE; return -1; }\n"
-    )
-    shim = tmp_path / "no_watch.so"
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", str(shim), str(source)], check=True)
-    return {"LD_PRELOAD": f"{shim}:{os.environ.get('LD_PRELOAD', '')}".rstrip(":")}
