@@ -1,5 +1,6 @@
 import Base
 import Policy
+import Store
 import Supabase
 
 /// The host's loop: `poll` hands out requests and events, `complete` takes responses.
