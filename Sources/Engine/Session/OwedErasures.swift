@@ -25,7 +25,7 @@ final class OwedErasures {
   private var owedSinceMS: Int64?
   /// The key store was asked since, and has refused.
   private var isRefused = false
-  /// Owed erasures, as the bits of `MetaTable.Name.needsErase`, that the file has not taken: a commit may fail.
+  /// What the key store has refused and the file has not taken, as the bits of `MetaTable.Name.needsErase`.
   private var unwritten: Int64 = 0
   /// The file was not asked yet, or another process may have written it.
   private var mustLook = true
@@ -74,10 +74,12 @@ final class OwedErasures {
     try note(name, isOwed: false)
   }
 
-  /// The key is to be erased once the transaction is committed.
+  /// The key is to be erased once the transaction is committed. If that fails, nothing is owed.
   func owe(_ name: KeyName) throws(Failure) {
     core.keyRing.requested?.abandon(name)
-    try note(name, isOwed: true)
+    isOwing = true
+    let stored = try stored()
+    try write(stored | OwedErasures.bit(name), over: stored)
   }
 
   /// Look into the file at the next call: another process may owe an erasure.
@@ -99,8 +101,12 @@ final class OwedErasures {
     }
   }
 
-  private func owed() throws(Failure) -> Int64 {
-    (try core.meta.int(.needsErase) ?? 0) | unwritten
+  private func owed() throws(Failure) -> Int64 { try stored() | unwritten }
+
+  private func stored() throws(Failure) -> Int64 { try core.meta.int(.needsErase) ?? 0 }
+
+  private func write(_ bits: Int64, over stored: Int64) throws(Failure) {
+    if bits != stored { try core.meta.set(.needsErase, .int(bits)) }
   }
 
   private static func bit(_ name: KeyName) -> Int64 { name == .biometric ? 1 : 2 }
@@ -108,15 +114,15 @@ final class OwedErasures {
   func note(_ name: KeyName, isOwed: Bool) throws(Failure) {
     let bit = OwedErasures.bit(name)
     if isOwed { unwritten |= bit } else { unwritten &= ~bit }
-    let stored = try core.meta.int(.needsErase) ?? 0
+    let stored = try stored()
     let noted = isOwed ? stored | bit : stored & ~bit
     isOwing = noted | unwritten != 0
-    if noted != stored { try core.meta.set(.needsErase, .int(noted)) }
+    try write(noted, over: stored)
   }
 
   /// A call is over: what the file has taken is known to every process, and another one may erase it.
   func noteWritten() {
-    guard unwritten != 0, let stored = try? core.meta.int(.needsErase) ?? 0 else { return }
+    guard unwritten != 0, let stored = try? stored() else { return }
     unwritten &= ~stored
   }
 }
