@@ -144,7 +144,8 @@ extension JSON {
     guard size.depth <= maxDepth else {
       throw Failure(
         .requestTooDeep, "nested deeper than \(maxDepth)",
-        field: JSONPointer.locate(at: size.tooDeepAt, in: bytes))
+        // A server's text is read on without its deep parts; nobody is told where they are.
+        field: dialect == .tolerant ? nil : JSONPointer.locate(at: size.tooDeepAt, in: bytes))
     }
     guard size.isWithin(values: most), size.bytes <= mostBytes else {
       throw Failure(.requestTooManyValues, "more than \(most) values")

@@ -119,10 +119,10 @@ public struct Page<Place> {
   /// Whether the list ends here. Only an empty page is surely the last one, if the server did not say
   /// how many rows there are: a short one may be short because the server caps its pages (PostgREST's
   /// `db-max-rows`), which it does not say, and the cap may change between two pages.
-  public var isLast: Bool { !isCut && (count == 0 || total.map { count >= $0 } ?? false) }
+  public var isLast: Bool { total.map { count >= $0 } ?? (count == 0) }
 
   /// Whether the server counts rows from here on, and sends none: the list does not end here.
-  public var isCut: Bool { count == 0 && (total ?? 0) > 0 }
+  public var isCut: Bool { count == 0 && !isLast }
 }
 
 /// A row of an answer: read in place where it is plain, else built.

@@ -638,6 +638,37 @@ def test_FIX_18_a_reconcile_of_hours_ago_is_begun_anew(
     assert status["reconciled_ms"] == began
 
 
+def test_FIX_10_missing_rows_that_are_counted_and_not_sent_are_asked_for_again(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    # Given contacts that were all changed behind the cursor, so that a reconcile asks for them
+    user = sign_in(policy={"session_window_s": 30 * DAY_S, "offline_limit_s": 30 * DAY_S})
+    contacts_of(directory, user.org, 3)
+    pull(user)
+    with directory.times_as_given():
+        directory.control.sql(
+            "update contacts set name = name || ' Ny', updated_at = updated_at - interval '1 hour' "
+            "where org_id = %s",
+            user.org.id,
+        )
+    user.phone.pass_time(DAY_S)
+
+    def empty(request: HttpRequest, real: Answer) -> Answer:
+        return counted_but_empty(request, real) if "id=in." in request["url"] else real
+
+    # When the server counts them and sends none
+    user.phone.network.alter.append(empty)
+    user.app.sync_now()
+    user.app.settle()
+    # Then the problem is named, and the next pull has them
+    assert problem(user.app, "pull") == ("loop", None)
+    user.phone.network.alter.remove(empty)
+    pull(user, after_s=600)
+    contacts = user.app.contact_search({"query": "Kontakt", "limit": 200})["contacts"]
+    assert len(contacts) == 3
+    assert all(str(contact["name"]).endswith(" Ny") for contact in contacts)
+
+
 @pytest.mark.parametrize(
     ("rows", "kept"), [(500, 0), (500, 1), (500, 2), (150, 0), (150, 1), (150, 2)]
 )

@@ -122,4 +122,9 @@ struct PullStep {
   init(_ pull: ContactPull) { self.pull = pull }
 
   var isOver: Bool { isDone || problem != nil }
+
+  mutating func count<Place>(_ page: Page<Place>) {
+    pull.count(page)
+    if page.isCut { problem = .loop }
+  }
 }

@@ -186,7 +186,8 @@ final class ContactPuller {
         (row) throws(Failure) in
         try pageWriter.take(row, round: entry.round, &step.pull)
       }
-      step.pull.count(answer.page)
+      step.count(answer.page)
+      guard !step.isOver else { return }
       try pageWriter.writeBlocks()
       writer = pageWriter
       switch sent.stage {
@@ -209,10 +210,6 @@ final class ContactPuller {
     after before: Cursor?, _ page: Page<Cursor>, of org: [UInt8], _ session: OpenSession,
     _ now: Instant, _ entry: DatasetTable.Entry, _ step: inout PullStep
   ) throws(Failure) {
-    if page.isCut {
-      step.problem = .loop
-      return
-    }
     if let last = page.last {
       if let before, !last.isBeyond(before) {
         step.problem = .loop
@@ -288,11 +285,8 @@ final class ContactPuller {
     var writer: ContactWriter?
     let taken = try step(sent, of: org) { (tables, entry, step) throws(Failure) in
       let page = answer.page
-      step.pull.count(page)
-      if page.isCut {
-        step.problem = .loop
-        return
-      }
+      step.count(page)
+      guard !step.isOver else { return }
       guard page.skipped == 0 else {
         // A row without an id may be any row, so no row counts as deleted.
         finishReconcile(entry, &step)
