@@ -69,8 +69,6 @@ public final class Configuration {
     self.usesKeyFiles = usesKeyFiles
   }
 
-  public enum KeyStoreKind: String, CaseIterable, Sendable { case file }
-
   @export(interface) public static func read(_ config: JSON) throws(Failure) -> Configuration {
     let fields = try Fields(
       config,
@@ -104,10 +102,11 @@ public final class Configuration {
     guard let fields = try config.fields(ifPresent: "keystore", known: ["kind"]) else {
       return false
     }
-    do throws(Failure) { return try fields.choice("kind", KeyStoreKind.self) == .file } catch {
-      let kinds = "; host, secret_service: only of the driver, holdfast_http.h"
-      throw Failure(error.code, error.message + kinds, field: error.field)
+    guard try fields.string("kind") == "file" else {
+      throw fields.invalid(
+        "kind", "file is expected; host and secret_service are the driver's, holdfast_http.h")
     }
+    return true
   }
 
   /// The host passes a key store, or the configuration names one; not both. The built-in key files must
