@@ -145,7 +145,11 @@ static int32_t erase(void *context, const char *name) {
   return ask(context, &(hfh_key_request){.operation = "erase"}, name, NULL);
 }
 
-static void destroy(void *context) { hfh_mailbox_free(context); }
+/* The library has closed its handle: nobody asks any more. */
+static void destroy(void *context) {
+  hfh_mailbox_close(context);
+  hfh_mailbox_free(context);
+}
 
 holdfast_keystore hfh_mailbox_keystore(hfh_mailbox *box) {
   return (holdfast_keystore){
@@ -184,6 +188,8 @@ int32_t hfh_mailbox_next(hfh_mailbox *box, int32_t timeout_ms, hfh_key_request *
   pthread_mutex_unlock(&box->lock);
   return status;
 }
+
+void hfh_mailbox_zero(hfh_key_request *request) { zero(request, sizeof *request); }
 
 static int32_t result_of(const char *text) {
   static const char *const names[] = {

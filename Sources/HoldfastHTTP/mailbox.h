@@ -40,10 +40,12 @@ void hfh_mailbox_free(hfh_mailbox *box);
 holdfast_keystore hfh_mailbox_keystore(hfh_mailbox *box);
 
 /* Take the request, waiting for one: for ever with a negative time. HOLDFAST_OK; HOLDFAST_NOT_FOUND
- * when none came in time; HOLDFAST_CLOSED. Zero it after use. */
+ * when none came in time; HOLDFAST_CLOSED. */
 int32_t hfh_mailbox_next(hfh_mailbox *box, int32_t timeout_ms, hfh_key_request *request);
-/* Answer a request, with a result as in "KeyResult" of the schema ("ok", "not_found", ...) and, if
- * a load found the key, the key in base64. Returns the field that is wrong, "/result" or "/value",
+/* To be called after the use of a request, which may hold a key. */
+void hfh_mailbox_zero(hfh_key_request *request);
+/* Answer a request, with a HOLDFAST_KEY_* as a word ("ok", "not_found", ...) and, if a load found
+ * the key, the key in base64. Returns the field that is wrong, "/result" or "/value",
  * and the request waits for a right answer; or NULL. `accepted`: the request still waited. */
 const char *hfh_mailbox_complete(hfh_mailbox *box, int64_t id, const char *result,
                                  const char *value, bool *accepted);

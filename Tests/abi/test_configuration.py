@@ -44,7 +44,7 @@ MISTAKES: dict[str, tuple[dict[str, Any], str, str, list[str]]] = {
         {"keystore": {"kind": "files"}},
         "request.invalid_value",
         "/keystore/kind",
-        ["file is expected", 'did you mean "file"?', "file: key files"],
+        ["file is expected", "host and secret_service"],
     ),
     "a keychain": (
         {"keystore": {"kind": "keychain"}},
