@@ -12,6 +12,8 @@ import CPlatform
 public struct JSONMeasure {
   /// The deepest nesting. Beyond `JSON.maxDepth` the text is not read on.
   public private(set) var depth = 0
+  /// Where a level was opened that is too deep.
+  private(set) var tooDeepAt = 0
   /// The number of values. Each but the first of an object or array follows a comma; each object or array
   /// counts as one value more than it has.
   private(set) var values = 1
@@ -70,7 +72,10 @@ public struct JSONMeasure {
         values += 1
         level += 1
         depth = max(depth, level)
-        guard level <= JSON.maxDepth else { return }
+        guard level <= JSON.maxDepth else {
+          tooDeepAt = place - 1
+          return
+        }
         isKey = byte == UInt8(ascii: "{")
         levels[level] = isKey ? 1 : 0
         bytes += isKey ? 224 : 128

@@ -35,7 +35,7 @@ public enum JSONPointer {
   /// The pointer of the value at a byte offset, for text that may be malformed from there on.
   ///
   /// The text is scanned up to the offset with a stack of open objects and arrays. Each level keeps
-  /// its current key or index; together they are the pointer.
+  /// its current key or index; together they are the pointer. `\u0041` in a key stays as it is.
   static func locate(at offset: Int, in bytes: UnsafeRawBufferPointer) -> String {
     var levels: [Level] = []
     var at = 0
@@ -55,7 +55,10 @@ public enum JSONPointer {
         let key = levels.last.flatMap { $0.expectsKey ? $0 : nil }
         at += 1
         while at < end, bytes[at] != UInt8(ascii: "\"") {
-          if bytes[at] == UInt8(ascii: "\\") { at += 1 }
+          if bytes[at] == UInt8(ascii: "\\") {
+            at += 1
+            if at < end, bytes[at] == UInt8(ascii: "u") { key?.key.append(UInt8(ascii: "\\")) }
+          }
           if at < end { key?.key.append(bytes[at]) }
           at += 1
         }

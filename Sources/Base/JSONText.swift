@@ -142,7 +142,9 @@ extension JSON {
     most: Int = maxValues, bytes mostBytes: Int = .max, scalars: Bool = false
   ) throws(Failure) -> JSON {
     guard size.depth <= maxDepth else {
-      throw Failure(.requestTooDeep, "nested deeper than \(maxDepth)")
+      throw Failure(
+        .requestTooDeep, "nested deeper than \(maxDepth)",
+        field: JSONPointer.locate(at: size.tooDeepAt, in: bytes))
     }
     guard size.isWithin(values: most), size.bytes <= mostBytes else {
       throw Failure(.requestTooManyValues, "more than \(most) values")

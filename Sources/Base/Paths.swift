@@ -4,7 +4,7 @@
 // forty instructions for each byte, and a path is passed twenty times at an opening. `withCString`
 // passes the String's own bytes.
 
-public import CPlatform
+import CPlatform
 
 public func platform_size(_ path: String) -> Int64 { path.withCString { platform_size($0) } }
 

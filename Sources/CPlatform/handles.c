@@ -38,7 +38,7 @@ typedef struct {
   dev_t device;
   ino_t folder;
   uint64_t told; /* how often another handle of this process has changed the data file */
-  int forks; /* of the process, when the handle was made */
+  int forks;     /* of the process, when the handle was made */
   pid_t process;
   pthread_mutex_t exclusive; /* one lock per handle */
   pthread_t owner;           /* the thread that holds it, to recognise a call from a callback */

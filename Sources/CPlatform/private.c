@@ -58,7 +58,7 @@ int platform_check_folder(const char *folder, bool has_keys, const char **name) 
   static const char *const names[] = {
       "holdfast.db",   "holdfast.db-wal", "holdfast.db-journal", "holdfast.db-shm",
       "cache.db",      "cache.db-wal",    "cache.db-journal",    "cache.db-shm",
-      "recovery.lock", "recovery.name",   "holdfast.handles",     "holdfast.reserve",
+      "recovery.lock", "recovery.name",   "holdfast.handles",    "holdfast.reserve",
       "keys",          "keys/device.key", "keys/session.key",    "keys/biometric.key",
   };
   enum { ALL = sizeof names / sizeof *names, KEYS = 4, SECRETS = 3 };

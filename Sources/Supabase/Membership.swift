@@ -69,10 +69,15 @@ public struct MembershipsPage {
       guard let org = row.uuid("org_id") else { return (nil, row.lacks("org_id")) }
       guard let role = row.string("role") else { return (org, row.lacks("role")) }
       guard let status = row.string("status") else { return (org, row.lacks("status")) }
+      // null: the server does not show the organisation, as it is no longer active.
+      let organisation = row.object("organizations")
+      guard organisation?.kind == .object || row.isNull("organizations") else {
+        return (org, row.lacks("organizations"))
+      }
       all.append(
         Membership(
           org: org, role: role, isActive: status == "active",
-          organisation: row.object("organizations")))
+          organisation: organisation))
       return (org, nil)
     }
     self.all = all

@@ -119,7 +119,10 @@ public struct Page<Place> {
   /// Whether the list ends here. Only an empty page is surely the last one, if the server did not say
   /// how many rows there are: a short one may be short because the server caps its pages (PostgREST's
   /// `db-max-rows`), which it does not say, and the cap may change between two pages.
-  public var isLast: Bool { count == 0 || total.map { count >= $0 } ?? false }
+  public var isLast: Bool { !isCut && (count == 0 || total.map { count >= $0 } ?? false) }
+
+  /// Whether the server counts rows from here on, and sends none: the list does not end here.
+  public var isCut: Bool { count == 0 && (total ?? 0) > 0 }
 }
 
 /// A row of an answer: read in place where it is plain, else built.
@@ -170,6 +173,9 @@ public enum ResponseRow {
     case .built(let row): row.value[name].map { $0.isNull || $0.kind == .string } ?? true
     }
   }
+
+  /// Whether the value is null, or there is none.
+  func isNull(_ name: StaticCString) -> Bool { isTextOrNull(name) && string(name) == nil }
 
   /// The row with these columns alone. Throws `memory.exhausted`.
   func text(of columns: [String]) throws(Failure) -> JSONText {

@@ -304,7 +304,8 @@ def test_ABI_3_unknown_fields_of_the_config(phone: Phone) -> None:
 NO_REQUESTS: list[tuple[bytes, str | None, str | None]] = [
     (b'{"query":"\xff"}', "request.not_json", None),
     (b'{"query":"a","query":"b"}', "request.duplicate_key", "/query"),
-    (b'{"query":' + b"[" * 65 + b"]" * 65 + b"}", "request.too_deep", None),
+    (b'{"query":' + b"[" * 65 + b"]" * 65 + b"}", "request.too_deep", "/query" + "/0" * 63),
+    (b'{"a\\u0000":1}', "request.not_json", "/a\\u0000"),
     (b'{"query":[' + b"0," * 262_144 + b"0]}", "request.too_many_values", None),
     (b'{"query":1}', "request.wrong_type", "/query"),
     (b'{"query":"a","limit":1.5}', "request.wrong_type", "/limit"),

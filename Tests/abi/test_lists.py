@@ -85,6 +85,8 @@ UNUSABLE: dict[str, tuple[str, str | None]] = {
     ),
     "text as id": (membership(org_id="oslo"), "org_id"),
     "id null": (membership(org_id=None), "org_id"),
+    "list as organisation": (membership(organizations=[]), "organizations"),
+    "text as organisation": (membership(organizations="Oslo"), "organizations"),
     "no object": ("7", None),
     "null": ("null", None),
 }
@@ -283,6 +285,32 @@ def test_FIX_10_a_page_that_repeats_proves_no_end(
     assert app.of_type("org_access_changed") == []
     assert problem(app, "guard") == ("loop", None)
     assert app.phone.network.count("guard") == 2
+
+
+def counted_but_empty(request: HttpRequest, real: Answer) -> Answer:
+    """An empty page, of which the server says that there are rows."""
+    is_list = request["method"] == "GET" and "status" in real and request["purpose"] != "upload"
+    if not is_list or not (real["body"] or "").startswith("["):
+        return real
+    return {**real, "headers": {"content-range": "*/1"}, "body": "[]"}
+
+
+def test_FIX_10_an_empty_page_of_a_list_that_has_rows_proves_no_end(sign_in: MakeUser) -> None:
+    # Given a member with contacts, all of whom were compared a day ago
+    user = sign_in(contacts=3, policy={"session_window_s": 30 * DAY_S})
+    pull(user)
+    user.phone.pass_time(2 * DAY_S)
+    user.phone.network.alter.append(counted_but_empty)
+    # When every list is empty, and the server counts a row in it
+    return_to_foreground(user)
+    user.app.sync_now()
+    user.app.settle()
+    # Then the membership and the contacts stay, and the problems are named
+    assert user.app.of_type("org_access_changed") == []
+    assert user.app.screen["screen"] == "home"
+    assert total(user.app) == 3
+    assert problem(user.app, "guard") == ("loop", None)
+    assert problem(user.app, "pull") == ("loop", None)
 
 
 # Objects ------------------------------------------------------------------------------------------

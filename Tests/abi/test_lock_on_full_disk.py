@@ -124,3 +124,26 @@ def test_LCK_5_a_key_store_that_keeps_the_key_changes_no_error(sign_in: MakeUser
     assert caught.value.code.startswith("storage.")
     user.app.session_status()
     assert "session" not in user.phone.keychain.names()
+
+
+@pytest.mark.parametrize("discard", [False, True])
+def test_KEEP_4_a_logout_that_the_disk_does_not_take_leaves_the_session_to_be_revoked(
+    sign_in: MakeUser, discard: bool
+) -> None:
+    user = sign_in()
+    user.app.network_set({"online": False})
+    user.app.register(minutes=1)
+    request = {"discard": True, "confirm_unsent": 1} if discard else {}
+    # When the disk takes nothing, the user tries again, and then there is room
+    with full_disk():
+        for _ in range(2):
+            with pytest.raises(HoldfastError) as caught:
+                user.app.session_logout(request)
+            assert caught.value.code.startswith("storage.")
+    assert "session" in user.phone.keychain.names()
+    assert user.app.session_logout(request)["unsent"] == 1
+    # Then the key is gone, and the server ends the session
+    assert "session" not in user.phone.keychain.names()
+    user.app.go_online()
+    user.app.settle()
+    assert user.phone.network.count("revoke") == 1

@@ -294,6 +294,18 @@ PARTS: dict[str, Callable[[Server, float], Figures]] = {
 }
 
 
+def by_line(figures: Figures) -> str:
+    """JSON with one line for each figure of each part, so that a change shows what has changed."""
+    parts = []
+    for name, part in figures.items():
+        rows = part.items() if isinstance(part, dict) else []
+        lines = ",\n".join(f"    {json.dumps(key)}: {json.dumps(row)}" for key, row in rows)
+        parts.append(
+            f"  {json.dumps(name)}: " + (f"{{\n{lines}\n  }}" if lines else json.dumps(part))
+        )
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
 def main() -> None:
     """Make what is missing, measure, print and record."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -313,7 +325,7 @@ def main() -> None:
         for part in given.only:
             figures[part] = PARTS[part](server, given.seconds)
             figures["machine"] = machine()
-            RECORDED.write_text(json.dumps(figures, indent=2) + "\n", "utf-8")
+            RECORDED.write_text(by_line(figures), "utf-8")
     if figures.keys() >= PARTS.keys():
         print("\n".join([*times(figures), "", *targets(figures)]))
 

@@ -105,7 +105,8 @@ typedef enum {
   PLATFORM_REENTERED = 3,
 } platform_entry;
 
-/* Make a new handle for `object`, which works on the data of `folder`. 0 when all slots are taken. */
+/* Make a new handle for `object`, which works on the data of `folder`. 0 when all slots are taken.
+ */
 PLATFORM_HIDDEN uintptr_t platform_handle_new(void *object, const char *folder);
 /* In a process that was made by fork(): call `disown` for each handle of the parent, once. It must
  * call nothing of this file. False: a thread was inside a call on one of them at the fork. */

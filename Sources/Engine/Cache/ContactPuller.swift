@@ -209,6 +209,10 @@ final class ContactPuller {
     after before: Cursor?, _ page: Page<Cursor>, of org: [UInt8], _ session: OpenSession,
     _ now: Instant, _ entry: DatasetTable.Entry, _ step: inout PullStep
   ) throws(Failure) {
+    if page.isCut {
+      step.problem = .loop
+      return
+    }
     if let last = page.last {
       if let before, !last.isBeyond(before) {
         step.problem = .loop
@@ -285,6 +289,10 @@ final class ContactPuller {
     let taken = try step(sent, of: org) { (tables, entry, step) throws(Failure) in
       let page = answer.page
       step.pull.count(page)
+      if page.isCut {
+        step.problem = .loop
+        return
+      }
       guard page.skipped == 0 else {
         // A row without an id may be any row, so no row counts as deleted.
         finishReconcile(entry, &step)

@@ -122,7 +122,8 @@ final class Problem {
       have a time zone (timestamptz). Without a column: a row is too large, nested too deep, or has a \
       number beyond 64 bits.
       """
-    case "loop": "The server sends the same page again, as if it ignored filters or order."
+    case "loop":
+      "The server sends the same page again, or none where it counts rows, as if it ignored filters or order."
     case "too_many_rows": "The user has more memberships than the library keeps."
     default: "The server refuses the request for its schema or configuration; see its log."
     }

@@ -24,6 +24,7 @@ struct MembershipRead {
     fault = fault ?? page.fault
     if fault != nil { problem = .unusableRow }
     if let after, let last = page.last, last <= after { problem = .loop }
+    if page.isCut { problem = .loop }
     if all.count > MembershipRead.most { problem = .tooManyRows }
     isOver = page.isLast || page.last == nil || problem == .loop || problem == .tooManyRows
     after = page.last
@@ -35,7 +36,7 @@ struct MembershipRead {
 enum ListProblem: String {
   /// A row cannot be used.
   case unusableRow = "unusable_row"
-  /// The server sent a page that does not continue the one before.
+  /// The server sent a page that does not continue the one before, or none where it counts rows.
   case loop
   case tooManyRows = "too_many_rows"
 }

@@ -10,7 +10,7 @@ final class OwedErasures {
   private(set) var isOwing = false {
     didSet { if isOwing != oldValue { core.revision.advance() } }
   }
-  /// Owed erasures, as the bits of `MetaTable.Name.needsErase`, that the file has not taken: a commit may fail.
+  /// What the key store has refused and the file has not taken, as the bits of `MetaTable.Name.needsErase`.
   private var unwritten: Int64 = 0
   /// The file was not asked yet, or another process may have written it.
   private var mustLook = true
@@ -27,8 +27,12 @@ final class OwedErasures {
     try note(name, isOwed: false)
   }
 
-  /// The key is to be erased once the transaction is committed.
-  func owe(_ name: KeyName) throws(Failure) { try note(name, isOwed: true) }
+  /// The key is to be erased once the transaction is committed. If that fails, nothing is owed.
+  func owe(_ name: KeyName) throws(Failure) {
+    isOwing = true
+    let stored = try stored()
+    try write(stored | OwedErasures.bit(name), over: stored)
+  }
 
   /// Look into the file at the next call: another process may owe an erasure.
   func lookForOwed() { mustLook = true }
@@ -49,8 +53,12 @@ final class OwedErasures {
     }
   }
 
-  private func owed() throws(Failure) -> Int64 {
-    (try core.meta.int(.needsErase) ?? 0) | unwritten
+  private func owed() throws(Failure) -> Int64 { try stored() | unwritten }
+
+  private func stored() throws(Failure) -> Int64 { try core.meta.int(.needsErase) ?? 0 }
+
+  private func write(_ bits: Int64, over stored: Int64) throws(Failure) {
+    if bits != stored { try core.meta.set(.needsErase, .int(bits)) }
   }
 
   private static func bit(_ name: KeyName) -> Int64 { name == .biometric ? 1 : 2 }
@@ -58,15 +66,15 @@ final class OwedErasures {
   func note(_ name: KeyName, isOwed: Bool) throws(Failure) {
     let bit = OwedErasures.bit(name)
     if isOwed { unwritten |= bit } else { unwritten &= ~bit }
-    let stored = try core.meta.int(.needsErase) ?? 0
+    let stored = try stored()
     let noted = isOwed ? stored | bit : stored & ~bit
     isOwing = noted | unwritten != 0
-    if noted != stored { try core.meta.set(.needsErase, .int(noted)) }
+    try write(noted, over: stored)
   }
 
   /// A call is over: what the file has taken is known to every process, and another one may erase it.
   func noteWritten() {
-    guard unwritten != 0, let stored = try? core.meta.int(.needsErase) ?? 0 else { return }
+    guard unwritten != 0, let stored = try? stored() else { return }
     unwritten &= ~stored
   }
 }

@@ -152,7 +152,8 @@ final class SignIn {
     switch callback {
     case .foreign:
       throw Failure(
-        .signInForeignCallback, "this is not the redirect_url of this app", field: "/callback_url")
+        .signInForeignCallback, "this is not the redirect_url of this app, or has no code",
+        field: "/callback_url")
     case .code(let code):
       let verifiers = try stored.verifiers(for: providers)
       return try start(.pkce(code: code, verifiers: verifiers), decider)
