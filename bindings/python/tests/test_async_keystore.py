@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ctypes
 import json
 from collections.abc import Awaitable, Callable
@@ -146,6 +147,8 @@ def test_the_prompt_comes_before_the_call_and_its_key_serves_this_call_alone() -
 @pytest.mark.parametrize(
     ("refusal", "outcome"),
     [
+        (None, "invalidated"),
+        (KEY_NOT_FOUND, "invalidated"),
         (KEY_CANCELLED, "cancelled"),
         (KEY_FAILED, "failed"),
         (KEY_LOCKOUT, "lockout"),
@@ -155,9 +158,12 @@ def test_the_prompt_comes_before_the_call_and_its_key_serves_this_call_alone() -
         (KEY_UNAVAILABLE, "unavailable"),
     ],
 )
-def test_what_the_prompt_refuses_is_the_outcome(refusal: int, outcome: str) -> None:
+def test_what_the_prompt_refuses_is_the_outcome(refusal: int | None, outcome: str) -> None:
     async def tell(app: AsyncHoldfast, store: Prompting) -> None:
-        store.answer.set_exception(KeyStoreAnswer(refusal))
+        if refusal is None:
+            store.answer.set_result(None)
+        else:
+            store.answer.set_exception(KeyStoreAnswer(refusal))
         assert await unlock(app) == REFUSED | {"outcome": outcome}
         assert store.loads == []
 
@@ -173,17 +179,9 @@ def test_a_prompt_that_raises_has_failed(caplog: pytest.LogCaptureFixture) -> No
     assert "no dialog" in caplog.text
 
 
-@pytest.mark.parametrize("given", [None, KeyStoreAnswer(KEY_LOCKED)])
-def test_without_a_key_or_a_reason_the_library_asks_the_key_store(
-    given: KeyStoreAnswer | None,
-) -> None:
-    """It proves by itself that the key is lost: nobody is signed out by a prompt that gave None."""
-
+def test_the_library_hears_from_the_key_store_that_it_is_locked() -> None:
     async def tell(app: AsyncHoldfast, store: Prompting) -> None:
-        if given is None:
-            store.answer.set_result(None)
-        else:
-            store.answer.set_exception(given)
+        store.answer.set_exception(KeyStoreAnswer(KEY_LOCKED))
         assert await unlock(app) == {"outcome": "success", "answer": KEY_CANCELLED, "key": ""}
         assert store.loads == ["biometric"]
 
@@ -285,10 +283,13 @@ def test_closing_takes_the_prompt_back() -> None:
         async with opened(Locked(), keystore=store) as app:
             unlocking = await shown(app, store)
         assert store.on_screen == 0
-        with pytest.raises(ClosedError):
-            # The outcome `cancelled` may reach the library before it is closed
+        # The outcome may reach the library before it is closed
+        with contextlib.suppress(ClosedError):
             assert await unlocking == REFUSED
-            await app.session_status()
+        # Afterwards no prompt is shown
+        with pytest.raises(ClosedError):
+            await app.session_unlock({"outcome": "success"})
+        assert len(store.prompts) == 1
 
     run(main())
 

@@ -201,7 +201,8 @@ class AsyncHoldfast(AsyncOperations):
             self._keys.admit()
             if name in ("session_unlock", "session_lock", "session_logout"):
                 number = self._keys.withdraw()
-                if name == "session_unlock" and request == {"outcome": "success"}:
+                prompts = name == "session_unlock" and request == {"outcome": "success"}
+                if prompts and self._closing is None:
                     text: Any = self.opened.get("unlock_prompt", "Unlock")  # CUTC: [...]
                     outcome, key = await self._keys.unlock(number, text)
                     call, request = partial(self._keys.call, key, call), {"outcome": outcome}

@@ -14,6 +14,7 @@ from .keystore import (
     KEY_LOCKOUT,
     KEY_LOCKOUT_PERMANENT,
     KEY_NOT_ENROLLED,
+    KEY_NOT_FOUND,
     KEY_UNAVAILABLE,
     KeyStoreAnswer,
 )
@@ -28,8 +29,10 @@ Answer = TypeVar("Answer")
 #: How long a call of the library waits for a coroutine, in seconds. It then counts as KEY_FAILED.
 PATIENCE_S = 10.0
 
-#: The outcomes of a prompt that releases no key. After others the library asks the store itself.
+#: The outcomes of a prompt that releases no key. There is none for KEY_LOCKED: the library hears it
+#: from the key store itself.
 _OUTCOMES = {
+    KEY_NOT_FOUND: "invalidated",
     KEY_CANCELLED: "cancelled",
     KEY_FAILED: "failed",
     KEY_LOCKOUT: "lockout",
@@ -153,7 +156,8 @@ class LoopKeyStore:
 
     async def _ask(self, text: str) -> tuple[str, bytes | None]:
         try:
-            return "success", await self._store.load("biometric", text)
+            key = await self._store.load("biometric", text)
+            return "invalidated" if key is None else "success", key
         except KeyStoreAnswer as refused:
             return _OUTCOMES.get(refused.answer, "success"), None
         except Exception:
