@@ -13,6 +13,7 @@ private final class Prompting: KeyStore, @unchecked Sendable {
   private(set) var most = 0
   private var keepsPrompt = false
   private var refusal: KeyResult?
+  private var isStubborn = false
   /// What an erasure does before it erases.
   let before: @Sendable () async -> Void
 
@@ -20,6 +21,7 @@ private final class Prompting: KeyStore, @unchecked Sendable {
 
   func with<Value>(_ body: (Prompting) -> Value) -> Value { lock.withLock { body(self) } }
   func keepPrompt(_ keeps: Bool) { with { $0.keepsPrompt = keeps } }
+  func ignoreCancellation() { with { $0.isStubborn = true } }
   func refuse(_ result: KeyResult?) { with { $0.refusal = result } }
 
   func load(_ name: KeyName, prompt: String?) async throws -> Data? {
@@ -35,7 +37,11 @@ private final class Prompting: KeyStore, @unchecked Sendable {
     while with({ $0.keepsPrompt }), !Task.isCancelled {
       try? await Task.sleep(nanoseconds: 1_000_000)
     }
-    try Task.checkCancellation()
+    if Task.isCancelled, !with({ $0.isStubborn }) {
+      // The dialog takes its time to go.
+      await Task.detached { for _ in 0..<1000 { await Task.yield() } }.value
+      throw KeyFailure(.cancelled)
+    }
     if let refusal = with({ $0.refusal }) { throw KeyFailure(refusal) }
     return key
   }
@@ -51,7 +57,7 @@ private final class Prompting: KeyStore, @unchecked Sendable {
 
   /// Until the prompt of this number is on the screen.
   func shows(_ number: Int) async {
-    while with({ $0.prompts < number || $0.onScreen == 0 }) { await Task.yield() }
+    while with({ $0.prompts < number || $0.onScreen == 0 }), !Task.isCancelled { await Task.yield() }
   }
 }
 
@@ -109,12 +115,22 @@ private final class Prompting: KeyStore, @unchecked Sendable {
       unlocking.append(unlock(app))
       await keys.shows(number)
     }
+    for one in unlocking.prefix(2) { #expect(try await one.value.reason == .biometricCancelled) }
     keys.keepPrompt(false)
-    var reasons: [DecisionReason] = []
-    for one in unlocking { reasons.append(try await one.value.reason) }
-    #expect(reasons.prefix(2) == [.biometricCancelled, .biometricCancelled])
     #expect(try await app.settled(try await unlocking[2].value).screen == .home)
     #expect(keys.with { $0.most } == 1)
+    await app.close()
+  }
+
+  @Test func aPromptThatIgnoresItsWithdrawalOpensNothing() async throws {
+    let keys = Prompting()
+    let app = try await locked(keys)
+    keys.keepPrompt(true)
+    keys.ignoreCancellation()
+    let unlocking = unlock(app)
+    await keys.shows(1)
+    #expect(try await app.sessionLock().screen == .unlock)
+    #expect(try await unlocking.value.reason == .biometricCancelled)
     await app.close()
   }
 
