@@ -57,7 +57,9 @@ private final class Prompting: KeyStore, @unchecked Sendable {
 
   /// Until the prompt of this number is on the screen.
   func shows(_ number: Int) async {
-    while with({ $0.prompts < number || $0.onScreen == 0 }), !Task.isCancelled { await Task.yield() }
+    while with({ $0.prompts < number || $0.onScreen == 0 }), !Task.isCancelled {
+      await Task.yield()
+    }
   }
 }
 
