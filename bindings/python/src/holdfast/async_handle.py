@@ -69,11 +69,12 @@ class AsyncHoldfast(AsyncOperations):
         library: Library | None = None,
     ) -> None:
         """Does not open anything. At most `connections` requests are in flight at once."""
-        self._keystore = keystore
-        self._is_asynchronous = checked(keystore, coroutines=True)
         #: The key store, if the loop runs it.
         self._keys: LoopKeyStore | None = None
-        self._open = partial(Holdfast, config, library=library)
+        if checked(keystore, coroutines=True):
+            self._keys = LoopKeyStore(cast("AsyncKeyStore", keystore))
+        given = self._keys or cast("KeyStore | None", keystore)
+        self._open = partial(Holdfast, config, given, library=library)
         # Our own transport ends with this object; another one is the host's.
         self._http = HttpTransport()
         self._transport: AsyncTransport = transport or ThreadTransport(self._http)
@@ -95,11 +96,10 @@ class AsyncHoldfast(AsyncOperations):
     async def __aenter__(self) -> Self:
         """Open the folder and start to poll and send; raises `HoldfastError`."""
         loop = asyncio.get_running_loop()
-        if self._is_asynchronous:
-            self._keys = LoopKeyStore(cast("AsyncKeyStore", self._keystore), loop)
-        keystore = self._keys or cast("KeyStore | None", self._keystore)
+        if self._keys is not None:
+            self._keys.loop = loop
         try:
-            self._holdfast = await loop.run_in_executor(self._calls, self._open, keystore)
+            self._holdfast = await loop.run_in_executor(self._calls, self._open)
         except BaseException:
             self._calls.shutdown(wait=False)
             raise

@@ -68,10 +68,12 @@ class AsyncKeyStore(Protocol):
 class LoopKeyStore:
     """An `AsyncKeyStore` as a `KeyStore`, for a thread that calls the library beside the loop's."""
 
-    def __init__(self, store: AsyncKeyStore, loop: asyncio.AbstractEventLoop) -> None:
-        """`loop` runs the coroutines of `store`."""
+    #: The loop that runs the coroutines; set it before the first call.
+    loop: asyncio.AbstractEventLoop
+
+    def __init__(self, store: AsyncKeyStore) -> None:
+        """`store` has the coroutines."""
         self._store = store
-        self._loop = loop
         #: The prompt on the screen.
         self.prompt: asyncio.Task[tuple[str, bytes | None]] | None = None
         #: The number of the last call that withdrew a prompt.
@@ -98,7 +100,7 @@ class LoopKeyStore:
         self._wait(self._store.erase, name)
 
     def _wait(self, method: Callable[..., Awaitable[Answer]], *given: object) -> Answer:
-        future = asyncio.run_coroutine_threadsafe(self._serve(method, *given), self._loop)
+        future = asyncio.run_coroutine_threadsafe(self._serve(method, *given), self.loop)
         try:
             return future.result(PATIENCE_S)
         finally:
@@ -141,7 +143,7 @@ class LoopKeyStore:
         while self.prompt is not None and number == self._withdrawn:
             await asyncio.wait([self.prompt])
         if number == self._withdrawn:
-            prompt = self.prompt = self._loop.create_task(self._ask(text))
+            prompt = self.prompt = self.loop.create_task(self._ask(text))
             prompt.add_done_callback(self._forget)
             try:
                 await asyncio.wait([prompt])
