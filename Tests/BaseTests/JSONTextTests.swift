@@ -28,7 +28,7 @@ import Testing
     "The same key twice",
     arguments: [
       (#"{"a":1,"a":1}"#, "/a"), (#"{"x":{"a":1,"b":2,"a":3}}"#, "/x/a"),
-      (#"{"list":[{},{"id":1,"id":2}]}"#, "/list/1/id"), (#"{"a":1,"\u0061":2}"#, "/u0061"),
+      (#"{"list":[{},{"id":1,"id":2}]}"#, "/list/1/id"), (#"{"a":1,"\u0061":2}"#, #"/\u0061"#),
     ])
   func duplicates(text: String, field: String) {
     expect(refusal(text), equals: "request.duplicate_key \(field)")

@@ -98,13 +98,28 @@ import Vault
     expect(!rig.sessions.keys.isOwing)
   }
 
-  @Test func anErasureThatTheFileCouldNotBeToldIsMadeAndThenForgotten() throws {
-    // Given a file that takes no note
+  @Test func anErasureThatWasNotCommittedIsNotOwed() throws {
+    // Given a file that takes nothing
     let rig = try Rig.atHome()
     try rig.core.database.execute("PRAGMA query_only=ON")
     #expect(throws: Failure.self) { try rig.sessions.keys.owe(.biometric) }
-    expect(rig.sessions.keys.isOwing)
     // When it does
+    try rig.core.database.execute("PRAGMA query_only=OFF")
+    try rig.sessions.keys.eraseOwed()
+    // Then
+    expect(rig.keyStore.keys[.biometric] != nil)
+    expect(!rig.sessions.keys.isOwing)
+  }
+
+  @Test func anErasureThatTheFileCouldNotBeToldIsMadeAndThenForgotten() throws {
+    // Given a key store that refuses, and a file that takes no note
+    let rig = try Rig.atHome()
+    rig.keyStore.refusal = .failed
+    try rig.core.database.execute("PRAGMA query_only=ON")
+    #expect(throws: Failure.self) { try rig.sessions.keys.erase(.biometric) }
+    expect(rig.sessions.keys.isOwing)
+    // When both do
+    rig.keyStore.refusal = nil
     try rig.core.database.execute("PRAGMA query_only=OFF")
     try rig.sessions.keys.eraseOwed()
     // Then
