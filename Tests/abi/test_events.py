@@ -265,7 +265,7 @@ def test_a_run_that_leaves_items_waiting_says_so(sign_in: MakeUser) -> None:
         lambda request, answer: (
             {**answer, "status": 403, "body": '{"code":"42501"}'}
             if request["purpose"] == "upload" and "waits" in str(request["body"])
-            else {**answer, "body": "[]"}
+            else {**answer, "headers": {}, "body": "[]"}
             if request["purpose"] == "guard"
             else answer
         )
