@@ -260,13 +260,14 @@ def test_in_a_child_process_the_handle_is_forked(app: App) -> None:
     child = os.fork()
     if child == 0:
         # No call that reaches the fake core, whose lock another thread may have held
-        os.write(write, json.dumps(app.call("event_next")).encode())
+        replies = [app.call(name) for name in ("event_next", "key_next")]
+        os.write(write, json.dumps(replies).encode())
         os._exit(0)
     os.close(write)
     os.waitpid(child, 0)
-    event = json.loads(os.read(read, 4096))
+    replies = json.loads(os.read(read, 4096))
     os.close(read)
-    assert event["error"]["code"] == "handle.forked"
+    assert [reply["error"]["code"] for reply in replies] == ["handle.forked"] * 2
     app.core.event(seq=1, type="decision")
     assert app.event()["event"]["seq"] == 1
 
