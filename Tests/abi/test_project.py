@@ -172,7 +172,6 @@ def names(app: App) -> list[str]:
     return [str(contact["name"]) for contact in app.contact_search({"query": ""})["contacts"]]
 
 
-@pytest.mark.functions("the key store is a file that the test copies")
 @pytest.mark.parametrize("keys", ["own keys", "the same device key"])
 def test_FIX_16_the_cache_of_another_project_is_not_shown(
     sign_in: MakeUser, phones: MakePhone, keys: str

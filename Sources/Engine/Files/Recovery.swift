@@ -97,15 +97,10 @@ final class Recovery {
 
   /// A user signs in, and the key store has no key for the files: set them aside, and begin anew with a
   /// key of another name. Nothing is changed unless the store saves that key and gives it back. The old
-  /// files stay, and so does their key, which the store may have again later. Returns whether it did.
-  @discardableResult
-  func beginAnew() throws(Failure) -> Bool {
+  /// files stay, and so does their key, which the store may have again later.
+  func beginAnew() throws(Failure) {
     let state = try core.keyState()
-    guard state == .lost else {
-      try core.require(state)
-      return false
-    }
-    try core.requireKeyTurn()
+    guard state == .lost else { return try core.require(state) }
     let why = core.lostKey.text(Core.keyIsLost)
     let next = try DataFolder.replaceKeyless(core.database, in: folder, at: core.clock.now()) {
       () throws(Failure) in
@@ -119,12 +114,6 @@ final class Recovery {
     // The session goes with the files.
     try sessions.keys.erase(.session)
     try findUnfinished()
-    return true
-  }
-
-  /// A host that is asked for its key store has answered: go on, if the next device key is being saved.
-  func goOn() throws(Failure) {
-    if core.keyRing.isSavingNext { try beginAnew() }
   }
 
   /// Make a damaged main file sound, or set it aside, start a fresh one, and carry over what can be
