@@ -64,7 +64,8 @@ class FakeLibrary:
 
     def open(self, _config: bytes, keystore: object) -> tuple[int, tuple[int, bytes]]:
         self.keystore = cast("Any", keystore)
-        return 1, (0, b'{"version":"9.8.7","recovered":false}')
+        reply = {"version": "9.8.7", "recovered": False, "unlock_prompt": "Open up"}
+        return 1, (0, json.dumps(reply).encode())
 
     def call(self, name: str, _handle: int, sent: bytes | None) -> tuple[int, bytes]:
         self.threads.add(threading.current_thread().name)

@@ -131,7 +131,7 @@ def test_the_prompt_comes_before_the_call_and_its_key_serves_this_call_alone() -
         assert cast(Any, await app.session_resume())["answers"] == [KEY_OK, KEY_OK]
         store.answer.set_result(KEY)
         assert await unlocking == OPEN
-        assert len(store.prompts) == 1
+        assert store.prompts == ["Open up"]
         # The same load in another call shows no prompt, and has no key
         handle = app._handle()
         given = await asyncio.to_thread(handle._call, "session_unlock", {"outcome": "success"})
