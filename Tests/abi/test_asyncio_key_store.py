@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from holdfast import AsyncHoldfast, KeyStoreAnswer, ThreadTransport
@@ -95,7 +95,7 @@ def test_API_3_asyncio_serves_the_key_store(locked: Locked) -> None:
         # The finger opens the session: it is shown one prompt, and used once
         chain.keychain.present_finger()
         assert (await app.session_unlock(SUCCESS))["screen"] == "home"
-        assert chain.prompts == [cast(Any, app.opened)["unlock_prompt"]] * 2
+        assert chain.prompts == [app.opened["unlock_prompt"]] * 2
         # A logout erases the keys, and looks for them without a prompt
         assert (await app.session_logout())["decision"]["screen"] == "sign_in"
         assert "erase" not in (await app.session_status())["owed"]

@@ -203,7 +203,7 @@ class AsyncHoldfast(AsyncOperations):
                 number = self._keys.withdraw()
                 prompts = name == "session_unlock" and request == {"outcome": "success"}
                 if prompts and self._closing is None:
-                    text: Any = self.opened.get("unlock_prompt", "Unlock")  # CUTC: [...]
+                    text = self.opened["unlock_prompt"]
                     outcome, key = await self._keys.unlock(number, text)
                     call, request = partial(self._keys.call, key, call), {"outcome": outcome}
         if self._closed or os.getpid() != self._process:

@@ -130,7 +130,7 @@ final class KeyFunctions: @unchecked Sendable {
       if [.sessionUnlock, .sessionLock, .sessionLogout].contains(name) { withdraw() }
       return try await queued { () throws(HoldfastError) in try handle.call(name, request) }
     }
-    let (number, shown) = await show("Unlock")  // CUTC: handle.opened.unlockPrompt
+    let (number, shown) = await show(handle.opened.unlockPrompt)
     return try await queued { [self] () throws(HoldfastError) in
       // The calls run one after another: a lock that was called before has withdrawn the key.
       let (outcome, key) = isValid(number) ? shown : (.cancelled, nil)
