@@ -363,7 +363,7 @@ export class Driver {
    * library is told what the prompt refused, and gets every other answer when it asks for the key.
    */
   async #unlock(store: KeyStore, request: object | undefined): Promise<unknown> {
-    const text = (this.opened as { unlock_prompt?: string }).unlock_prompt ?? 'Unlock'; // CUTC
+    const text = this.opened.unlock_prompt;
     const { signal } = (this.#prompt = new AbortController());
     const ask = () => (signal.aborted ? null : answer(store, BIOMETRIC, text, this.#report, signal));
     const asking = this.#prompted.then(ask); // one prompt at a time

@@ -53,9 +53,9 @@ public final class Holdfast extends Operations implements AutoCloseable {
     int status = reply[0];
     Handle handle = status == OK ? Handle.in(reply) : null;
     Map<String, Object> read = decoded(status, reply, Handle.OPEN_REPLY);
-    Object prompt = read.get("unlock_prompt");
-    if (keys != null) keys.prompt = prompt instanceof String ? (String) prompt : "Unlock"; // CUTC
-    return new Holdfast(handle, OpenReply.of(read), keys);
+    OpenReply opened = OpenReply.of(read);
+    if (keys != null) keys.prompt = opened.getUnlockPrompt();
+    return new Holdfast(handle, opened, keys);
   }
 
   /** The reply of the open call: the version, and whether damaged files were set aside. */
