@@ -154,7 +154,10 @@ final class HostLoop {
   func dueIn() throws(Failure) -> Int64? {
     if try wantsPoll() { return 0 }
     let now = core.clock.now()
-    guard let wake = beforeNextLook(try wakeIn(now)) else { return nil }
-    return min(wake, wakeTimer.promisedIn(now) ?? wake)
+    let wake = try wakeIn(now)
+    // A host that waits before its first poll has been told nothing, and some times count from the query.
+    if wakeTimer.promisedIn(now) == nil { wakeTimer.promise(wake, now) }
+    guard let next = beforeNextLook(wake) else { return nil }
+    return min(next, wakeTimer.promisedIn(now) ?? next)
   }
 }
