@@ -139,6 +139,59 @@ static int write_all(int file, const void *bytes, size_t length) {
   return private_sync(file) == 0 ? 0 : errno;
 }
 
+static int put_at(int file, int64_t offset, const void *bytes, size_t count) {
+  for (size_t done = 0; done < count;) {
+    ssize_t put = pwrite(file, (const char *)bytes + done, count - done, offset + (off_t)done);
+    if (put < 0 && errno != EINTR)
+      return errno;
+    done += put > 0 ? (size_t)put : 0;
+  }
+  return 0;
+}
+
+int platform_write_at(const char *path, int64_t offset, const void *bytes, size_t count) {
+  int file = private_open(path, O_WRONLY, false);
+  if (file < 0)
+    return -file;
+  int result = put_at(file, offset, bytes, count);
+  close(file);
+  return result;
+}
+
+int platform_copy_over(const char *from, const char *to, size_t size, const bool *kept,
+                       size_t count) {
+  int source = private_open(from, O_RDONLY, false);
+  int target = private_open(to, O_WRONLY | O_CREAT, false);
+  char *block = malloc(size);
+  int result = source < 0 ? -source : target < 0 ? -target : block == NULL ? ENOMEM : 0;
+  bool is_over = false;
+  for (size_t at = 0; result == 0 && (!is_over || at < count); at++) {
+    size_t length = 0;
+    while (!is_over && length < size) {
+      ssize_t got =
+          pread(source, block + length, size - length, (off_t)at * (off_t)size + (off_t)length);
+      if (got < 0 && errno != EINTR) {
+        result = errno;
+        break;
+      }
+      is_over = got == 0;
+      length += got > 0 ? (size_t)got : 0;
+    }
+    if (at < count) {
+      memset(block + length, 0, size - length);
+      length = size;
+    }
+    if (result == 0 && (at >= count || !kept[at]))
+      result = put_at(target, (int64_t)at * (int64_t)size, block, length);
+  }
+  free(block);
+  if (source >= 0)
+    close(source);
+  if (target >= 0)
+    close(target);
+  return result;
+}
+
 static int overwrite(const char *path);
 
 static int write_and(const char *path, const void *bytes, size_t length, bool overwrites) {
@@ -280,8 +333,8 @@ void platform_patience_give(void) {
   nanosleep(&pause, NULL);
 }
 
-int platform_file_lock(const char *path, bool exclusive) {
-  int file = private_open(path, O_RDWR | O_CREAT, false);
+int platform_folder_lock(const char *path, bool exclusive) {
+  int file = private_open(path, O_RDONLY | O_DIRECTORY, false);
   if (file < 0)
     return file;
   /* flock() cannot wait with a limit. */
@@ -298,7 +351,7 @@ int platform_file_lock(const char *path, bool exclusive) {
   }
 }
 
-void platform_file_unlock(int descriptor) {
+void platform_folder_unlock(int descriptor) {
   if (descriptor >= 0)
     close(descriptor);
 }

@@ -20,8 +20,6 @@ public struct QueueTable {
       guard added == 1 else { throw database.damage("an item was not stored") }
       let number = try database.lastInsertedRow()
       try move(of: row.owner, from: nil, to: Place(row.state))
-      // Only a salvage gives the number.
-      if row.sequence != 0 { try blocks.forget(number) }
       return number
     }
   }
@@ -65,11 +63,6 @@ public struct QueueTable {
       (row) throws(Failure) in row.count(0)
     }
     return max(highest ?? 0, try lastNumber())
-  }
-
-  /// The number if no item has it, else 0: the next one.
-  public func free(_ number: Int64) throws(Failure) -> Int64 {
-    try database.exists("SELECT 1 FROM queue WHERE seq = ?", .int(number)) ? 0 : number
   }
 
   public func contains(_ item: [UInt8]) throws(Failure) -> Bool {
