@@ -141,7 +141,7 @@ static int write_all(int file, const void *bytes, size_t length) {
 
 static int put_at(int file, int64_t offset, const void *bytes, size_t count) {
   for (size_t done = 0; done < count;) {
-    ssize_t put = pwrite(file, (const char *)bytes + done, count - done, offset + (off_t)done);
+    ssize_t put = pwrite(file, (const char *)bytes + done, count - done, (off_t)offset + done);
     if (put < 0 && errno != EINTR)
       return errno;
     done += put > 0 ? (size_t)put : 0;
@@ -149,42 +149,30 @@ static int put_at(int file, int64_t offset, const void *bytes, size_t count) {
   return 0;
 }
 
-int platform_write_at(const char *path, int64_t offset, const void *bytes, size_t count) {
-  int file = private_open(path, O_WRONLY, false);
-  if (file < 0)
-    return -file;
-  int result = put_at(file, offset, bytes, count);
-  close(file);
-  return result;
-}
-
-int platform_copy_over(const char *from, const char *to, size_t size, const bool *kept,
-                       size_t count) {
+int platform_copy_pages(const char *from, const char *to, size_t size, const bool *kept,
+                        size_t count) {
   int source = private_open(from, O_RDONLY, false);
   int target = private_open(to, O_WRONLY | O_CREAT, false);
-  char *block = malloc(size);
-  int result = source < 0 ? -source : target < 0 ? -target : block == NULL ? ENOMEM : 0;
+  char *page = malloc(size);
+  int result = source < 0 ? -source : target < 0 ? -target : page == NULL ? ENOMEM : 0;
   bool is_over = false;
   for (size_t at = 0; result == 0 && (!is_over || at < count); at++) {
     size_t length = 0;
-    while (!is_over && length < size) {
-      ssize_t got =
-          pread(source, block + length, size - length, (off_t)at * (off_t)size + (off_t)length);
-      if (got < 0 && errno != EINTR) {
+    off_t start = (off_t)at * (off_t)size;
+    while (!is_over && length < size && result == 0) {
+      ssize_t got = pread(source, page + length, size - length, start + (off_t)length);
+      if (got < 0 && errno != EINTR)
         result = errno;
-        break;
-      }
       is_over = got == 0;
       length += got > 0 ? (size_t)got : 0;
     }
-    if (at < count) {
-      memset(block + length, 0, size - length);
-      length = size;
-    }
+    memset(page + length, 0, size - length);
     if (result == 0 && (at >= count || !kept[at]))
-      result = put_at(target, (int64_t)at * (int64_t)size, block, length);
+      result = put_at(target, start, page, at < count ? size : length);
   }
-  free(block);
+  if (result == 0 && count > 0)
+    result = put_at(target, 28, "\0\0\0", 4);
+  free(page);
   if (source >= 0)
     close(source);
   if (target >= 0)

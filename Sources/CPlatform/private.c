@@ -56,10 +56,22 @@ int platform_check_file(const char *path) { return check(path, geteuid(), false)
 
 int platform_check_folder(const char *folder, bool has_keys, const char **name) {
   static const char *const names[] = {
-      "holdfast.db",   "holdfast.db-wal", "holdfast.db-journal", "holdfast.db-shm",
-      "cache.db",      "cache.db-wal",    "cache.db-journal",    "cache.db-shm",
-      "holdfast.db.damaged", "holdfast.db.keyless", "holdfast.handles", "holdfast.reserve",
-      "keys",          "keys/device.key", "keys/session.key",    "keys/biometric.key",
+      "holdfast.db",
+      "holdfast.db-wal",
+      "holdfast.db-journal",
+      "holdfast.db-shm",
+      "cache.db",
+      "cache.db-wal",
+      "cache.db-journal",
+      "cache.db-shm",
+      "holdfast.db.damaged",
+      "holdfast.db.keyless",
+      "holdfast.handles",
+      "holdfast.reserve",
+      "keys",
+      "keys/device.key",
+      "keys/session.key",
+      "keys/biometric.key",
   };
   enum { ALL = sizeof names / sizeof *names, KEYS = 4, SECRETS = 3 };
   char path[PATH_MAX];

@@ -47,7 +47,7 @@ public struct LogIndex {
     guard platform_exists(path + "-shm") else { return nil }
     return try Database.withRawFile(path) { (raw) throws(Failure) -> LogIndex? in
       guard let raw else { return nil }
-      if raw.isUnused { return LogIndex(bytes(of: path + "-shm", at: 0, count: size)) }
+      if raw.isUnused { return LogIndex(try bytes(of: path + "-shm", at: 0, count: size)) }
       if isLeft { return nil }
       defer { raw.closeIndex() }
       return try raw.index().flatMap {
@@ -60,12 +60,13 @@ public struct LogIndex {
   /// opening the file.
   public static func hasLostCommits(_ path: String) throws(Failure) -> Bool {
     guard let index = try of(path, isLeft: true) else { return false }
-    return index.readableFrames(of: path) < index.frames
+    return try index.readableFrames(of: path) < index.frames
   }
 
   /// How many of the committed frames SQLite can read.
-  func readableFrames(of path: String) -> Int {
-    let header = LogIndex.bytes(of: path + "-wal", at: 0, count: 32)
+  func readableFrames(of path: String) throws(Failure) -> Int {
+    let log = path + "-wal"
+    let header = try LogIndex.bytes(of: log, at: 0, count: 32)
     guard header.count == 32, header[0] == 0x37, header[1] == 0x7F, header[2] == 0x06,
       header[3] & ~1 == 0x82
     else { return 0 }
@@ -74,21 +75,34 @@ public struct LogIndex {
     guard sum.isStored(in: header, at: 24) else { return 0 }
     // After a power cut the index may be that of an earlier log.
     guard header[16..<24] == salts[...] else { return frames }
-    for number in 0..<frames {
-      let frame = LogIndex.bytes(
-        of: path + "-wal", at: Int64(32 + number * (24 + pageSize)), count: 24 + pageSize)
-      guard frame.count == 24 + pageSize, frame[8..<16] == salts[...] else { return number }
-      sum.add(frame[0..<8])
-      sum.add(frame[24...])
-      guard sum.isStored(in: frame, at: 16) else { return number }
+    let size = 24 + pageSize
+    var number = 0
+    while number < frames {
+      let count = min(frames - number, LogIndex.framesAtOnce) * size
+      let part = try LogIndex.bytes(of: log, at: Int64(32 + number * size), count: count)
+      for at in stride(from: 0, to: count, by: size) {
+        guard at + size <= part.count, part[at + 8..<at + 16] == salts[...] else { return number }
+        sum.add(part[at..<at + 8])
+        sum.add(part[at + 24..<at + size])
+        guard sum.isStored(in: part, at: at + 16) else { return number }
+        number += 1
+      }
     }
     return frames
   }
 
-  private static func bytes(of path: String, at offset: Int64, count: Int) -> [UInt8] {
+  private static var framesAtOnce: Int { 32 }
+
+  /// What the file has there, as far as it goes. A failure of the disk is no damage of the file.
+  private static func bytes(
+    of path: String, at offset: Int64, count: Int
+  ) throws(Failure) -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: count)
     var length = 0
-    guard platform_read_at(path, offset, &bytes, count, &length) == 0 else { return [] }
+    let problem = Int(platform_read_at(path, offset, &bytes, count, &length))
+    guard problem == 0 || problem == PLATFORM_NO_ENTRY else {
+      throw Database.failure(ofSystem: problem, "the log could not be read")
+    }
     return Array(bytes[0..<length])
   }
 }

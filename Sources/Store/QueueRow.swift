@@ -2,7 +2,7 @@ public import Base
 
 /// A queued item as it is stored.
 public final class QueueRow {
-  /// The number in the order of registration; 0: the next one.
+  /// The number in the order of registration; 0: it has none yet.
   public var sequence: Int64 = 0
   public var item: [UInt8] = []
   public var owner: [UInt8] = []

@@ -12,7 +12,7 @@ public struct QueueTable {
 
   var dependencies: DependencyTable { DependencyTable(database) }
 
-  /// Add an item with all that is known of it but its retry group and its lease.
+  /// Add an item with all that is known of it but its number, its retry group and its lease.
   public func insert(_ row: QueueRow) throws(Failure) -> Int64 {
     try database.transaction { () throws(Failure) in
       let added = try insertRow(row)
@@ -39,10 +39,10 @@ public struct QueueTable {
   private func insertWithNumber(_ row: QueueRow) throws(Failure) -> Int {
     try database.run(
       """
-      INSERT INTO queue(seq, item, owner, org, batch_key, state, wait_reason, not_before_ms, attempts,
+      INSERT INTO queue(item, owner, org, batch_key, state, wait_reason, not_before_ms, attempts,
         denials, created_ms, size, body, rejection, blocks)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-      """, row.sequence == 0 ? .null : .int(row.sequence), .blob(row.item), .blob(row.owner),
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+      """, .blob(row.item), .blob(row.owner),
       .blob(row.org), .blob(row.batchKey),
       .int(row.state.code.rawValue), .int(row.state.waitReason?.code ?? 0),
       .int(row.state.waitReason?.notBeforeMS ?? 0), .int(row.attempts), .int(row.denials),

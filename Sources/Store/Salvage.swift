@@ -20,12 +20,20 @@ public final class Salvage {
   private var copyPath: String { path + ".scratch" }
   private static var suffixes: [String] { ["", "-wal", "-shm"] }
 
-  /// `path` is that of the file; its log is `path` + "-wal". One salvage of a file at a time.
-  public init(path: String) throws(Failure) {
-    self.path = path
-    removeCopy()
+  private init(_ path: String) { self.path = path }
+
+  /// `path` is that of the file; its log is `path` + "-wal". One salvage of a file at a time. A failure says
+  /// nothing about the file.
+  public static func open(_ path: String) throws(Failure) -> Salvage {
+    let salvage = Salvage(path)
+    try salvage.open()
+    return salvage
+  }
+
+  private func open() throws(Failure) {
+    guard platform_exists(path) else { return isWhole = false }
     let index = try LogIndex.of(path, isLeft: false)
-    let readable = index?.readableFrames(of: path) ?? 0
+    let readable = try index?.readableFrames(of: path) ?? 0
     // Behind what was copied into the file, the log's beginning is older than the file.
     let usesLog = readable >= index?.copied ?? 0
     if let index { isWhole = max(readable, index.copied) >= index.frames }
@@ -62,11 +70,9 @@ public final class Salvage {
       }
       fresh.close()
     }
-    try check(platform_copy_over(path, copyPath, Salvage.pageSize, kept, kept.count))
-    // As many pages as the file has: SQLite then asks for its size.
-    try check(platform_write_at(copyPath, 28, [0, 0, 0, 0], 4))
+    try check(platform_copy_pages(path, copyPath, Salvage.pageSize, kept, kept.count))
     if usesLog, platform_exists(path + "-wal") {
-      try check(platform_copy_over(path + "-wal", copyPath + "-wal", Salvage.pageSize, [], 0))
+      try check(platform_copy_pages(path + "-wal", copyPath + "-wal", Salvage.pageSize, [], 0))
     }
     let opened = try Database(path: copyPath, .normal)
     opened.keepsLog = true

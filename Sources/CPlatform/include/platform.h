@@ -184,13 +184,12 @@ PLATFORM_HIDDEN int platform_write(const char *path, const void *bytes, size_t l
 PLATFORM_HIDDEN int platform_write_secret(const char *path, const void *bytes, size_t length);
 /* Make an empty file (mode 0600), durably; EEXIST when there is one. */
 PLATFORM_HIDDEN int platform_create(const char *path);
-/* Copy a file over another one, but for the blocks of `size` bytes that `kept` names: those of the
- * `count` first ones that are true there stay. Where the copied file ends before them, zeros follow. */
-PLATFORM_HIDDEN int platform_copy_over(const char *from, const char *to, size_t size,
-                                       const bool *kept, size_t count);
-/* Overwrite bytes of a file that is there. */
-PLATFORM_HIDDEN int platform_write_at(const char *path, int64_t offset, const void *bytes,
-                                      size_t count);
+/* Copy a file over another one, in pages of `size` bytes. `count` above 0: both are databases, and
+ * the other one has so many pages, of which those that `kept` names stay; where the copied file
+ * ends before them, zeros follow. It no longer says how many pages it has, so SQLite asks for its
+ * size. */
+PLATFORM_HIDDEN int platform_copy_pages(const char *from, const char *to, size_t size,
+                                        const bool *kept, size_t count);
 PLATFORM_HIDDEN int platform_remove(const char *path);
 /* Overwrite a file with zeros, sync it, and remove it. */
 PLATFORM_HIDDEN int platform_erase(const char *path);

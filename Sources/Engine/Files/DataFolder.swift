@@ -233,7 +233,7 @@ enum DataFolder {
     let meta = MetaTable(fresh)
     if let aside = try meta.text(.salvage), !platform_exists(folder + "/" + aside) { return aside }
     let aside = freeName(in: folder, label, at: now.wallMS)
-    let salvage = try Salvage(path: moved)
+    let salvage = try Salvage.open(moved)
     let number = try salvage.number(.deviceKey)
     let keyless = try KeylessList(try salvage.text(.keyless))
     if label == .keyless { keyless.add(aside, number, try salvage.blob(.keyCheck)) }

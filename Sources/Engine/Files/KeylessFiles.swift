@@ -55,7 +55,7 @@ final class KeylessFiles {
       try core.meta.set(.keyless, .text(try list.text))
       var carried = 0
       var found: [QueueItem] = []
-      try Salvage(path: folder + "/" + name).eachItem { (row) throws(Failure) in
+      try Salvage.open(folder + "/" + name).eachItem { (row) throws(Failure) in
         guard row.owner == owner, let item = try row.read(queueKey) else { return }
         found.append(item)
         if try carry(row, item, queueKey, session) { carried += 1 }

@@ -177,7 +177,7 @@ final class Recovery {
   private func complete(
     _ aside: String, _ done: [String], _ keys: KeyRing.Keys
   ) throws(Failure) {
-    let salvage = try Salvage(path: folder + "/" + aside)
+    let salvage = try Salvage.open(folder + "/" + aside)
     let report = try carry(salvage, keys, withSession: !DataFolder.isKeyless(aside))
     // A file may have been damaged before it had carried over another one.
     var earlier = try salvage.text(.salvage)
@@ -243,7 +243,6 @@ final class Recovery {
   private func carry(
     _ row: QueueRow, _ item: QueueItem, _ keys: KeyRing.Keys
   ) throws(Failure) {
-    row.sequence = 0
     // Only the seal is proof.
     row.org = keys.orgTag(item.org)
     // The image may be older than the item's last request, and the server may have the item.
