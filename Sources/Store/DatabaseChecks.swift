@@ -49,7 +49,8 @@ extension Database {
   /// SQLite's check of the whole file, with its indexes.
   public func isSound() throws(Failure) -> Bool {
     do throws(Failure) {
-      let found = try first("PRAGMA integrity_check(1)") { (row) throws(Failure) in row.blob(0) } ?? []
+      let found =
+        try first("PRAGMA integrity_check(1)") { (row) throws(Failure) in row.blob(0) } ?? []
       // A page that cannot be read is reported among the faults, for example as "error code=10". It
       // is a failure of the disk and does not prove damage to the file.
       if Database.names(SQLITE_IOERR, in: found) || Database.names(SQLITE_NOMEM, in: found) {
