@@ -187,10 +187,13 @@ public final class SessionRow {
   static func salvaged(_ row: Row) -> SessionRow? {
     let found = SessionRow(row)
     guard found.owner?.count == 16, found.tokens != nil else { return nil }
-    if row.database.sawStrangeNumber {
-      found.locked = true
-      found.seenWallMS = Row.times.upperBound
-    }
+    func isTime(_ column: Column) -> Bool { row.integer(column).map(Row.times.contains) ?? false }
+    found.locked = row.integer(Column.locked) != 0
+    if !isTime(.seenWallMS) { found.seenWallMS = Row.times.upperBound }
+    // Without the monotonic clock's time the device's counts, which is 0 where it cannot be read, too.
+    if !isTime(.authenticatedMonotonicMS) { found.authenticatedMonotonicMS = nil }
+    if !isTime(.validatedMonotonicMS) { found.validatedMonotonicMS = nil }
+    if !isTime(.backgroundMonotonicMS) { found.backgroundMonotonicMS = nil }
     return found
   }
 }
