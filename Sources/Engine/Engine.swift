@@ -55,7 +55,7 @@ public final class Engine {
     let keyRing = KeyRing(
       keyStore ?? FileKeyStore(folder: folder + "/keys"),
       deadlineMS: configuration.limits.guardTimeoutMS, clock, isOfHost: keyStore != nil)
-    let opened = try DataFolder.openOrReplaceMain(in: folder, at: clock.now())
+    let opened = try DataFolder.openMain(in: folder, at: clock.now())
     try KeyStoreChange.refuse(configuration, opened.database)
     let core = Core(configuration, clock, keyRing, opened.database, revision)
     reserve = Reserve(core)

@@ -195,7 +195,7 @@ def test_FIX_6_a_sign_in_begins_anew_and_keeps_the_old_file_and_its_key(
     assert phone.keychain.stored("device") == device
     assert phone.keychain.names() == {*NAMES, "device_b"}
     [event] = app.of_type("storage_recovered")
-    assert (event["lost"], event["message"]["code"]) == (1, "storage_key_lost")
+    assert (event["unreadable"], event["message"]["code"]) == (True, "storage_key_lost")
     assert [event["file"]] == aside(phone)
     # and the app works, also after a restart
     app.contact_search({"query": ""})

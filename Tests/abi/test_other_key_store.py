@@ -114,7 +114,7 @@ def test_KEEP_2_without_the_key_files_another_kind_leads_to_a_working_app(
     until_lost(app)
     app.sign_in(person)
     assert app.screen["screen"] == "home"
-    assert [event["lost"] for event in told(app)] == [1]
+    assert [event["unreadable"] for event in told(app)] == [True]
 
 
 def test_KEEP_2_key_files_that_do_not_open_the_folder_refuse_nothing(
@@ -163,7 +163,7 @@ def test_KEEP_2_a_lost_key_is_not_called_damage(
     assert len(why) == 1, lines
     assert "device, not_found" in why[0]
     [event] = told(app)
-    assert event["lost"] == 1
+    assert event["unreadable"]
     assert event["message"]["code"] == "storage_key_lost"
     assert "nøkkelen" in event["message"]["text"]
     words = json.dumps([event["message"], [line for _, line in lines]])

@@ -887,10 +887,9 @@ public struct OrgAccessChangedEvent: Codable, Sendable, Hashable, ReadableRecord
 }
 
 /// The library set a damaged file aside as `file`, or one whose device key the key store no longer
-/// has (the code of `message` is storage_key_lost then). `salvaged` counts the items that it
-/// carried over, `lost` those that it could not: never fewer than are gone, and more only where
-/// whole pages are, `unreadable_pages` the pages of the file that it could not read; `session` says
-/// whether it carried the session over. Returned until acknowledged.
+/// has (the code of `message` is storage_key_lost then). `carried` counts the items that it carried
+/// over; `unreadable` says whether anything could not be read, so that items may be lost; `session`
+/// says whether it carried the session over. Returned until acknowledged.
 public struct StorageRecoveredEvent: Codable, Sendable, Hashable, ReadableRecord {
   /// The number of the event; it increases. Pass it as `ack` to holdfast_poll() after handling a
   /// durable event.
@@ -900,33 +899,26 @@ public struct StorageRecoveredEvent: Codable, Sendable, Hashable, ReadableRecord
   /// The name of the file that was set aside.
   public var file: String
   /// Items that were carried over.
-  public var salvaged: Int
-  /// Items that were not.
-  public var lost: Int
-  /// Pages of the file that could not be read.
-  public var unreadablePages: Int
+  public var carried: Int
+  /// Whether part of the file could not be read. If not, all that it held is here.
+  public var unreadable: Bool
   /// Whether the session was carried over.
   public var session: Bool
   /// The outcome, for the user.
   public var message: Message
 
   public init(
-    seq: Int, file: String, salvaged: Int, lost: Int, unreadablePages: Int, session: Bool,
-    message: Message
+    seq: Int, file: String, carried: Int, unreadable: Bool, session: Bool, message: Message
   ) {
-    self.seq = seq; self.file = file; self.salvaged = salvaged; self.lost = lost
-    self.unreadablePages = unreadablePages; self.session = session; self.message = message
+    self.seq = seq; self.file = file; self.carried = carried; self.unreadable = unreadable
+    self.session = session; self.message = message
   }
 
   init(of object: inout Fields) throws(Unreadable) {
     try self.init(
-      seq: object.value("seq"), file: object.value("file"), salvaged: object.value("salvaged"),
-      lost: object.value("lost"), unreadablePages: object.value("unreadable_pages"),
-      session: object.value("session"), message: object.value("message"))
-  }
-
-  enum CodingKeys: String, CodingKey {
-    case seq, type, file, salvaged, lost, unreadablePages = "unreadable_pages", session, message
+      seq: object.value("seq"), file: object.value("file"), carried: object.value("carried"),
+      unreadable: object.value("unreadable"), session: object.value("session"),
+      message: object.value("message"))
   }
 }
 
