@@ -22,14 +22,15 @@ PAGE = ROOT / "docs/reference.md"
 Schema = dict[str, Any]
 
 #: What only the driver takes.
-DRIVERS_KEY_STORE = """**With [`holdfast_http_call`](#holdfast_http_call)** there is one more kind, which the driver serves:
+DRIVERS_KEY_STORE = """**With [`holdfast_http_call`](#holdfast_http_call)** there are two more kinds, which the driver serves:
 
 | field | type | required | |
 |---|---|---|---|
-| `kind` | `"secret_service"` | yes | The desktop's keyring: GNOME Keyring, KWallet, KeePassXC. Needs `libsecret-1-0`. |
-| `name` | string, 1 to 256 bytes | yes | Finds the keys: one for each `data_dir`, such as `com.example.visits`. |
+| `kind` | `"host"` | yes | A thread of the host answers `key_next` with `key_complete`. |
+| | `"secret_service"` | | The desktop's keyring: GNOME Keyring, KWallet, KeePassXC. Needs `libsecret-1-0`. |
+| `name` | string, 1 to 256 bytes | for the keyring | Finds the keys: one for each `data_dir`, such as `com.example.visits`. |
 
-`policy.biometric` must be `preferred` or `off`, because the keyring asks for no presence.
+With the keyring, `policy.biometric` must be `preferred` or `off`, because it asks for no presence.
 """
 
 HEAD = """# Reference

@@ -108,19 +108,23 @@ typedef struct holdfast holdfast;
  *        another length than 32 counts as HOLDFAST_KEY_FAILED.
  *        NOT_FOUND of "device" beside files that it opened counts as no answer for
  *        `guard_timeout_ms`. Then the sign-in is offered, and the store is asked again all the same.
+ *        No load prompts. The host prompts before it calls holdfast_session_unlock(), and inside that
+ *        call "biometric" is answered at once with the key that the user has released. Any other load
+ *        of it answers CANCELLED for a key that needs a prompt, and NOT_FOUND for one that is gone.
  * save   stores or replaces; `protection` is HOLDFAST_PROTECT_*. Durable when it returns OK. The
  *        library loads "device" and "session" afterwards, and acknowledges nothing on a key that it
  *        does not get back. It cannot do so for "biometric", which takes the user.
  * erase  removes the key; NOT_FOUND counts as success. The library calls load() afterwards: any
- *        other answer than NOT_FOUND or INVALIDATED means that the key is not erased. load() of an
- *        erased "biometric" must not prompt.
+ *        other answer than NOT_FOUND or INVALIDATED means that the key is not erased.
  * destroy  NULL, or called once with `context` when the library will not use it again: after
  *        holdfast_close() and the last running call, on its thread, or before a failed
  *        holdfast_open() returns, except for a struct that it refuses (/keystore/... but not kind).
  *
  * Threads    The library calls the functions only inside a call of the host, on the same thread, and
  *            one at a time for one handle; handles that share a `context` call at the same time. The
- *            functions must not call the library (such a call returns HOLDFAST_BUSY).
+ *            functions must not call the library (such a call returns HOLDFAST_BUSY), nor wait for a
+ *            person or for the thread that made the call. A keychain that answers on another thread
+ *            is waited for, with a limit; holdfast_http.h has a mailbox for that.
  * Exceptions Nothing may be thrown, raised or longjmp()ed across a function: the library's frames
  *            are not unwound, and its lock stays held. Catch all; return HOLDFAST_KEY_FAILED.
  * Memory     The struct is copied. `context` and the functions must live until destroy() is called:
@@ -164,7 +168,7 @@ const char *holdfast_build_info(void);
  * config {"data_dir":"/path","backend":{"url":"https://x.supabase.co","api_key":"...","queue":{...},
  *   "memberships":{...},"contacts":{...},"summary":{...}},"auth_methods":[...],
  *   "redirect_url":"app.example://signed-in","routes":{...},"policy":{...},"locale":"nb-NO|nn|en",
- *   "keystore":{"kind":"file|host"},"clock":"system|manual"}
+ *   "keystore":{"kind":"file"},"clock":"system|manual"}
  * Required: data_dir, backend.url, backend.api_key, and redirect_url if a method has the flow pkce.
  * "Config" in holdfast.schema.json has all fields. memberships, contacts and summary can be null.
  * data_dir  Links to it are followed. A folder that another user owns or that others may write to
@@ -181,12 +185,12 @@ const char *holdfast_build_info(void);
  *           another data_dir; docs/storage.md says what to do when the old address is gone.
  * redirect_url  https, a reverse-domain scheme of this app (com.example.app:/signed-in), or http on
  *           this machine, without a fragment. Anything else is refused (/redirect_url).
- * keystore  With NULL, the configuration names one. {"kind":"host"}: holdfast_poll() asks for key
- *           operations, for keychains that answer later. {"kind":"file"}: key files with mode 0600
- *           beside the data, for development, servers and kiosks. They protect against no reader of
- *           the folder and need no prompt, so "biometric":"required", the default, is refused.
- * reply     {"version":"...","recovered":bool,"keystore":"file|host"}; recovered: damaged files were
- *           set aside; keystore: the key store in use.
+ * keystore  With NULL, the configuration must say {"kind":"file"}: key files with mode 0600 beside
+ *           the data, for development, servers and kiosks. They protect against no reader of the
+ *           folder and need no prompt, so "biometric":"required", the default, is refused.
+ * reply     {"version":"...","recovered":bool,"keystore":"file|host","unlock_prompt":"..."};
+ *           recovered: damaged files were set aside; keystore: the key files, or the functions;
+ *           unlock_prompt: the text of the prompt with which the user releases "biometric".
  * Errors: request.* (INVALID), storage.* (STORAGE, FULL, BUSY), handle.too_many (NOMEM). */
 int32_t holdfast_open(const char *config, const holdfast_keystore *keystore, holdfast **self,
                       char **reply);
@@ -267,9 +271,9 @@ int32_t holdfast_sign_in_cancel(holdfast *self, const char *request, char **repl
  * decisions are those of this call. Queued items are sent meanwhile, as the lock's rules allow. */
 int32_t holdfast_session_resume(holdfast *self, const char *request, char **reply);
 
-/* Report the outcome of the biometric prompt. {"outcome":"success|failed|cancelled|lockout|
- * lockout_permanent|not_enrolled|invalidated|unavailable"} -> decision. On success the library
- * loads "biometric" from the key store. Without that key the session stays locked, even if the
+/* Report the outcome of the biometric prompt, which the host has shown before. {"outcome":"success|
+ * failed|cancelled|lockout|lockout_permanent|not_enrolled|invalidated|unavailable"} -> decision. On
+ * success the library loads "biometric". Without that key the session stays locked, even if the
  * host reports success. After failed, cancelled, lockout and unavailable the decision is `sign_in`
  * with `can_unlock`: offer the prompt beside the methods, and report its next outcome here. */
 int32_t holdfast_session_unlock(holdfast *self, const char *request, char **reply);
@@ -436,17 +440,12 @@ int32_t holdfast_sync_status(holdfast *self, const char *request, char **reply);
 
 /* Fetch the host's next work: requests to send and events to handle.
  * {"ack":seq?,"max_events":n?,"only_new":bool?,"from_oldest":bool?} -> {"requests":[...],
- *  "key_requests":[...]?,"key_cancelled":[n...]?,"events":[...],"wake_in_ms":n|null}
+ *  "events":[...],"wake_in_ms":n|null}
  *
  * request {"id":n,"purpose":"refresh|validate|guard|upload|pull|summary|revoke|live|sign_in",
  *          "method","url","headers":{...},"body":"..."|null,"timeout_ms":n}
  *         Each request is returned once. Send it once over HTTP and pass the response to
  *         holdfast_complete(). Requests carry credentials: do not log them.
- * key_request {"id":n,"operation":"load|save|erase","name","protection":"device|biometric",
- *         "value":"base64"|null,"prompt":"..."|null,"timeout_ms":n}, only with the key store "host".
- *         Carry it out once, as the functions above, for holdfast_key_complete(). prompt: its
- *         text, for a load that the user releases; null: show none, and answer `cancelled`.
- * key_cancelled  ids of loads that nobody needs any more: dismiss the prompt, and answer them.
  * event   {"seq":n,"type":"decision|sync_progress|sync_completed|item_parked|session_ended|
  *          org_access_changed|storage_recovered|contact|pull_completed|token_changed","...":...},
  *         with increasing `seq`. sync_completed, item_parked, session_ended, org_access_changed and
@@ -467,12 +466,6 @@ int32_t holdfast_poll(holdfast *self, const char *request, char **reply);
  * text as received, or null if it is not UTF-8. The library ignores the response, and `accepted` is
  * false, if the id is unknown, was completed before, or timed out (timeout_ms plus 5 s). */
 int32_t holdfast_complete(holdfast *self, const char *request, char **reply);
-
-/* Pass the outcome of a key request: {"id":n,"result":"ok|not_found|locked|cancelled|failed|lockout|
- * lockout_permanent|not_enrolled|invalidated|unavailable","value":"base64"?} -> {"accepted":bool}.
- * value: the key that a load found. Until the answers are there, decisions are `wait` and calls that
- * need a key fail with keystore.pending (KEYSTORE, retryable). */
-int32_t holdfast_key_complete(holdfast *self, const char *request, char **reply);
 
 /* Block until holdfast_poll() has something to return, for at most timeout_ms (negative: no limit).
  * HOLDFAST_OK: poll now, also after the time has passed. HOLDFAST_CLOSED: the handle was closed. A

@@ -63,7 +63,6 @@ public enum ErrorCode: String, CaseIterable, Sendable {
 
   case keyStoreLocked = "keystore.locked"
   case keyStoreFailed = "keystore.failed"
-  case keyStorePending = "keystore.pending"
   case keyStoreKeyLost = "keystore.key_lost"
 
   case storageFailed = "storage.failed"
@@ -75,6 +74,8 @@ public enum ErrorCode: String, CaseIterable, Sendable {
   case storageBusy = "storage.busy"
 
   case handleReentered = "handle.reentered"
+  /// Only the HTTP driver answers with it.
+  case handleBusy = "handle.busy"
   case handleClosed = "handle.closed"
   case handleForked = "handle.forked"
   case handleTooMany = "handle.too_many"
@@ -97,11 +98,11 @@ public enum ErrorCode: String, CaseIterable, Sendable {
       return .state
     case .orgNotAMember, .queueNotFound, .contactNotFound: return .notFound
     case .sessionConfirmUnsent, .queueIDTaken: return .conflict
-    case .keyStoreLocked, .keyStoreFailed, .keyStorePending, .keyStoreKeyLost: return .keyStore
+    case .keyStoreLocked, .keyStoreFailed, .keyStoreKeyLost: return .keyStore
     case .storageFailed, .storageReadOnly, .storageNewer, .storageNotPrivate, .storageDamaged:
       return .storage
     case .storageFull: return .full
-    case .storageBusy, .handleReentered: return .busy
+    case .storageBusy, .handleReentered, .handleBusy: return .busy
     case .handleClosed: return .closed
     case .handleForked: return .forked
     case .handleTooMany, .memoryExhausted: return .noMemory
@@ -113,8 +114,7 @@ public enum ErrorCode: String, CaseIterable, Sendable {
   public var retryable: Bool {
     switch self {
     case .sessionRefreshing, .queueInFlight, .keyStoreLocked, .keyStoreFailed,
-      .keyStorePending, .storageFailed, .storageFull, .storageReadOnly, .storageBusy,
-      .memoryExhausted:
+      .storageFailed, .storageFull, .storageReadOnly, .storageBusy, .memoryExhausted:
       return true
     default: return false
     }

@@ -27,8 +27,8 @@ public func platform_check_folder(
   folder.withCString { platform_check_folder($0, hasKeys, name) }
 }
 
-public func platform_file_lock(_ path: String, _ exclusive: Bool) -> Int32 {
-  path.withCString { platform_file_lock($0, exclusive) }
+public func platform_folder_lock(_ path: String, _ exclusive: Bool) -> Int32 {
+  path.withCString { platform_folder_lock($0, exclusive) }
 }
 
 public func platform_neighbours_open(_ path: String) -> Int32 {
@@ -46,12 +46,6 @@ public func platform_real_path(
   _ path: String, _ real: UnsafeMutablePointer<CChar>?, _ capacity: Int
 ) -> Int32 {
   path.withCString { platform_real_path($0, real, capacity) }
-}
-
-public func platform_read_unused_index(
-  _ database: String, _ file: UInt64, _ bytes: UnsafeMutableRawPointer?, _ count: Int
-) -> Bool {
-  database.withCString { platform_read_unused_index($0, file, bytes, count) }
 }
 
 public func platform_handle_new(_ object: UnsafeMutableRawPointer?, _ folder: String) -> UInt {

@@ -139,6 +139,47 @@ static int write_all(int file, const void *bytes, size_t length) {
   return private_sync(file) == 0 ? 0 : errno;
 }
 
+static int put_at(int file, int64_t offset, const void *bytes, size_t count) {
+  for (size_t done = 0; done < count;) {
+    ssize_t put = pwrite(file, (const char *)bytes + done, count - done, (off_t)offset + done);
+    if (put < 0 && errno != EINTR)
+      return errno;
+    done += put > 0 ? (size_t)put : 0;
+  }
+  return 0;
+}
+
+int platform_copy_pages(const char *from, const char *to, size_t size, const bool *kept,
+                        size_t count) {
+  int source = private_open(from, O_RDONLY, false);
+  int target = private_open(to, O_WRONLY | O_CREAT, false);
+  char *page = malloc(size);
+  int result = source < 0 ? -source : target < 0 ? -target : page == NULL ? ENOMEM : 0;
+  bool is_over = false;
+  for (size_t at = 0; result == 0 && (!is_over || at < count); at++) {
+    size_t length = 0;
+    off_t start = (off_t)at * (off_t)size;
+    while (!is_over && length < size && result == 0) {
+      ssize_t got = pread(source, page + length, size - length, start + (off_t)length);
+      if (got < 0 && errno != EINTR)
+        result = errno;
+      is_over = got == 0;
+      length += got > 0 ? (size_t)got : 0;
+    }
+    memset(page + length, 0, size - length);
+    if (result == 0 && (at >= count || !kept[at]))
+      result = put_at(target, start, page, at < count ? size : length);
+  }
+  if (result == 0 && count > 0)
+    result = put_at(target, 28, "\0\0\0", 4);
+  free(page);
+  if (source >= 0)
+    close(source);
+  if (target >= 0)
+    close(target);
+  return result;
+}
+
 static int overwrite(const char *path);
 
 static int write_and(const char *path, const void *bytes, size_t length, bool overwrites) {
@@ -280,8 +321,8 @@ void platform_patience_give(void) {
   nanosleep(&pause, NULL);
 }
 
-int platform_file_lock(const char *path, bool exclusive) {
-  int file = private_open(path, O_RDWR | O_CREAT, false);
+int platform_folder_lock(const char *path, bool exclusive) {
+  int file = private_open(path, O_RDONLY | O_DIRECTORY, false);
   if (file < 0)
     return file;
   /* flock() cannot wait with a limit. */
@@ -298,7 +339,7 @@ int platform_file_lock(const char *path, bool exclusive) {
   }
 }
 
-void platform_file_unlock(int descriptor) {
+void platform_folder_unlock(int descriptor) {
   if (descriptor >= 0)
     close(descriptor);
 }

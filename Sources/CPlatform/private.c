@@ -4,7 +4,7 @@
  * library's writes to another file, and a second name (a hard link) leaves a copy of what is erased
  * under the first. The files that this module opens are judged by their descriptors. SQLite's files
  * are judged by their names before SQLite opens them: closing a descriptor of one would drop the
- * locks that SQLite holds on it (opened.c). In between nobody else can exchange them, because
+ * locks that SQLite holds on it. In between nobody else can exchange them, because
  * nobody else may write the folder. */
 #define _GNU_SOURCE
 #include "private.h"
@@ -56,10 +56,22 @@ int platform_check_file(const char *path) { return check(path, geteuid(), false)
 
 int platform_check_folder(const char *folder, bool has_keys, const char **name) {
   static const char *const names[] = {
-      "holdfast.db",   "holdfast.db-wal", "holdfast.db-journal", "holdfast.db-shm",
-      "cache.db",      "cache.db-wal",    "cache.db-journal",    "cache.db-shm",
-      "recovery.lock", "recovery.name",   "holdfast.handles",    "holdfast.reserve",
-      "keys",          "keys/device.key", "keys/session.key",    "keys/biometric.key",
+      "holdfast.db",
+      "holdfast.db-wal",
+      "holdfast.db-journal",
+      "holdfast.db-shm",
+      "cache.db",
+      "cache.db-wal",
+      "cache.db-journal",
+      "cache.db-shm",
+      "holdfast.db.damaged",
+      "holdfast.db.keyless",
+      "holdfast.handles",
+      "holdfast.reserve",
+      "keys",
+      "keys/device.key",
+      "keys/session.key",
+      "keys/biometric.key",
   };
   enum { ALL = sizeof names / sizeof *names, KEYS = 4, SECRETS = 3 };
   char path[PATH_MAX];

@@ -52,13 +52,11 @@ public final class Configuration {
   public let clock: Clock.Kind
   /// The configuration asks for the built-in key store.
   public let usesKeyFiles: Bool
-  /// The configuration asks for a key store that the host serves through `poll`.
-  public let asksHostForKeys: Bool
 
   private init(
     dataFolder: String, backend: Backend, methods: [AuthMethod], redirectURL: String?,
     routes: [RoleRoutes], limits: Limits, language: Language, clock: Clock.Kind,
-    keyStore: KeyStoreKind?
+    usesKeyFiles: Bool
   ) {
     self.dataFolder = dataFolder
     self.backend = backend
@@ -68,11 +66,8 @@ public final class Configuration {
     self.limits = limits
     self.language = language
     self.clock = clock
-    usesKeyFiles = keyStore == .file
-    asksHostForKeys = keyStore == .host
+    self.usesKeyFiles = usesKeyFiles
   }
-
-  public enum KeyStoreKind: String, CaseIterable, Sendable { case file, host }
 
   @export(interface) public static func read(_ config: JSON) throws(Failure) -> Configuration {
     let fields = try Fields(
@@ -81,7 +76,7 @@ public final class Configuration {
         "data_dir", "backend", "auth_methods", "redirect_url", "routes", "policy", "locale",
         "keystore", "clock",
       ])
-    let keyStoreKind = try readKeyStore(fields)
+    let usesKeyFiles = try readKeyStore(fields)
     let methods = try AuthMethod.readAll(fields)
     let folder = try fields.string("data_dir")
     if folder.utf8.contains(0) { throw fields.invalid("data_dir", "a path is expected") }
@@ -99,31 +94,33 @@ public final class Configuration {
       limits: try readLimits(fields),
       language: try readLanguage(fields),
       clock: try fields.choice(ifPresent: "clock", Clock.Kind.self) ?? .system,
-      keyStore: keyStoreKind)
+      usesKeyFiles: usesKeyFiles)
   }
 
-  private static func readKeyStore(_ config: Fields) throws(Failure) -> KeyStoreKind? {
-    guard let fields = try config.fields(ifPresent: "keystore", known: ["kind"]) else { return nil }
-    do throws(Failure) { return try fields.choice("kind", KeyStoreKind.self) } catch {
-      let kinds =
-        "; host: your keychain, asked in poll; file: key files; secret_service: "
-        + "the desktop's keyring, of holdfast_http_open"
-      throw Failure(error.code, error.message + kinds, field: error.field)
+  /// Whether the configuration names the built-in key files.
+  private static func readKeyStore(_ config: Fields) throws(Failure) -> Bool {
+    guard let fields = try config.fields(ifPresent: "keystore", known: ["kind"]) else {
+      return false
     }
+    guard try fields.string("kind") == "file" else {
+      throw fields.invalid(
+        "kind", "file is expected; host and secret_service are the driver's, holdfast_http.h")
+    }
+    return true
   }
 
   /// The host passes a key store, or the configuration names one; not both. The built-in key files must
   /// be named, because the keys lie beside the data, and they cannot ask for the user's presence.
   func check(hasKeyStore: Bool) throws(Failure) {
-    if usesKeyFiles || asksHostForKeys, hasKeyStore {
+    if usesKeyFiles, hasKeyStore {
       throw Failure(
         .requestInvalidValue, "a key store was passed: leave out \"keystore\"",
         field: "/keystore/kind")
     }
-    if !usesKeyFiles, !asksHostForKeys, !hasKeyStore {
+    if !usesKeyFiles, !hasKeyStore {
       throw Failure(
         .requestMissingField,
-        "pass a key store, or name one: \"keystore\":{\"kind\":\"host\"} asks the host in poll; "
+        "pass a key store, or name key files: "
           + "\"keystore\":{\"kind\":\"file\"}, with \"policy\":{\"biometric\":\"off\"}, keeps key files",
         field: "/keystore")
     }

@@ -17,7 +17,6 @@ final class Core {
   let configuration: Configuration
   let clock: Clock
   let keyRing: KeyRing
-  let keyTurn: KeyTurn
   /// Names this handle in leases.
   /// Made when it is first used: to ask the system when the process began takes longer than a statement.
   private(set) lazy var holder = Holder(bootID: clock.now().bootID, nonce: Random.word())
@@ -29,7 +28,6 @@ final class Core {
     didSet {
       database.call = reads
       revision.advance()
-      keyTurn.forget()
       steadyOffset = nil
       ownerOfKnownLinks = nil
     }
@@ -44,7 +42,6 @@ final class Core {
     _ revision: Revision = Revision()
   ) {
     self.revision = revision
-    keyTurn = KeyTurn(revision)
     self.configuration = configuration
     neighbours = Neighbours(folder: configuration.dataFolder)
     self.clock = clock
@@ -177,6 +174,9 @@ final class Core {
 
   // MARK: Keys
 
+  /// The state of the device key; loads or makes it at first use.
+  func keyState() throws(Failure) -> Situation.Keys { try keyRing.state(for: database) }
+
   /// Return the keys, or throw the failure that a data call answers with. Loads the device key at
   /// first use.
   func keys() throws(Failure) -> KeyRing.Keys {
@@ -189,7 +189,6 @@ final class Core {
     switch state {
     case .ready: return
     case .locked: throw keyFailure(.locked)
-    case .pending: throw Core.keyPending
     case .failed: throw keyFailure(.failed, keyRing.isMissing ? lostKey : nil)
     case .lost:
       let trouble = lostKey
@@ -211,7 +210,6 @@ final class Core {
   /// The failure of a step whose key the store did not load or save. It tells what the store answered
   /// last, unless that is `known`.
   func keyFailure(_ refusal: KeyRefusal, _ known: KeyTrouble? = nil) -> Failure {
-    if refusal == .pending { return Core.keyPending }
     let trouble = known ?? keyRing.store.trouble
     let isLocked = refusal == .locked
     let what: StaticCString = isLocked ? "the device was not unlocked yet" : "the key store failed"

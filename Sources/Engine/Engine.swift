@@ -52,14 +52,10 @@ public final class Engine {
     // Before anything is changed. Afterwards nobody else can put a file there.
     try PrivateFile.check(folder: folder, hasKeys: configuration.usesKeyFiles)
     let revision = Revision()
-    let deadlineMS = configuration.limits.guardTimeoutMS
-    let keyRing =
-      configuration.asksHostForKeys
-      ? KeyRing(RequestedKeys(clock, revision), deadlineMS: deadlineMS, clock)
-      : KeyRing(
-        keyStore ?? FileKeyStore(folder: folder + "/keys"), deadlineMS: deadlineMS, clock,
-        isOfHost: keyStore != nil)
-    let opened = try DataFolder.openOrReplaceMain(in: folder, at: clock.now())
+    let keyRing = KeyRing(
+      keyStore ?? FileKeyStore(folder: folder + "/keys"),
+      deadlineMS: configuration.limits.guardTimeoutMS, clock, isOfHost: keyStore != nil)
+    let opened = try DataFolder.openMain(in: folder, at: clock.now())
     try KeyStoreChange.refuse(configuration, opened.database)
     let core = Core(configuration, clock, keyRing, opened.database, revision)
     reserve = Reserve(core)
@@ -176,14 +172,10 @@ public final class Engine {
       signIn: signIn, revocations: revocations, uploader: uploader, settlement: settlement,
       reads: reads, contactPuller: contactPuller, summaryPuller: summaryPuller,
       liveReader: liveReader, problems: problems, decider: decider)
-    let lateKeys = LateKeys(
-      core, sessions, lock: lock, recovery: recovery, sessionStart: sessionStart,
-      presence: presence, dispatch: dispatch, inFlight: inFlight, hostView: hostView,
-      decider: decider)
     loop = HostLoop(
       core, sessions, scheduler: scheduler, dispatch: dispatch, wakeTimer: wakeTimer,
       inFlight: inFlight, events: events, signIn: signIn, token: token, liveReader: liveReader,
-      decider: decider, lateKeys: lateKeys)
+      decider: decider)
     self.core = core
     self.cache = cache
     self.sessions = sessions
@@ -234,7 +226,6 @@ public final class Engine {
     defer { core.reads.end() }
     _ = try? uploader.releaseLeases()
     _ = try? refresh.releaseLease()
-    _ = try? core.keyTurn.giveBack(core)
     sessions.reset(.file)
   }
 
@@ -264,6 +255,9 @@ public final class Engine {
   @export(interface) public var keyStoreName: StaticCString {
     core.configuration.usesKeyFiles ? "file" : "host"
   }
+
+  /// The text of the prompt with which the user releases the key behind presence.
+  @export(interface) public var unlockPrompt: JSON { core.text(.unlockPrompt) }
 
   /// Prepare for a call. While that fails, no host is urged to poll: it would in vain.
   @export(interface) public func begin() throws(Failure) {
@@ -304,9 +298,6 @@ public final class Engine {
 
   // MARK: Operations
 
-  /// The user asks for something that needs keys: ask the host for them again, however lately it refused.
-  @export(interface) public func askForKeysAgain() { core.keyRing.requested?.askAgain() }
-
   @export(interface) public func setClock(_ request: JSON) throws(Failure) -> JSON {
     try core.setClock(request)
   }
@@ -314,9 +305,7 @@ public final class Engine {
   @export(interface) public func sessionStart(_ request: JSON) throws(Failure) -> JSON {
     let fields = try Fields(request, known: ["session"])
     let reply = try TokenReply.read(try fields.required("session"), at: "/session")
-    guard try sessionStart.begin(reply) else {
-      return try decider.show(Decision(.wait, .keystorePending))
-    }
+    try sessionStart.begin(reply)
     return try decider.decide(.navigate)
   }
 
@@ -445,9 +434,5 @@ public final class Engine {
 
   @export(interface) public func complete(_ request: JSON) throws(Failure) -> JSON {
     try loop.complete(request)
-  }
-
-  @export(interface) public func keyComplete(_ request: JSON) throws(Failure) -> JSON {
-    try loop.keyComplete(request)
   }
 }

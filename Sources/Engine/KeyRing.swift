@@ -39,9 +39,7 @@ final class KeyRing {
     }
   }
 
-  let store: any CheckedKeys
-  /// The same, when the host is asked in `poll`.
-  let requested: RequestedKeys?
+  let store: CheckedKeyStore
   private(set) var keys: Keys?
 
   /// The name of the open file's device key.
@@ -49,10 +47,8 @@ final class KeyRing {
   /// When the store first had no key for the files, by the monotonic clock.
   private var missingSinceMS: Int64?
   private let deadlineMS: Int64
-  /// Whether the file had a proof of the device key when the store was last asked for it; nil: it never was.
-  private var askedWithCheck: Bool?
-  /// This handle has the turn to change keys, and may make the device key.
-  private(set) var isMaking = false
+  /// The store was asked for the device key since the handle was opened.
+  private(set) var wasAsked = false
   private let clock: Clock
   /// The host's key store has the keys, and not key files.
   private let isOfHost: Bool
@@ -62,15 +58,6 @@ final class KeyRing {
   ) {
     self.isOfHost = isOfHost
     self.store = CheckedKeyStore(store)
-    requested = nil
-    self.deadlineMS = deadlineMS
-    self.clock = clock
-  }
-
-  init(_ requested: RequestedKeys, deadlineMS: Int64, _ clock: Clock) {
-    isOfHost = true
-    store = requested
-    self.requested = requested
     self.deadlineMS = deadlineMS
     self.clock = clock
   }
@@ -93,9 +80,6 @@ final class KeyRing {
     }
   }
 
-  /// The store was asked for the device key since the handle was opened.
-  var wasAsked: Bool { askedWithCheck != nil }
-
   /// The store's last answers were that it has no key for the files.
   var isMissing: Bool { missingSinceMS != nil }
 
@@ -113,67 +97,33 @@ final class KeyRing {
     return try meta.text(.salvage) != nil
   }
 
-  /// The state of the device key, from the key store. The first use of a new folder makes the key, if
-  /// it is this handle's `turn` to change keys.
-  func state(
-    for database: Database, turn: () throws(Failure) -> KeyTurn.Answer = { .held }
-  ) throws(Failure) -> Situation.Keys {
+  /// The state of the device key, from the key store. The first use of a new folder makes the key.
+  func state(for database: Database) throws(Failure) -> Situation.Keys {
     if keys != nil { return .ready }
     let meta = MetaTable(database)
     deviceName = .device(try meta.int(.deviceKey) ?? 0)
     let hasProof = try hasProof(meta)
-    // That there was no key before another process made one does not prove that it is lost.
-    if hasProof != askedWithCheck { store.distrust(deviceName) }
-    askedWithCheck = hasProof
-    // While a new key is being saved it is known that there is none.
-    var found =
-      !hasProof && store.prepared(deviceName) != nil ? .refused(.notFound) : loadDevice()
+    wasAsked = true
+    let found = loadDevice()
     guard case .refused(.notFound) = found else { return try judge(found, database) }
     // A damaged key is not overwritten at once either.
     if hasProof || store.trouble?.answer == .damaged, missing() == .failed { return .failed }
     if hasProof { return .lost }
-    if let refusal = requested?.refusedSave(deviceName) {
-      return refusal == .locked ? .locked : .failed
-    }
-    switch try turn() {
-    case .taken:
-      // Who had it before may have made a key.
-      store.distrust(deviceName)
-      isMaking = true
-      found = loadDevice()
-      guard case .refused(.notFound) = found else { return try judge(found, database) }
-    case .held: break
-    case .refused: return .pending
-    }
     // Under the file's write lock, so that only one of several processes makes the key.
     return try database.transaction { () throws(Failure) in
-      if try self.hasProof(meta) {
-        store.distrust(deviceName)
-        return try judge(loadDevice(), database)
+      let found = loadDevice()
+      guard case .refused(.notFound) = found, try !self.hasProof(meta) else {
+        return try judge(found, database)
       }
-      if store.prepared(deviceName) == nil {
-        let found = loadDevice()
-        guard case .refused(.notFound) = found else { return try judge(found, database) }
-      }
-      let fresh = try newKey(deviceName)
+      let fresh = try Key.random()
       do throws(KeyRefusal) { try store.save(fresh, deviceName, beside: nil) } catch {
-        switch error {
-        case .pending: return .pending
-        case .locked:
-          isMaking = false
-          return .locked
-        default:
-          isMaking = false
-          return .failed
-        }
+        return error == .locked ? .locked : .failed
       }
       return try judge(.key(fresh), database)
     }
   }
 
   private func judge(_ found: Found, _ database: Database) throws(Failure) -> Situation.Keys {
-    if case .refused(.pending) = found { return .pending }
-    isMaking = false
     switch found {
     case .key(let device): return try adopt(device, MetaTable(database)) ? .ready : missing()
     case .refused(.notFound): return missing()
@@ -200,19 +150,11 @@ final class KeyRing {
   /// The name of the device key with which files follow that have lost theirs.
   private var nextDeviceName: KeyName { .device(deviceName.number + 1) }
 
-  var isSavingNext: Bool { store.prepared(nextDeviceName) != nil }
-
   func saveNext(_ failure: (KeyRefusal) -> Failure) throws(Failure) {
-    let key = try newKey(nextDeviceName)
+    let key = try Key.random()
     do throws(KeyRefusal) { try store.save(key, nextDeviceName, beside: nil) } catch {
       throw failure(error)
     }
-  }
-
-  /// A new key to save: the one that is being saved already, or a fresh one.
-  func newKey(_ name: KeyName) throws(Failure) -> Key {
-    if let prepared = store.prepared(name) { return prepared }
-    return try Key.random()
   }
 
   /// Ask the key store again at the next use.

@@ -65,7 +65,7 @@ public func holdfast_open(
       status = try Boundary.respond(
         [
           "version": .string(Version.text.description), "recovered": .bool(engine.recovered),
-          "keystore": JSON(engine.keyStoreName),
+          "keystore": JSON(engine.keyStoreName), "unlock_prompt": engine.unlockPrompt,
         ], .ok, reply)
     } catch {
       Boundary.release(platform_handle_close(handle))

@@ -35,7 +35,6 @@ enum Operation: UInt8, CaseIterable {
   case syncStatus
   case poll
   case complete
-  case keyComplete
 
   /// The name in `holdfast_call` and, after `holdfast_`, of the function.
   var name: StaticCString {
@@ -72,7 +71,6 @@ enum Operation: UInt8, CaseIterable {
     case .syncStatus: "sync_status"
     case .poll: "poll"
     case .complete: "complete"
-    case .keyComplete: "key_complete"
     }
   }
 }

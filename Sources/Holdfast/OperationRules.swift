@@ -48,19 +48,8 @@ extension Operation {
     }
   }
 
-  /// The user comes, goes or signs in: what a key store refused a moment ago may succeed now.
-  private var asksForKeysAgain: Bool {
-    switch self {
-    case .sessionStart, .signInComplete, .sessionResume, .sessionForeground, .sessionUnlock,
-      .sessionLock, .sessionLogout:
-      true
-    default: false
-    }
-  }
-
   func run(_ engine: Engine, _ request: JSON) throws(Failure) -> JSON {
-    if asksForKeysAgain { engine.askForKeysAgain() }
-    return switch self {
+    switch self {
     case .clockSet: try engine.setClock(request)
     case .sessionStart: try engine.sessionStart(request)
     case .signInBegin: try engine.signInBegin(request)
@@ -93,7 +82,6 @@ extension Operation {
     case .syncStatus: try engine.syncStatus(request)
     case .poll: try engine.poll(request)
     case .complete: try engine.complete(request)
-    case .keyComplete: try engine.keyComplete(request)
     }
   }
 }

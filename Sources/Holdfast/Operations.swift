@@ -192,9 +192,3 @@ public func holdfast_complete(
   _ self: OpaquePointer?, _ request: UnsafePointer<CChar>?,
   _ reply: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
 ) -> Int32 { Boundary.call(self, .complete, request, reply) }
-
-@c @implementation
-public func holdfast_key_complete(
-  _ self: OpaquePointer?, _ request: UnsafePointer<CChar>?,
-  _ reply: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
-) -> Int32 { Boundary.call(self, .keyComplete, request, reply) }

@@ -21,13 +21,17 @@ static char reply_lost[] = "{\"error\":{\"code\":\"memory.exhausted\",\"message\
                            "carried out, but there is no memory for its reply\",\"field\":null,"
                            "\"retryable\":false,\"detail\":{}}}";
 static char nothing[] = "{}";
-static char taken[] = "{\"accepted\":true}";
+static char accepted_answer[] = "{\"accepted\":true}";
+static char late_answer[] = "{\"accepted\":false}";
 static char no_event[] = "{\"event\":null,\"closed\":false}";
 static char no_more_events[] = "{\"event\":null,\"closed\":true}";
+static char no_key[] = "{\"key_request\":null,\"closed\":false}";
+static char no_more_keys[] = "{\"key_request\":null,\"closed\":true}";
 
 bool hfh_is_constant(const char *text) {
-  return text == no_memory || text == reply_lost || text == nothing || text == taken ||
-         text == no_event || text == no_more_events;
+  return text == no_memory || text == reply_lost || text == nothing || text == accepted_answer ||
+         text == late_answer || text == no_event || text == no_more_events || text == no_key ||
+         text == no_more_keys;
 }
 
 static char *failure(const char *code, const char *message, const char *field) {
@@ -38,7 +42,7 @@ static char *failure(const char *code, const char *message, const char *field) {
   return text == NULL ? no_memory : text;
 }
 
-/* The failure of a driver that did not start. */
+/* The failure of a driver that did not start, or of a handle that has none. */
 static char *failed_start(int32_t status) {
   switch (status) {
   case HOLDFAST_NOMEM:
@@ -106,10 +110,11 @@ static char *with_cause(const holdfast *self, char *reply) {
 
 /* What a configuration has for the driver. */
 typedef struct {
-  char *config;  /* the rest, for the core; NULL: the whole request */
-  char *options; /* the field `http`; NULL: none */
-  char *app;     /* the name of the keys in the secret service; NULL: the core's key store */
-  char *folder;  /* with `app`: the data_dir */
+  char *config;     /* the rest, for the core; NULL: the whole request */
+  char *options;    /* the field `http`; NULL: none */
+  char *app;        /* the name of the keys in the secret service; NULL: another key store */
+  char *folder;     /* with `app`: the data_dir */
+  hfh_mailbox *box; /* of the key store "host" */
 } parts;
 
 static void free_parts(parts *it) {
@@ -117,15 +122,11 @@ static void free_parts(parts *it) {
   hfh_secret_free(it->options);
   free(it->app);
   free(it->folder);
+  hfh_mailbox_free(it->box);
 }
 
-/* Reads {"kind":"secret_service","name":"..."}; any other key store is the core's. Returns the
- * reply of a wrong one, or NULL. */
-static char *take_store(const json_t *root, parts *it) {
-  const json_t *store = json_object_get(root, "keystore");
-  const char *kind = json_string_value(json_object_get(store, "kind"));
-  if (kind == NULL || strcmp(kind, "secret_service") != 0)
-    return NULL;
+/* Reads {"kind":"secret_service","name":"..."}. Returns the reply of a wrong one, or NULL. */
+static char *take_service(const json_t *root, const json_t *store, parts *it) {
   const json_t *name = json_object_get(store, "name");
   if (name == NULL || json_is_null(name))
     return failure("request.missing_field",
@@ -136,12 +137,6 @@ static char *take_store(const json_t *root, parts *it) {
   size_t length = json_string_length(name);
   if (length == 0 || length > 256)
     return failure("request.invalid_value", "1 to 256 bytes are expected", "/keystore/name");
-  const char *field;
-  json_t *value;
-  json_object_foreach((json_t *)store, field, value) {
-    if (strcmp(field, "kind") != 0 && strcmp(field, "name") != 0)
-      return refused("request.unknown_field", "only kind and name are known", "/keystore/", field);
-  }
   const json_t *policy = json_object_get(root, "policy");
   const char *presence = json_string_value(json_object_get(policy, "biometric"));
   if (presence == NULL || strcmp(presence, "required") == 0)
@@ -152,6 +147,28 @@ static char *take_store(const json_t *root, parts *it) {
   it->app = strdup(json_string_value(name));
   it->folder = strdup(folder == NULL ? "" : folder);
   return it->app == NULL || it->folder == NULL ? no_memory : NULL;
+}
+
+/* Takes a key store of the driver; any other is the core's. Returns the reply of a wrong one, or
+ * NULL. */
+static char *take_store(const json_t *root, parts *it) {
+  json_t *store = json_object_get(root, "keystore");
+  const char *kind = json_string_value(json_object_get(store, "kind"));
+  bool in_service = kind != NULL && strcmp(kind, "secret_service") == 0;
+  if (kind == NULL || (!in_service && strcmp(kind, "host") != 0))
+    return NULL;
+  const char *field;
+  json_t *value;
+  json_object_foreach(store, field, value) {
+    if (strcmp(field, "kind") != 0 && !(in_service && strcmp(field, "name") == 0))
+      return refused("request.unknown_field",
+                     in_service ? "only kind and name are known" : "only kind is known",
+                     "/keystore/", field);
+  }
+  if (in_service)
+    return take_service(root, store, it);
+  it->box = hfh_mailbox_new(hfh_key_wait_ms);
+  return it->box == NULL ? no_memory : NULL;
 }
 
 /* The core takes the address of the dashboard for a server's, and every answer then is a page. */
@@ -175,9 +192,10 @@ static char *split(const char *request, parts *it) {
     it->options = json_dumps(http, JSON_COMPACT | JSON_ENCODE_ANY);
     reply = it->options == NULL ? no_memory : NULL;
   }
-  if (reply == NULL && (http != NULL || it->app != NULL)) {
+  bool has_store = it->app != NULL || it->box != NULL;
+  if (reply == NULL && (http != NULL || has_store)) {
     json_object_del(root, "http");
-    if (it->app != NULL)
+    if (has_store)
       json_object_del(root, "keystore");
     it->config = json_dumps(root, JSON_COMPACT);
     reply = it->config == NULL ? no_memory : NULL;
@@ -241,20 +259,23 @@ static char *make_service(const parts *it, holdfast_keystore *service) {
 }
 
 static char *open_with(const char *config, const parts *it) {
-  holdfast_keystore service;
-  char *refusal = it->app == NULL ? NULL : make_service(it, &service);
+  holdfast_keystore store;
+  char *refusal = it->app == NULL ? NULL : make_service(it, &store);
   if (refusal != NULL)
     return refusal;
+  if (it->box != NULL)
+    store = hfh_mailbox_keystore(it->box);
   char *text = NULL;
   holdfast *self = NULL;
   holdfast_http *driver = NULL;
-  int32_t status = holdfast_open(config, it->app == NULL ? NULL : &service, &self, &text);
+  int32_t status =
+      holdfast_open(config, it->app != NULL || it->box != NULL ? &store : NULL, &self, &text);
   char *reply = passed_on(status, text);
   if (status != HOLDFAST_OK)
     return reply;
   if (it->app != NULL)
-    hfh_secret_belongs(&service, self, it->folder);
-  status = reply == reply_lost ? HOLDFAST_NOMEM : holdfast_http_start(self, it->options, &driver);
+    hfh_secret_belongs(&store, self, it->folder);
+  status = reply == reply_lost ? HOLDFAST_NOMEM : hfh_start(self, it->options, it->box, &driver);
   if (status == HOLDFAST_OK) {
     reply = opened(self, it->app != NULL, reply);
     if (reply != NULL)
@@ -281,37 +302,67 @@ static char *open_app(const char *request) {
   return reply;
 }
 
+/* ---- requests of the driver's own operations ---- */
+
+/* Reads a request as an object; a NULL or empty text is {}. Returns the reply of a wrong one, or
+ * NULL. */
+static char *read_object(const char *request, json_t **root) {
+  bool is_absent = request == NULL || *request == 0;
+  *root = is_absent ? json_object()
+                    : json_loads(request, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, NULL);
+  if (*root == NULL)
+    return is_absent
+               ? no_memory
+               : failure("request.not_json", "the request is not JSON, or has a key twice", NULL);
+  if (json_is_object(*root) || json_is_null(*root))
+    return NULL;
+  return failure("request.not_an_object", "the request is not a JSON object", NULL);
+}
+
+/* Refuses every field but these; the list ends with NULL. */
+static char *only(json_t *root, const char *const known[], const char *message) {
+  const char *name;
+  json_t *value;
+  json_object_foreach(root, name, value) {
+    size_t i = 0;
+    while (known[i] != NULL && strcmp(known[i], name) != 0)
+      i++;
+    if (known[i] == NULL)
+      return refused("request.unknown_field", message, "/", name);
+  }
+  return NULL;
+}
+
+/* Reads an integer; null is as if it were absent, as everywhere, and leaves `number`. */
+static char *read_integer(const json_t *root, const char *name, int64_t *number) {
+  const json_t *value = json_object_get(root, name);
+  if (value == NULL || json_is_null(value))
+    return NULL;
+  double real = json_number_value(value);
+  if (!json_is_number(value) || !hfh_is_integer(real))
+    return refused("request.wrong_type", "an integer is expected", "/", name);
+  if (!hfh_is_whole(real))
+    return refused("request.invalid_value", "-9007199254740992 to 9007199254740992 is expected",
+                   "/", name);
+  *number = (int64_t)real;
+  return NULL;
+}
+
 /* Reads a request that may have the field timeout_ms, or none where `timeout_ms` is NULL. Returns
  * the reply of a wrong request, or NULL. */
 static char *read_request(const char *request, int32_t *timeout_ms) {
-  if (request == NULL || *request == 0)
-    return NULL;
-  json_t *root = json_loads(request, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, NULL);
-  char *reply = NULL;
-  const char *name;
-  json_t *value;
-  if (root == NULL)
-    reply = failure("request.not_json", "the request is not JSON, or has a key twice", NULL);
-  else if (!json_is_object(root) && !json_is_null(root))
-    reply = failure("request.not_an_object", "the request is not a JSON object", NULL);
-  json_object_foreach(root, name, value) {
-    double number = json_number_value(value);
-    if (reply != NULL)
-      break;
-    if (timeout_ms == NULL)
-      reply = refused("request.unknown_field", "close has no fields", "/", name);
-    else if (strcmp(name, "timeout_ms") != 0)
-      reply = refused("request.unknown_field", "only timeout_ms is known", "/", name);
-    else if (json_is_null(value)) /* as if it were absent, as everywhere */
-      continue;
-    else if (!json_is_number(value) || !hfh_is_integer(number))
-      reply = failure("request.wrong_type", "an integer is expected", "/timeout_ms");
-    else if (!hfh_is_whole(number))
-      reply = failure("request.invalid_value", "-9007199254740992 to 9007199254740992 is expected",
-                      "/timeout_ms");
-    else
-      *timeout_ms = number < 0 ? -1 : number > INT32_MAX ? INT32_MAX : (int32_t)number;
-  }
+  static const char *const wait[] = {"timeout_ms", NULL};
+  int64_t number = -1;
+  json_t *root = NULL;
+  char *reply = read_object(request, &root);
+  if (reply == NULL && timeout_ms == NULL)
+    reply = only(root, wait + 1, "close has no fields");
+  else if (reply == NULL)
+    reply = only(root, wait, "only timeout_ms is known");
+  if (reply == NULL)
+    reply = read_integer(root, "timeout_ms", &number);
+  if (timeout_ms != NULL)
+    *timeout_ms = number < 0 ? -1 : number > INT32_MAX ? INT32_MAX : (int32_t)number;
   json_decref(root);
   return reply;
 }
@@ -343,6 +394,94 @@ static char *next_event(holdfast *self, const char *request) {
   }
 }
 
+/* ---- the key store "host" ---- */
+
+static char *key_failure(int32_t status) {
+  if (status == HOLDFAST_STATE)
+    return failure("config.not_configured",
+                   "the handle was not opened with \"keystore\":{\"kind\":\"host\"}", NULL);
+  return failed_start(status);
+}
+
+static char *next_key(holdfast *self, const char *request) {
+  enum { ROOM = 256 };
+  int32_t timeout_ms = -1;
+  char *reply = read_request(request, &timeout_ms);
+  if (reply != NULL)
+    return reply;
+  reply = malloc(ROOM); /* before a request is taken: it could not be returned without */
+  if (reply == NULL)
+    return no_memory;
+  hfh_key_request asked;
+  int32_t status = hfh_key_next(self, timeout_ms, &asked);
+  if (status == HOLDFAST_OK) {
+    bool saves = asked.protection != NULL;
+    const char *quote = saves ? "\"" : "";
+    snprintf(reply, ROOM,
+             "{\"key_request\":{\"id\":%lld,\"operation\":\"%s\",\"name\":\"%s\","
+             "\"protection\":%s%s%s,\"value\":%s%s%s},\"closed\":false}",
+             (long long)asked.id, asked.operation, asked.name, quote,
+             saves ? asked.protection : "null", quote, quote, saves ? asked.value : "null", quote);
+    hfh_mailbox_zero(&asked);
+    return reply;
+  }
+  free(reply);
+  switch (status) {
+  case HOLDFAST_NOT_FOUND:
+    return no_key;
+  case HOLDFAST_CLOSED:
+    return no_more_keys;
+  default:
+    return key_failure(status);
+  }
+}
+
+/* The text of a field; null is as if it were absent. Returns the reply of a wrong one, or NULL. */
+static char *read_text(const json_t *root, const char *name, const char **text) {
+  const json_t *value = json_object_get(root, name);
+  *text = json_string_value(value);
+  if (value == NULL || json_is_null(value) || *text != NULL)
+    return NULL;
+  return refused("request.wrong_type", "a string is expected", "/", name);
+}
+
+static char *complete_key(holdfast *self, const char *request) {
+  static const char *const known[] = {"id", "result", "value", NULL};
+  const char *result = NULL, *value = NULL, *wrong = NULL;
+  int64_t id = -1;
+  bool accepted = false;
+  json_t *root = NULL;
+  char *reply = read_object(request, &root);
+  if (reply == NULL)
+    reply = only(root, known, "only id, result and value are known");
+  if (reply == NULL)
+    reply = read_integer(root, "id", &id);
+  if (reply == NULL)
+    reply = read_text(root, "result", &result);
+  if (reply == NULL)
+    reply = read_text(root, "value", &value);
+  if (reply == NULL && (id < 0 || result == NULL))
+    reply = failure("request.missing_field", "this field is required", id < 0 ? "/id" : "/result");
+  if (reply == NULL) {
+    int32_t status = hfh_key_complete(self, id, result, value, &wrong, &accepted);
+    if (status == HOLDFAST_CLOSED) /* the request has ended with the handle */
+      reply = late_answer;
+    else if (status != HOLDFAST_OK)
+      reply = key_failure(status);
+    else if (wrong != NULL)
+      reply =
+          failure("request.invalid_value",
+                  strcmp(wrong, "/value") == 0 ? "the 32 bytes of the key in base64 are expected"
+                                               : "ok, not_found, locked, cancelled, failed, ... "
+                                                 "is expected",
+                  wrong);
+    else
+      reply = accepted ? accepted_answer : late_answer;
+  }
+  json_decref(root);
+  return reply;
+}
+
 /* ---- every operation ---- */
 
 char *holdfast_http_call(int64_t app, const char *operation, const char *request) {
@@ -356,18 +495,22 @@ char *holdfast_http_call(int64_t app, const char *operation, const char *request
     return open_app(request);
   if (strcmp(name, "event_next") == 0)
     return next_event(self, request);
+  if (strcmp(name, "key_next") == 0)
+    return next_key(self, request);
+  if (strcmp(name, "key_complete") == 0)
+    return complete_key(self, request);
   if (strcmp(name, "close") == 0)
     return close_app(self, request);
   if (strcmp(name, "poll") == 0 || strcmp(name, "complete") == 0)
     return failure("request.unknown_operation",
                    "the driver calls this by itself; event_next returns the events", NULL);
+  if (hfh_answers_keys(self))
+    return failure("handle.busy",
+                   "this thread answers the key requests, and the call would wait for it: make the "
+                   "call on another thread",
+                   NULL);
   char *reply = NULL;
   int32_t status = holdfast_call(self, operation, request, &reply);
-  /* A key must not be lost because another process writes: the worker passes it again. */
-  if (strcmp(name, "key_complete") == 0 && hfh_is_for_now(status) && hfh_keep_key(self, request)) {
-    holdfast_free(reply);
-    return taken;
-  }
   char *text = passed_on(status, reply);
   return status == HOLDFAST_KEYSTORE ? with_cause(self, text) : text;
 }

@@ -22,6 +22,7 @@ struct driver {
   struct driver *next;
   uintptr_t token;
   hfh_worker worker;
+  hfh_mailbox *box; /* NULL: the key store is not "host" */
   pthread_t thread;
   int users;   /* the list, the thread if there is one, and calls; protected by the list's lock */
   bool forked; /* the driver belongs to the parent process */
@@ -50,6 +51,7 @@ static void destroy(struct driver *driver) {
   hfh_events_free(&worker->events);
   pthread_mutex_destroy(&worker->lock);
   hfh_options_free(&worker->options);
+  hfh_mailbox_free(driver->box);
   free(driver);
 }
 
@@ -251,9 +253,7 @@ static uintptr_t new_token(void) {
   return last_token;
 }
 
-int32_t holdfast_http_start(holdfast *self, const char *options, holdfast_http **driver) {
-  if (driver == NULL)
-    return HOLDFAST_INVALID;
+int32_t hfh_start(holdfast *self, const char *options, hfh_mailbox *box, holdfast_http **driver) {
   *driver = NULL;
   if (!hfh_prepare())
     return HOLDFAST_INTERNAL;
@@ -261,6 +261,7 @@ int32_t holdfast_http_start(holdfast *self, const char *options, holdfast_http *
   int32_t status = make(self, options, &made);
   if (status != HOLDFAST_OK)
     return status;
+  made->box = box == NULL ? NULL : hfh_mailbox_share(box);
   pthread_mutex_lock(&list_lock);
   status = has_driver(self) ? HOLDFAST_STATE : HOLDFAST_OK;
   bool threaded = made->worker.options.thread;
@@ -279,6 +280,10 @@ int32_t holdfast_http_start(holdfast *self, const char *options, holdfast_http *
   else
     follow_log();
   return status;
+}
+
+int32_t holdfast_http_start(holdfast *self, const char *options, holdfast_http **driver) {
+  return driver == NULL ? HOLDFAST_INVALID : hfh_start(self, options, NULL, driver);
 }
 
 /* ---- on the host's loop ---- */
@@ -319,6 +324,8 @@ void holdfast_http_stop(holdfast_http *token) {
   if (driver == NULL)
     return;
   follow_log();
+  if (driver->box != NULL) /* the worker may wait for a key */
+    hfh_mailbox_close(driver->box);
   hfh_events_end(&driver->worker.events, true);
   if (!driver->worker.options.thread) {
     hfh_loop_stop(&driver->worker);
@@ -363,13 +370,42 @@ int32_t hfh_event_next(const holdfast *self, int32_t timeout_ms, char **event) {
   return next(driver, timeout_ms, event);
 }
 
-bool hfh_keep_key(const holdfast *self, const char *answer) {
+/* ---- the key store "host" ---- */
+
+int32_t hfh_key_wait_ms = HFH_KEY_WAIT_MS;
+
+int32_t hfh_key_next(const holdfast *self, int32_t timeout_ms, hfh_key_request *request) {
+  struct driver *driver = NULL;
+  int32_t status = enter(hfh_driver_of(self), &driver);
+  if (status != HOLDFAST_OK)
+    return status;
+  status =
+      driver->box == NULL ? HOLDFAST_STATE : hfh_mailbox_next(driver->box, timeout_ms, request);
+  leave(driver);
+  return status;
+}
+
+int32_t hfh_key_complete(const holdfast *self, int64_t id, const char *result, const char *value,
+                         const char **wrong, bool *accepted) {
+  struct driver *driver = NULL;
+  int32_t status = enter(hfh_driver_of(self), &driver);
+  if (status != HOLDFAST_OK)
+    return status;
+  if (driver->box == NULL)
+    status = HOLDFAST_STATE;
+  else
+    *wrong = hfh_mailbox_complete(driver->box, id, result, value, accepted);
+  leave(driver);
+  return status;
+}
+
+bool hfh_answers_keys(const holdfast *self) {
   struct driver *driver = NULL;
   if (enter(hfh_driver_of(self), &driver) != HOLDFAST_OK)
     return false;
-  bool kept = hfh_worker_keep_key(&driver->worker, answer);
+  bool here = driver->box != NULL && hfh_mailbox_is_answered_here(driver->box);
   leave(driver);
-  return kept;
+  return here;
 }
 
 int32_t holdfast_http_ack(holdfast_http *token, int64_t seq) {

@@ -3,6 +3,7 @@
 #define HOLDFAST_DRIVER_H
 
 #include "holdfast_http.h"
+#include "mailbox.h"
 
 #include <curl/curl.h>
 #include <jansson.h>
@@ -80,10 +81,9 @@ enum { HFH_EVENT_ROOM = 32 };
 typedef struct hfh_event {
   struct hfh_event *next;
   char *text;
-  bool progress;          /* a sync_progress event, which the next one replaces */
-  bool line;              /* a line of the log */
-  json_int_t seq;         /* 0: a key request or a line of the log */
-  json_int_t key_request; /* its id; 0: an event of the core */
+  bool progress;  /* a sync_progress event, which the next one replaces */
+  bool line;      /* a line of the log */
+  json_int_t seq; /* 0: a line of the log */
 } hfh_event;
 
 typedef struct {
@@ -104,13 +104,6 @@ bool hfh_events_init(hfh_events *events);
 void hfh_events_free(hfh_events *events);
 /* Add the new events of a poll; true if there was any. */
 bool hfh_events_add(hfh_events *events, const json_t *polled);
-/* Add a key request, as an event. False without memory. */
-bool hfh_events_ask(hfh_events *events, const json_t *key_request);
-/* Remove a key request that was not taken, and return its id; 0 when there is none. `id`: only this
- * one; 0: any. */
-json_int_t hfh_events_unasked(hfh_events *events, json_int_t id);
-/* Add an event that says that nobody needs a key request any more. */
-void hfh_events_cancel(hfh_events *events, json_int_t id);
 /* Add a line of the log, as an event. Where many wait, the oldest gives way. */
 void hfh_events_log(hfh_events *events, int32_t level, const char *line);
 /* The seq of the last event that was taken since the last call; 0: none. */
@@ -151,10 +144,9 @@ void hfh_secret_free(char *text);
 
 /* ---- worker.c: what the thread and the host's loop have in common ---- */
 
-/* An answer that the core could not take: of a request, or of a key request. */
+/* An answer that the core could not take. */
 typedef struct hfh_answer {
   struct hfh_answer *next;
-  bool key;
   json_int_t id;
   char *text;
   int tries;
@@ -189,20 +181,13 @@ typedef struct {
   bool stopping;
   bool running; /* a thread is in hfh_loop_run() or hfh_loop_stop() */
   bool ended;
-  int64_t ack;       /* the next acknowledgement to pass on; -1: none */
-  hfh_answer *given; /* answers of the host to key requests that the core could not take */
-  bool takes_none;   /* nobody will look at `given` any more */
+  int64_t ack; /* the next acknowledgement to pass on; -1: none */
 } hfh_worker;
 
 /* The thread: serve the handle until it is closed or hfh_worker_stop() is called. */
 void hfh_worker_run(hfh_worker *worker);
 void hfh_worker_stop(hfh_worker *worker);
 void hfh_worker_ack(hfh_worker *worker, int64_t seq);
-/* The core may take the same answer later: another process writes, the disk is full, or the disk or
- * the key store fails for a moment. */
-bool hfh_is_for_now(int32_t status);
-/* Pass an answer to a key request again later. False without memory, and after the worker's end. */
-bool hfh_worker_keep_key(hfh_worker *worker, const char *answer);
 /* The host has taken an event. */
 void hfh_worker_resume(hfh_worker *worker);
 
@@ -258,8 +243,18 @@ bool hfh_prepare(void);
 holdfast_http *hfh_driver_of(const holdfast *self);
 /* Acknowledge the events that were taken, and take the next one, as the operation event_next. */
 int32_t hfh_event_next(const holdfast *self, int32_t timeout_ms, char **event);
-/* As hfh_worker_keep_key(). */
-bool hfh_keep_key(const holdfast *self, const char *answer);
+/* How long a request of the key store "host" waits for its answer; a test shortens it. */
+extern int32_t hfh_key_wait_ms;
+/* As holdfast_http_start(), for a handle whose key store is this mailbox, or NULL. The driver has a
+ * share in it, and closes it when it is stopped. */
+int32_t hfh_start(holdfast *self, const char *options, hfh_mailbox *box, holdfast_http **driver);
+/* As hfh_mailbox_next() and hfh_mailbox_complete(), for the handle's mailbox. HOLDFAST_STATE: it
+ * has none. */
+int32_t hfh_key_next(const holdfast *self, int32_t timeout_ms, hfh_key_request *request);
+int32_t hfh_key_complete(const holdfast *self, int64_t id, const char *result, const char *value,
+                         const char **wrong, bool *accepted);
+/* A call on this thread would wait for the thread itself (hfh_mailbox_is_answered_here()). */
+bool hfh_answers_keys(const holdfast *self);
 /* The text is not from malloc(). */
 bool hfh_is_constant(const char *text);
 

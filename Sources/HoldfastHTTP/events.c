@@ -76,8 +76,6 @@ static bool append(hfh_events *events, const json_t *polled) {
     return false;
   event->text = with_room(json_dumps(polled, JSON_COMPACT));
   event->seq = json_integer_value(json_object_get(polled, "seq"));
-  event->key_request =
-      json_integer_value(json_object_get(json_object_get(polled, "key_request"), "id"));
   event->progress = type != NULL && strcmp(type, "sync_progress") == 0;
   event->line = type != NULL && strcmp(type, "log") == 0;
   if (event->text == NULL) {
@@ -132,30 +130,6 @@ bool hfh_events_add(hfh_events *events, const json_t *polled) {
   return any;
 }
 
-bool hfh_events_ask(hfh_events *events, const json_t *key_request) {
-  json_t *event =
-      json_pack("{s:i,s:s,s:O}", "seq", 0, "type", "key_request", "key_request", key_request);
-  if (event == NULL)
-    return false;
-  pthread_mutex_lock(&events->lock);
-  bool kept = append(events, event);
-  if (kept)
-    pthread_cond_broadcast(&events->changed);
-  pthread_mutex_unlock(&events->lock);
-  json_decref(event);
-  return kept;
-}
-
-void hfh_events_cancel(hfh_events *events, json_int_t id) {
-  json_t *event = json_pack("{s:i,s:s,s:I}", "seq", 0, "type", "key_cancelled", "id", id);
-  pthread_mutex_lock(&events->lock);
-  /* Without memory the host learns when it answers. */
-  if (event != NULL && append(events, event))
-    pthread_cond_broadcast(&events->changed);
-  pthread_mutex_unlock(&events->lock);
-  json_decref(event);
-}
-
 void hfh_events_log(hfh_events *events, int32_t level, const char *line) {
   json_t *event =
       json_pack("{s:i,s:s,s:i,s:s}", "seq", 0, "type", "log", "level", level, "line", line);
@@ -172,21 +146,6 @@ void hfh_events_log(hfh_events *events, int32_t level, const char *line) {
     pthread_cond_broadcast(&events->changed);
   pthread_mutex_unlock(&events->lock);
   json_decref(event);
-}
-
-json_int_t hfh_events_unasked(hfh_events *events, json_int_t wanted) {
-  json_int_t id = 0;
-  pthread_mutex_lock(&events->lock);
-  hfh_event **place = &events->first;
-  while (*place != NULL &&
-         ((*place)->key_request == 0 || (wanted != 0 && (*place)->key_request != wanted)))
-    place = &(*place)->next;
-  if (*place != NULL) {
-    id = (*place)->key_request;
-    remove_at(events, place);
-  }
-  pthread_mutex_unlock(&events->lock);
-  return id;
 }
 
 json_int_t hfh_events_shown(hfh_events *events) {

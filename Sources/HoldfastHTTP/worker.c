@@ -93,15 +93,11 @@ static void ack_delivered(hfh_worker *worker, int64_t seq) {
 
 /* ---- completing ---- */
 
-bool hfh_is_for_now(int32_t status) {
+/* The core may take the same answer later: another process writes, the disk is full, or the disk or
+ * the key store fails for a moment. */
+static bool is_for_now(int32_t status) {
   return status == HOLDFAST_BUSY || status == HOLDFAST_FULL || status == HOLDFAST_STORAGE ||
          status == HOLDFAST_KEYSTORE || status == HOLDFAST_NOMEM;
-}
-
-static void append(hfh_answer **place, hfh_answer *answers) {
-  while (*place != NULL)
-    place = &(*place)->next;
-  *place = answers;
 }
 
 /* Keep an answer that the core could not take. False without memory. */
@@ -111,21 +107,12 @@ static bool keep(hfh_worker *worker, hfh_answer given) {
     return false;
   *answer = given;
   answer->next = NULL;
-  append(&worker->answers, answer);
+  hfh_answer **place = &worker->answers;
+  while (*place != NULL)
+    place = &(*place)->next;
+  *place = answer;
   worker->answers_at = hfh_now_ms() + ANSWER_PAUSE_MS;
   return true;
-}
-
-static char *key_failure(json_int_t id) {
-  char *answer = malloc(80);
-  if (answer != NULL)
-    snprintf(answer, 80, "{\"id\":%lld,\"result\":\"failed\"}", (long long)id);
-  return answer;
-}
-
-static int32_t pass(hfh_worker *worker, bool key, const char *text) {
-  return key ? holdfast_key_complete(worker->self, text, NULL)
-             : holdfast_complete(worker->self, text, NULL);
 }
 
 /* Passes an answer to the core, and takes over its text. If the core rejects it, the request is
@@ -133,15 +120,15 @@ static int32_t pass(hfh_worker *worker, bool key, const char *text) {
 static void answer(hfh_worker *worker, hfh_answer given) {
   int32_t status = HOLDFAST_INVALID;
   if (given.text != NULL)
-    status = pass(worker, given.key, given.text);
+    status = holdfast_complete(worker->self, given.text, NULL);
   given.tries += status == HOLDFAST_BUSY ? BUSY_TRIES : 1;
-  if (hfh_is_for_now(status) && given.tries < COMPLETE_TRIES && keep(worker, given))
+  if (is_for_now(status) && given.tries < COMPLETE_TRIES && keep(worker, given))
     return;
   hfh_secret_free(given.text);
   if (status == HOLDFAST_INVALID) {
-    char *failure = given.key ? key_failure(given.id) : hfh_failure(given.id, "refused");
+    char *failure = hfh_failure(given.id, "refused");
     if (failure != NULL)
-      pass(worker, given.key, failure);
+      holdfast_complete(worker->self, failure, NULL);
     hfh_secret_free(failure);
   }
 }
@@ -172,44 +159,6 @@ static void free_answers(hfh_answer *answers) {
   }
 }
 
-bool hfh_worker_keep_key(hfh_worker *worker, const char *text) {
-  json_t *root = json_loads(text, 0, NULL);
-  hfh_answer *given = root == NULL ? NULL : calloc(1, sizeof *given);
-  if (given != NULL) {
-    *given = (hfh_answer){.key = true, .text = strdup(text), .tries = 1};
-    given->id = json_integer_value(json_object_get(root, "id"));
-  }
-  json_decref(root);
-  if (given == NULL || given->text == NULL) {
-    free(given);
-    return false;
-  }
-  pthread_mutex_lock(&worker->lock);
-  bool is_taken = !worker->takes_none;
-  if (is_taken)
-    append(&worker->given, given);
-  pthread_mutex_unlock(&worker->lock);
-  if (is_taken)
-    wake(worker);
-  else
-    free_answers(given);
-  return is_taken;
-}
-
-/* Take over the answers that hosts left. `last`: no more are accepted. */
-static void take_given(hfh_worker *worker, bool last) {
-  pthread_mutex_lock(&worker->lock);
-  worker->takes_none = last;
-  hfh_answer *given = worker->given;
-  worker->given = NULL;
-  pthread_mutex_unlock(&worker->lock);
-  if (given == NULL)
-    return;
-  if (worker->answers == NULL) /* else the time is that of those before */
-    worker->answers_at = hfh_now_ms() + ANSWER_PAUSE_MS;
-  append(&worker->answers, given);
-}
-
 static hfh_transfer *unlink_transfer(hfh_worker *worker, hfh_transfer *transfer) {
   hfh_transfer **place = &worker->transfers;
   while (*place != transfer)
@@ -233,11 +182,6 @@ void hfh_worker_collect(hfh_worker *worker) {
     hfh_transfer_free(unlink_transfer(worker, transfer));
     worker->completed = true;
   }
-}
-
-/* A key operation that nobody will carry out. */
-static void refuse_key(hfh_worker *worker, json_int_t id) {
-  answer(worker, (hfh_answer){.key = true, .id = id, .text = key_failure(id)});
 }
 
 static void cancel_all(hfh_worker *worker, bool tell) {
@@ -294,25 +238,10 @@ static polled poll_core(hfh_worker *worker) {
   const json_t *requests = json_object_get(root, "requests");
   for (size_t i = 0; i < json_array_size(requests); i++)
     begin(worker, json_array_get(requests, i));
-  const json_t *asked = json_object_get(root, "key_requests");
-  for (size_t i = 0; i < json_array_size(asked); i++) {
-    const json_t *each = json_array_get(asked, i);
-    if (!hfh_events_ask(&worker->events, each))
-      refuse_key(worker, json_integer_value(json_object_get(each, "id")));
-  }
-  const json_t *cancelled = json_object_get(root, "key_cancelled");
-  for (size_t i = 0; i < json_array_size(cancelled); i++) {
-    json_int_t id = json_integer_value(json_array_get(cancelled, i));
-    if (hfh_events_unasked(&worker->events, id) != 0)
-      refuse_key(worker, id); /* the host has not seen it */
-    else
-      hfh_events_cancel(&worker->events, id);
-  }
   bool missed = worker->events.missed && !again;
   bool new_events = hfh_events_add(&worker->events, json_object_get(root, "events"));
   worker->events.missed = worker->events.missed || missed;
-  outcome.has_news = new_events || json_array_size(requests) > 0 || json_array_size(asked) > 0 ||
-                     json_array_size(cancelled) > 0;
+  outcome.has_news = new_events || json_array_size(requests) > 0;
   const json_t *wake = json_object_get(root, "wake_in_ms");
   outcome.wake_in_ms = json_is_integer(wake) ? json_integer_value(wake) : LONGEST_WAIT_MS;
   json_decref(root);
@@ -322,7 +251,6 @@ static polled poll_core(hfh_worker *worker) {
 /* ---- a step ---- */
 
 void hfh_worker_poll(hfh_worker *worker) {
-  take_given(worker, false);
   if (worker->answers != NULL && hfh_now_ms() >= worker->answers_at)
     answer_again(worker);
   bool called = worker->called;
@@ -364,10 +292,6 @@ void hfh_worker_end(hfh_worker *worker) {
     poll_core(worker);
     cancel_all(worker, true);
   }
-  if (lives)
-    for (json_int_t id; (id = hfh_events_unasked(&worker->events, 0)) != 0;)
-      refuse_key(worker, id);
-  take_given(worker, true);
   answer_again(worker);
   free_answers(worker->answers);
   worker->answers = NULL;

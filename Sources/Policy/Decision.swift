@@ -23,7 +23,6 @@ public enum Reason: String, CaseIterable, Sendable {
   case keyLost = "key_lost"
   case keystoreLocked = "keystore_locked"
   case keystoreFailed = "keystore_failed"
-  case keystorePending = "keystore_pending"
   case biometricFailed = "biometric_failed"
   case biometricCancelled = "biometric_cancelled"
   case biometricLockout = "biometric_lockout"

@@ -19,7 +19,6 @@ public enum SessionPolicy {
     case .ready: nil
     case .locked: Decision(.wait, .keystoreLocked)
     case .failed: Decision(.wait, .keystoreFailed)
-    case .pending: Decision(.wait, .keystorePending)
     case .lost: Decision(.signIn, .keyLost)
     }
   }

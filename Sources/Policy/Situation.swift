@@ -22,8 +22,6 @@ public struct Situation: Equatable, Sendable {
     case locked
     /// The store did not answer.
     case failed
-    /// The host was asked and answers with a later call.
-    case pending
     /// For a while now, the store answers that it has no key, although files are sealed with one.
     case lost
   }

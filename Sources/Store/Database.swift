@@ -50,11 +50,9 @@ public final class Database {
   /// How many rows this connection has changed; may wrap around.
   public var changes: Int32 { connection.map { sqlite3_total_changes($0) } ?? 0 }
   /// Closing the last connection leaves the log as it is.
-  public var keepsLog: Bool {
+  public var keepsLog = false {
     didSet { if isOpen { sqlite3_keep_log(connection, keepsLog ? 1 : 0) } }
   }
-  /// Bits of the log have flipped, so pages may be damaged.
-  public var isDoubtful = false
 
   /// The disk was full, and the reserve is gone: transactions must be small.
   public var isTight = false
@@ -62,11 +60,9 @@ public final class Database {
   public internal(set) var isLogStuck = false
 
   /// Open or create (mode 0600). The path contains no links. The file is not trusted: somebody else
-  /// may have written it (`csqlite_distrust`; `Schema` compares the tables). `keepsLog`: see
-  /// there. Throws `storage.*`; never deletes or recreates a file.
-  public init(
-    path: String, _ durability: Durability, keepsLog: Bool = false
-  ) throws(Failure) {
+  /// may have written it (`csqlite_distrust`; `Schema` compares the tables). Throws
+  /// `storage.*`; never deletes or recreates a file.
+  public init(path: String, _ durability: Durability) throws(Failure) {
     // A new file's directory entry must be durable before rows are stored in the file.
     var file: UInt64 = 0
     if platform_size_and_id(path, &file) <= 0 {
@@ -77,9 +73,7 @@ public final class Database {
       file = platform_file_id(path)
     }
     self.path = path
-    self.keepsLog = keepsLog
     fileID = file
-    platform_opened(fileID)
     var opened: OpaquePointer?
     let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW
     var result = path.withCString { sqlite3_open_v2($0, &opened, flags, nil) }
@@ -87,12 +81,10 @@ public final class Database {
     guard let opened, result == SQLITE_OK else {
       let failure = Database.failure(ofOpening: opened, result)
       sqlite3_close_v2(opened)
-      platform_closed(fileID)
       guard opened != nil else { throw Failure(.memoryExhausted, "no memory for a database") }
       throw failure
     }
     connection = opened
-    if keepsLog { sqlite3_keep_log(connection, 1) }
     sqlite3_extended_result_codes(connection, 1)
     do throws(Failure) {
       // SQLite opens a file without write permission as read-only, and every write fails later.
@@ -117,7 +109,6 @@ public final class Database {
     reads = Reads()
     sqlite3_close_v2(connection)
     connection = nil
-    platform_closed(fileID)
   }
 
   /// Close a connection that a fork has copied into this process. It changes no file, and the parent keeps its
@@ -452,7 +443,8 @@ public final class Database {
       return Failure(.storageReadOnly, "the data folder cannot be written", detail: detail)
     case SQLITE_BUSY, SQLITE_LOCKED:
       return Failure(.storageBusy, "another process is writing", detail: detail)
-    case SQLITE_CORRUPT, SQLITE_NOTADB:
+    // No value of the library is too large for SQLite.
+    case SQLITE_CORRUPT, SQLITE_NOTADB, SQLITE_TOOBIG:
       return Failure(.storageDamaged, "a data file is damaged", detail: detail)
     case SQLITE_NOMEM: return Failure(.memoryExhausted, "no memory for a statement")
     default: return Failure(.storageFailed, message, detail: detail)

@@ -46,44 +46,11 @@ extension Database {
     do throws(Failure) { return try schema?.fits(self) ?? true } catch { return true }
   }
 
-  /// What SQLite's checks of the whole file say, and indexes made anew where they are all that is
-  /// wrong. False: the file is damaged.
-  public func makeSound() throws(Failure) -> Bool {
-    if try isSound() { return true }
-    // Only where the trees are sound: else making an index anew frees pages of others.
-    guard try passes("PRAGMA quick_check(1)"), try !rowsAreInDoubt() else { return false }
-    do throws(Failure) { try execute("REINDEX") } catch  where error.code != .memoryExhausted {
-      return false
-    }
-    Log.line(.warning, "an index did not match its table and was made anew")
-    return try isSound()
-  }
-
-  /// Whether rows and indexes disagree on whose an item is, or on which items there are. The row may be
-  /// wrong, or missing because an older image of its page took its place: a salvage finds out by the
-  /// seals, and counts what only an index names.
-  private func rowsAreInDoubt() throws(Failure) -> Bool {
-    do throws(Failure) {
-      return try exists(
-        """
-        SELECT * FROM (SELECT seq, owner FROM queue NOT INDEXED
-          EXCEPT SELECT seq, owner FROM queue INDEXED BY queue_ready)
-        UNION ALL SELECT * FROM (SELECT seq, owner FROM queue INDEXED BY queue_ready
-          EXCEPT SELECT seq, owner FROM queue NOT INDEXED)
-        UNION ALL SELECT * FROM (SELECT seq, item FROM queue NOT INDEXED
-          EXCEPT SELECT seq, item FROM queue INDEXED BY sqlite_autoindex_queue_1)
-        UNION ALL SELECT * FROM (SELECT seq, item FROM queue INDEXED BY sqlite_autoindex_queue_1
-          EXCEPT SELECT seq, item FROM queue NOT INDEXED)
-        """)
-    } catch  where error.code == .storageDamaged { return true }
-  }
-
   /// SQLite's check of the whole file, with its indexes.
-  public func isSound() throws(Failure) -> Bool { try passes("PRAGMA integrity_check(1)") }
-
-  private func passes(_ check: StaticCString) throws(Failure) -> Bool {
+  public func isSound() throws(Failure) -> Bool {
     do throws(Failure) {
-      let found = try first(check) { (row) throws(Failure) in row.blob(0) } ?? []
+      let found =
+        try first("PRAGMA integrity_check(1)") { (row) throws(Failure) in row.blob(0) } ?? []
       // A page that cannot be read is reported among the faults, for example as "error code=10". It
       // is a failure of the disk and does not prove damage to the file.
       if Database.names(SQLITE_IOERR, in: found) || Database.names(SQLITE_NOMEM, in: found) {

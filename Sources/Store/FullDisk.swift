@@ -102,6 +102,10 @@ extension Database {
 }
 
 extension FileVersion {
+  /// The committed frames of the log.
+  var frames: Int {
+    withUnsafeBytes(of: words) { Int($0.load(fromByteOffset: 16, as: UInt32.self)) }
+  }
   /// The size of the file in pages, with the log.
   var pages: Int64 {
     withUnsafeBytes(of: words) { Int64($0.load(fromByteOffset: 20, as: UInt32.self)) }

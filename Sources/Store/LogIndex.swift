@@ -1,32 +1,26 @@
+public import Base
 import CPlatform
 
-/// SQLite's index of a log ("-shm"), as the last process left that used the file and was killed.
+/// What SQLite's index of a log ("-shm") says of the commits in it.
 ///
-/// The first process that opens the file makes the index anew: SQLite reads the log up to the first
-/// frame whose checksum does not match, and drops the rest without a word. A frame that damage has
-/// reached cuts off every commit behind it. The index that was left tells how many frames were
-/// committed. SQLite writes it after it has synced the log (`PRAGMA synchronous=FULL`), so an index
-/// that a power cut left never claims more than the log had. Format: section 2 of
-/// https://www.sqlite.org/walformat.html
+/// The first process that opens a file makes the index anew: SQLite reads the log up to the first frame
+/// whose checksum does not match, and drops the rest without a word. The index that a killed process left
+/// tells how many frames were committed. SQLite writes it after it has synced the log
+/// (`PRAGMA synchronous=FULL`), so an index that a power cut left never claims more than the log had.
+/// Format: https://www.sqlite.org/walformat.html
 public struct LogIndex {
   /// The committed frames of the log.
   let frames: Int
-  /// The size of the database in pages, after the last of them.
-  let pages: UInt32
-  let pageSize: Int
-  /// The byte order of the log's checksums.
-  let isBigEndian: Bool
-  /// The checksum of the last committed frame.
-  let checksum: LogChecksum
+  /// How many of them were copied into the file.
+  let copied: Int
+  private let pageSize: Int
   /// They are in the log's header and in each of its frames, and change when it begins anew.
-  let salts: [UInt8]
-  /// The index's first bytes: two copies of its header, and what SQLite knows of checkpoints.
-  private let bytes: [UInt8]
+  private let salts: [UInt8]
 
   private static var headerSize: Int { 48 }
   private static var size: Int { 136 }
 
-  /// nil: the bytes are no valid index.
+  /// nil: the bytes are no valid index. They begin with two copies of its header.
   init?(_ bytes: [UInt8]) {
     let header = LogIndex.headerSize
     guard bytes.count == LogIndex.size, bytes[0..<header] == bytes[header..<2 * header],
@@ -38,61 +32,88 @@ public struct LogIndex {
     var sum = LogChecksum(isBigEndian: UInt32(1).bigEndian == 1)
     sum.add(bytes[0..<40])
     guard sum.first == word(40), sum.second == word(44) else { return nil }
-    self.bytes = bytes
-    isBigEndian = bytes[13] == 1
     let size = bytes.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: 14, as: UInt16.self) }
     pageSize = size == 1 ? 65536 : Int(size)
     frames = Int(word(16))
-    pages = word(20)
-    checksum = LogChecksum(isBigEndian: isBigEndian, word(24), word(28))
+    copied = Int(word(96))
     salts = Array(bytes[32..<40])
   }
 
-  /// The index of a database that no process uses; nil: there is none, or a process uses it.
-  public static func left(of path: String) -> LogIndex? {
-    var bytes = [UInt8](repeating: 0, count: size)
-    guard
-      platform_read_unused_index(path, platform_file_id(path), &bytes, bytes.count)
-    else { return nil }
-    return LogIndex(bytes)
+  /// The index of a file; nil: there is none. `isLeft`: nil also where somebody uses it.
+  ///
+  /// POSIX drops all locks that a process holds on a file as soon as the process closes any descriptor of
+  /// it. So the index is read as a file only where nobody has it open.
+  static func of(_ path: String, isLeft: Bool) throws(Failure) -> LogIndex? {
+    guard platform_exists(path + "-shm") else { return nil }
+    return try Database.withRawFile(path) { (raw) throws(Failure) -> LogIndex? in
+      guard let raw else { return nil }
+      if raw.isUnused { return LogIndex(try bytes(of: path + "-shm", at: 0, count: size)) }
+      if isLeft { return nil }
+      defer { raw.closeIndex() }
+      return try raw.index().flatMap {
+        LogIndex([UInt8](UnsafeRawBufferPointer(start: $0, count: size)))
+      }
+    }
   }
 
-  /// Whether SQLite has dropped frames that were committed. `version` is that of the database after
-  /// it was opened, nil if it could not be.
-  public func claimsMore(than version: FileVersion?, in path: String) -> Bool {
-    guard frames > 0 else { return false }
-    if let version, version.salts == salts { return version.frames < frames }
-    let header = PageFile.read(path + "-wal", at: 0, count: 32)
-    guard header.count == 32 else { return false }
+  /// Whether a killed process has left a file whose log has lost commits. The caller keeps others from
+  /// opening the file.
+  public static func hasLostCommits(_ path: String) throws(Failure) -> Bool {
+    guard let index = try of(path, isLeft: true) else { return false }
+    return try index.readableFrames(of: path) < index.frames
+  }
+
+  /// How many of the committed frames SQLite can read.
+  func readableFrames(of path: String) throws(Failure) -> Int {
+    let log = path + "-wal"
+    let header = try LogIndex.bytes(of: log, at: 0, count: 32)
+    guard header.count == 32, header[0] == 0x37, header[1] == 0x7F, header[2] == 0x06,
+      header[3] & ~1 == 0x82
+    else { return 0 }
+    var sum = LogChecksum(isBigEndian: header[3] & 1 == 1)
+    sum.add(header[0..<24])
+    guard sum.isStored(in: header, at: 24) else { return 0 }
     // After a power cut the index may be that of an earlier log.
-    return !LogChecksum.matches(header) || Array(header[16..<24]) == salts
+    guard header[16..<24] == salts[...] else { return frames }
+    let size = 24 + pageSize
+    var number = 0
+    while number < frames {
+      let count = min(frames - number, LogIndex.framesAtOnce) * size
+      let part = try LogIndex.bytes(of: log, at: Int64(32 + number * size), count: count)
+      for at in stride(from: 0, to: count, by: size) {
+        guard at + size <= part.count, part[at + 8..<at + 16] == salts[...] else { return number }
+        sum.add(part[at..<at + 8])
+        sum.add(part[at + 24..<at + size])
+        guard sum.isStored(in: part, at: at + 16) else { return number }
+        number += 1
+      }
+    }
+    return frames
   }
 
-  /// Leave the index for the next process, as it was found.
-  public func putBack(_ path: String) {
-    _ = platform_write_unused_index(path, platform_file_id(path), bytes, bytes.count)
-  }
-}
+  private static var framesAtOnce: Int { 32 }
 
-extension FileVersion {
-  /// The committed frames of the log.
-  var frames: Int {
-    withUnsafeBytes(of: words) { Int($0.load(fromByteOffset: 16, as: UInt32.self)) }
+  /// What the file has there, as far as it goes. A failure of the disk is no damage of the file.
+  private static func bytes(
+    of path: String, at offset: Int64, count: Int
+  ) throws(Failure) -> [UInt8] {
+    var bytes = [UInt8](repeating: 0, count: count)
+    var length = 0
+    let problem = Int(platform_read_at(path, offset, &bytes, count, &length))
+    guard problem == 0 || problem == PLATFORM_NO_ENTRY else {
+      throw Database.failure(ofSystem: problem, "the log could not be read")
+    }
+    return Array(bytes[0..<length])
   }
-  var salts: [UInt8] { withUnsafeBytes(of: words) { Array($0[32..<40]) } }
 }
 
 /// The running checksum of a log (section 4.2 of https://www.sqlite.org/fileformat2.html).
-struct LogChecksum: Equatable {
-  var first: UInt32
-  var second: UInt32
+private struct LogChecksum {
+  var first: UInt32 = 0
+  var second: UInt32 = 0
   let isBigEndian: Bool
 
-  init(isBigEndian: Bool, _ first: UInt32 = 0, _ second: UInt32 = 0) {
-    self.isBigEndian = isBigEndian
-    self.first = first
-    self.second = second
-  }
+  init(isBigEndian: Bool) { self.isBigEndian = isBigEndian }
 
   /// Add pairs of words.
   mutating func add(_ bytes: ArraySlice<UInt8>) {
@@ -111,11 +132,8 @@ struct LogChecksum: Equatable {
     (self.first, self.second) = (first, second)
   }
 
-  /// Whether the checksum of a log's header matches.
-  static func matches(_ header: [UInt8]) -> Bool {
-    guard PageFile.word(header, 0) & ~1 == 0x377f_0682 else { return false }
-    var sum = LogChecksum(isBigEndian: header[3] & 1 == 1)
-    sum.add(header[0..<24])
-    return sum.first == PageFile.word(header, 24) && sum.second == PageFile.word(header, 28)
+  /// Whether the sum stands there, as two big-endian words.
+  func isStored(in bytes: [UInt8], at: Int) -> Bool {
+    Array(bytes[at..<at + 8]) == [UInt8](bigEndian: UInt64(first) << 32 | UInt64(second))
   }
 }

@@ -30,8 +30,7 @@ public struct MetaTable {
     public static var needsErase: Name { Name(text: "needs_erase") }
     /// The name of a damaged file whose rows are not yet carried over.
     public static var salvage: Name { Name(text: "salvage") }
-    /// The files that were set aside without their device key, and for each the tags of the users whose
-    /// items were carried over, as JSON.
+    /// The files that were set aside without their device key, as JSON (`KeylessList`).
     public static var keyless: Name { Name(text: "keyless") }
     /// Set when the cache was first made: a cache file that is missing now was lost.
     public static var hasCache: Name { Name(text: "has_cache") }

@@ -2,7 +2,7 @@ public import Base
 
 /// A queued item as it is stored.
 public final class QueueRow {
-  /// The number in the order of registration; 0: the next one.
+  /// The number in the order of registration; 0: it has none yet.
   public var sequence: Int64 = 0
   public var item: [UInt8] = []
   public var owner: [UInt8] = []
@@ -29,7 +29,7 @@ public final class QueueRow {
 
   public init() {}
 
-  /// The table's columns, in their order: `SELECT *` and salvaged records have the same positions.
+  /// The table's columns, in their order: `SELECT *` has the same positions.
   private enum Column: Int32 {
     case sequence, item, owner, org, batchKey, state, waitReason, retryGroup
     case attempts, denials, blocks, notBeforeMS, createdMS, size, lease, leaseMS, body, rejection
@@ -66,31 +66,19 @@ public final class QueueRow {
   /// The blocks in a row of `SELECT * FROM queue`.
   static func blocks(_ row: Row) -> Int64 { row.count(Column.blocks) }
 
-  /// A salvaged record, if it has a queue row's form: the tags have their length, and there is a body.
-  /// Its seal proves the rest; a state or a number that makes no sense does not cost the item. An item
-  /// that was being sent is pending: its request has ended with the file, and counts as an attempt.
-  public init?(_ record: Salvage.Record) {
-    guard record.columns.count > Int(Column.rejection.rawValue),
-      let item = record.tag(Column.item), let owner = record.tag(Column.owner),
-      let org = record.tag(Column.org), let batchKey = record.tag(Column.batchKey),
-      let body = record[Column.body].blob
-    else { return nil }
-    let state =
-      ItemState(
-        code: record[Column.state].int, waitReason: record[Column.waitReason].int,
-        notBeforeMS: record[Column.notBeforeMS].int ?? 0) ?? .pending
-    sequence = record.rowID
-    self.item = item
-    self.owner = owner
-    self.org = org
-    self.batchKey = batchKey
-    self.state = state == .sending ? .pending : state
-    attempts = (record[Column.attempts].count ?? 0) + (state == .sending ? 1 : 0)
-    denials = record[Column.denials].count ?? 0
-    createdMS = record[Column.createdMS].int ?? 0
-    size = record[Column.size].count ?? Int64(body.count)
-    self.body = body
-    rejection = record[Column.rejection].blob
-    blocks = record[Column.blocks].count ?? 0
+  /// A row of a damaged file, if it has the form of ours: the tags have their length. Its seal proves the
+  /// rest; a state or a number that makes no sense does not cost the item. An item that was being sent is
+  /// pending: its request has ended with the file, and counts as an attempt.
+  static func salvaged(_ row: Row) -> QueueRow? {
+    let found = QueueRow(row)
+    for tag in [found.item, found.owner, found.org, found.batchKey] where tag.count != 16 {
+      return nil
+    }
+    if found.state == .sending {
+      found.state = .pending
+      found.attempts += 1
+    }
+    if found.size == 0 { found.size = Int64(found.body.count) }
+    return found
   }
 }

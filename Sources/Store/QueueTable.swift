@@ -12,7 +12,7 @@ public struct QueueTable {
 
   var dependencies: DependencyTable { DependencyTable(database) }
 
-  /// Add an item with all that is known of it but its retry group and its lease.
+  /// Add an item with all that is known of it but its number, its retry group and its lease.
   public func insert(_ row: QueueRow) throws(Failure) -> Int64 {
     try database.transaction { () throws(Failure) in
       let added = try insertRow(row)
@@ -20,8 +20,6 @@ public struct QueueTable {
       guard added == 1 else { throw database.damage("an item was not stored") }
       let number = try database.lastInsertedRow()
       try move(of: row.owner, from: nil, to: Place(row.state))
-      // Only a salvage gives the number.
-      if row.sequence != 0 { try blocks.forget(number) }
       return number
     }
   }
@@ -41,10 +39,10 @@ public struct QueueTable {
   private func insertWithNumber(_ row: QueueRow) throws(Failure) -> Int {
     try database.run(
       """
-      INSERT INTO queue(seq, item, owner, org, batch_key, state, wait_reason, not_before_ms, attempts,
+      INSERT INTO queue(item, owner, org, batch_key, state, wait_reason, not_before_ms, attempts,
         denials, created_ms, size, body, rejection, blocks)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-      """, row.sequence == 0 ? .null : .int(row.sequence), .blob(row.item), .blob(row.owner),
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+      """, .blob(row.item), .blob(row.owner),
       .blob(row.org), .blob(row.batchKey),
       .int(row.state.code.rawValue), .int(row.state.waitReason?.code ?? 0),
       .int(row.state.waitReason?.notBeforeMS ?? 0), .int(row.attempts), .int(row.denials),
@@ -65,11 +63,6 @@ public struct QueueTable {
       (row) throws(Failure) in row.count(0)
     }
     return max(highest ?? 0, try lastNumber())
-  }
-
-  /// The number if no item has it, else 0: the next one.
-  public func free(_ number: Int64) throws(Failure) -> Int64 {
-    try database.exists("SELECT 1 FROM queue WHERE seq = ?", .int(number)) ? 0 : number
   }
 
   public func contains(_ item: [UInt8]) throws(Failure) -> Bool {

@@ -1,224 +1,218 @@
 public import Base
+import CPlatform
 
-/// The rows of a damaged SQLite file.
+/// What can be read of a main file that was set aside.
 ///
-/// All rows of a table are in leaf pages, whose first byte is 13. So every page is read on its own,
-/// and the header, the schema and the inner pages are not needed:
+/// A copy of it is read through SQLite, so the file stays as it was found. The schema is made in one step,
+/// so it has the same pages in every file, and the tables have the same roots. The copy takes these pages
+/// from a new file: then no damage of the header or the schema keeps SQLite from the rows.
 ///
-/// 1. `PageFile` gives the newest image of each page, with the write-ahead log applied.
-/// 2. A leaf page lists the offsets of its cells; a cell is (payload size, row id, payload). The
-///    payload's end may be in a chain of overflow pages.
-/// 3. The payload is a record: the size of its header, a type per column, then the values.
-/// 4. A record does not name its table. The row types recognise theirs by the number, types and
-///    lengths of the columns; the caller authenticates the contents by their seals.
-///
-/// The entries of indexes, which are in pages of the kinds 2 and 10, name the rows once more:
-/// `SalvageCount` counts by them what is lost. Freed pages may hold old images of rows, so a row can be found more than once or after its
-/// removal. Cells that cannot be understood are skipped.
+/// Rows are read in the order of their numbers. Behind one that cannot be read, the next number is
+/// searched from which on rows can be: a damaged leaf costs its rows, a damaged overflow page one row, and
+/// an inner page the rows below it. The caller authenticates rows by their seals.
 public final class Salvage {
-  /// A table row: its row id and its columns. A column that is an alias of the row id is null.
-  public struct Record {
-    public let rowID: Int64
-    public let columns: [Value]
+  private let path: String
+  /// nil: nothing can be read.
+  private var copy: Database?
+  /// No part of the file was found unreadable so far. False also when its log has lost commits.
+  public private(set) var isWhole = true
+
+  private var copyPath: String { path + ".scratch" }
+  private static var suffixes: [String] { ["", "-wal", "-shm"] }
+
+  private init(_ path: String) { self.path = path }
+
+  /// `path` is that of the file; its log is `path` + "-wal". One salvage of a file at a time. A failure says
+  /// nothing about the file.
+  public static func open(_ path: String) throws(Failure) -> Salvage {
+    let salvage = Salvage(path)
+    try salvage.open()
+    return salvage
   }
 
-  private let file: PageFile
-  /// After `each`: the pages that could not be read whole, and the leaf pages without a valid list
-  /// of cells. The rows on them are lost.
-  public private(set) var unreadablePages: Int64 = 0
+  private func open() throws(Failure) {
+    guard platform_exists(path) else { return isWhole = false }
+    let index = try LogIndex.of(path, isLeft: false)
+    let readable = try index?.readableFrames(of: path) ?? 0
+    // Behind what was copied into the file, the log's beginning is older than the file.
+    let usesLog = readable >= index?.copied ?? 0
+    if let index { isWhole = max(readable, index.copied) >= index.frames }
+    do throws(Failure) { try open(withLog: usesLog) } catch  where error.code == .storageDamaged {
+      // Somebody has changed the schema, and the log has the change.
+      isWhole = false
+      try open(withLog: false)
+    }
+  }
 
-  /// After `each`: the pages that may have held rows and are understood as nothing else: not as a page
-  /// of a tree, of a row's overflow, or of the free list. The first page holds the schema.
-  public private(set) var strayPages: Int64 = 0
-  /// The pages of overflow chains that were read.
-  private var overflow: [UInt32] = []
+  deinit {
+    copy?.close()
+    removeCopy()
+  }
 
-  public var pageSize: Int { file.pageSize }
+  private func removeCopy() {
+    for suffix in Salvage.suffixes where platform_exists(copyPath + suffix) {
+      _ = platform_remove(copyPath + suffix)
+    }
+  }
 
-  /// `path` is that of the damaged file; its log is `path` + "-wal".
-  public init(path: String) { file = PageFile(path: path) }
-
-  /// Every row of a table, and every entry of an index.
-  public func each(
-    _ body: (Record) throws(Failure) -> Void,
-    entry: ([Value]) throws(Failure) -> Void = { (_) throws(Failure) in }
-  ) throws(Failure) {
-    unreadablePages = 0
-    var unknown: [UInt32] = []
-    let last = file.last
-    var number: UInt32 = 1
-    while number <= last {
-      if let page = file.page(number) {
-        switch page[number == 1 ? 100 : 0] {
-        case 13: try readLeaf(page, at: number == 1 ? 100 : 0, body)
-        case 10, 2: try readIndex(page, entry)
-        case 5: break
-        default: if number > 1, !isFree(page, last) { unknown.append(number) }
-        }
-      } else {
-        unreadablePages += 1
-        unknown.append(number)
+  private func open(withLog usesLog: Bool) throws(Failure) {
+    removeCopy()
+    var kept: [Bool] = []
+    do {
+      let fresh = try Database(path: copyPath, .normal)
+      try Schema.main.apply(to: fresh)
+      let pages = try fresh.first("PRAGMA page_count") { (row) throws(Failure) in row.int(0) } ?? 0
+      kept = [Bool](repeating: true, count: Int(pages))
+      let roots: StaticCString = "SELECT rootpage FROM sqlite_master WHERE rootpage > 1"
+      try fresh.each(roots, []) { (row) throws(Failure) in
+        kept[Int(row.int(0)) - 1] = false
+        return true
       }
-      number += 1
+      fresh.close()
     }
-    overflow.sort()
-    var stray: Int64 = 0
-    for page in unknown where !overflow.sortedContains(page) { stray += 1 }
-    strayPages = stray
-  }
-
-  /// The entries of indexes alone, which are also the rows of tables without row ids.
-  func eachEntry(_ body: ([Value]) throws(Failure) -> Void) throws(Failure) {
-    for number in 2...max(2, file.last) {
-      if let page = file.page(number), page[0] == 10 || page[0] == 2 { try readIndex(page, body) }
+    try check(platform_copy_pages(path, copyPath, Salvage.pageSize, kept, kept.count))
+    if usesLog, platform_exists(path + "-wal") {
+      try check(platform_copy_pages(path + "-wal", copyPath + "-wal", Salvage.pageSize, [], 0))
     }
+    let opened = try Database(path: copyPath, .normal)
+    opened.keepsLog = true
+    try opened.execute("PRAGMA cell_size_check=OFF")
+    copy = opened
   }
 
-  /// Freed pages are zeroed; a trunk of the free list begins with the next trunk, the number of its
-  /// leaves, and the leaves.
-  private func isFree(_ page: [UInt8], _ last: UInt32) -> Bool {
-    let leaves = Int(PageFile.word(page, 4))
-    guard PageFile.word(page, 0) <= last, leaves <= page.count / 4 - 2 else { return false }
-    for index in 0..<leaves where PageFile.word(page, 8 + 4 * index) > last { return false }
-    return page[(8 + 4 * leaves)...].allSatisfy { $0 == 0 }
-  }
+  /// SQLite's default since 2016.
+  private static var pageSize: Int { 4096 }
 
-  /// Entries of an index that fit into the page, as all of this library's do.
-  private func readIndex(
-    _ page: [UInt8], _ body: ([Value]) throws(Failure) -> Void
-  ) throws(Failure) {
-    let headerSize = page[0] == 2 ? 12 : 8
-    let count = Int(page[3]) << 8 | Int(page[4])
-    guard headerSize + 2 * count <= page.count else { return }
-    for index in 0..<count {
-      let pointer = headerSize + 2 * index
-      var reader = Reader(
-        bytes: page,
-        at: (Int(page[pointer]) << 8 | Int(page[pointer + 1])) + (headerSize == 12 ? 4 : 0))
-      guard let size = reader.varint(), size > 0, size <= page.count - reader.at,
-        let columns = Salvage.columns(Array(page[reader.at..<reader.at + Int(size)])),
-        !columns.isEmpty
-      else { continue }
-      try body(columns)
+  private func check(_ problem: Int32) throws(Failure) {
+    guard problem == 0 else {
+      throw Database.failure(ofSystem: Int(problem), "a damaged file could not be copied")
     }
   }
 
-  /// `start` is where the page's header begins: after the file's header on page 1.
-  private func readLeaf(
-    _ page: [UInt8], at start: Int, _ body: (Record) throws(Failure) -> Void
-  ) throws(Failure) {
-    let count = Int(page[start + 3]) << 8 | Int(page[start + 4])
-    guard start + 8 + 2 * count <= page.count else {
-      unreadablePages += 1
-      return
-    }
-    for index in 0..<count {
-      let pointer = start + 8 + 2 * index
-      var reader = Reader(bytes: page, at: Int(page[pointer]) << 8 | Int(page[pointer + 1]))
-      guard let size = reader.varint(), let key = reader.varint(), size >= 0,
-        let payload = payload(page, reader.at, size), let columns = Salvage.columns(payload)
-      else { continue }
-      try body(Record(rowID: key, columns: columns))
-    }
-  }
+  // MARK: Tables
 
-  /// A cell's payload, with the part on overflow pages. How much is on the leaf follows from the
-  /// sizes ("B-tree Cell Format" in the file format).
-  private func payload(_ page: [UInt8], _ start: Int, _ size: Int64) -> [UInt8]? {
-    guard let total = Int(exactly: size), total <= 1 << 24, start <= page.count else { return nil }
-    let usable = file.pageSize
-    let least = (usable - 12) * 32 / 255 - 23
-    // For a payload that fits into the leaf, this is all of it.
-    let fitting = least + (total - least) % (usable - 4)
-    let local = fitting <= usable - 35 ? fitting : least
-    guard start + local <= page.count else { return nil }
-    var result = Array(page[start..<start + local])
-    guard local < total else { return result }
-    guard start + local + 4 <= page.count else { return nil }
-    var next = PageFile.word(page, start + local)
-    while result.count < total {
-      guard let more = file.page(next) else { return nil }
-      overflow.append(next)
-      result.append(contentsOf: more[4..<min(more.count, 4 + total - result.count)])
-      next = PageFile.word(more, 0)
+  /// The items, in the order of registration.
+  public func eachItem(_ body: (QueueRow) throws(Failure) -> Void) throws(Failure) {
+    var found: Int64 = 0
+    try each("SELECT * FROM queue NOT INDEXED WHERE seq >= ?1 ORDER BY seq") {
+      (row) throws(Failure) in
+      found += 1
+      if let item = QueueRow.salvaged(row) { try body(item) } else { isWhole = false }
     }
-    return result
-  }
-
-  private static func columns(_ record: [UInt8]) -> [Value]? {
-    var header = Reader(bytes: record, at: 0)
-    guard let headerSize = header.varint().flatMap({ Int(exactly: $0) }), headerSize > 0,
-      headerSize <= record.count
-    else { return nil }
-    var values = Reader(bytes: record, at: headerSize)
-    var result: [Value] = []
-    while header.at < headerSize {
-      guard let type = header.varint(), let value = values.value(type) else { return nil }
-      result.append(value)
-    }
-    return result
-  }
-
-  private struct Reader {
-    let bytes: [UInt8]
-    var at: Int
-
-    /// A number of one to nine bytes: seven bits from each, eight from the ninth.
-    mutating func varint() -> Int64? {
-      var result: UInt64 = 0
-      for index in 0..<9 {
-        guard at >= 0, at < bytes.count else { return nil }
-        let byte = bytes[at]
-        at += 1
-        if index == 8 { return Int64(bitPattern: result << 8 | UInt64(byte)) }
-        result = result << 7 | UInt64(byte & 0x7F)
-        if byte & 0x80 == 0 { return Int64(bitPattern: result) }
+    // A page that has lost the end of its list of rows looks sound. The index still names them.
+    let named = try reading { (copy) throws(Failure) in
+      try copy.first("SELECT count(item) FROM queue INDEXED BY sqlite_autoindex_queue_1") {
+        (row) throws(Failure) in row.int(0)
       }
+    }
+    if let named, let named, named > found { isWhole = false }
+  }
+
+  /// The session, if it belongs to a user.
+  public func session() throws(Failure) -> SessionRow? {
+    var found: SessionRow?
+    try each("SELECT * FROM session WHERE id >= max(?1, 1) ORDER BY id") {
+      (row) throws(Failure) in
+      if found == nil { found = SessionRow.salvaged(row) }
+    }
+    return found
+  }
+
+  /// The events that were not acknowledged.
+  public func eachEvent(
+    _ body: (_ sequence: Int64, _ owner: [UInt8]?, _ sealed: [UInt8]) throws(Failure) -> Void
+  ) throws(Failure) {
+    try each("SELECT seq, owner, sealed FROM durable_event WHERE seq >= ?1 ORDER BY seq") {
+      (row) throws(Failure) in try body(row.count(0), row.blob(ifPresent: 1), row.blob(2))
+    }
+  }
+
+  /// The orders to revoke a session.
+  public func eachRevocation(_ body: ([UInt8]) throws(Failure) -> Void) throws(Failure) {
+    try each("SELECT id, sealed FROM revocation WHERE id >= ?1 ORDER BY id") {
+      (row) throws(Failure) in try body(row.blob(1))
+    }
+  }
+
+  /// A number by its name; 0: there is none, or it cannot be read. No seal proves it.
+  public func number(_ name: MetaTable.Name) throws(Failure) -> Int64 {
+    let number = try reading { (copy) throws(Failure) in try MetaTable(copy).int(name) ?? 0 } ?? 0
+    return (0..<Salvage.largest).contains(number) ? number : 0
+  }
+
+  /// nil: there is none, or it cannot be read.
+  public func text(_ name: MetaTable.Name) throws(Failure) -> String? {
+    try reading { (copy) throws(Failure) in try MetaTable(copy).text(name) } ?? nil
+  }
+
+  public func blob(_ name: MetaTable.Name) throws(Failure) -> [UInt8]? {
+    try reading { (copy) throws(Failure) in try MetaTable(copy).blob(name) } ?? nil
+  }
+
+  /// The project whose data the file holds; nil: unknown.
+  public func project() throws(Failure) -> String? {
+    try reading { (copy) throws(Failure) in try MetaTable(copy).project() } ?? nil
+  }
+
+  // MARK: Reading
+
+  /// nil: it cannot be read.
+  private func reading<Result>(
+    _ body: (Database) throws(Failure) -> Result
+  ) throws(Failure) -> Result? {
+    guard let copy else { return nil }
+    do throws(Failure) { return try body(copy) } catch  where error.code == .storageDamaged {
+      isWhole = false
       return nil
     }
+  }
 
-    mutating func value(_ type: Int64) -> Value? {
-      switch type {
-      case 0: return .null
-      case 1...4: return integer(Int(type))
-      case 5: return integer(6)
-      case 6, 7: return integer(8)
-      case 8: return .int(0)
-      case 9: return .int(1)
-      case 12...: return bytes(Int(clamping: (type - 12) / 2), isText: type & 1 == 1)
-      default: return nil
+  /// Larger numbers are damage: no device comes near.
+  private static var largest: Int64 { 1 << 40 }
+
+  /// The rows of a statement that takes the number from which on it reads, and whose first column it is.
+  private func each(
+    _ sql: StaticCString, _ body: (Row) throws(Failure) -> Void
+  ) throws(Failure) {
+    var (start, last): (Int64, Int64) = (.min, 0)
+    while true {
+      var failure: Failure?
+      let isRead = try reading { (copy) throws(Failure) -> Bool in
+        try copy.each(sql, [.int(start)]) { (row) throws(Failure) -> Bool in
+          // The pages are read in their order, also where a number in them is damaged.
+          if let number = row.integer(0), number > last, number < Salvage.largest { last = number }
+          do throws(Failure) { try body(row) } catch { failure = error }
+          copy.sawStrangeNumber = false
+          return failure == nil
+        }
+        return true
       }
-    }
-
-    private mutating func integer(_ size: Int) -> Value? {
-      guard at + size <= bytes.count else { return nil }
-      var result: Int64 = bytes[at] & 0x80 == 0 ? 0 : -1
-      for byte in bytes[at..<at + size] { result = result << 8 | Int64(byte) }
-      at += size
-      return .int(result)
-    }
-
-    private mutating func bytes(_ size: Int, isText: Bool) -> Value? {
-      guard size <= bytes.count - at else { return nil }
-      let part = bytes[at..<at + size]
-      at += size
-      // A flipped bit of a blob's type says that it is text, which its bytes are not.
-      let blob = Array(part)
-      let text = String(decoding: part, as: UTF8.self)
-      return isText && text.utf8.elementsEqual(blob) ? .text(text) : .blob(blob)
+      if let failure { throw failure }
+      if isRead != nil { return }
+      guard let next = try readable(sql, behind: last) else { return }
+      start = next
     }
   }
-}
 
-extension Salvage.Record {
-  /// A column by its name; for columns that the record has.
-  subscript<Column: RawRepresentable>(_ column: Column) -> Value where Column.RawValue == Int32 {
-    columns[Int(column.rawValue)]
-  }
-
-  /// A column that holds a keyed tag: 16 bytes.
-  func tag<Column: RawRepresentable>(_ column: Column) -> [UInt8]? where Column.RawValue == Int32 {
-    guard let bytes = self[column].blob, bytes.count == 16 else { return nil }
-    return bytes
+  /// The first number behind `last` from which on rows can be read, or there are none.
+  private func readable(
+    _ sql: StaticCString, behind last: Int64
+  ) throws(Failure) -> Int64? {
+    func canRead(_ distance: Int64) throws(Failure) -> Bool {
+      try reading { (copy) throws(Failure) -> Bool in
+        try copy.each(sql, [.int(last + distance)]) { (_) throws(Failure) in false }
+        return true
+      } ?? false
+    }
+    var (low, high): (Int64, Int64) = (0, 1)
+    while try !canRead(high) {
+      if high > Salvage.largest { return nil }
+      (low, high) = (high, high * 2)
+    }
+    while high - low > 1 {
+      let middle = (low + high) / 2
+      if try canRead(middle) { high = middle } else { low = middle }
+    }
+    return last + high
   }
 }

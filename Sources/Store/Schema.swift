@@ -23,6 +23,17 @@ public struct Schema {
     try database.checkSchema()
   }
 
+  public static var isNewer: Failure {
+    Failure(.storageNewer, "written by a newer version of this library; update it")
+  }
+
+  /// Whether a newer library wrote the file, in both places that say so.
+  public func isOlder(than database: Database) throws(Failure) -> Bool {
+    let found = try Schema.version(of: database)
+    if found <= version { return false }
+    return try Schema.secondVersion(of: database) != version
+  }
+
   private func make(in database: Database) throws(Failure) {
     try database.transaction { () throws(Failure) in
       let found = try Schema.version(of: database)
@@ -31,9 +42,7 @@ public struct Schema {
       if try Schema.secondVersion(of: database) == version {
         return try database.execute("PRAGMA user_version=\(version)")
       }
-      guard found < version else {
-        throw Failure(.storageNewer, "written by a newer version of this library; update it")
-      }
+      if found > version { throw Schema.isNewer }
       try database.execute(statements.description)
       try database.execute("PRAGMA user_version=\(version); PRAGMA application_id=\(version)")
     }

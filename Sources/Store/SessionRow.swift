@@ -144,8 +144,8 @@ public final class SessionRow {
 
   // MARK: Columns
 
-  /// The table's columns, in their order: `SELECT *` and salvaged records have the same positions.
-  private enum Column: Int32, CaseIterable {
+  /// The table's columns, in their order: `SELECT *` has the same positions.
+  private enum Column: Int32 {
     case id, generation, owner, ended, wrapSession, wrapBiometric
     case tokens, choice, memberships, cacheKey
     case authenticatedMS, authenticatedMonotonicMS, authenticatedBoot
@@ -182,38 +182,18 @@ public final class SessionRow {
     seenWallMS = row.int(Column.seenWallMS)
   }
 
-  /// A salvaged record, if it has the session row's form and belongs to a user.
-  public init?(_ record: Salvage.Record) {
-    // Somebody may have added columns behind ours.
-    guard record.rowID == 1, record.columns.count >= Column.allCases.count,
-      let owner = record.tag(Column.owner), let tokens = record[Column.tokens].blob
-    else { return nil }
-    // A generation that makes no sense does not cost the session.
-    generation = record[Column.generation].count ?? 0
-    self.owner = owner
-    self.tokens = tokens
-    ended = record[Column.ended].text
-    wrapSession = record[Column.wrapSession].blob
-    wrapBiometric = record[Column.wrapBiometric].blob
-    choice = record[Column.choice].blob
-    memberships = record[Column.memberships].blob
-    authenticatedMS = record[Column.authenticatedMS].int ?? 0
-    validatedMS = record[Column.validatedMS].int ?? 0
-    expiresMS = record[Column.expiresMS].int ?? 0
-    membershipsMS = record[Column.membershipsMS].int ?? 0
-    // What a lock depends on counts against the user where it cannot be read.
-    locked = record[Column.locked].int != 0
-    validatedOffsetMS = record[Column.validatedOffsetMS].int ?? 0
-    validatedMonotonicMS = record[Column.validatedMonotonicMS].int
-    validatedBoot = record[Column.validatedBoot].text
-    authenticatedMonotonicMS = record[Column.authenticatedMonotonicMS].int
-    authenticatedBoot = record[Column.authenticatedBoot].text
-    cacheKey = record[Column.cacheKey].blob
-    intentMS = record[Column.intentMS].int ?? 0
-    let background = record[Column.backgroundWallMS]
-    backgroundWallMS = background.isNull ? nil : background.int ?? 0
-    backgroundMonotonicMS = record[Column.backgroundMonotonicMS].int
-    backgroundBoot = record[Column.backgroundBoot].text
-    seenWallMS = record[Column.seenWallMS].int ?? Row.times.upperBound
+  /// A row of a damaged file, if it belongs to a user. Numbers that cannot be read are 0; what a lock
+  /// depends on counts against the user then.
+  static func salvaged(_ row: Row) -> SessionRow? {
+    let found = SessionRow(row)
+    guard found.owner?.count == 16, found.tokens != nil else { return nil }
+    func isTime(_ column: Column) -> Bool { row.integer(column).map(Row.times.contains) ?? false }
+    found.locked = row.integer(Column.locked) != 0
+    if !isTime(.seenWallMS) { found.seenWallMS = Row.times.upperBound }
+    // Without the monotonic clock's time the device's counts, which is 0 where it cannot be read, too.
+    if !isTime(.authenticatedMonotonicMS) { found.authenticatedMonotonicMS = nil }
+    if !isTime(.validatedMonotonicMS) { found.validatedMonotonicMS = nil }
+    if !isTime(.backgroundMonotonicMS) { found.backgroundMonotonicMS = nil }
+    return found
   }
 }

@@ -2,8 +2,6 @@ public import Base
 
 /// What became of the last items that left the queue, by their tags: a bounded record of those that
 /// the server has stored and those that the user has cancelled.
-///
-/// Its index has three columns, so that `SalvageCount` does not take it for the queue's.
 public struct StoredItemTable {
   public enum Fate: Int64, Sendable {
     case stored = 0

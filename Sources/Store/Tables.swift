@@ -1,6 +1,6 @@
 extension Schema {
   /// `holdfast.db`: everything that must not be lost. Sequence, state, attempts, times and sizes are in clear;
-  /// identifiers are keyed tags; everything else is sealed. Salvage finds columns by their position.
+  /// identifiers are keyed tags; everything else is sealed.
   public static var main: Schema {
     Schema(
       statements: """

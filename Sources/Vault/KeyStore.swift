@@ -64,19 +64,15 @@ public enum KeyRefusal: Int32, Error, Sendable {
   case unavailable = 9
   /// The built-in store's file is no key. A host's store does not answer with this number.
   case damaged = -1
-  /// The host was asked, and its answer comes with a later call. No function answers with this number.
-  case pending = -2
 
   // What the library finds out itself.
 
   /// The store answered with another key than the one that it was given.
-  case otherKey = -3
+  case otherKey = -2
   /// The store answered with something that is no key.
-  case wrongLength = -4
+  case wrongLength = -3
   /// The store has the key after it has erased it.
-  case stillThere = -5
-  /// The host was asked, and has not answered in time.
-  case noAnswer = -6
+  case stillThere = -4
 
   /// The store answered, and has no key under the name that could open anything.
   public var isGone: Bool {
@@ -105,32 +101,13 @@ public protocol KeyStore: AnyObject {
 
 /// The keys of a key store that is not taken at its word: what was saved is read back, and what was
 /// erased is looked for.
-///
-/// A store that answers later throws `pending`, and the caller tries the whole step again when the
-/// answer is there. So a step that saves a key asks for `prepared` first, and saves the same key again.
-public protocol CheckedKeys: AnyObject {
-  func load(_ name: KeyName) throws(KeyRefusal) -> Key
-  /// Fails also when the store answers OK and has another key, or none, and when the store has lost
-  /// `device`, as one that does not tell names apart has. A key behind presence is not read back,
-  /// because that takes the user: its first unlock shows it.
-  func save(_ key: Key, _ name: KeyName, beside device: NamedKey?) throws(KeyRefusal)
-  /// Fails also when the store answers OK and still has the key, or cannot say.
-  func erase(_ name: KeyName) throws(KeyRefusal)
-  /// A new key that is being saved, or was, for a step that is not done.
-  func prepared(_ name: KeyName) -> Key?
-  /// What the store has answered to `load` so far counts no more.
-  func distrust(_ name: KeyName)
-  /// What the last refusal was about.
-  var trouble: KeyTrouble? { get }
-}
-
-/// The keys of a store that answers at once.
-public final class CheckedKeyStore: CheckedKeys {
+public final class CheckedKeyStore {
   private let store: any KeyStore
   private var troubles = KeyTroubles()
 
   public init(_ store: any KeyStore) { self.store = store }
 
+  /// What the last refusal was about.
   public var trouble: KeyTrouble? { troubles.last }
 
   public func load(_ name: KeyName) throws(KeyRefusal) -> Key {
@@ -142,6 +119,9 @@ public final class CheckedKeyStore: CheckedKeys {
     return key
   }
 
+  /// Fails also when the store answers OK and has another key, or none, and when the store has lost
+  /// `device`, as one that does not tell names apart has. A key behind presence is not read back,
+  /// because that takes the user: its first unlock shows it.
   public func save(
     _ key: Key, _ name: KeyName, beside device: NamedKey?
   ) throws(KeyRefusal) {
@@ -170,6 +150,7 @@ public final class CheckedKeyStore: CheckedKeys {
     guard try store.load(name).isEqual(to: key) else { throw .otherKey }
   }
 
+  /// Fails also when the store answers OK and still has the key, or cannot say.
   public func erase(_ name: KeyName) throws(KeyRefusal) {
     do throws(KeyRefusal) { try eraseChecked(name) } catch {
       throw troubles.note(KeyTrouble(.erase, name, error))
@@ -185,10 +166,6 @@ public final class CheckedKeyStore: CheckedKeys {
     }
     throw .stillThere
   }
-
-  public func prepared(_ name: KeyName) -> Key? { nil }
-
-  public func distrust(_ name: KeyName) {}
 }
 
 /// The key store of the host, as C functions with a `context`.

@@ -52,9 +52,8 @@ public struct KeyTrouble: Sendable {
   /// user's own answers to the prompt are decisions.
   fileprivate var isFault: Bool {
     switch answer {
-    case .pending: false
     case .notFound: operation != .load
-    case .failed, .locked, .wrongLength, .noAnswer: true
+    case .failed, .locked, .wrongLength: true
     default: name != .biometric
     }
   }
@@ -114,11 +113,9 @@ extension KeyRefusal {
     case .invalidated: "invalidated"
     case .unavailable: "unavailable"
     case .damaged: "damaged"
-    case .pending: "pending"
     case .otherKey: "other_key"
     case .wrongLength: "wrong_length"
     case .stillThere: "still_there"
-    case .noAnswer: "no_answer"
     }
   }
 }

@@ -37,7 +37,7 @@ import class Foundation.FileManager
     write([], "holdfast.db", in: folder)
     write([], "holdfast.db-wal", in: folder)
     // When
-    let opened = try DataFolder.openOrReplaceMain(in: folder.path, at: Rig.start)
+    let opened = try DataFolder.openMain(in: folder.path, at: Rig.start)
     // Then
     expect(!opened.replaced)
     expect(asideNames(folder).isEmpty)
@@ -80,7 +80,7 @@ import class Foundation.FileManager
     let (folder, _) = try filled()
     try raiseVersion(folder, damages: false)
     let before = folder.bytes("holdfast.db")
-    let code = try refusal { try DataFolder.openOrReplaceMain(in: folder.path, at: Rig.start) }
+    let code = try refusal { try DataFolder.openMain(in: folder.path, at: Rig.start) }
     expect(code, equals: .storageNewer)
     expect(folder.bytes("holdfast.db"), equals: before)
     expect(asideNames(folder).isEmpty)
@@ -89,7 +89,7 @@ import class Foundation.FileManager
   @Test func aDamagedFileThatOnlyLooksNewerIsSetAside() throws {
     let (folder, _) = try filled()
     try raiseVersion(folder, damages: true)
-    let opened = try DataFolder.openOrReplaceMain(in: folder.path, at: Rig.start)
+    let opened = try DataFolder.openMain(in: folder.path, at: Rig.start)
     expect(opened.replaced)
     expect(asideNames(folder).count, equals: 1)
   }
@@ -97,29 +97,24 @@ import class Foundation.FileManager
   // MARK: A recovery that was cut short
 
   /// How far the process came that found the damage.
-  @Test(arguments: ["mark begun", "name marked", "file renamed", "fresh file begun"])
+  @Test(arguments: ["file renamed", "fresh file begun"])
   func aRecoveryThatWasCutShortIsCompleted(_ step: String) throws {
     // Given
     let (folder, keyStore) = try filled()
     try folder.damage("holdfast.db")
-    let name = "holdfast.db.damaged-7"
-    write(step == "mark begun" ? [] : Array(name.utf8), "recovery.name", in: folder)
-    if step == "file renamed" || step == "fresh file begun" {
-      try FileManager.default.moveItem(
-        atPath: folder.path + "/holdfast.db", toPath: folder.path + "/" + name)
-    }
+    try FileManager.default.moveItem(
+      atPath: folder.path + "/holdfast.db", toPath: folder.path + "/holdfast.db.damaged")
     if step == "fresh file begun" { write([], "holdfast.db", in: folder) }
     // When
     let rig = try Rig(folder: folder, keyStore: keyStore)
     _ = try rig.decider.assess(.navigate)
-    // Then nothing is lost, and the file has the name that was marked
+    // Then nothing is lost
     let event = try #require(try rig.takeEvents().first)
-    expect(event.int("salvaged"), equals: 2)
+    expect(event.int("carried"), equals: 2)
+    expect(event.bool("unreadable"), equals: false)
     expect(event.bool("session"), equals: true)
     let aside = try #require(event.string("file"))
-    expect(
-      aside, equals: (step == "mark begun" ? "holdfast.db.damaged-\(Rig.start.wallMS)" : name))
+    expect(aside, equals: "holdfast.db.damaged-\(Rig.start.wallMS)")
     expect(asideNames(folder), equals: [aside])
-    expect(!folder.names.contains("recovery.name"))
   }
 }

@@ -138,7 +138,7 @@ final class Rig {
           + #""backend":{"url":"https://x.supabase.co","api_key":"key"\#(backend)}\#(config)}"#))
     clock = Clock(.manual)
     clock.set(start)
-    let opened = try DataFolder.openOrReplaceMain(in: folder.path, at: start)
+    let opened = try DataFolder.openMain(in: folder.path, at: start)
     // These tests cut no power, so they need not wait for the disk.
     try opened.database.execute("PRAGMA synchronous=OFF")
     core = Core(

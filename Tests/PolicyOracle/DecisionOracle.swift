@@ -99,7 +99,6 @@ public struct DecisionOracle: Sendable {
     # The key store.
     keys=locked -> wait keystore_locked
     keys=failed -> wait keystore_failed
-    keys=pending -> wait keystore_pending
     keys=lost -> sign_in key_lost
     # The session.
     record=missing -> sign_in session_missing

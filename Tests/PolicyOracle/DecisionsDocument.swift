@@ -150,7 +150,7 @@ public struct DecisionsDocument: Sendable {
       [*] --> home: session open, inside its window
       [*] --> unlock: locked, expired, away too long
       [*] --> sign_in: no session, ended, key lost
-      [*] --> wait: keystore_locked, keystore_failed, keystore_pending
+      [*] --> wait: keystore_locked, keystore_failed
       wait --> home: key store or server answered
       wait --> select_org: server answered
       wait --> sign_in: session ended

@@ -32,7 +32,7 @@ public enum Property: String, CaseIterable, Sendable {
     case .everyWaitEnds:
       guard decision.screen == .wait else { return true }
       switch decision.reason {
-      case .keystoreLocked, .keystoreFailed, .keystorePending: return s.keys != .ready
+      case .keystoreLocked, .keystoreFailed: return s.keys != .ready
       case .serverUnreachable: return s.membership == .unasked
       case .guardPending:
         return s.network == .online && expectsAnswer(s)

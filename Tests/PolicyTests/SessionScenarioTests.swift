@@ -105,11 +105,6 @@ import Testing
         $0.record = record
       }
       expect(failed, equals: Decision(.wait, .keystoreFailed))
-      let pending = decide {
-        $0.keys = .pending
-        $0.record = record
-      }
-      expect(pending, equals: Decision(.wait, .keystorePending))
     }
   }
 

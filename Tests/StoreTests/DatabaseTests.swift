@@ -58,14 +58,6 @@ import Testing
     }
   }
 
-  /// Change the file through a connection that may write the schema.
-  private func tamper(_ path: String, _ sql: String) {
-    var connection: OpaquePointer?
-    expect(sqlite3_open(path, &connection), equals: SQLITE_OK)
-    expect(sqlite3_exec(connection, sql, nil, nil, nil), equals: SQLITE_OK)
-    sqlite3_close(connection)
-  }
-
   @Test func aStatementCannotWriteTheSchema() throws {
     let folder = try TemporaryFolder()
     let database = try folder.open()
@@ -88,46 +80,6 @@ import Testing
     let locked: Int64? = try database.first("SELECT locked FROM session") { $0.int(0) }
     expect(locked, equals: 0)
     #expect(throws: Failure.self) { try database.run("SELECT * FROM more_rows") }
-  }
-
-  @Test func anIndexThatMissesRowsIsMadeAnew() throws {
-    let folder = try TemporaryFolder()
-    let database = try folder.open()
-    try QueueTable(database).fill(20)
-    // Rows are added while the schema does not name one index.
-    tamper(
-      database.path,
-      """
-      CREATE TEMP TABLE saved AS SELECT * FROM sqlite_schema WHERE name = 'queue_held';
-      PRAGMA writable_schema=ON; DELETE FROM sqlite_schema WHERE name = 'queue_held';
-      PRAGMA writable_schema=RESET;
-      UPDATE queue SET state = 2, wait_reason = 1 WHERE seq > 10;
-      PRAGMA writable_schema=ON; INSERT INTO sqlite_schema SELECT * FROM temp.saved;
-      PRAGMA writable_schema=RESET;
-      """)
-    try expect(!database.isSound())
-    try expect(database.makeSound())
-    try expect(database.isSound())
-    try expect(QueueTable(database).counts(of: tag(1)).waiting, equals: 10)
-  }
-
-  @Test func anIndexThatNamesARowThatIsGoneIsNotMadeAnew() throws {
-    let folder = try TemporaryFolder()
-    let database = try folder.open()
-    try QueueTable(database).fill(20)
-    // A row is removed while the schema does not name one index.
-    tamper(
-      database.path,
-      """
-      CREATE TEMP TABLE saved AS SELECT * FROM sqlite_schema WHERE name = 'queue_ready';
-      PRAGMA writable_schema=ON; DELETE FROM sqlite_schema WHERE name = 'queue_ready';
-      PRAGMA writable_schema=RESET;
-      DELETE FROM queue WHERE seq = 10;
-      PRAGMA writable_schema=ON; INSERT INTO sqlite_schema SELECT * FROM temp.saved;
-      PRAGMA writable_schema=RESET;
-      """)
-    try expect(!database.makeSound())
-    try expect(!database.isSound())
   }
 
   @Test func noiseIsDamageAndNotTouched() throws {

@@ -60,24 +60,4 @@ import Testing
     try expect(table.find(tag(3), since: 0), equals: StoredItemTable.Record(.stored, ms: 30))
     try expect(count(), equals: 4)
   }
-
-  /// A salvage counts the queue's rows and index entries; these must not look like them.
-  @Test func aSalvageDoesNotTakeItsRowsForItems() throws {
-    try table.add([tag(1), tag(2)], .stored, now: 50, limit: 10, since: 0)
-    try database.flush()
-    let salvage = Salvage(path: database.path)
-    var items = 0
-    let lost = try database.transaction { () throws(Failure) in
-      let count = try SalvageCount(database)
-      try salvage.each(
-        { (record) throws(Failure) in
-          if QueueRow(record) != nil { items += 1 }
-          try count.add(record)
-        }, entry: { (columns) throws(Failure) in try count.add(entry: columns) })
-      let lost = try count.lost(strayPages: salvage.strayPages, pageSize: salvage.pageSize)
-      try count.end()
-      return lost
-    }
-    expect((items, lost) == (0, 0))
-  }
 }

@@ -1,5 +1,8 @@
 import Base
+import CSQLite
 import Foundation
+import TestSupport
+import Testing
 
 @testable import Store
 
@@ -52,4 +55,12 @@ extension QueueTable {
   }
 
   func state(_ number: Int) throws(Failure) -> ItemState? { try find(queueRow(number).item)?.state }
+}
+
+/// Change the file through a connection that may write the schema.
+func tamper(_ path: String, _ sql: String) {
+  var connection: OpaquePointer?
+  expect(sqlite3_open(path, &connection), equals: SQLITE_OK)
+  expect(sqlite3_exec(connection, sql, nil, nil, nil), equals: SQLITE_OK)
+  sqlite3_close(connection)
 }

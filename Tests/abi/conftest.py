@@ -17,7 +17,6 @@ from local_supabase import LocalSupabase
 from support.counts import COPIES, FLIPS, counts
 from support.directory_fixtures import DirectoryFixtures, Person
 from support.hosted import HostedLibrary
-from support.key_host import host, hosts, member
 from support.paths import BUILDS, HEADER
 from support.phone import Phone
 from support.shared_fixtures import (
@@ -40,11 +39,8 @@ __all__ = [
     "backend",
     "directory",
     "flavour",
-    "host",
-    "hosts",
     "killer",
     "library",
-    "member",
     "no_secret_is_readable",
     "patient",
     "server",
@@ -109,36 +105,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             terminalreporter.write_line(
                 f"reliability: {what}: {total} tried, {tried['passed']} survived"
             )
-
-
-#: Suites that run with each key store; that of the host is `slow` (support/requested.py).
-WITH_EACH_KEY_STORE = {
-    f"test_{name}"
-    for name in (
-        "lock_is_cryptographic",
-        "session_resume",
-        "session_unlock",
-        "sign_in",
-        "sign_in_cancel",
-    )
-}
-
-
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run these suites with functions as the key store, and with a host that is asked for keys."""
-    if metafunc.module.__name__ in WITH_EACH_KEY_STORE:
-        stores = ["functions", pytest.param("host", marks=pytest.mark.slow)]
-        metafunc.parametrize("key_store_of_this_run", stores, indirect=True)
-
-
-@pytest.fixture(autouse=True)
-def key_store_of_this_run(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With HOLDFAST_KEY_STORE=host, all phones use the key store `host`."""
-    if getattr(request, "param", "functions") == "host":
-        monkeypatch.setenv("HOLDFAST_KEY_STORE", "host")
-    needs = request.node.get_closest_marker("functions")
-    if needs is not None and os.environ.get("HOLDFAST_KEY_STORE") == "host":
-        pytest.skip(needs.args[0])
 
 
 @pytest.fixture(autouse=True)

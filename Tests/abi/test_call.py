@@ -68,7 +68,6 @@ SCRIPT: list[tuple[str, Any]] = [
     ("poll", {"max_events": 201}),
     ("complete", {"id": 1, "status": 200}),
     ("complete", {"id": 1}),
-    ("key_complete", {"id": 1, "result": "ok"}),
     ("session_status", {}),
     ("session_token", {}),
     ("session_background", {}),
@@ -94,7 +93,6 @@ SCRIPT: list[tuple[str, Any]] = [
 
 #: The operations that the script only lets fail.
 NEVER = {
-    "key_complete",
     "clock_set",
     "session_start",
     "sign_in_complete",

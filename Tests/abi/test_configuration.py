@@ -44,25 +44,31 @@ MISTAKES: dict[str, tuple[dict[str, Any], str, str, list[str]]] = {
         {"keystore": {"kind": "files"}},
         "request.invalid_value",
         "/keystore/kind",
-        ["file, host", 'did you mean "file"?', "file: key files"],
+        ["file is expected", "host and secret_service"],
     ),
     "a keychain": (
         {"keystore": {"kind": "keychain"}},
         "request.invalid_value",
         "/keystore/kind",
-        ["file, host", "host: your keychain, asked in poll"],
+        ["file is expected", "the driver's, holdfast_http.h"],
     ),
-    "the driver's key store": (
+    "the driver's keyring": (
         {"keystore": {"kind": "secret_service"}},
         "request.invalid_value",
         "/keystore/kind",
-        ["file, host", "secret_service: the desktop's keyring, of holdfast_http_open"],
+        ["file is expected", "secret_service are the driver's, holdfast_http.h"],
+    ),
+    "the driver's mailbox": (
+        {"keystore": {"kind": "host"}},
+        "request.invalid_value",
+        "/keystore/kind",
+        ["file is expected", "host and secret_service are the driver's"],
     ),
     "no key store": (
         {},
         "request.missing_field",
         "/keystore",
-        ['"keystore":{"kind":"host"}', '"keystore":{"kind":"file"}', '"biometric":"off"'],
+        ["pass a key store", '"keystore":{"kind":"file"}', '"biometric":"off"'],
     ),
     "methods as strings": (
         {"auth_methods": ["password"]},

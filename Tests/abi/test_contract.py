@@ -8,7 +8,7 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
-from holdfast import Holdfast, HoldfastError
+from holdfast import HoldfastError
 
 from conftest import MakePhone, MakeUser
 from support import contract
@@ -83,13 +83,12 @@ def driver_events() -> set[str]:
 
 
 def test_every_event_that_is_raised_is_in_the_schema_and_its_header() -> None:
-    """Newcomers' finding 2: `key_request` of the driver was in neither schema nor reference."""
     sources = sorted((ROOT / "Sources/Engine").rglob("*.swift"))
     texts = "".join(path.read_text(encoding="utf-8") for path in sources)
     raised = set(re.findall(r'"type":\s*"(\w+)"', texts))
     raised |= set(re.findall(r'\bevent\("(\w+)"', texts))
     assert {"decision", "item_parked"} < raised
-    assert driver_events() == {"key_request", "key_cancelled", "log"}
+    assert driver_events() == {"log"}
     assert raised | driver_events() == listed("EventType")
     shapes = [one["$ref"] for one in contract.DOCUMENT["$defs"]["Event"]["oneOf"]]
     kinds = {
@@ -191,12 +190,6 @@ def test_ABI_5_every_operation_and_event_fits_the_schema(
     user.app.sign_in(user.person)
     user.app.session_logout()
     user.phone.close()
-    asked = Holdfast(
-        {**user.phone.config, "keystore": {"kind": "host"}}, library=user.phone.library
-    )
-    with asked:
-        contract.judge_reply("key_complete", 0, asked.key_complete({"id": 1, "result": "failed"}))
-
     seen = contract.judged - before
     answered = {name for kind, name in seen if kind == "reply"}
     assert set(contract.OPERATIONS) - answered == set()

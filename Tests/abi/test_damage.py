@@ -8,8 +8,8 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from holdfast import Library
@@ -65,47 +65,117 @@ def recovered(app: App) -> list[dict[str, object]]:
     return app.of_type("storage_recovered")
 
 
-def flip(path: Path, *places: int) -> None:
-    data = bytearray(path.read_bytes())
-    for at in places:
-        data[at] ^= 4
-    path.write_bytes(data)
+def flipped(*places: int) -> Callable[[bytes], bytes]:
+    def damage(log: bytes) -> bytes:
+        data = bytearray(log)
+        for at in places:
+            data[at] ^= 4
+        return bytes(data)
+
+    return damage
 
 
-def test_ATK_3_a_log_that_is_cut_short_by_a_flipped_bit_loses_nothing(
-    sign_in: MakeUser, tmp_path: Path
+def noisy(log: bytes) -> bytes:
+    """One frame is noise."""
+    start = LOG_HEADER + FRAME_HEADER
+    noise = bytes((7 * at + 3) % 251 for at in range(PAGE))
+    return log[:start] + noise + log[start + PAGE :]
+
+
+#: What becomes of a log, and whether something of it is gone then.
+LOGS: dict[str, tuple[Callable[[bytes], bytes], bool]] = {
+    "whole": (lambda log: log, False),
+    "a page": (flipped(LOG_HEADER + FRAME_HEADER + 100), True),
+    "a page's number": (flipped(LOG_HEADER, LOG_HEADER + 3), True),
+    "a frame's salt": (flipped(LOG_HEADER + 5 * (PAGE + FRAME_HEADER) + 8), True),
+    "the header's magic number": (flipped(3), True),
+    "the header's salt": (flipped(20), True),
+    "the header's checksum": (flipped(24), True),
+    "noise": (noisy, True),
+    "gone": (lambda _log: b"", True),
+    "half of the header": (lambda log: log[:16], True),
+    "only the header": (lambda log: log[:LOG_HEADER], True),
+    "a frame less": (lambda log: log[: -(PAGE + FRAME_HEADER)], True),
+    "half of the last frame": (lambda log: log[: -PAGE // 2], True),
+}
+
+
+def committed(folder: Path) -> bytes:
+    """The log without what is behind the last commit."""
+    index = (folder / INDEX).read_bytes()
+    frames = int.from_bytes(index[16:20], sys.byteorder)
+    return (folder / FILES[1]).read_bytes()[: LOG_HEADER + frames * (PAGE + FRAME_HEADER)]
+
+
+@pytest.mark.parametrize(("damage", "is_gone"), LOGS.values(), ids=LOGS)
+def test_ATK_3_a_log_that_has_lost_commits_is_noticed(
+    sign_in: MakeUser, tmp_path: Path, damage: Callable[[bytes], bytes], *, is_gone: bool
 ) -> None:
-    # Given a killed process whose items are in the log, and a flipped bit in its first frame
+    # Given a killed process whose items are in the log, and a log that is damaged
     phone, added = killed(sign_in(), tmp_path / "killed", 5)
-    flip(phone.folder / FILES[1], LOG_HEADER + FRAME_HEADER + 100)
+    damaged = damage(committed(phone.folder))
+    (phone.folder / FILES[1]).write_bytes(damaged)
     # When the app starts
     app = phone.start(online=False)
-    # Then every item is there, and there is nothing to say
-    assert not app.opened["recovered"]
-    assert listed(app) == added
-    assert not recovered(app)
-    # And the log goes on
+    # Then the files are set aside as they are, and it is said that something is gone
+    assert app.opened["recovered"] == is_gone
+    found = listed(app)
+    assert found == [item for item in added if item in found]
+    assert (found == added) or is_gone
+    events = recovered(app)
+    assert [event["unreadable"] for event in events] == [True] * is_gone
+    for event in events:
+        assert (phone.folder / f"{event['file']}-wal").read_bytes() == damaged
+        assert event["carried"] == len(found)
+    # And the queue goes on
     more = app.register(50)
     phone.close()
-    assert listed(phone.start(online=False)) == [*added, more]
+    app = phone.start(online=False)
+    assert not app.opened["recovered"]
+    assert listed(app) == [*found, more]
     phone.close()
 
 
-def test_ATK_3_a_destroyed_frame_costs_only_what_is_counted(
+def test_ATK_3_a_log_that_was_copied_into_the_file_may_be_damaged(
     sign_in: MakeUser, tmp_path: Path
 ) -> None:
-    # Given a log of which one frame is noise
-    phone, added = killed(sign_in(), tmp_path / "killed", 5)
-    log = bytearray((phone.folder / FILES[1]).read_bytes())
-    start = LOG_HEADER + FRAME_HEADER
-    log[start : start + PAGE] = bytes((7 * at + 3) % 251 for at in range(PAGE))
-    (phone.folder / FILES[1]).write_bytes(log)
-    # When the app starts
+    # Given a killed process, after all of its log was copied into the main file
+    user = sign_in()
+    user.app.go_offline()
+    user.restart(online=False)
+    added = [user.app.register(1 + number) for number in range(5)]
+    with contextlib.closing(sqlite3.connect(user.phone.folder / FILES[0])) as database:
+        busy, frames, copied = database.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        assert (busy, copied) == (0, frames)
+        shutil.copytree(user.phone.folder, tmp_path / "files")
+    for damage in (flipped(LOG_HEADER + 7 * (PAGE + FRAME_HEADER) + 99), lambda _log: b""):
+        # and a log that is damaged then
+        restore(user.phone, tmp_path / "files")
+        log = user.phone.folder / FILES[1]
+        log.write_bytes(damage(log.read_bytes()))
+        # When the app starts
+        app = user.phone.start(online=False)
+        # Then every item is there, and nothing else is said
+        assert listed(app) == added
+        assert not any(event["unreadable"] for event in recovered(app))
+        user.phone.close()
+
+
+def test_ATK_3_what_a_log_has_lost_is_said_when_the_keys_are_there(
+    sign_in: MakeUser, tmp_path: Path
+) -> None:
+    # Given a killed process whose log is damaged, and a device that is locked after its start
+    phone, _ = killed(sign_in(), tmp_path / "killed", 5)
+    log = phone.folder / FILES[1]
+    log.write_bytes(flipped(LOG_HEADER + FRAME_HEADER + 100)(log.read_bytes()))
+    phone.keychain.unlocked_since_boot = False
+    assert phone.start(online=False).opened["recovered"]
+    phone.close()
+    # When it is unlocked for the next start
+    phone.keychain.unlocked_since_boot = True
     app = phone.start(online=False)
-    # Then later images of the page are used, and what is missing is counted
-    missing = set(added) - set(listed(app))
-    lost = sum(int(str(event["lost"])) for event in recovered(app))
-    assert len(missing) <= lost
+    # Then it is said that something is gone
+    assert [event["unreadable"] for event in recovered(app)] == [True]
     phone.close()
 
 
@@ -126,23 +196,6 @@ def test_ATK_3_an_index_that_a_power_cut_left_from_an_earlier_log_claims_nothing
     phone.close()
 
 
-def test_ATK_3_a_log_with_a_damaged_header_is_repaired_once(
-    sign_in: MakeUser, tmp_path: Path
-) -> None:
-    # Given a killed process, and flipped bits in the log's header and in a frame's salt
-    phone, added = killed(sign_in(), tmp_path / "killed", 5)
-    flip(phone.folder / FILES[1], 3, 20, 24, LOG_HEADER + 5 * (PAGE + FRAME_HEADER) + 8)
-    # When the app starts twice
-    app = phone.start(online=False)
-    assert listed(app) == added
-    phone.close()
-    app = phone.start(online=False)
-    # Then all is there
-    assert listed(app) == added
-    assert not recovered(app)
-    phone.close()
-
-
 def test_ATK_3_a_second_handle_keeps_the_locks_of_the_first(
     sign_in: MakeUser, phones: MakePhone
 ) -> None:
@@ -155,133 +208,6 @@ def test_ATK_3_a_second_handle_keeps_the_locks_of_the_first(
     other.close()
     # Then other processes still see that the file is in use
     assert subprocess.run(probe, check=False).returncode == 0
-
-
-def frames_of(log: bytes) -> list[int]:
-    """The page number of each frame of the log."""
-    size = PAGE + FRAME_HEADER
-    starts = range(LOG_HEADER, len(log) - size + 1, size)
-    return [
-        int.from_bytes(log[at : at + 4], "big")
-        for at in starts
-        if log[at + 8 : at + 16] == log[16:24]
-    ]
-
-
-def held_by(folder: Path, log: bytes, added: list[str]) -> dict[int, set[str]]:
-    """The items of each frame that is the newest image of its page."""
-    with contextlib.closing(sqlite3.connect(folder / FILES[0])) as database:
-        bodies = [row[0] for row in database.execute("SELECT body FROM queue ORDER BY seq")]
-    newest = {page: frame for frame, page in enumerate(frames_of(log))}
-    held: dict[int, set[str]] = {}
-    for item, body in zip(added, bodies, strict=True):
-        for frame in newest.values():
-            at = LOG_HEADER + frame * (PAGE + FRAME_HEADER) + FRAME_HEADER
-            if body[64:128] in log[at : at + PAGE]:
-                held.setdefault(frame, set()).add(item)
-    return held
-
-
-def test_A3_a_damaged_frame_costs_the_items_of_no_other_page(
-    sign_in: MakeUser, tmp_path: Path
-) -> None:
-    """Seeds 1002729 and 1014244: the repair took a frame for one of another page.
-
-    The images of a page's sealed rows before and after a commit can be as unlike as those of two
-    pages, and the repair named the page that an image was a little more like.
-    """
-    # Given a killed process, and items of which some grew, so that pages were split
-    user = sign_in()
-    user.app.go_offline()
-    user.restart(online=False)
-    app = user.app
-    added = [app.register(1 + number) for number in range(40)]
-    for number in range(0, 40, 7):
-        grown: Any = {"type": "visit", "minutes": 1 + number, "note": "x" * 3300}
-        app.queue_edit({"id": added[number], "payload": grown})
-    phone, files = user.phone, tmp_path / "files"
-    shutil.copytree(phone.folder, files)
-    phone.close()
-    shutil.copytree(files, tmp_path / "read")
-    log = (files / FILES[1]).read_bytes()
-    held = held_by(tmp_path / "read", log, added)
-    assert len(held) > 5
-    for frame, items in held.items():
-        image = LOG_HEADER + frame * (PAGE + FRAME_HEADER) + FRAME_HEADER
-        # One flip, on whose place the checksum leaves a doubt, or two in one frame
-        for flips in [[image + 2003 + 4 * number] for number in range(sized(2, 6))] + [
-            [image + 2000, image + 2501]
-        ]:
-            shutil.rmtree(phone.folder)
-            shutil.copytree(files, phone.folder)
-            flip(phone.folder / FILES[1], *flips)
-            # When the app starts
-            app = phone.start(online=False)
-            # Then only items of that page are missing
-            assert set(added) - set(listed(app)) <= items, (frame, flips)
-            phone.close()
-
-
-def test_A3_a_damaged_frame_that_names_no_page_costs_only_what_is_counted(
-    sign_in: MakeUser, tmp_path: Path
-) -> None:
-    """Seeds 3004691 and 3008821: an item vanished without a word.
-
-    A bit of the number of its page had flipped, and others of the image. The log repeated the frame
-    before in its place, so the table lacked a row that its indexes named, and these were made anew.
-    """
-    # Given a killed process, and the first item of its queue
-    phone, added = killed(sign_in(), tmp_path / "killed", 1)
-    shutil.copytree(phone.folder, tmp_path / "files")
-    shutil.copytree(phone.folder, tmp_path / "read")
-    log = (tmp_path / "files" / FILES[1]).read_bytes()
-    [frame] = held_by(tmp_path / "read", log, added)
-    start = LOG_HEADER + frame * (PAGE + FRAME_HEADER)
-    # Bits between the page's list of rows and its rows
-    unused = [start + FRAME_HEADER + 200 + 100 * number for number in range(3)]
-    # When one bit of the page's number has flipped, in any byte but the last
-    for byte in range(3):
-        restore(phone, tmp_path / "files")
-        flip(phone.folder / FILES[1], start + byte, *unused)
-        app = phone.start(online=False)
-        # Then the page is the only one that it can be
-        assert listed(app) == added
-        assert not recovered(app)
-        phone.close()
-    # When two bits of the number have flipped
-    restore(phone, tmp_path / "files")
-    flip(phone.folder / FILES[1], start, start + 1, *unused)
-    app = phone.start(online=False)
-    # Then what is missing is counted
-    lost = sum(int(str(event["lost"])) for event in recovered(app))
-    assert len(set(added) - set(listed(app))) <= lost
-    phone.close()
-
-
-def test_A3_a_frame_whose_page_number_has_several_flipped_bits_loses_nothing(
-    sign_in: MakeUser, tmp_path: Path
-) -> None:
-    """The repair took it for a frame of another page, or dropped it."""
-    # Given a killed process whose items are in the log
-    phone, added = killed(sign_in(), tmp_path / "killed", 5)
-    shutil.copytree(phone.folder, tmp_path / "files")
-    log = (tmp_path / "files" / FILES[1]).read_bytes()
-    newest = {page: frame for frame, page in enumerate(frames_of(log))}
-    for frame in newest.values():
-        start = LOG_HEADER + frame * (PAGE + FRAME_HEADER)
-        for mask in [b"\0\0\0\x05", b"\0\1\0\2", b"\2\0\1\0", b"\x70\0\0\7"]:
-            restore(phone, tmp_path / "files")
-            hit = bytearray(log)
-            hit[start : start + 4] = bytes(
-                a ^ b for a, b in zip(log[start : start + 4], mask, strict=True)
-            )
-            (phone.folder / FILES[1]).write_bytes(hit)
-            # When the app starts
-            app = phone.start(online=False)
-            # Then every item is there, and there is nothing to say
-            assert listed(app) == added, (frame, mask)
-            assert not recovered(app), (frame, mask)
-            phone.close()
 
 
 def restore(phone: Phone, files: Path) -> None:

@@ -36,8 +36,7 @@ FILES = [
     "cache.db",
     "cache.db-wal",
     "cache.db-shm",
-    "recovery.lock",
-    "recovery.name",
+    "holdfast.db.damaged",
     "holdfast.handles",
     "holdfast.reserve",
     *KEYS,
@@ -82,9 +81,8 @@ def used(phones: MakePhone, directory: DirectoryFixtures, tmp_path: Path) -> Fil
     app.register()
     place = tmp_path / "used"
     shutil.copytree(kiosk.folder, place)
-    # An interrupted recovery leaves this file: the name of what was set aside.
-    (place / "recovery.name").write_text("holdfast.db.damaged-1", encoding="ascii")
-    (place / "recovery.name").chmod(0o600)
+    # A recovery that was cut short leaves this file.
+    (place / "holdfast.db.damaged").touch(mode=0o600)
     kiosk.close()
     kiosk.folder = place
     kiosk.config["data_dir"] = str(place)
@@ -95,7 +93,7 @@ def used(phones: MakePhone, directory: DirectoryFixtures, tmp_path: Path) -> Fil
 
 def opens(phone: Phone) -> None:
     """The folder is in order again."""
-    (phone.folder / "recovery.name").unlink(missing_ok=True)
+    (phone.folder / "holdfast.db.damaged").unlink(missing_ok=True)
     assert phone.start(online=False).screen["screen"] == "home"
     phone.close()
 
@@ -137,7 +135,7 @@ def test_LCK_6_a_file_that_everybody_may_write_is_refused(used: FilePhone) -> No
 def test_LCK_6_a_file_that_a_group_may_write_is_refused(used: FilePhone) -> None:
     """Finding 2. The user's private group, which has the user's number, may write."""
     is_private = os.getegid() == os.geteuid()
-    for name in ("holdfast.db", "recovery.lock", "keys", KEYS[0]):
+    for name in ("holdfast.db", "holdfast.handles", "keys", KEYS[0]):
         path = used.folder / name
         mode = stat.S_IMODE(path.stat().st_mode)
         os.chown(path, -1, NOBODY)
@@ -155,7 +153,7 @@ def test_LCK_6_only_the_private_group_may_write_the_folder(
     used: FilePhone, open_to_all: Path, group: int, code: str | None
 ) -> None:
     """Finding 2: a folder that a group could write was accepted."""
-    (used.folder / "recovery.name").unlink()
+    (used.folder / "holdfast.db.damaged").unlink()
     folder = shutil.copytree(used.folder, open_to_all / "used")
     for path in [folder, *folder.rglob("*")]:
         os.chown(path, NOBODY, group)
@@ -201,7 +199,7 @@ def test_LCK_6_a_link_in_the_place_of_a_file_is_refused(used: FilePhone) -> None
 def test_LCK_6_a_link_to_nothing_makes_no_file(used: FilePhone) -> None:
     """Finding 2: the library made the file where the link led to."""
     elsewhere, kept = used.folder.with_name("elsewhere"), used.folder.with_name("kept")
-    for name in ("holdfast.db", "holdfast.db-wal", "recovery.lock", KEYS[1]):
+    for name in ("holdfast.db", "holdfast.db-wal", "holdfast.handles", KEYS[1]):
         path = used.folder / name
         path.rename(kept)
         path.symlink_to(elsewhere)
@@ -233,7 +231,7 @@ def test_LCK_6_a_key_that_others_may_read_is_refused(used: FilePhone) -> None:
 
 def test_LCK_6_a_pipe_in_the_place_of_a_file_is_refused(used: FilePhone) -> None:
     """Finding 2: who opens a pipe waits for its other end."""
-    names = ("holdfast.db", "holdfast.db-journal", "recovery.lock", "recovery.name", KEYS[0])
+    names = (*FILES[:2], "holdfast.db-journal", "holdfast.db.damaged", KEYS[0])
     folders = []
     for number, name in enumerate(names):
         folder = used.folder.with_name(f"pipe-{number}")
@@ -311,10 +309,11 @@ def test_ABI_1_a_lock_that_somebody_keeps_ends_the_open(
     """Finding 9: open waited for ever."""
     opens(used)
     before = (used.folder / "holdfast.db").read_bytes()
-    with (used.folder / "recovery.lock").open("r+") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        config = json.dumps(used.config)
-        done = children.run_text(OPEN, str(used.library.path), config, env=sleepless).check()
+    lock = os.open(used.folder, os.O_RDONLY)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    config = json.dumps(used.config)
+    done = children.run_text(OPEN, str(used.library.path), config, env=sleepless).check()
+    os.close(lock)
     [status, reply] = json.loads(done.output)
     assert (status, reply["error"]["code"]) == (8, "storage.busy")
     assert reply["error"]["retryable"]

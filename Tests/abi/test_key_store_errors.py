@@ -22,7 +22,6 @@ from holdfast.keystore import (
 from conftest import MakePhone, MakeUser
 from support import secrecy
 from support.directory_fixtures import PASSWORD, DirectoryFixtures, Person
-from support.key_host import HOST, ITEM, Host
 from support.liar import with_liar
 from support.phone import App, Phone
 
@@ -31,6 +30,11 @@ if TYPE_CHECKING:
     from holdfast.types import HttpRequest
 
 Lines = list[tuple[int, str]]
+ITEM = {
+    "kind": "activity",
+    "payload": {"type": "visit", "minutes": 5},
+    "occurred_at_ms": 1_795_000_000_000,
+}
 
 
 @pytest.fixture
@@ -196,65 +200,6 @@ def test_API_3_a_damaged_key_file_is_named(phones: MakePhone, lines: Lines) -> N
     assert told(lines, "load", "device", "damaged")
 
 
-# A host that is asked --------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("answer", ["failed", "locked", "no_answer"])
-def test_API_3_an_error_names_the_key_of_a_host_that_is_asked(
-    phones: MakePhone, directory: DirectoryFixtures, lines: Lines, answer: str
-) -> None:
-    host = Host(phones(**HOST))
-    try:
-        host.call("session_resume")
-        host.start(directory.person(directory.organisation()))
-        host.settle()
-        host.restart().call("session_resume")
-        load = host.next("load", "session")
-        if answer == "no_answer":
-            host.pass_time(load["timeout_ms"] / 1000 + 1)
-        else:
-            host.answer(load, answer)
-        host.poll()
-        error = failure_of(host, "queue_add", ITEM)
-        assert error.code == ("keystore.locked" if answer == "locked" else "keystore.failed")
-        assert error.detail == {"key": "session", "operation": "load", "answer": answer}
-        assert [level for level, _ in told(lines, "load", "session", answer)] == [1], lines
-    finally:
-        host.app.close()
-
-
-def failure_of(host: Host, name: str, request: Any) -> HoldfastError:  # noqa: ANN401
-    with pytest.raises(HoldfastError) as caught:
-        getattr(host.app, name)(request)
-    return caught.value
-
-
-@pytest.mark.parametrize(
-    ("result", "operation", "answer"),
-    [("failed", "save", "failed"), ("ok", "read_back", "not_found")],
-)
-def test_API_3_the_log_names_the_save_that_a_host_refused(
-    phones: MakePhone,
-    directory: DirectoryFixtures,
-    lines: Lines,
-    result: str,
-    operation: str,
-    answer: str,
-) -> None:
-    host = Host(phones(**HOST))
-    try:
-        host.call("session_resume")
-        host.settle()
-        host.start(directory.person(directory.organisation()))
-        host.answer(host.next("save", "session"), result)
-        if result == "ok":
-            host.answer(host.next("load", "session"), "not_found")
-        host.settle()
-        assert [level for level, _ in told(lines, operation, "session", answer)] == [1], lines
-    finally:
-        host.app.close()
-
-
 # A sign-in ------------------------------------------------------------------------------------
 
 
@@ -382,27 +327,3 @@ def test_API_3_a_session_is_signed_out_when_the_key_store_answers_nothing(
         app.settle()
     assert app.screen["screen"] == "home"
     assert app.session_status()["user_id"] == user.person.id
-
-
-@pytest.mark.parametrize("result", ["failed", "locked"])
-def test_API_3_a_host_that_is_asked_gets_the_same_decision(
-    phones: MakePhone, directory: DirectoryFixtures, result: str
-) -> None:
-    host = Host(phones(**HOST))
-    try:
-        host.call("session_resume")
-        host.settle()
-        for path in ("session_start", "sign_in_complete"):
-            person = directory.person(directory.organisation())
-            if path == "session_start":
-                host.start(person)
-            else:
-                host.call(path, {"email": person.email, "password": PASSWORD})
-            host.answer(host.next("save", "session"), result)
-            host.settle()
-            assert host.screen == ("sign_in", "sign_in_failed")
-            assert host.shown["message"]["cause"] == "key_store"
-        assert directory.control.sessions(person.id) == []
-        assert host.phone.network.count("sign_in") == 1
-    finally:
-        host.app.close()

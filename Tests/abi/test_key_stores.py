@@ -1,14 +1,28 @@
-"""Key stores that answer OK and lie (LCK-7), and the built-in one, asked for by name."""
+"""Key stores that answer OK and lie (LCK-7), the built-in one, asked for by name, and what a key
+store is asked for: the prompt comes before an unlock, and no call waits for a person."""
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from holdfast import Holdfast, HoldfastError, Library
-from holdfast.keystore import DESTROY, KeyStoreStruct, struct_for
+from holdfast.keystore import (
+    DESTROY,
+    KEY_CANCELLED,
+    KEY_FAILED,
+    KEY_INVALIDATED,
+    KEY_LOCKED,
+    KEY_NOT_FOUND,
+    KEY_UNAVAILABLE,
+    KeyStoreStruct,
+    struct_for,
+)
 
 from conftest import MakePhone, MakeUser
 from support import tamper
@@ -131,3 +145,105 @@ def test_ABI_2_destroy_is_called_once_when_the_context_is_free(phone: Phone) -> 
     # and when open fails
     assert phone.library.open(b"{}", struct)[0] == 0
     assert calls == [42, 42]
+
+
+# The key behind presence -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("locale", "text"), [("nb", "Lås opp"), ("en", "Unlock")])
+def test_API_3_the_open_reply_has_the_text_of_the_prompt(
+    phones: MakePhone, locale: str, text: str
+) -> None:
+    opened: Any = phones(locale=locale).open().opened
+    assert opened["unlock_prompt"].startswith(text)
+
+
+def test_API_3_biometric_is_loaded_by_an_unlock_and_looked_for_after_its_erasure(
+    sign_in: MakeUser,
+) -> None:
+    """The host prompts before an unlock. Every other load must do without a prompt."""
+    user = sign_in()
+    keychain = user.phone.keychain
+    loads: list[str] = []
+    steps = ["start"]
+
+    def watch(call: str, name: str) -> None:
+        if (call, name) == ("load", "biometric"):
+            loads.append(steps[-1])
+
+    keychain.watch = watch
+    app = user.restart()
+    outcomes: list[Any] = ["cancelled", "lockout", "success"]
+    for outcome in outcomes:
+        steps.append(outcome)
+        app.session_lock()
+        keychain.present_finger()
+        app.session_unlock({"outcome": outcome})
+        app.settle()
+    assert app.screen["screen"] == "home"
+    steps.append("background")
+    app.session_background()
+    user.phone.pass_time(301)
+    app.session_foreground()
+    steps.append("logout")
+    app.session_logout()
+    app.settle()
+    assert loads == ["success", "logout"]
+    assert app.session_status()["owed"] == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_owed"),
+    [(KEY_CANCELLED, True), (KEY_NOT_FOUND, False), (KEY_INVALIDATED, False)],
+)
+def test_API_3_a_load_without_a_prompt_says_whether_biometric_is_erased(
+    sign_in: MakeUser, answer: int, is_owed: bool
+) -> None:
+    user = sign_in()
+    user.phone.keychain.answer("load", "biometric", answer, answer)
+    user.app.session_logout()
+    user.phone.keychain.forget_script()
+    banners = [banner["code"] for banner in user.app.screen["banners"]]
+    assert (banners == ["erasure_owed"]) is is_owed
+    # The next call looks again
+    user.app.session_status()
+    assert "erase" not in user.app.session_status()["owed"]
+
+
+@pytest.mark.parametrize("answer", [KEY_FAILED, KEY_LOCKED, KEY_UNAVAILABLE])
+def test_API_3_a_device_key_that_is_not_saved_is_tried_again_after_a_pause(
+    phones: MakePhone, answer: int
+) -> None:
+    phone = phones()
+    phone.keychain.answer("save", "device", *[answer] * 20)
+    app = phone.start()
+    assert app.screen["screen"] == "wait"
+    polled = app.poll({})
+    assert polled["wake_in_ms"] is not None
+    assert 0 < polled["wake_in_ms"] <= 10_000, "the host is not kept busy"
+    phone.keychain.forget_script()
+    app.settle_until("decision", within_s=30)
+    assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", "session_missing")
+
+
+def test_API_3_handles_that_start_together_make_one_device_key(phones: MakePhone) -> None:
+    """The keychain has none; of the threads that look, one makes it."""
+    phone = phones()
+    looked = threading.Barrier(3)
+
+    def watch(call: str, name: str) -> None:
+        # Each thread looks before any of them has saved, as far as the file's lock lets it
+        if (call, name) == ("load", "device") and not phone.keychain.names():
+            with contextlib.suppress(threading.BrokenBarrierError):
+                looked.wait(0.05)
+
+    phone.keychain.watch = watch
+    with contextlib.ExitStack() as stack:
+        apps = [
+            stack.enter_context(Holdfast(phone.config, phone.keychain, library=phone.library))
+            for _ in range(3)
+        ]
+        with ThreadPoolExecutor(3) as pool:
+            shown = list(pool.map(lambda app: app.session_resume()["screen"], apps))
+    assert shown == ["sign_in"] * 3
+    assert phone.keychain.calls["save", "device"] == 1

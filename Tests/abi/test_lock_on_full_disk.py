@@ -15,7 +15,6 @@ from holdfast import HoldfastError
 from holdfast.keystore import KEY_FAILED
 
 from conftest import MakeUser, SignedIn
-from support.key_host import Host, begin_unlock, told_off
 from support.phone import TOKEN_S
 
 AT_ONCE = {"lock_on_background": "at_once"}
@@ -125,20 +124,6 @@ def test_LCK_5_a_key_store_that_keeps_the_key_changes_no_error(sign_in: MakeUser
     assert caught.value.code.startswith("storage.")
     user.app.session_status()
     assert "session" not in user.phone.keychain.names()
-
-
-def test_KEYS_3_a_lock_that_the_disk_does_not_take_dismisses_the_prompt(host: Host) -> None:
-    """Review 7, 9: the unlock that waited went on after the lock."""
-    begin_unlock(host)
-    prompt = host.next("load", "biometric")
-    with full_disk(), pytest.raises(HoldfastError) as caught:
-        host.app.session_lock()
-    assert caught.value.code.startswith("storage.")
-    # Then the prompt is dismissed, and its answer opens nothing
-    assert prompt["id"] in told_off(host)
-    host.serve(prompt)
-    host.settle()
-    assert host.app.session_status()["state"] == "locked"
 
 
 @pytest.mark.parametrize("discard", [False, True])

@@ -79,10 +79,6 @@ def test_KEEP_4_a_key_that_could_not_be_erased_does_not_serve_the_next_user(
     assert user.app.session_status()["user_id"] == other.id
 
 
-@pytest.mark.functions(
-    "killed before the logout wrote, the start opens the first user's session, and the poll for"
-    " keys takes their upload, which is sent as theirs"
-)
 @pytest.mark.parametrize("stride", [30, pytest.param(3, marks=pytest.mark.slow)])
 def test_KEEP_4_killed_at_any_write_the_next_user_is_untouched(
     sign_in: MakeUser, directory: DirectoryFixtures, killer: Path, tmp_path: Path, stride: int

@@ -319,6 +319,25 @@ def test_the_host_is_woken_when_the_time_of_the_last_poll_is_over(sign_in: MakeU
     assert not readable(app.wake_fd())
 
 
+def test_a_host_that_waits_before_its_first_poll_is_woken_in_time(sign_in: MakeUser) -> None:
+    # Given a handle that was never polled, and a key store that gives no keys yet
+    user = sign_in()
+    user.phone.close()
+    user.phone.keychain.unlocked_since_boot = False
+    app = user.phone.open()
+    assert app.session_resume()["reason"] == "keystore_locked"
+    assert app.wait(20)
+    # When the time has come to ask the key store again
+    user.phone.keychain.unlocked_since_boot = True
+    user.phone.pass_time(10)
+    # Then a wait returns at once, and the poll after it goes on
+    began = time.monotonic()
+    assert app.wait(int(2000 * HANG_S))
+    assert time.monotonic() - began < HANG_S
+    app.settle()
+    assert app.of_type("decision")[-1]["decision"]["screen"] == "home"
+
+
 # Requests and answers -----------------------------------------------------------------------------
 
 

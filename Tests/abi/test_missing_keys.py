@@ -12,14 +12,13 @@ from typing import Any
 
 import pytest
 from holdfast import Holdfast, HoldfastError
-from holdfast.keystore import KEY_INVALIDATED, KEY_NOT_FOUND
+from holdfast.keystore import KEY_NOT_FOUND
 
 from conftest import MakePhone, MakeUser
 from support import damage, tamper
 from support import sign_in as browser
 from support.directory_fixtures import PASSWORD, DirectoryFixtures, Person
-from support.key_host import MakeHost
-from support.missing import ALWAYS, LOST, NAMES, NEXT, WAIT, aside, lose, shown, until_lost
+from support.missing import ALWAYS, NAMES, NEXT, WAIT, aside, lose, shown, until_lost
 from support.phone import App, FilePhone, Phone
 from support.queue import add, stored
 from support.users import SignedIn
@@ -196,7 +195,7 @@ def test_FIX_6_a_sign_in_begins_anew_and_keeps_the_old_file_and_its_key(
     assert phone.keychain.stored("device") == device
     assert phone.keychain.names() == {*NAMES, "device_b"}
     [event] = app.of_type("storage_recovered")
-    assert (event["lost"], event["message"]["code"]) == (1, "storage_key_lost")
+    assert (event["unreadable"], event["message"]["code"]) == (True, "storage_key_lost")
     assert [event["file"]] == aside(phone)
     # and the app works, also after a restart
     app.contact_search({"query": ""})
@@ -336,50 +335,3 @@ def test_FIX_6_key_files_that_are_missing_for_a_while_cost_nothing(
     app.settle_until("decision", within_s=30)
     assert shown(app) == ("home", "active")
     phone.close()
-
-
-@pytest.mark.parametrize("answer", ["not_found", "invalidated"])
-def test_FIX_6_a_host_that_is_asked_says_not_found(
-    hosts: MakeHost, member: Person, directory: DirectoryFixtures, answer: str
-) -> None:
-    """The key store of another process, which answers later."""
-    host = hosts()
-    host.call("session_resume")
-    host.start(member)
-    host.settle()
-    host.restart().call("session_resume")
-    keychain = host.phone.keychain
-    keys = keychain.path.read_bytes()
-    lost = KEY_NOT_FOUND if answer == "not_found" else KEY_INVALIDATED
-    keychain.answer("load", "device", *[lost] * ALWAYS)
-    host.settle()
-    assert host.screen == WAIT, "at once"
-    for _ in range(3):
-        host.pass_time(10)
-        host.settle()
-    assert host.screen == LOST
-    assert keychain.path.read_bytes() == keys
-    assert aside(host.phone) == []
-    keychain.forget_script()
-    host.pass_time(10)
-    host.settle()
-    assert host.screen == ("home", "active")
-    # For good: the sign-in is asked for its key first
-    host.restart().call("session_resume")
-    keychain.answer("load", "device", *[lost] * ALWAYS)
-    for _ in range(4):
-        host.settle()
-        host.pass_time(10)
-    assert host.screen == LOST
-    session: Any = {"session": directory.session(member)}
-    for _ in range(4):
-        try:
-            host.call("session_start", session)
-            break
-        except HoldfastError as error:
-            assert error.code == "keystore.pending"
-            host.settle()
-    host.settle()
-    assert host.screen[0] == "home"
-    assert keychain.names() == {*NAMES, "device_b"}
-    assert len(aside(host.phone)) == 1

@@ -17,7 +17,6 @@ from support.queue import add, stored
 
 #: No prompt is needed, so that every kind of key store takes the same configuration.
 POLICY = {"biometric": "off"}
-KINDS = ("file", "host", "functions")
 MakeFolder = Callable[[str], Phone]
 
 
@@ -29,13 +28,8 @@ def opened(tmp_path: Path, library: Library, backend: Backend) -> Iterator[MakeF
     def make(kind: str) -> Phone:
         for phone in made:
             phone.close()
-        options: dict[str, Any] = {"policy": POLICY}
-        if kind == "host":
-            options["keystore"] = {"kind": "host"}
         maker = FilePhone if kind == "file" else Phone
-        phone = maker(tmp_path / "phone", library, backend, **options)
-        if kind == "host":
-            phone.serves_keys = True
+        phone = maker(tmp_path / "phone", library, backend, policy=POLICY)
         if made:
             phone.now_ms, phone.monotonic_ms = made[-1].now_ms, made[-1].monotonic_ms
         made.append(phone)
@@ -71,11 +65,7 @@ def told(app: App) -> list[dict[str, Any]]:
     return app.of_type("storage_recovered")
 
 
-@pytest.mark.functions("the test chooses the key store")
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [("file", "host"), ("file", "functions"), ("host", "file"), ("functions", "file")],
-)
+@pytest.mark.parametrize(("first", "second"), [("file", "functions"), ("functions", "file")])
 def test_KEEP_2_another_kind_of_key_store_is_refused_and_the_queue_is_kept(
     opened: MakeFolder,
     library: Library,
@@ -109,10 +99,8 @@ def test_KEEP_2_another_kind_of_key_store_is_refused_and_the_queue_is_kept(
     assert stored(directory, person) == [item]
 
 
-@pytest.mark.functions("the test chooses the key store")
-@pytest.mark.parametrize("second", ["host", "functions"])
 def test_KEEP_2_without_the_key_files_another_kind_leads_to_a_working_app(
-    opened: MakeFolder, directory: DirectoryFixtures, second: str
+    opened: MakeFolder, directory: DirectoryFixtures
 ) -> None:
     """The documented recovery from a lost device key stays."""
     person = directory.person(directory.organisation())
@@ -120,16 +108,15 @@ def test_KEEP_2_without_the_key_files_another_kind_leads_to_a_working_app(
     with_an_item(first, person)
     for path in (first.folder / "keys").iterdir():
         path.unlink()
-    phone = opened(second)
+    phone = opened("functions")
     app = phone.start()
     phone.network.up = True
     until_lost(app)
     app.sign_in(person)
     assert app.screen["screen"] == "home"
-    assert [event["lost"] for event in told(app)] == [1]
+    assert [event["unreadable"] for event in told(app)] == [True]
 
 
-@pytest.mark.functions("the test chooses the key store")
 def test_KEEP_2_key_files_that_do_not_open_the_folder_refuse_nothing(
     opened: MakeFolder, directory: DirectoryFixtures
 ) -> None:
@@ -147,7 +134,6 @@ def test_KEEP_2_key_files_that_do_not_open_the_folder_refuse_nothing(
         assert told(app) == []
 
 
-@pytest.mark.functions("the test chooses the key store")
 def test_KEEP_2_a_lost_key_is_not_called_damage(
     opened: MakeFolder, library: Library, directory: DirectoryFixtures
 ) -> None:
@@ -177,7 +163,7 @@ def test_KEEP_2_a_lost_key_is_not_called_damage(
     assert len(why) == 1, lines
     assert "device, not_found" in why[0]
     [event] = told(app)
-    assert event["lost"] == 1
+    assert event["unreadable"]
     assert event["message"]["code"] == "storage_key_lost"
     assert "nøkkelen" in event["message"]["text"]
     words = json.dumps([event["message"], [line for _, line in lines]])

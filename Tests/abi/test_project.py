@@ -111,8 +111,7 @@ def test_FIX_16_a_folder_knows_its_project_after_damage(sign_in: MakeUser, damag
         return
     destroy_header(user.phone.folder)
     if damage == "cut short":
-        path.rename(path.with_name("holdfast.db.damaged-1"))
-        path.with_name("recovery.name").write_text("holdfast.db.damaged-1")
+        path.rename(path.with_name("holdfast.db.damaged"))
     # When it is opened with another project's URL, then it is refused all the same
     for _ in range(2):
         assert refusal(user.phone, OTHER).field == "/backend/url"
@@ -172,7 +171,6 @@ def names(app: App) -> list[str]:
     return [str(contact["name"]) for contact in app.contact_search({"query": ""})["contacts"]]
 
 
-@pytest.mark.functions("the key store is a file that the test copies")
 @pytest.mark.parametrize("keys", ["own keys", "the same device key"])
 def test_FIX_16_the_cache_of_another_project_is_not_shown(
     sign_in: MakeUser, phones: MakePhone, keys: str

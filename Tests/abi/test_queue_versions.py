@@ -176,7 +176,7 @@ def test_A2_a_salvaged_item_keeps_its_columns(
     user.restart()
     user.app.settle()
     [event] = user.app.of_type("storage_recovered")
-    assert event["salvaged"] == 1
+    assert event["carried"] == 1
     user.phone.pass_time(60)
     user.app.settle()
     query = "select id::text, title, note, user_id::text from reports"

@@ -208,7 +208,7 @@ def test_B8_a_truncated_device_key_ends_in_a_sign_in(
     assert app.screen["screen"] == "home"
     app.settle()
     [event] = app.of_type("storage_recovered")
-    assert (event["lost"], event["salvaged"], event["session"]) == (3, 0, False)
+    assert (event["carried"], event["unreadable"], event["session"]) == (0, True, False)
     assert (phone.folder / event["file"]).exists()
     # and everything works again
     add(app)
@@ -238,7 +238,7 @@ def test_ATK_14_a_foreign_device_key_ends_in_a_sign_in(
     app.sign_in(person)
     assert app.screen["screen"] == "home"
     [event] = app.of_type("storage_recovered")
-    assert (event["lost"], event["salvaged"], event["session"]) == (3, 0, False)
+    assert (event["carried"], event["unreadable"], event["session"]) == (0, True, False)
     assert (phone.folder / event["file"]).exists()
     add(app)
     phone.close()
@@ -415,7 +415,8 @@ def test_a_file_that_is_damaged_before_it_has_carried_over_another_one(
     drain(app)
     assert stored(directory, user.person) == sorted(ids)
     events = app.of_type("storage_recovered")
-    assert [(event["salvaged"], event["lost"]) for event in events] == [(0, 0), (3, 0)]
+    found = [(event["carried"], event["unreadable"]) for event in events]
+    assert found == [(0, False), (3, False)]
 
 
 def test_items_held_for_their_organisation_are_held_after_a_salvage(
@@ -488,7 +489,7 @@ def test_QUE_16_a_damaged_file_is_set_aside_and_salvaged(
     assert app.screen["screen"] == "home"
     assert set(stored(directory, user.person)) <= set(ids)
     [event] = app.of_type("storage_recovered")
-    assert event["salvaged"] == len(stored(directory, user.person))
+    assert event["carried"] == len(stored(directory, user.person))
     # and the next start is a normal one
     app = user.restart()
     assert app.opened["recovered"] is False
@@ -524,7 +525,7 @@ def test_QUE_16_undamaged_items_are_salvaged_and_sent(
     # When the app starts
     app = user.phone.start(online=False)
     app.settle()
-    # Then the event counts the salvaged items, and exactly these are sent
+    # Then the event counts the items that were carried over, and exactly these are sent
     app.go_online()
     if app.screen["screen"] != "home":
         app.sign_in(user.person)
@@ -534,7 +535,7 @@ def test_QUE_16_undamaged_items_are_salvaged_and_sent(
     [event] = app.of_type("storage_recovered")
     found = stored(directory, user.person)
     assert set(found) <= ids
-    assert event["salvaged"] == len(found)
+    assert event["carried"] == len(found)
     assert len(found) == len(ids) if damage is without_header else len(found) > 0
 
 
@@ -569,7 +570,8 @@ def test_A3_a_header_that_forbids_writing_is_damaged(
 
 # A recovery that was cut short -------------------------------------------------------------------
 
-ASIDE = "holdfast.db.damaged-1"
+#: The name that a file has while it is set aside.
+MOVED = "holdfast.db.damaged"
 
 #: What becomes of a new main file.
 NEW: dict[str, Callable[[bytes], bytes]] = {
@@ -605,8 +607,7 @@ def test_FIX_3_a_folder_opens_whatever_a_recovery_that_was_cut_short_has_left(
         # When a recovery was cut short after it made the new file, and that is damaged, too
         shutil.copytree(whole, folder)
         destroy_header(folder)
-        (folder / "holdfast.db").rename(folder / ASIDE)
-        (folder / "recovery.name").write_text(ASIDE)
+        (folder / "holdfast.db").rename(folder / MOVED)
         (folder / "holdfast.db").write_bytes(damage(new))
         if log == "log":
             (folder / "holdfast.db-wal").write_bytes(noise(b"\x37\x7f\x06\x82", 4) + bytes(8000))
@@ -621,6 +622,7 @@ def test_FIX_3_a_folder_opens_whatever_a_recovery_that_was_cut_short_has_left(
             # and nothing is deleted
             kept = {path.read_bytes() for path in folder.glob("holdfast.db.*") if path.is_file()}
             assert name in ("whole", "empty") or damage(new) in kept
+            assert not (folder / MOVED).exists()
         except (AssertionError, HoldfastError) as error:
             failed.append(f"{name}: {str(error)[:80]}")
         user.phone.close()
@@ -628,25 +630,32 @@ def test_FIX_3_a_folder_opens_whatever_a_recovery_that_was_cut_short_has_left(
     assert not failed, "\n".join(failed)
 
 
-@pytest.mark.parametrize(
-    "name", ["", "x", "../elsewhere", "holdfast.db.damaged-\udce9", "cache.db"]
-)
-def test_FIX_3_a_damaged_name_of_a_recovery_leads_to_another_one(
-    sign_in: MakeUser, name: str
-) -> None:
-    # Given a damaged file, and a recovery that was cut short before it set the file aside
+@pytest.mark.parametrize("steps", range(1, 5))
+def test_FIX_3_a_recovery_goes_on_wherever_it_was_cut_short(sign_in: MakeUser, steps: int) -> None:
+    # Given a damaged file whose items are in its log, and a recovery that was cut short
     user = sign_in()
     user.app.go_offline()
     ids = [add(user.app) for _ in range(3)]
+    folder, files = user.phone.folder, user.phone.folder.with_suffix(".files")
+    shutil.copytree(folder, files)
     user.phone.close()
-    folder = user.phone.folder
+    shutil.rmtree(folder)
+    files.rename(folder)
     destroy_header(folder)
-    (folder / "recovery.name").write_bytes(name.encode(errors="surrogateescape"))
-    before = {path.name for path in folder.parent.iterdir()}
+    main = folder / "holdfast.db"
+    log = Path(f"{main}-wal").read_bytes()
+    names = ["", "-wal", "-shm"][:steps]
+    for name in names:
+        Path(f"{main}{name}").rename(folder / f"{MOVED}{name}")
+    if steps == 4:
+        main.write_bytes(b"")
     # When the app starts
     app = user.phone.start(online=False)
-    # Then the file is set aside beside the new one, with all items
+    # Then the file is set aside with its log, and all items are there
     assert app.opened["recovered"]
     assert [item["id"] for item in app.queue_list()["items"]] == ids
-    assert len(list(folder.glob("holdfast.db.damaged-*[0-9]"))) == 1
-    assert {path.name for path in folder.parent.iterdir()} == before
+    [event] = recovered(app)
+    assert (event["carried"], event["unreadable"]) == (3, False)
+    assert (folder / f"{event['file']}-wal").read_bytes() == log
+    assert not (folder / MOVED).exists()
+    assert not user.phone.start(online=False).opened["recovered"]

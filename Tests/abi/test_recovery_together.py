@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
@@ -48,9 +49,10 @@ def recovered(app: App) -> list[dict[str, Any]]:
 @contextlib.contextmanager
 def held(folder: Path) -> Iterator[None]:
     """Nobody can begin a recovery of the folder."""
-    with (folder / "recovery.lock").open("r+b") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+    lock = os.open(folder, os.O_RDONLY)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    yield
+    os.close(lock)
 
 
 def write_locked(folder: Path) -> sqlite3.Connection:
@@ -129,7 +131,7 @@ def test_FIX_1_what_a_user_cancels_after_a_recovery_stays_cancelled(
         assert other.end() is None
     # Then the item is not back, the recovery was reported once,
     assert listed(user.app) == ids[1:]
-    assert [event["salvaged"] for event in recovered(user.app)] == [3]
+    assert [event["carried"] for event in recovered(user.app)] == [3]
     # and only the others are sent
     user.app.go_online()
     drain(user.app)
@@ -168,12 +170,18 @@ def test_FIX_1_a_recovery_is_done_and_reported_once_however_many_handles_find_th
             empty_log(folder)
             overwrite(folder, 1)
             loads: list[Any] = []
+            one = threading.Lock()
 
             def hook(
-                call: str, name: str, loads: list[Any] = loads, rows: list[Any] = rows
+                call: str,
+                name: str,
+                loads: list[Any] = loads,
+                rows: list[Any] = rows,
+                one: threading.Lock = one,
             ) -> None:
-                if (call, name) == ("load", "device") and len(loads) < 2:
-                    loads.append(loads[0] if loads else proved(folder, rows))
+                with one:
+                    if (call, name) == ("load", "device") and len(loads) < 2:
+                        loads.append(loads[0] if loads else proved(folder, rows))
 
             threads = [threading.Thread(target=listed, args=(app,)) for app in (user.app, second)]
             with held(folder):

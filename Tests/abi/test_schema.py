@@ -15,7 +15,7 @@ DEFINITIONS: dict[str, Any] = contract.DOCUMENT["$defs"]
 COMMON: list[str] = contract.DOCUMENT["x-errors-of-every-operation"]
 
 #: Codes that come from a function without a request of its own.
-ELSEWHERE = {"request.unknown_operation"}
+ELSEWHERE = {"request.unknown_operation", "handle.busy"}
 
 
 def uses(value: object) -> Iterator[str]:

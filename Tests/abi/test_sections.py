@@ -275,7 +275,7 @@ def test_HST_5_items_without_an_organisation_are_salvaged(
         app.sign_in(person)
     drain(app)
     [event] = app.of_type("storage_recovered")
-    assert event["salvaged"] == len(ids)
+    assert event["carried"] == len(ids)
     assert set(notes(personal, person)) == ids
 
 

@@ -287,13 +287,7 @@ def refused_at_start(user: SignedIn) -> None:
     "refused",
     [
         refused_at_refresh,
-        pytest.param(
-            refused_at_return,
-            marks=pytest.mark.functions(
-                "the poll for keys takes the validation, the minute away passes before it is sent,"
-                " and so the refusal is late; session_ended follows with the next try"
-            ),
-        ),
+        refused_at_return,
         refused_at_start,
     ],
 )

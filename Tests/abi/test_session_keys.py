@@ -118,7 +118,6 @@ def test_RES_7_an_unavailable_key_store_clears_nothing(sign_in: MakeUser, answer
     assert (screen["screen"], screen["reason"]) == ("home", "active")
 
 
-@pytest.mark.functions("session_start fails; a host that is asked gets a decision")
 @pytest.mark.parametrize(
     ("call", "name", "answer"),
     [
@@ -167,7 +166,6 @@ def test_KEEP_2_a_phone_without_biometrics_can_sign_in(
     assert (app.screen["screen"], app.screen["reason"]) == ("home", "active")
 
 
-@pytest.mark.functions("session_start fails; a host that is asked gets a decision")
 def test_KEEP_1_a_sign_in_over_an_existing_session_survives_a_failing_key_store(
     sign_in: MakeUser,
 ) -> None:
@@ -186,7 +184,6 @@ def test_KEEP_1_a_sign_in_over_an_existing_session_survives_a_failing_key_store(
     assert user.app.touch()["screen"] == "home"
 
 
-@pytest.mark.functions("session_start fails; a host that is asked gets a decision")
 @pytest.mark.parametrize("other_user", [False, True])
 @pytest.mark.parametrize(
     ("name", "policy", "lost"),
@@ -244,7 +241,6 @@ def test_KEEP_1_a_sign_in_whose_keys_are_not_saved_leaves_the_open_session_usabl
     assert user.app.session_status()["user_id"] == person.id
 
 
-@pytest.mark.functions("session_start fails; a host that is asked gets a decision")
 def test_KEEP_1_a_key_store_that_is_broken_for_a_while_costs_no_session(sign_in: MakeUser) -> None:
     """The open session is wrapped anew as soon as the key store saves again."""
     user = sign_in(policy={"biometric": "off"})
@@ -270,7 +266,6 @@ def test_KEEP_1_a_key_store_that_is_broken_for_a_while_costs_no_session(sign_in:
     assert user.restart().screen["screen"] == "home"
 
 
-@pytest.mark.functions("session_start fails; a host that is asked gets a decision")
 @pytest.mark.parametrize("name", ["session", "biometric"])
 def test_KEEP_1_a_sign_in_whose_keys_are_not_saved_leaves_a_locked_session_to_the_finger(
     sign_in: MakeUser, name: str
@@ -380,7 +375,6 @@ def test_KEEP_1_an_invalid_session_is_refused(sign_in: MakeUser) -> None:
         assert user.restart().screen["reason"] == "active", (field, value)
 
 
-@pytest.mark.functions("the session_start of a host that is asked gets a decision")
 @pytest.mark.parametrize("loss", ["erased", "replaced"])
 @pytest.mark.parametrize("step", ["unlock", "sign_in", "return"])
 def test_TST_8_a_store_that_lost_the_device_key_gets_it_back_with_the_next_key(

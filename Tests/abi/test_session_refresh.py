@@ -166,7 +166,6 @@ def two_processes(sign_in: MakeUser) -> Iterator[tuple[SignedIn, App, App]]:
     first.close()
 
 
-@pytest.mark.functions("nobody serves the keys of its second handle")
 @pytest.mark.parametrize("first_asks_first", [True, False])
 def test_SES_4_two_processes_refresh_once(
     two_processes: tuple[SignedIn, App, App], directory: DirectoryFixtures, first_asks_first: bool

@@ -200,7 +200,6 @@ def test_RES_7_a_device_not_yet_unlocked_waits(sign_in: MakeUser) -> None:
     assert app.queue_get({"id": queued})["item"]["state"] == "pending"
 
 
-@pytest.mark.functions("a host that is asked is asked again after 10 s, not by the deadline")
 def test_RES_7_the_wait_is_followed_by_a_decision(sign_in: MakeUser) -> None:
     # Given an app that waits for the device to be unlocked
     user = sign_in()

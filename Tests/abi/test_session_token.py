@@ -261,7 +261,6 @@ def test_HST_3_the_next_user_s_token_is_announced(
     assert works(user, app.session_token()["access_token"])
 
 
-@pytest.mark.functions("nobody serves the keys of its second handle")
 def test_HST_3_another_process_s_refresh_is_announced(
     sign_in: MakeUser, another_token: Callable[[], None]
 ) -> None:

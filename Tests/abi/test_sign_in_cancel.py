@@ -128,7 +128,6 @@ def test_ATK_15_a_new_sign_in_does_not_wait_for_the_cancelled_one(
     assert (app.screen["screen"], app.session_status()["state"]) == ("home", "active")
 
 
-@pytest.mark.functions("its request was polled with the keys")
 def test_ATK_15_before_the_request_is_sent_a_cancel_leaves_none(
     phone: Phone, person: Person
 ) -> None:
@@ -155,7 +154,6 @@ def test_ATK_15_a_cancel_over_an_open_session_shows_it_again(sign_in: MakeUser) 
     assert cancel(app) == (False, "home")
 
 
-@pytest.mark.functions("nobody serves the keys of its second handle")
 def test_ATK_15_a_cancel_of_one_handle_reaches_the_browser_flow_of_another(phone: Phone) -> None:
     app = phone.start()
     begin(app)

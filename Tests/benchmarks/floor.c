@@ -316,8 +316,7 @@ static void open_data(const char *folder, bool checked) {
   snprintf(path, sizeof path, "%s/data", folder);
   if (sodium_init() < 0 || stat(path, &status) != 0 || !S_ISDIR(status.st_mode))
     fail(path, "no folder");
-  snprintf(path, sizeof path, "%s/data/recovery.lock", folder);
-  int held = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  int held = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (held < 0 || flock(held, LOCK_SH) != 0)
     fail(path, "not locked");
   database = open_file(folder, "holdfast.db", "FULL");

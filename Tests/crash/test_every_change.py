@@ -77,10 +77,10 @@ def test_QUE_16_a_kill_before_any_change_of_a_salvage_loses_nothing(
             assert owed <= found, f"lost when killed before change {changes}"
             app.settle()
             [event] = app.of_type("storage_recovered")
-            assert (event["session"], event["lost"]) == (True, 0), changes
+            assert (event["session"], event["unreadable"]) == (True, False), changes
             phone.close()
             check_integrity(phone.folder)
-            assert not (phone.folder / "recovery.name").exists()
+            assert not (phone.folder / "holdfast.db.damaged").exists()
             forget(phone, no_secret_is_readable)
             if ("carried", None) in outcome.reports:
                 break

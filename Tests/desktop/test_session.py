@@ -127,8 +127,7 @@ def test_RES_6_a_prompt_that_is_cancelled_offers_the_methods(app: App) -> None:
 
 
 def test_a_lock_takes_the_prompt_of_an_unlock_back(app: App) -> None:
-    """Review finding 4: nobody handled `key_cancelled`, so the prompt stayed, and a finger on the
-    reader released a key that nobody needed."""
+    """The prompt stayed, and a finger on the reader released a key that nobody needed."""
     app.start()
     app.sign_in()
     app.see("Besøksvenn Østfold")

@@ -7,7 +7,7 @@ from pages import ROOT
 MOST = 2_500
 #: Pages with another limit.
 LIMITS: dict[str, int] = {
-    "docs/hosts.md": 8_060,  # its size today, which may shrink
+    "docs/hosts.md": 7_630,  # its size today, which may shrink
     "README.md": 1_800,
 }
 #: Made from the schema, and read entry by entry.

@@ -162,11 +162,8 @@ class Core:
     def event(self, **event: Any) -> None:
         self.library.fake_event(json.dumps(event).encode())
 
-    def key_request(self, **request: Any) -> None:
-        self.library.fake_key_request(json.dumps(request).encode())
-
     def completion(self, timeout_ms: int = COMPLETION_MS) -> dict[str, Any] | None:
-        """Return the next argument of holdfast_complete() or holdfast_key_complete(), or None."""
+        """Return the next argument of holdfast_complete(), or None."""
         text = self.library.fake_completion(timeout_ms)
         return None if text is None else dict(json.loads(text))
 

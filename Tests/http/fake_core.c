@@ -15,13 +15,14 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t told = PTHREAD_COND_INITIALIZER;
-static json_t *requests, *key_requests, *key_cancelled, *events, *completions;
+static json_t *requests, *events, *completions;
 static json_int_t acked = -1;
 static int descriptor = -1, stuck = 0, poll_status = 0, polls = 0, handle_number = 0;
 static int busy, busy_status = HOLDFAST_BUSY, wake_in_ms = -1;
 static void (*on_poll)(void);
 static bool paused;
 static pid_t process;
+static holdfast_keystore keys;
 static atomic_int replies;
 enum { PAGE = 200 };
 
@@ -41,16 +42,20 @@ static void raise_descriptor(void) {
 
 /* ---- called by the test ---- */
 
+/* The real core does this with the last call on a closed handle; here the next one does. */
+static void drop_keys(void) {
+  if (keys.destroy != NULL)
+    keys.destroy(keys.context);
+  keys = (holdfast_keystore){0};
+}
+
 holdfast *fake_open(void) {
+  drop_keys();
   pthread_mutex_lock(&lock);
   json_decref(requests);
-  json_decref(key_requests);
-  json_decref(key_cancelled);
   json_decref(events);
   json_decref(completions);
   requests = json_array();
-  key_requests = json_array();
-  key_cancelled = json_array();
   events = json_array();
   completions = json_array();
   acked = -1;
@@ -82,8 +87,6 @@ static void add(json_t **to, const char *text) {
 }
 
 void fake_request(const char *text) { add(&requests, text); }
-void fake_key_request(const char *text) { add(&key_requests, text); }
-void fake_key_cancelled(const char *text) { add(&key_cancelled, text); }
 /* At most PAGE events are in one poll, none if it has "max_events":0. An event with "durable":true
  * returns in every poll until it is acknowledged. */
 void fake_event(const char *text) { add(&events, text); }
@@ -136,8 +139,7 @@ int64_t fake_acked(void) {
   return seq;
 }
 
-/* The next argument of holdfast_complete() or holdfast_key_complete(), or NULL when none came
- * within `timeout_ms`. */
+/* The next argument of holdfast_complete(), or NULL when none came within `timeout_ms`. */
 char *fake_completion(int timeout_ms) {
   struct timespec limit;
   clock_gettime(CLOCK_REALTIME, &limit);
@@ -196,15 +198,43 @@ static char *replied(const char *text) {
   return strdup(text);
 }
 
+/* How long the driver's mailbox waits for an answer. */
+extern int32_t hfh_key_wait_ms;
+void fake_key_wait(int ms) { hfh_key_wait_ms = ms; }
+
+/* Calls a function of the key store, as the core does inside a call: the operation is "load",
+ * "save" or "erase", and the request the name of the key. A save has the key 0, 1, 2, ... */
+static char *use_key(const char *operation, const char *name) {
+  uint8_t key[64];
+  size_t length = 0;
+  int32_t result;
+  char *text = NULL;
+  for (int i = 0; i < 32; i++)
+    key[i] = (uint8_t)i;
+  if (strcmp(operation, "load") == 0)
+    result = keys.load(keys.context, name, key, 32, &length);
+  else if (strcmp(operation, "save") == 0)
+    result = keys.save(keys.context, name, key, 32, strcmp(name, "biometric") == 0);
+  else
+    result = keys.erase(keys.context, name);
+  bool found = result == HOLDFAST_KEY_OK && length == 32;
+  if (asprintf(&text, "{\"result\":%d,\"last\":%d}", result, found ? key[31] : -1) < 0)
+    abort();
+  return text;
+}
+
 /* Opens with {"data_dir":"x"}, and refuses every other configuration. */
 int32_t holdfast_open(const char *config, const holdfast_keystore *keystore, holdfast **self,
                       char **reply) {
-  (void)keystore; /* the driver passes none */
   json_t *given = config == NULL ? NULL : json_loads(config, JSON_REJECT_DUPLICATES, NULL);
   const char *folder = json_string_value(json_object_get(given, "data_dir"));
   bool known = json_object_size(given) == 1 && folder != NULL && strcmp(folder, "x") == 0;
   json_decref(given);
   *self = known ? fake_open() : NULL;
+  if (keystore != NULL)
+    keys = *keystore;
+  if (!known)
+    drop_keys();
   *reply = replied(known ? "{\"version\":\"0.0.0-fake\"}"
                          : "{\"error\":{\"code\":\"request.missing_field\"}}");
   return known ? HOLDFAST_OK : HOLDFAST_INVALID;
@@ -216,10 +246,10 @@ int32_t holdfast_call(holdfast *self, const char *operation, const char *request
   int32_t status = check(self);
   pthread_mutex_unlock(&lock);
   char *text = NULL;
-  if (status == HOLDFAST_OK && strcmp(operation, "key_complete") == 0) {
-    status = holdfast_key_complete(self, request, NULL);
-    *reply = replied(status == HOLDFAST_OK ? "{\"accepted\":true}"
-                                           : "{\"error\":{\"code\":\"storage.busy\"}}");
+  bool needs_key = keys.context != NULL && strcmp(operation, "queue_list") != 0;
+  if (status == HOLDFAST_OK && needs_key) {
+    atomic_fetch_add(&replies, 1);
+    *reply = use_key(operation, request);
     return status;
   }
   if (status != HOLDFAST_OK ||
@@ -293,23 +323,13 @@ int32_t holdfast_poll(holdfast *self, const char *request, char **reply) {
     wake_in_ms = -1;
     json_t *answer =
         json_pack("{s:O,s:o,s:o}", "requests", requests, "events", page, "wake_in_ms", wake);
-    if (json_array_size(key_requests) > 0)
-      json_object_set_new(answer, "key_requests", json_copy(key_requests));
-    if (json_array_size(key_cancelled) > 0)
-      json_object_set_new(answer, "key_cancelled", json_copy(key_cancelled));
     *reply = json_dumps(answer, JSON_COMPACT);
     atomic_fetch_add(&replies, 1);
     json_decref(answer);
     json_array_clear(requests);
-    json_array_clear(key_requests);
-    json_array_clear(key_cancelled);
   }
   pthread_mutex_unlock(&lock);
   return status;
-}
-
-int32_t holdfast_key_complete(holdfast *self, const char *request, char **reply) {
-  return holdfast_complete(self, request, reply);
 }
 
 /* As strict as the real core: refuses text that is not JSON or contains a NUL. */

@@ -1,11 +1,9 @@
-"""Issue 16: a binding of two functions, holdfast_http_call() and holdfast_http_free(), and key requests as events.
-
-Newcomers declared nine functions, output parameters and structures of callbacks, and needed 114 to 155
-lines in Java, Go and Rust. A host whose key store is `host` could not use the driver at all: it dropped
-the key requests of a poll, and every decision stayed `wait`."""
+"""A binding of two functions, holdfast_http_call() and holdfast_http_free(), and key requests for hosts without
+C functions."""
 
 from __future__ import annotations
 
+import base64
 import ctypes
 import json
 import os
@@ -16,10 +14,7 @@ from typing import Any
 import pytest
 from patience import eventually, patience, until_asleep
 
-from driver_stand import CLOSED as CLOSED_STATUS
-from driver_stand import EVENT_MS, NOT_FOUND, OK, Core, Driver, Server
-
-LOAD = {"id": 7, "operation": "load", "name": "device", "protection": "device", "value": None}
+from driver_stand import EVENT_MS, NOT_FOUND, Core, Driver, Server
 
 
 class App:
@@ -265,92 +260,202 @@ def test_in_a_child_process_the_handle_is_forked(app: App) -> None:
     child = os.fork()
     if child == 0:
         # No call that reaches the fake core, whose lock another thread may have held
-        os.write(write, json.dumps(app.call("event_next")).encode())
+        replies = [app.call(name) for name in ("event_next", "key_next")]
+        os.write(write, json.dumps(replies).encode())
         os._exit(0)
     os.close(write)
     os.waitpid(child, 0)
-    event = json.loads(os.read(read, 4096))
+    replies = json.loads(os.read(read, 4096))
     os.close(read)
-    assert event["error"]["code"] == "handle.forked"
+    assert [reply["error"]["code"] for reply in replies] == ["handle.forked"] * 2
     app.core.event(seq=1, type="decision")
     assert app.event()["event"]["seq"] == 1
 
 
-# Key requests ---------------------------------------------------------------------------------------
+# The key store "host" --------------------------------------------------------------------------------
+
+KEY = base64.b64encode(bytes(range(32))).decode()
+NO_KEY = {"key_request": None, "closed": False}
+NO_MORE_KEYS = {"key_request": None, "closed": True}
+KEY_OK, KEY_CANCELLED, KEY_FAILED = 0, 3, 4
 
 
-@pytest.mark.usefixtures("mode")
-def test_a_key_request_is_an_event(core: Core, driver: Driver) -> None:
-    core.key_request(**LOAD)
-    assert driver.next() == {"seq": 0, "type": "key_request", "key_request": LOAD}
-    # Acknowledging it does nothing
-    assert driver.ack(0) == OK
+@pytest.fixture
+def host(library: ctypes.CDLL) -> Iterator[App]:
+    """A handle whose key store is the mailbox; its calls "load", "save" and "erase" use a key."""
+    opened = App(library, keystore={"kind": "host"})
+    yield opened
+    assert opened.call("close") == {}
+    library.fake_key_wait(10_000)
+    opened.core.ends_empty()
 
 
-@pytest.mark.usefixtures("mode")
-def test_a_key_request_that_nobody_took_has_failed_when_the_driver_stops(core: Core) -> None:
-    driver = Driver(core.library, core.handle)
-    core.key_request(**LOAD)
-    core.event(seq=1, type="decision")
-    eventually(lambda: core.library.fake_events() == 0, what="the driver has polled")
-    driver.stop()
-    assert core.completion() == {"id": 7, "result": "failed"}
-    assert core.completion(0) is None
+class Call:
+    """A call that needs a key, on a thread of its own."""
+
+    def __init__(self, app: App, operation: str, name: str = "session") -> None:
+        self.seen: list[dict[str, Any]] = []
+        self.thread = threading.Thread(
+            target=lambda: self.seen.append(app.call(operation, name.encode()))
+        )
+        self.thread.start()
+
+    def reply(self) -> dict[str, Any]:
+        self.thread.join(patience(60))
+        [reply] = self.seen
+        return reply
 
 
-@pytest.mark.usefixtures("mode")
-def test_a_key_request_that_nobody_needs_is_told(core: Core, driver: Driver) -> None:
-    core.key_request(**LOAD)
-    assert driver.next()["key_request"]["id"] == 7
-    core.library.fake_key_cancelled(b"7")
-    assert driver.next() == {"seq": 0, "type": "key_cancelled", "id": 7}
-    assert core.completion(0) is None, "the host answers it"
+def request_of(app: App) -> dict[str, Any]:
+    reply = app.call("key_next")
+    assert reply["closed"] is False
+    return dict(reply["key_request"])
 
 
-@pytest.mark.usefixtures("mode")
-def test_a_key_request_that_nobody_needs_and_nobody_took_is_answered(core: Core) -> None:
-    driver = Driver(core.library, core.handle)
-    core.key_request(**LOAD)
-    core.event(seq=1, type="decision")
-    eventually(lambda: core.library.fake_events() == 0, what="the driver has polled")
-    core.library.fake_key_cancelled(b"7")
-    assert core.completion() == {"id": 7, "result": "failed"}
-    assert driver.next() == {"seq": 1, "type": "decision"}
-    driver.stop()
+@pytest.mark.parametrize(
+    ("operation", "name", "protection", "value"),
+    [
+        ("load", "session", None, None),
+        ("erase", "session", None, None),
+        ("save", "device_b", "device", KEY),
+        ("save", "biometric", "biometric", KEY),
+    ],
+)
+def test_a_key_request_is_answered_on_another_thread(
+    host: App, operation: str, name: str, protection: str | None, value: str | None
+) -> None:
+    """HST-2: an app without C functions serves its keychain."""
+    call = Call(host, operation, name)
+    asked = request_of(host)
+    assert asked == {
+        "id": asked["id"],
+        "operation": operation,
+        "name": name,
+        "protection": protection,
+        "value": value,
+    }
+    answer = {"id": asked["id"], "result": "ok"}
+    if operation == "load":
+        answer["value"] = base64.b64encode(bytes(range(31, -1, -1))).decode()
+    assert host.call("key_complete", answer) == {"accepted": True}
+    assert call.reply() == {"result": KEY_OK, "last": 0 if operation == "load" else -1}
+    # It is answered once
+    assert host.call("key_complete", answer) == {"accepted": False}
+    assert host.call("key_next", {"timeout_ms": 0}) == NO_KEY
 
 
-def test_an_answer_with_a_key_is_passed_again(app: App) -> None:
-    """While another process wrote, `key_complete` failed, and the library waited for 120 s."""
-    app.core.library.fake_busy(1, 6)
-    assert app.call("key_complete", {"id": 7, "result": "not_found"}) == {"accepted": True}
-    assert app.core.completion() == {"id": 7, "result": "not_found"}
-    assert app.core.completion(0) is None
+def test_a_refusal_is_passed_on(host: App) -> None:
+    call = Call(host, "load", "biometric")
+    answer = {"id": request_of(host)["id"], "result": "cancelled", "value": None}
+    assert host.call("key_complete", answer) == {"accepted": True}
+    assert call.reply() == {"result": KEY_CANCELLED, "last": -1}
 
 
-def test_an_answer_with_a_key_that_nobody_passes_again_is_not_accepted(app: App) -> None:
-    """The driver's thread had ended, and the key stayed in memory, with the reply `accepted`."""
-    app.core.library.fake_set(0, CLOSED_STATUS)
-    assert app.event() == CLOSED
-    app.core.library.fake_busy(1, 6)
-    reply = app.call("key_complete", {"id": 7, "result": "ok", "value": "a2V5"})
-    assert reply == {"error": {"code": "storage.busy"}}
+def test_the_thread_that_answers_makes_no_call(host: App) -> None:
+    """It would wait for itself, for 10 s each time."""
+    assert host.call("key_next", {"timeout_ms": 0}) == NO_KEY
+    for operation in ("load", "queue_list", "unheard_of"):
+        error = host.call(operation, b"session")["error"]
+        assert (error["code"], error["retryable"]) == ("handle.busy", False)
+        assert "another thread" in error["message"]
+    # Another thread may, and this one while another one waits for requests
+    call = Call(host, "load")
+    answering = threading.Thread(target=lambda: host.call("key_next"))
+    asked = request_of(host)
+    host.call("key_complete", {"id": asked["id"], "result": "not_found"})
+    assert call.reply()["result"] == 1
+    answering.start()
+    until_asleep(answering)
+    assert host.call("queue_list", {})["called"] == "queue_list"
+    host.call("close")
+    answering.join(patience(60))
 
 
-def test_a_wrong_answer_with_a_key_is_refused(app: App) -> None:
-    app.core.library.fake_busy(1, 1)
-    assert "error" in app.call("key_complete", {"id": 7, "result": "ok"})
-    assert app.core.completion(0) is None
+def test_a_request_without_an_answer_fails_and_a_late_answer_is_ignored(host: App) -> None:
+    host.core.library.fake_key_wait(1)
+    brief = App(host.library, keystore={"kind": "host"})
+    call = Call(brief, "load")
+    assert call.reply() == {"result": KEY_FAILED, "last": -1}
+    assert brief.call("key_next", {"timeout_ms": 0}) == NO_KEY, "it was withdrawn"
+    assert brief.call("key_complete", {"id": 1, "result": "ok", "value": KEY}) == {
+        "accepted": False
+    }
+    assert brief.call("close") == {}
 
 
-def test_a_key_request_comes_in_its_turn(app: App) -> None:
-    app.core.event(seq=3, type="decision")
-    assert app.event()["event"]["seq"] == 3
-    app.core.key_request(**LOAD)
-    assert app.event()["event"]["key_request"] == LOAD
-    assert app.event(0) == NONE
+def test_closing_ends_what_waits_for_a_key(host: App) -> None:
+    taking = threading.Thread(target=lambda: seen.append(host.call("key_next")))
+    seen: list[dict[str, Any]] = []
+    taking.start()
+    until_asleep(taking)
+    call = Call(host, "save")
+    taking.join(patience(60))
+    waiting = threading.Thread(target=lambda: seen.append(host.call("key_next")))
+    waiting.start()
+    until_asleep(waiting)
+    assert host.call("close") == {}
+    assert call.reply() == {"result": KEY_FAILED, "last": -1}
+    waiting.join(patience(60))
+    assert [each["closed"] for each in seen] == [False, True]
+    assert host.call("key_next") == NO_MORE_KEYS
+    assert host.call("key_complete", {"id": 1, "result": "ok"}) == {"accepted": False}
 
 
-# The key store ------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("operation", "request_text", "code", "field"),
+    [
+        ("key_next", b"[]", "request.not_an_object", None),
+        ("key_next", b'{"timeout_ms":"1"}', "request.wrong_type", "/timeout_ms"),
+        ("key_next", b'{"limit":1}', "request.unknown_field", "/limit"),
+        ("key_complete", b"{", "request.not_json", None),
+        ("key_complete", None, "request.missing_field", "/id"),
+        ("key_complete", b'{"result":"ok"}', "request.missing_field", "/id"),
+        ("key_complete", b'{"id":1.5,"result":"ok"}', "request.wrong_type", "/id"),
+        ("key_complete", b'{"id":1e300,"result":"ok"}', "request.wrong_type", "/id"),
+        ("key_complete", b'{"id":1}', "request.missing_field", "/result"),
+        ("key_complete", b'{"id":1,"result":0}', "request.wrong_type", "/result"),
+        ("key_complete", b'{"id":1,"result":"fine"}', "request.invalid_value", "/result"),
+        ("key_complete", b'{"id":1,"result":"ok","value":7}', "request.wrong_type", "/value"),
+        ("key_complete", b'{"id":1,"result":"ok","key":""}', "request.unknown_field", "/key"),
+    ],
+)
+def test_a_wrong_answer_names_the_field(
+    host: App, operation: str, request_text: bytes | None, code: str, field: str | None
+) -> None:
+    error = host.call(operation, request_text)["error"]
+    assert (error["code"], error["field"]) == (code, field)
+
+
+@pytest.mark.parametrize("length", [0, 1, 16, 31, 33, 64])
+def test_KEYS_5_a_key_of_another_length_is_refused_and_the_request_waits(
+    host: App, length: int
+) -> None:
+    call = Call(host, "load")
+    number = request_of(host)["id"]
+    wrong = base64.b64encode(bytes(length)).decode()
+    for value in (wrong, "***", None):
+        error = host.call("key_complete", {"id": number, "result": "ok", "value": value})["error"]
+        assert (error["code"], error["field"]) == ("request.invalid_value", "/value")
+    assert host.call("key_complete", {"id": number, "result": "ok", "value": KEY})["accepted"]
+    assert call.reply() == {"result": KEY_OK, "last": 31}
+
+
+def test_only_the_key_store_host_has_key_requests(app: App) -> None:
+    for operation, request in (("key_next", {}), ("key_complete", {"id": 1, "result": "ok"})):
+        assert app.call(operation, request)["error"]["code"] == "config.not_configured"
+    assert app.raw(4711, "key_next") == NO_MORE_KEYS
+    error = app.raw(0, "open", {"data_dir": "x", "keystore": {"kind": "host", "name": "a"}})[
+        "error"
+    ]
+    assert (error["code"], error["field"]) == ("request.unknown_field", "/keystore/name")
+
+
+def test_an_open_that_fails_leaves_no_mailbox(library: ctypes.CDLL) -> None:
+    refused = App(library, keystore={"kind": "host"}, backend={})
+    assert refused.opened["error"]["code"] == "request.missing_field"
+
+
+# The secret service ------------------------------------------------------------------------------------------
 
 SERVICE = {"kind": "secret_service", "name": "com.example.visits"}
 OFF = {"biometric": "off"}

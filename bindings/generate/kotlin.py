@@ -33,10 +33,10 @@ def function(model: Model, one: Operation) -> str:
     name = camel(one.name)
     doc = kdoc(one.about)
     if one.request == "Empty":
-        return f"\n{doc}  suspend fun {name}(): {one.reply} = on {{ {name}() }}\n"
+        return f"\n{doc}  open suspend fun {name}(): {one.reply} = on {{ {name}() }}\n"
     default = f" = {one.request}()" if one.optional else ""
     line = (
-        f"  suspend fun {name}(request: {one.request}{default}): {one.reply} ="
+        f"  open suspend fun {name}(request: {one.request}{default}): {one.reply} ="
         f" on {{ {name}(request) }}\n"
     )
     if len(line) > WIDTH:

@@ -184,6 +184,12 @@ PLATFORM_HIDDEN int platform_write(const char *path, const void *bytes, size_t l
 PLATFORM_HIDDEN int platform_write_secret(const char *path, const void *bytes, size_t length);
 /* Make an empty file (mode 0600), durably; EEXIST when there is one. */
 PLATFORM_HIDDEN int platform_create(const char *path);
+/* Copy a file over another one, in pages of `size` bytes. `count` above 0: both are databases, and
+ * the other one has so many pages, of which those that `kept` names stay; where the copied file
+ * ends before them, zeros follow. It no longer says how many pages it has, so SQLite asks for its
+ * size. */
+PLATFORM_HIDDEN int platform_copy_pages(const char *from, const char *to, size_t size,
+                                        const bool *kept, size_t count);
 PLATFORM_HIDDEN int platform_remove(const char *path);
 /* Overwrite a file with zeros, sync it, and remove it. */
 PLATFORM_HIDDEN int platform_erase(const char *path);
@@ -199,9 +205,9 @@ PLATFORM_HIDDEN int64_t platform_size(const char *path);
 PLATFORM_HIDDEN int64_t platform_size_and_id(const char *path, uint64_t *file);
 /* The inode number of the file at this path, which stays when it is renamed; 0: there is none. */
 PLATFORM_HIDDEN uint64_t platform_file_id(const char *path);
-/* Take the advisory lock of a file, which is created if needed. Returns the descriptor or -errno
- * (-EBUSY: somebody holds the lock, and the call has waited long enough). */
-PLATFORM_HIDDEN int platform_file_lock(const char *path, bool exclusive);
+/* Take the advisory lock of a folder. Returns the descriptor or -errno (-EBUSY: somebody holds the
+ * lock, and the call has waited long enough). */
+PLATFORM_HIDDEN int platform_folder_lock(const char *path, bool exclusive);
 /* How long a call waits for locks that others hold: for all that it meets together. */
 enum { PLATFORM_PATIENCE_MS = 5000 };
 /* A call begins on this thread. */
@@ -211,7 +217,7 @@ PLATFORM_HIDDEN bool platform_patience_wait(int tries);
 /* Wait half as long as others do between two looks at a lock. A thread that takes one lock after
  * another has to, or nobody else would ever find it free. */
 PLATFORM_HIDDEN void platform_patience_give(void);
-PLATFORM_HIDDEN void platform_file_unlock(int descriptor);
+PLATFORM_HIDDEN void platform_folder_unlock(int descriptor);
 /* Make a file of this size (mode 0600) whose blocks are allocated; it stays empty when there is no
  * room.
  */
@@ -222,15 +228,6 @@ PLATFORM_HIDDEN bool platform_is_full(int problem);
 PLATFORM_HIDDEN int64_t platform_file_limit(void);
 /* Give the blocks of a file back. */
 PLATFORM_HIDDEN int platform_empty(const char *path);
-/* A connection of SQLite to the file of this id begins, and has ended. */
-PLATFORM_HIDDEN void platform_opened(uint64_t file);
-PLATFORM_HIDDEN void platform_closed(uint64_t file);
-/* Read or overwrite the first bytes of the index ("-shm") that belongs to a database, if no process
- * uses it; `file` is the database's id. */
-PLATFORM_HIDDEN bool platform_read_unused_index(const char *database, uint64_t file, void *bytes,
-                                                size_t count);
-PLATFORM_HIDDEN bool platform_write_unused_index(const char *database, uint64_t file,
-                                                 const void *bytes, size_t count);
 PLATFORM_HIDDEN int platform_process_id(void);
 /* A number of a process's start that no later process of the same id has, within a boot;
  * PLATFORM_START_UNKNOWN: it runs, but the system does not tell since when; 0: there is no such

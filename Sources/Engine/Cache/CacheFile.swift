@@ -102,8 +102,8 @@ final class CacheFile {
     guard core.keyRing.keys != nil else { return }
     try events.emitDurable(
       [
-        "type": "storage_recovered", "file": "cache.db", "salvaged": 0, "lost": 0,
-        "unreadable_pages": 0, "session": false, "message": core.message(.cacheRecovered),
+        "type": "storage_recovered", "file": "cache.db", "carried": 0, "unreadable": true,
+        "session": false, "message": core.message(.cacheRecovered),
       ], owner: nil)
   }
 

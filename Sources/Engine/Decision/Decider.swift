@@ -166,8 +166,6 @@ final class Decider {
     let occasion = try whileOutside(occasion)
     let assessment = try assess(occasion)
     let situation = assessment.situation
-    // What follows an arrival follows the key store's answer.
-    hostView.lateOccasion = core.keyRing.requested != nil && awaitsKeys ? occasion : nil
     var decision = SessionPolicy.decide(situation)
     try carryOut(decision)
     hostView.note(decision, on: occasion, assessment.row)
@@ -266,15 +264,12 @@ final class Decider {
   /// a `wait` that a call was answered with gets one, and it lets nobody in.
   func emitIfChanged() throws(Failure) {
     let isExpected = hostView.visit != .nobody || hostView.shown.isWaiting
-    guard !hostView.shown.fingerprint.isEmpty, isExpected, !awaitsSignIn, !hostView.awaitsKey
-    else { return }
+    guard !hostView.shown.fingerprint.isEmpty, isExpected, !awaitsSignIn else { return }
     // While the user is outside, this is their arrival: the start goes on that the key store made wait,
     // or another process may have unlocked the session.
-    let arrival = hostView.shown.isWaiting ? hostView.lateOccasion ?? .resume : .foreground
+    let arrival: Situation.Occasion = hostView.shown.isWaiting ? .resume : .foreground
     let assessment = try assess(hostView.visit == .inside ? .navigate : arrival)
     var situation = assessment.situation
-    // What the host shows stays until the key store has answered; calls for data wait meanwhile.
-    if situation.keys == .pending { return }
     // A waiting host gets a decision after the check. A host that shows a screen keeps it
     // meanwhile, as after a return to the foreground.
     if !hostView.shown.isWaiting { situation.occasion = .foreground }
@@ -316,12 +311,6 @@ final class Decider {
   func emit(_ decision: Decision) throws(Failure) {
     let before = hostView.shown
     try emit(try show(decision), over: before)
-  }
-
-  /// Decide for a call that was told to wait, and emit the decision.
-  func emitLate(_ decide: () throws(Failure) -> JSON) throws(Failure) {
-    let before = hostView.shown
-    try emit(try decide(), over: before)
   }
 
   /// If emitting fails, the host still shows the earlier decision; a later call emits the new one.

@@ -71,16 +71,17 @@ final class EventQueue {
     }
   }
 
-  /// Emit a salvaged durable event again, under a new number: the old one may be given to another event
-  /// meanwhile.
+  /// Emit a durable event of a damaged file again, under a new number: the old one may be given to another
+  /// event meanwhile. False: its seal does not open.
   func emitAgain(
     _ sequence: Int64, owner: [UInt8]?, _ sealed: [UInt8], _ keys: KeyRing.Keys
-  ) throws(Failure) {
+  ) throws(Failure) -> Bool {
     lastSequence = max(lastSequence, sequence)
     guard let event = try keys.durableEvents.openJSON(sealed, EventQueue.context(sequence)) else {
-      return
+      return false
     }
     try emitDurable(event, owner: owner)
+    return true
   }
 
   /// A number above all that any handle has given, and the numbers after it for this handle's transient

@@ -49,11 +49,6 @@ final class HostView {
 
   private(set) var visit = Visit.nobody { didSet { revision.advance() } }
 
-  /// An unlock or a session that the host passed waits for the key store; its decision follows.
-  var awaitsKey = false
-  /// What the user came for when the key store made the decision wait.
-  var lateOccasion: Situation.Occasion?
-
   /// When the user was last authenticated whose start was refused because no biometric key opens the session;
   /// nil: none was.
   private var refusedMS: Int64?

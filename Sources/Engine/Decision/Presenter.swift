@@ -32,7 +32,7 @@ final class Presenter {
     let isHome = decision.screen == .home
     let chosen = isHome ? sessions.session?.chosen : nil
     var notices = Banners(decision: decision)
-    notices.owesErasure = sessions.keys.erasures.isTrouble
+    notices.owesErasure = sessions.keys.isOwing
     lastNumber += 1
     return [
       "screen": .string(decision.screen.rawValue),

@@ -27,27 +27,54 @@ enum DataFolder {
   static func mainPath(in folder: String) -> String { folder + "/holdfast.db" }
   static func cachePath(in folder: String) -> String { folder + "/cache.db" }
 
-  /// Locked exclusively to set a damaged file aside, shared to open a file.
-  private static func lockPath(in folder: String) -> String { folder + "/recovery.lock" }
+  // MARK: Opening the main file
 
-  /// Stores the set-aside name until it is in the new database, so a crash can resume.
-  private static func markPath(in folder: String) -> String { folder + "/recovery.name" }
-
-  static func openMain(in folder: String) throws(Failure) -> Database {
-    // An index is left by a killed process, or in use. Who opens the file first makes the index anew,
-    // so what it says must be read before, and meanwhile no other process may open the file.
-    let isLeft = platform_exists(mainPath(in: folder) + "-shm")
-    let lock = try lock(folder, exclusively: isLeft)
-    defer { platform_file_unlock(lock) }
-    guard !platform_exists(markPath(in: folder)) else {
-      throw Failure(.storageDamaged, "a recovery was cut short")
+  /// Open the main file. One that is damaged is set aside first, and a fresh one takes its place;
+  /// `replaced` says that this was done here. `damaged` is a file in which damage was found while it was
+  /// open. Who finds that the main file is another one uses that.
+  static func openMain(
+    in folder: String, damaged: UInt64? = nil, at now: Instant
+  ) throws(Failure) -> (database: Database, replaced: Bool) {
+    var replaced = false
+    var damaged = damaged
+    // A newer library may have changed the file while it was open.
+    if damaged != nil { try refuseNewer(in: folder) }
+    for _ in 0..<mostReplaced {
+      if let file = damaged, try replace(file, in: folder, at: now) { replaced = true }
+      let file = platform_file_id(mainPath(in: folder))
+      do throws(Failure) {
+        let database = try openSharedMain(in: folder)
+        if try isSound(database, unlessLarge: true) { return (database, replaced) }
+        database.close()
+      } catch  where error.code == .storageDamaged || error.code == .storageNewer {
+        if error.code == .storageNewer { try refuseNewer(in: folder) }
+      }
+      damaged = file
     }
-    return try openLockedMain(in: folder, alone: isLeft)
+    throw Failure(.storageDamaged, "new data files are damaged, too")
   }
 
-  /// `alone`: no other process can open the file meanwhile.
-  private static func openLockedMain(in folder: String, alone: Bool) throws(Failure) -> Database {
+  /// A disk that damages each new file is no reason to fill it.
+  private static var mostReplaced: Int { 4 }
+
+  /// The main file as it is; a damaged one is refused.
+  static func openSharedMain(in folder: String) throws(Failure) -> Database {
+    // An index is left by a killed process, or in use. Who opens the file first makes the index anew,
+    // so what it says is read before, and meanwhile no other process may open the file.
     let path = mainPath(in: folder)
+    let isLeft = platform_exists(path + "-shm")
+    let lock = try lock(folder, exclusively: isLeft)
+    defer { platform_folder_unlock(lock) }
+    guard movedLabel(in: folder) == nil else {
+      throw Failure(.storageDamaged, "a recovery was cut short")
+    }
+    if isLeft, try LogIndex.hasLostCommits(path) {
+      throw Failure(.storageDamaged, "the log has lost commits")
+    }
+    return try openMain(at: path)
+  }
+
+  private static func openMain(at path: String) throws(Failure) -> Database {
     // SQLite treats an empty file as new and deletes its log.
     let size = platform_size(path)
     if size <= 0, platform_size(path + "-wal") > 0 {
@@ -55,110 +82,64 @@ enum DataFolder {
       throw Failure(
         size < -1 ? .storageFailed : .storageDamaged, "the data file is empty, and its log is not")
     }
-    let database: Database
-    if alone, let index = LogIndex.left(of: path) {
-      database = try openWithLog(path, index)
-    } else {
-      database = try Database(path: path, .full)
-    }
+    let database = try Database(path: path, .full)
     try Schema.main.apply(to: database)
     return database
   }
 
-  /// Open the file with every commit that its log holds. SQLite drops all that follows a damaged
-  /// frame; the index tells, and then the log is repaired. Until that is done, the index stays what it
-  /// was, so that another call or process can try again.
-  private static func openWithLog(
-    _ path: String, _ index: LogIndex
-  ) throws(Failure) -> Database {
+  /// A newer library's file is left alone. A damaged header can look like a newer version.
+  private static func refuseNewer(in folder: String) throws(Failure) {
+    guard platform_exists(mainPath(in: folder)) else { return }
     do throws(Failure) {
-      let database = try Database(path: path, .full, keepsLog: true)
-      if !index.claimsMore(than: database.version, in: path) {
-        database.keepsLog = false
-        return database
-      }
-      database.close()
-    } catch {
-      index.putBack(path)
-      guard error.code == .storageDamaged, index.claimsMore(than: nil, in: path) else {
-        throw error
-      }
-    }
-    index.putBack(path)
-    let isExact = try LogRepair.repair(path, index)
-    Log.line(.warning, "the log was damaged; \(isExact ? "all" : "most") of it could be repaired")
-    let database = try Database(path: path, .full)
-    database.isDoubtful = !isExact
-    return database
+      let database = try Database(path: mainPath(in: folder), .full)
+      guard try Schema.main.isOlder(than: database), try database.isSound() else { return }
+    } catch  where error.code == .storageDamaged { return }
+    throw Schema.isNewer
   }
 
-  /// Whether a newer library wrote the file: then it is sound, and this library must leave it alone.
-  /// A damaged header can look like a newer version. Under the lock.
-  private static func isNewer(_ error: Failure, in folder: String) throws(Failure) -> Bool {
-    guard error.code == .storageNewer else { return false }
-    return try Database(path: mainPath(in: folder), .full).isSound()
-  }
-
-  /// Open the main file; a damaged one is set aside first.
-  static func openOrReplaceMain(
-    in folder: String, at now: Instant
-  ) throws(Failure) -> (database: Database, replaced: Bool) {
-    do throws(Failure) {
-      let database = try openMain(in: folder)
-      // Check a small file whole: that takes less time than opening it. Damage in a large one is
-      // found when its pages are read.
-      let isSmall = platform_size(mainPath(in: folder)) <= checkedSize
-      if !isSmall, !database.isDoubtful { return (database, false) }
-      if try isSound(database) { return (database, false) }
-      database.close()
-      return try replaceDamaged(in: folder, at: now)
-    } catch  where error.code == .storageDamaged || error.code == .storageNewer {
-      // A newer library's file is left alone there.
-      return try replaceDamaged(in: folder, at: now)
-    }
-  }
-
-  /// Check a file whole, with what is kept of its rows.
-  private static func isSound(_ database: Database) throws(Failure) -> Bool {
-    guard try database.makeSound() else { return false }
+  /// Check a file whole, with what is kept of its rows. `unlessLarge`: only if that takes less time than
+  /// opening it. Damage in a large file is found when its pages are read.
+  private static func isSound(
+    _ database: Database, unlessLarge: Bool = false
+  ) throws(Failure) -> Bool {
+    if unlessLarge, platform_size(database.path) > checkedSize { return true }
+    guard try database.isSound() else { return false }
     try QueueTable(database).checkCounts()
     return true
   }
 
-  /// Set a damaged main file aside and store its name in a fresh one. If several processes find the
-  /// damage, the first one does this and the others open its file. If it dies in between, the next
-  /// one completes the replacement. A file whose indexes could be rebuilt stays, unless it is
-  /// `hopeless`: it passed SQLite's checks before, and a call failed again.
-  static func replaceDamaged(
-    in folder: String, hopeless: UInt64? = nil, at now: Instant
-  ) throws(Failure) -> (database: Database, replaced: Bool) {
-    let lock = try lock(folder, exclusively: true)
-    defer { platform_file_unlock(lock) }
-    if !platform_exists(markPath(in: folder)),
-      let sound = try openSoundMain(in: folder, unless: hopeless)
-    {
-      return (sound, false)
-    }
-    return (try setLockedMainAside(in: folder, damagedLabel, at: now), true)
+  // MARK: Setting files aside
+
+  /// A file that is being set aside has its label as the end of its name, until the fresh file is there
+  /// and has the name that stays. So a recovery that was cut short is seen, and goes on.
+  private enum Label: CaseIterable {
+    case damaged, keyless
+
+    var text: String { self == .damaged ? "damaged" : "keyless" }
   }
 
-  /// The main file, checked whole; nil: it is damaged, or `hopeless`. Under the lock. A failure that says
-  /// nothing about the file is thrown.
-  private static func openSoundMain(
-    in folder: String, unless hopeless: UInt64? = nil
-  ) throws(Failure) -> Database? {
-    do throws(Failure) {
-      let found = try openLockedMain(in: folder, alone: true)
-      if found.fileID != hopeless {
-        _ = try SessionTable(found).read()
-        if try isSound(found) { return found }
-      }
-      found.close()
-      return nil
-    } catch  where error.code == .storageDamaged || error.code == .storageNewer {
-      if try isNewer(error, in: folder) { throw error }
-      return nil
+  private static func movedPath(_ label: Label, in folder: String) -> String {
+    mainPath(in: folder) + "." + label.text
+  }
+
+  /// The label of a file whose recovery was cut short; nil: there is none.
+  private static func movedLabel(in folder: String) -> Label? {
+    Label.allCases.first { platform_exists(movedPath($0, in: folder)) }
+  }
+
+  /// Set the main file aside if it is this one. Returns false if another process already did.
+  private static func replace(
+    _ damaged: UInt64, in folder: String, at now: Instant
+  ) throws(Failure) -> Bool {
+    let lock = try lock(folder, exclusively: true)
+    defer { platform_folder_unlock(lock) }
+    if let label = movedLabel(in: folder) {
+      try setMainAside(in: folder, label, at: now)
+      return true
     }
+    guard platform_file_id(mainPath(in: folder)) == damaged else { return false }
+    try setMainAside(in: folder, .damaged, at: now)
+    return true
   }
 
   /// Set the main file aside because its key is lost, and the cache, which opens with it, unless another
@@ -167,21 +148,19 @@ enum DataFolder {
   static func replaceKeyless(
     _ keyless: Database, in folder: String, at now: Instant, _ saveKey: () throws(Failure) -> Void
   ) throws(Failure) -> Database {
-    let lock = try lock(folder, exclusively: true)
-    defer { platform_file_unlock(lock) }
-    if !platform_exists(markPath(in: folder)), !keyless.isCurrent {
+    do {
+      let lock = try lock(folder, exclusively: true)
+      defer { platform_folder_unlock(lock) }
+      let isCurrent = keyless.isCurrent
+      if isCurrent { try saveKey() }
       keyless.close()
-      return try openLockedMain(in: folder, alone: true)
+      if isCurrent {
+        try setMainAside(in: folder, .keyless, at: now)
+        _ = try setAside(cachePath(in: folder), Label.keyless.text, at: now.wallMS)
+      }
     }
-    try saveKey()
-    keyless.close()
-    let fresh = try setLockedMainAside(in: folder, keylessLabel, at: now)
-    _ = try setAside(cachePath(in: folder), keylessLabel, at: now.wallMS)
-    return fresh
+    return try openMain(in: folder, at: now).database
   }
-
-  private static var keylessLabel: String { "keyless" }
-  private static var damagedLabel: String { "damaged" }
 
   /// Whether this is the name of a file whose key is gone.
   static func isKeyless(_ aside: String) -> Bool {
@@ -190,106 +169,103 @@ enum DataFolder {
 
   /// Whether a file of the folder has this name, and a main file was renamed to it.
   static func isAside(_ name: String, in folder: String) -> Bool {
-    isNameOfAside(name) && platform_exists(folder + "/" + name)
-  }
-
-  private static func isNameOfAside(_ name: String) -> Bool {
-    for label in [keylessLabel, damagedLabel] {
-      let start = "holdfast.db.\(label)-"
+    for label in Label.allCases {
+      let start = "holdfast.db.\(label.text)-"
       let time = name.utf8.dropFirst(start.utf8.count)
       if name.utf8.starts(with: start.utf8), !time.isEmpty, time.allSatisfy({ ASCII.isDigit($0) }) {
-        return true
+        return platform_exists(folder + "/" + name)
       }
     }
     return false
   }
 
-  /// Waits as long as for SQLite's locks. Without the lock two processes could recover a file at once.
+  /// The lock of the folder: shared to open the main file, exclusive to set it aside. Waits as long as for
+  /// SQLite's locks. Without the lock two processes could recover a file at once.
   private static func lock(_ folder: String, exclusively: Bool) throws(Failure) -> Int32 {
-    let lock = platform_file_lock(lockPath(in: folder), exclusively)
+    let lock = platform_folder_lock(folder, exclusively)
     guard lock >= 0 else {
-      throw Database.failure(
-        ofSystem: Int(-lock), "the data folder could not be locked", "recovery.lock")
+      throw Database.failure(ofSystem: Int(-lock), "the data folder could not be locked")
     }
     return lock
   }
 
-  /// Under the lock. The name comes first, from the mark if a recovery was cut short. Nobody has used the
-  /// new file that such a recovery has made: where it is damaged, it is set aside as it is.
-  private static func setLockedMainAside(
-    in folder: String, _ label: String, at now: Instant
-  ) throws(Failure) -> Database {
-    let aside: String
-    if let name = try markedName(in: folder) {
-      aside = name
-    } else {
-      aside = freeName(in: folder, label, at: now.wallMS)
-      let bytes = Array(aside.utf8)
-      try check(platform_write(markPath(in: folder), bytes, bytes.count))
+  /// Under the exclusive lock. Each step finds what the steps before have done.
+  private static func setMainAside(
+    in folder: String, _ label: Label, at now: Instant
+  ) throws(Failure) {
+    let main = mainPath(in: folder)
+    let moved = movedPath(label, in: folder)
+    if !platform_exists(moved) {
+      try Database.holdingWriteLock(of: main) { () throws(Failure) in
+        // Somebody may have removed the file, and left its log.
+        try check(
+          platform_exists(main) ? platform_rename(main, moved) : platform_create(moved))
+      }
     }
-    try setMainAside(in: folder, as: folder + "/" + aside)
-    let values = try Salvage(path: folder + "/" + aside)
-      .values([.eventSequence, .project, .deviceKey, .keyless])
-    // A lost key is never overwritten: the next one has another name.
-    let deviceKey = values.number(.deviceKey) + (isKeyless(aside) ? 1 : 0)
-    var keyless = values[.keyless]?.text
-    if isKeyless(aside) {
-      let list = try KeylessList(keyless)
-      list.add(aside)
-      keyless = try list.text
+    // The database comes first, because SQLite would open it without its log. Beside a main file, a log is
+    // that one's.
+    if !platform_exists(main) {
+      for suffix in ["-wal", "-shm"] where platform_exists(main + suffix) {
+        guard !platform_exists(moved + suffix) else { continue }
+        try check(platform_rename(main + suffix, moved + suffix))
+      }
     }
-    var made = try openSoundMain(in: folder)
-    if made == nil {
-      let name = freeName(in: folder, damagedLabel, at: now.wallMS)
-      try setMainAside(in: folder, as: folder + "/" + name)
-      made = try openSoundMain(in: folder)
+    let aside = try makeMain(in: folder, after: moved, label, at: now)
+    // The database comes last, because it says that this is not done.
+    for suffix in ["-wal", "-shm", ""] where platform_exists(moved + suffix) {
+      try check(platform_rename(moved + suffix, folder + "/" + aside + suffix))
     }
-    guard let fresh = made else { throw Failure(.storageDamaged, "a new data file is damaged") }
-    try fresh.transaction { () throws(Failure) in
-      let meta = MetaTable(fresh)
-      try meta.set(.salvage, .text(aside))
-      // Hosts acknowledge by number, also those of other processes, which know the old file.
-      try meta.set(.eventSequence, .int(values.number(.eventSequence)))
-      if let project = values.project { try meta.setProject(project) }
-      if let keyless { try meta.set(.keyless, .text(keyless)) }
-      if deviceKey > 0 { try meta.set(.deviceKey, .int(deviceKey)) }
-    }
-    try check(platform_remove(markPath(in: folder)))
-    return fresh
   }
 
-  /// The name that a recovery which was cut short has chosen; nil: there is none.
-  private static func markedName(in folder: String) throws(Failure) -> String? {
-    var bytes = [UInt8](repeating: 0, count: 64)
-    var length = 0
-    let problem = platform_read(markPath(in: folder), &bytes, bytes.count, &length)
-    if Int(problem) == PLATFORM_NO_ENTRY { return nil }
-    try check(problem)
-    let name = String(decoding: bytes[..<length], as: UTF8.self)
-    return isNameOfAside(name) ? name : nil
+  /// Make the fresh main file with what it keeps of the one that was moved. Returns the name that the moved
+  /// file gets. Nobody has used a fresh file that is there: where it is damaged, it is set aside as it is.
+  private static func makeMain(
+    in folder: String, after moved: String, _ label: Label, at now: Instant
+  ) throws(Failure) -> String {
+    var made = try openFresh(in: folder)
+    if made == nil {
+      let main = mainPath(in: folder)
+      try rename(main, to: folder + "/" + freeName(in: folder, .damaged, at: now.wallMS))
+      made = try openFresh(in: folder)
+    }
+    guard let fresh = made else { throw Failure(.storageDamaged, "a new data file is damaged") }
+    defer { fresh.close() }
+    let meta = MetaTable(fresh)
+    if let aside = try meta.text(.salvage), !platform_exists(folder + "/" + aside) { return aside }
+    let aside = freeName(in: folder, label, at: now.wallMS)
+    let salvage = try Salvage.open(moved)
+    let number = try salvage.number(.deviceKey)
+    let keyless = try KeylessList(try salvage.text(.keyless))
+    if label == .keyless { keyless.add(aside, number, try salvage.blob(.keyCheck)) }
+    try fresh.transaction { () throws(Failure) in
+      try meta.set(.salvage, .text(aside))
+      // Hosts acknowledge by number, also those of other processes, which know the old file.
+      try meta.set(.eventSequence, .int(try salvage.number(.eventSequence)))
+      if let project = try salvage.project() { try meta.setProject(project) }
+      if !keyless.files.isEmpty { try meta.set(.keyless, .text(try keyless.text)) }
+      // A lost key is never overwritten: the next one has another name.
+      let deviceKey = number + (label == .keyless ? 1 : 0)
+      if deviceKey > 0 { try meta.set(.deviceKey, .int(deviceKey)) }
+    }
+    return aside
+  }
+
+  /// The fresh main file, checked whole; nil: it is damaged.
+  private static func openFresh(in folder: String) throws(Failure) -> Database? {
+    do throws(Failure) {
+      let fresh = try openMain(at: mainPath(in: folder))
+      _ = try SessionTable(fresh).read()
+      if try isSound(fresh) { return fresh }
+      fresh.close()
+      return nil
+    } catch  where error.code == .storageDamaged || error.code == .storageNewer { return nil }
   }
 
   /// Two files may be set aside in one millisecond, or under a clock that stands still.
-  private static func freeName(in folder: String, _ label: String, at nowMS: Int64) -> String {
+  private static func freeName(in folder: String, _ label: Label, at nowMS: Int64) -> String {
     var time = nowMS
-    while platform_exists(folder + "/holdfast.db.\(label)-\(time)") { time += 1 }
-    return "holdfast.db.\(label)-\(time)"
-  }
-
-  /// Rename the database before its log, because SQLite would open it without its log. What is renamed
-  /// already stays: beside a main file, or the log of the old one, a log is the new file's.
-  private static func setMainAside(in folder: String, as aside: String) throws(Failure) {
-    let main = mainPath(in: folder)
-    try Database.holdingWriteLock(of: main) { () throws(Failure) in
-      if !platform_exists(aside), platform_exists(main) { try check(platform_rename(main, aside)) }
-      let size = platform_size(main)
-      guard size >= -1 else { throw Failure(.storageFailed, "a file could not be looked at") }
-      guard size == -1 else { return }
-      for suffix in ["-wal", "-shm"] where platform_exists(main + suffix) {
-        guard !platform_exists(aside + suffix) else { continue }
-        try check(platform_rename(main + suffix, aside + suffix))
-      }
-    }
+    while platform_exists(folder + "/holdfast.db.\(label.text)-\(time)") { time += 1 }
+    return "holdfast.db.\(label.text)-\(time)"
   }
 
   private static func check(_ problem: Int32) throws(Failure) {
@@ -297,6 +273,8 @@ enum DataFolder {
       throw Database.failure(ofSystem: Int(problem), "a file could not be set aside")
     }
   }
+
+  // MARK: The cache
 
   static func openCache(in folder: String) throws(Failure) -> Database {
     let database = try Database(path: cachePath(in: folder), .normal)
@@ -313,7 +291,7 @@ enum DataFolder {
     _ damaged: Database?, in folder: String
   ) throws(Failure) -> (database: Database, isReplaced: Bool) {
     let lock = try lock(folder, exclusively: true)
-    defer { platform_file_unlock(lock) }
+    defer { platform_folder_unlock(lock) }
     if !(damaged?.isCurrent ?? false), let sound = try? openCache(in: folder),
       try sound.isSound()
     {

@@ -9,7 +9,7 @@ import Vault
 /// the keys of the file in use, once. Nothing else in them is worth it: the user has signed in since, and
 /// the cache comes from the server.
 ///
-/// The main file lists them, each with the tags of the users whose items are here.
+/// The main file lists them (`KeylessList`), so that a start looks into none of them before its key is back.
 final class KeylessFiles {
   private let core: Core
   private let sessions: SessionStore
@@ -25,47 +25,42 @@ final class KeylessFiles {
   func carryOver() {
     do throws(Failure) {
       guard let session = sessions.session, let list = try core.meta.text(.keyless) else { return }
-      for (name, done) in try KeylessList(list).files { try carryOver(name, done, session) }
+      for (name, entry) in try KeylessList(list).files { try carryOver(name, entry, session) }
     } catch {
       Log.line(.warning, "a file whose key is back could not be read: \(error.code.rawValue)")
     }
   }
 
-  private func carryOver(_ name: String, _ done: JSON, _ session: OpenSession) throws(Failure) {
+  private func carryOver(_ name: String, _ entry: JSON, _ session: OpenSession) throws(Failure) {
     let folder = core.configuration.dataFolder
-    guard DataFolder.isAside(name, in: folder) else { return }
+    guard DataFolder.isAside(name, in: folder), let check = try KeylessList.check(of: entry) else {
+      return
+    }
     try DataFolder.checkAside(name, in: folder)
-    let salvage = Salvage(path: folder + "/" + name)
-    let values = try salvage.values([.deviceKey, .keyCheck])
-    let device = KeyName.device(values.number(.deviceKey))
+    let device = KeyName.device(entry.int("device") ?? 0)
     let key: Key
     do throws(KeyRefusal) { key = try core.keyRing.store.load(device) } catch { return }
-    guard let check = values[.keyCheck]?.blob,
-      try key.open(check, KeyRing.checkContext) != nil
-    else { return }
+    guard try key.open(check, KeyRing.checkContext) != nil else { return }
     let keys = try KeyRing.Keys(NamedKey(key, device))
     let owner = keys.userTag(session.userID)
     let tag = JSON.string(Digest.base64URL(owner))
-    if done.elements.contains(where: { $0 == tag }) { return }
+    if KeylessList.users(of: entry, contain: tag) { return }
     let queueKey = try keys.queues.derived(for: owner)
-    var found: [(row: QueueRow, item: QueueItem)] = []
-    try salvage.each { (record) throws(Failure) in
-      guard let row = QueueRow(record), row.owner == owner, let item = try row.read(queueKey)
-      else { return }
-      found.append((row, item))
-    }
-    // The order of registration.
-    found.sort { $0.row.sequence < $1.row.sequence }
     let carried = try core.database.transaction { () throws(Failure) -> Int in
       let list = try KeylessList(try core.meta.text(.keyless))
-      guard let done = list.json[member: name], !done.elements.contains(where: { $0 == tag }) else {
+      guard let entry = list.json[member: name], !KeylessList.users(of: entry, contain: tag) else {
         return 0
       }
-      done.append(tag)
+      entry["users"]?.append(tag)
       try core.meta.set(.keyless, .text(try list.text))
       var carried = 0
-      for (row, item) in found where try carry(row, item, queueKey, session) { carried += 1 }
-      for (_, item) in found { try link(item, session) }
+      var found: [QueueItem] = []
+      try Salvage.open(folder + "/" + name).eachItem { (row) throws(Failure) in
+        guard row.owner == owner, let item = try row.read(queueKey) else { return }
+        found.append(item)
+        if try carry(row, item, queueKey, session) { carried += 1 }
+      }
+      for item in found { try link(item, session) }
       if carried > 0 {
         try core.syncRuns.start(of: session.owner, now: try core.steadyToStore(core.clock.now()))
       }
@@ -112,7 +107,8 @@ final class KeylessFiles {
   }
 }
 
-/// The names of the files, and for each the tags of the users whose items were carried over.
+/// The names of the files, and for each its device key's number, a seal that this key opens, and the tags of
+/// the users whose items were carried over.
 struct KeylessList {
   let json: JSON
 
@@ -127,9 +123,30 @@ struct KeylessList {
     json = list
   }
 
-  func add(_ file: String) { json.set(member: file, []) }
+  func add(_ file: String, _ device: Int64, _ check: [UInt8]?) {
+    json.set(
+      member: file,
+      ["device": .int(device), "check": .string(Digest.base64URL(check ?? [])), "users": []])
+  }
 
-  var files: [(name: String, done: JSON)] { json.members.map { ($0.key, $0.value) } }
+  var files: [(name: String, entry: JSON)] { json.members.map { ($0.key, $0.value) } }
+
+  static func check(of entry: JSON) throws(Failure) -> [UInt8]? {
+    guard let text = entry.string("check") else { return nil }
+    var found: [UInt8]?
+    var failure: Failure?
+    Array(text.utf8).withUnsafeBytes { bytes in
+      do throws(Failure) { found = try Digest.fromBase64URL(bytes).map { Array($0.bytes) } } catch {
+        failure = error
+      }
+    }
+    if let failure { throw failure }
+    return found
+  }
+
+  static func users(of entry: JSON, contain tag: JSON) -> Bool {
+    entry["users"]?.elements.contains { $0 == tag } ?? false
+  }
 
   var text: String {
     get throws(Failure) { try json.text().string }

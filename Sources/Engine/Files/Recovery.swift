@@ -8,18 +8,18 @@ import Vault
 ///
 /// A damaged main file is renamed, never deleted. A fresh one takes its place and stores the old
 /// one's name. When the device key is available, one transaction carries over every item whose seal
-/// opens, the session row with the highest generation, durable events and orders to revoke a
-/// session, and adds the event that says what was carried over and what was lost. The seals of the
-/// session row are opened at its first use. Pending sign-ins are not carried over: the user signs in
-/// again.
+/// opens, the session row, durable events and orders to revoke a session, and adds the event that says
+/// how many items these were, and whether anything could not be read. The seals of the session row are
+/// opened at its first use. Pending sign-ins are not carried over: the user signs in again.
 ///
-/// Old page images may show an item twice or bring back one that was stored shortly before. Items
-/// keep their ids, so the server stores nothing twice. An older damaged image of an item can count
-/// as lost although a newer one was carried over.
+/// Damage may bring back an item that was stored shortly before. Items keep their ids, so the server
+/// stores nothing twice.
 final class Recovery {
+  /// What became of a file.
   private struct Report {
-    var salvaged: Int64 = 0
-    var lost: Int64 = 0
+    var carried: Int64 = 0
+    /// Something in it could not be read, so items may be lost.
+    var isUnreadable = false
     var hasSession = false
   }
 
@@ -30,8 +30,6 @@ final class Recovery {
   private let links: ItemLinks
   /// A damaged file was set aside when the current one was opened.
   private(set) var hasRecovered: Bool
-  /// The file that the last recovery left. When it fails too, checks say nothing about it.
-  private var suspected: UInt64?
   /// The data files are gone and could not be made anew.
   private var isAway = false
   /// A file that was set aside waits for the device key.
@@ -66,7 +64,7 @@ final class Recovery {
     cache.closeIfSuspect()
     if core.database.isOpen, core.database.isCurrent {
       // The old connection serves until a new one can be opened.
-      guard core.database.isSuspect, let fresh = try? DataFolder.openMain(in: folder) else {
+      guard core.database.isSuspect, let fresh = try? DataFolder.openSharedMain(in: folder) else {
         return try core.database.checkSchema()
       }
       return replaceConnection(fresh)
@@ -74,7 +72,7 @@ final class Recovery {
     sessions.reset(.file)
     let next: (database: Database, replaced: Bool)
     do throws(Failure) {
-      next = try DataFolder.openOrReplaceMain(in: folder, at: core.clock.now())
+      next = try DataFolder.openMain(in: folder, at: core.clock.now())
       guard ProjectChange.other(core.configuration, next.database) == nil else {
         throw Failure(.storageFailed, "the main file is another project's")
       }
@@ -97,15 +95,10 @@ final class Recovery {
 
   /// A user signs in, and the key store has no key for the files: set them aside, and begin anew with a
   /// key of another name. Nothing is changed unless the store saves that key and gives it back. The old
-  /// files stay, and so does their key, which the store may have again later. Returns whether it did.
-  @discardableResult
-  func beginAnew() throws(Failure) -> Bool {
+  /// files stay, and so does their key, which the store may have again later.
+  func beginAnew() throws(Failure) {
     let state = try core.keyState()
-    guard state == .lost else {
-      try core.require(state)
-      return false
-    }
-    try core.requireKeyTurn()
+    guard state == .lost else { return try core.require(state) }
     let why = core.lostKey.text(Core.keyIsLost)
     let next = try DataFolder.replaceKeyless(core.database, in: folder, at: core.clock.now()) {
       () throws(Failure) in
@@ -119,27 +112,19 @@ final class Recovery {
     // The session goes with the files.
     try sessions.keys.erase(.session)
     try findUnfinished()
-    return true
   }
 
-  /// A host that is asked for its key store has answered: go on, if the next device key is being saved.
-  func goOn() throws(Failure) {
-    if core.keyRing.isSavingNext { try beginAnew() }
-  }
-
-  /// Make a damaged main file sound, or set it aside, start a fresh one, and carry over what can be
-  /// read already. A file that was judged sound and fails again is set aside without asking SQLite.
-  /// Returns false when the file is not damaged: the failure had another cause.
+  /// Set a damaged main file aside, start a fresh one, and carry over what can be read already. Returns
+  /// false when the file is not damaged: the failure had another cause.
   func recover() throws(Failure) -> Bool {
     let damaged = core.database
     guard damaged.isDamaged else { return false }
     damaged.close()
     // The fresh file holds no proof of the device key yet, so the keys are forgotten too.
     sessions.reset(.damagedFile)
-    let next = try DataFolder.replaceDamaged(
-      in: folder, hopeless: suspected == damaged.fileID ? suspected : nil, at: core.clock.now())
+    let next = try DataFolder.openMain(
+      in: folder, damaged: damaged.fileID, at: core.clock.now())
     core.use(next.database)
-    suspected = next.database.fileID
     if next.replaced { hasRecovered = true }
     try findUnfinished()
     if try core.keyState() == .ready { try completeIfNeeded() }
@@ -172,9 +157,7 @@ final class Recovery {
     try core.database.transaction { () throws(Failure) in
       guard let aside = try core.meta.text(.salvage), !done.contains(aside) else { return nil }
       try DataFolder.checkAside(aside, in: folder)
-      try Database.holdingWriteLock(of: folder + "/" + aside) { () throws(Failure) in
-        try complete(aside, done + [aside], keys)
-      }
+      try complete(aside, done + [aside], keys)
       return aside
     }
   }
@@ -183,95 +166,80 @@ final class Recovery {
   private func complete(
     _ aside: String, _ done: [String], _ keys: KeyRing.Keys
   ) throws(Failure) {
-    let salvage = Salvage(path: folder + "/" + aside)
-    var report = Report()
-    let isKeyless = DataFolder.isKeyless(aside)
-    let count = try SalvageCount(core.database)
-    var newest: SessionRow?
-    var unfinished = Salvage.Unfinished()
-    let last = try core.queue.lastNumber()
-    // Items that refer to others: those may be found later.
-    var children: [[UInt8]] = []
-    try salvage.each(
-      { (record) throws(Failure) in
-        if let row = QueueRow(record) {
-          try count.add(row, record)
-          if try carry(row, keys, after: last, &children) { report.salvaged += 1 }
-        } else if let row = SessionRow(record) {
-          if row.generation >= newest?.generation ?? 0 { newest = row }
-        } else {
-          try carry(record, keys)
-          try count.add(record)
-        }
-      },
-      entry: { (columns) throws(Failure) in
-        unfinished.add(entry: columns)
-        try count.add(entry: columns)
-      })
-    for tag in children { try link(tag, keys) }
-    // Without its key a session is worth nothing.
-    if let newest, !isKeyless { report.hasSession = try carry(newest) }
-    report.lost = try count.lost(strayPages: salvage.strayPages, pageSize: salvage.pageSize)
-    try count.end()
-    var earlier = unfinished.name
+    let salvage = try Salvage.open(folder + "/" + aside)
+    let report = try carry(salvage, keys, withSession: !DataFolder.isKeyless(aside))
+    // A file may have been damaged before it had carried over another one.
+    var earlier = try salvage.text(.salvage)
     if let name = earlier, done.contains(name) || !DataFolder.isAside(name, in: folder) {
       earlier = nil
     }
     try core.meta.set(.salvage, Value(earlier))
     Log.line(
       .warning,
-      "\(aside) was set aside: \(report.salvaged) items carried over, "
-        + "\(report.lost) items and \(salvage.unreadablePages) pages unreadable")
+      "\(aside) was set aside: \(report.carried) items carried over, "
+        + (report.isUnreadable ? "some of it unreadable" : "all of it readable"))
     // The decision has said that the key is gone.
-    if isKeyless, report.lost == 0, salvage.unreadablePages == 0 { return }
-    try emit(report, aside, unreadablePages: salvage.unreadablePages)
+    if DataFolder.isKeyless(aside), !report.isUnreadable { return }
+    try emit(report, aside)
   }
 
-  private func emit(
-    _ report: Report, _ aside: String, unreadablePages: Int64
-  ) throws(Failure) {
+  private func emit(_ report: Report, _ aside: String) throws(Failure) {
     try events.emitDurable(
       [
-        "type": "storage_recovered", "file": .string(aside),
-        "salvaged": .int(report.salvaged), "lost": .int(report.lost),
-        "unreadable_pages": .int(unreadablePages), "session": .bool(report.hasSession),
+        "type": "storage_recovered", "file": .string(aside), "carried": .int(report.carried),
+        "unreadable": .bool(report.isUnreadable), "session": .bool(report.hasSession),
         "message": core.message(
           DataFolder.isKeyless(aside) ? .storageKeyLost : .storageRecovered),
       ], owner: nil)
   }
 
-  /// Carry an item over if its seal opens. False: it does not, or the item is there. Its number here is
-  /// the old one `after` the last one here: items are found page by page, and sent in order.
+  /// `withSession`: without its key a session is worth nothing.
   private func carry(
-    _ row: QueueRow, _ keys: KeyRing.Keys, after last: Int64, _ children: inout [[UInt8]]
-  ) throws(Failure) -> Bool {
-    guard try core.queue.find(row.item) == nil else { return false }
-    let key = try keys.queues.derived(for: row.owner)
-    guard let item = try row.read(key) else { return false }
+    _ salvage: Salvage, _ keys: KeyRing.Keys, withSession: Bool
+  ) throws(Failure) -> Report {
+    var report = Report()
+    // Items that refer to others: those may be found later.
+    var children: [[UInt8]] = []
+    try salvage.eachItem { (row) throws(Failure) in
+      if try core.queue.find(row.item) != nil { return }
+      guard let item = try row.read(try keys.queues.derived(for: row.owner)) else {
+        report.isUnreadable = true
+        return
+      }
+      try carry(row, item, keys)
+      report.carried += 1
+      if !ItemLinks.parents(of: item, core.configuration.backend.kind(item.kind)).isEmpty {
+        children.append(row.item)
+      }
+    }
+    for tag in children { try link(tag, keys) }
+    try salvage.eachEvent { (sequence, owner, sealed) throws(Failure) in
+      if try !events.emitAgain(sequence, owner: owner, sealed, keys) { report.isUnreadable = true }
+    }
+    try salvage.eachRevocation { (sealed) throws(Failure) in
+      if try Revocation.isOrder(sealed, keys) {
+        _ = try core.revocations.add(sealed: sealed)
+      } else {
+        report.isUnreadable = true
+      }
+    }
+    if withSession, let row = try salvage.session() { report.hasSession = try carry(row) }
+    if !salvage.isWhole { report.isUnreadable = true }
+    return report
+  }
+
+  /// Carry an item over, with the next number: items come in the order of their registration.
+  private func carry(
+    _ row: QueueRow, _ item: QueueItem, _ keys: KeyRing.Keys
+  ) throws(Failure) {
     // Only the seal is proof.
     row.org = keys.orgTag(item.org)
     // The image may be older than the item's last request, and the server may have the item.
     row.attempts = max(row.attempts, 1)
     // What it waited for may be stored meanwhile; `link` tells.
     if row.state == .waiting(.dependency) { row.state = .pending }
-    // A flipped bit may have changed the number, which no seal proves.
-    let isLikely = (1..<1 << 40).contains(row.sequence)
-    row.sequence = isLikely ? try core.queue.free(last + row.sequence) : 0
     _ = try core.queue.insert(row)
-    if !ItemLinks.parents(of: item, core.configuration.backend.kind(item.kind)).isEmpty {
-      children.append(row.item)
-    }
     try core.syncRuns.start(of: row.owner, now: try core.steadyToStore(core.clock.now()))
-    return true
-  }
-
-  /// Carry over an event that was not acknowledged, or an order to revoke a session.
-  private func carry(_ record: Salvage.Record, _ keys: KeyRing.Keys) throws(Failure) {
-    if let event = record.durableEvent {
-      try events.emitAgain(event.sequence, owner: event.owner, event.sealed, keys)
-    } else if let sealed = record.revocation, try Revocation.isOrder(sealed, keys) {
-      _ = try core.revocations.add(sealed: sealed)
-    }
   }
 
   /// Let an item wait for the items that it depends on, if they were carried over.

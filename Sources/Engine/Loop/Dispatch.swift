@@ -69,30 +69,11 @@ final class Dispatch {
   func finish(
     _ request: InFlightRequest, _ response: HTTPResponse, _ now: Instant
   ) throws(Failure) {
-    do throws(Failure) {
-      let row = try sessions.row()
-      _ = try sessions.reload(row)
-      // A response to the session waits until its key is there, so that no rotated token is lost.
-      if core.keyRing.requested != nil, sessions.keyState != .ready { throw Core.keyPending }
-      Log.line(
-        .debug, "response \(request.id): \(request.purpose.rawValue), \(response.outcome)")
-      try route(request, row, response, now)
-    } catch {
-      guard error.code == .keyStorePending else { throw error }
-      return inFlight.keep(response, for: request)
-    }
+    let row = try sessions.row()
+    _ = try sessions.reload(row)
+    Log.line(.debug, "response \(request.id): \(request.purpose.rawValue), \(response.outcome)")
+    try route(request, row, response, now)
     inFlight.finish(request.id)
-  }
-
-  /// Process the responses that waited for a key.
-  func finishKept(_ now: Instant) throws(Failure) {
-    for request in inFlight.requests {
-      guard let response = request.kept, inFlight.find(request.id) != nil else { continue }
-      do throws(Failure) { try finish(request, response, now) } catch {
-        guard error.code.status == .keyStore else { throw error }
-        inFlight.dropLate(request, now)
-      }
-    }
   }
 
   /// A response counts only for the session that its request was made for; uploads are settled in any

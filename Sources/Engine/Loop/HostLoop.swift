@@ -19,7 +19,6 @@ final class HostLoop {
   private let token: SessionToken
   private let liveReader: LiveContactReader
   private let decider: Decider
-  private let lateKeys: LateKeys
   /// The last call could begin.
   var canPoll = true
   /// The host has not said that the app left the screen.
@@ -28,7 +27,7 @@ final class HostLoop {
   init(
     _ core: Core, _ sessions: SessionStore, scheduler: Scheduler, dispatch: Dispatch,
     wakeTimer: WakeTimer, inFlight: InFlight, events: EventQueue, signIn: SignIn,
-    token: SessionToken, liveReader: LiveContactReader, decider: Decider, lateKeys: LateKeys
+    token: SessionToken, liveReader: LiveContactReader, decider: Decider
   ) {
     self.core = core
     self.sessions = sessions
@@ -41,7 +40,6 @@ final class HostLoop {
     self.token = token
     self.liveReader = liveReader
     self.decider = decider
-    self.lateKeys = lateKeys
   }
 
   func poll(_ request: JSON) throws(Failure) -> JSON {
@@ -58,7 +56,6 @@ final class HostLoop {
     core.neighbours.urgesPoll = false
     sessions.keys.lookForOwed()
     try sessions.keys.eraseOwed()
-    try lateKeys.goOn(now)
     try expire(now)
     try signIn.expire(now, decider)
     try decider.emitIfChanged()
@@ -72,7 +69,6 @@ final class HostLoop {
       let taken = try events.take(
         limit: limit.map { Int($0) } ?? EventQueue.pageSize, onlyNew: onlyNew)
       let reply: JSON = [:]
-      try lateKeys.takeOutbox(reply)
       let wakeMS = try wakeIn(now)
       wakeTimer.promise(wakeMS, now)
       reply.set("requests", .array(inFlight.takeOutbox()))
@@ -81,7 +77,6 @@ final class HostLoop {
       return reply
     } catch {
       events.restore()
-      core.keyRing.requested?.restoreOutbox()
       throw error
     }
   }
@@ -101,18 +96,10 @@ final class HostLoop {
     let response = try HTTPResponse.read(
       fields, nowMS: try core.serverMS(now), most: inFlight.find(id)?.purpose.mostValues ?? 0)
     try expire(now)
-    guard let request = inFlight.find(id), request.kept == nil else { return ["accepted": false] }
+    guard let request = inFlight.find(id) else { return ["accepted": false] }
     if response.isOwn(request.purpose) { try core.learnServerTime(response.dateMS, now) }
     try dispatch.finish(request, response, now)
     try decider.emitIfChanged()
-    try token.announce()
-    return ["accepted": true]
-  }
-
-  func keyComplete(_ request: JSON) throws(Failure) -> JSON {
-    guard try lateKeys.take(request) else { return ["accepted": false] }
-    let now = core.clock.now()
-    try lateKeys.goOn(now)
     try token.announce()
     return ["accepted": true]
   }
@@ -130,14 +117,12 @@ final class HostLoop {
   func begin() {
     events.confirm()
     inFlight.confirmOutbox()
-    core.keyRing.requested?.begin()
   }
 
   /// Building the reply failed; hand out the same requests and events at the next poll.
   func replyWasLost() {
     events.restore()
     inFlight.restoreOutbox()
-    core.keyRing.requested?.restoreOutbox()
   }
 
   func willRunAgain() {
@@ -169,7 +154,10 @@ final class HostLoop {
   func dueIn() throws(Failure) -> Int64? {
     if try wantsPoll() { return 0 }
     let now = core.clock.now()
-    guard let wake = beforeNextLook(try wakeIn(now)) else { return nil }
-    return min(wake, wakeTimer.promisedIn(now) ?? wake)
+    let wake = try wakeIn(now)
+    // A host that waits before its first poll has been told nothing, and some times count from the query.
+    if wakeTimer.promisedIn(now) == nil { wakeTimer.promise(wake, now) }
+    guard let next = beforeNextLook(wake) else { return nil }
+    return min(next, wakeTimer.promisedIn(now) ?? next)
   }
 }

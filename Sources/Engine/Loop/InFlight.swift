@@ -24,8 +24,6 @@ final class InFlightRequest {
   let generation: Int64
   /// When the request counts as timed out, by the monotonic clock.
   let deadlineMS: Int64
-  /// The response, while it waits for a key.
-  fileprivate(set) var kept: HTTPResponse?
 
   init(
     id: Int64, purpose: Purpose, content: Content, generation: Int64, deadlineMS: Int64
@@ -78,33 +76,7 @@ final class InFlight {
   func find(_ id: Int64) -> InFlightRequest? { requests.first { $0.id == id } }
 
   func late(_ now: Instant) -> [InFlightRequest] {
-    requests.filter { $0.deadlineMS <= now.monotonicMS && $0.kept == nil }
-  }
-
-  // MARK: Responses that wait for a key
-
-  /// The response came and cannot be processed yet; it is kept until the key store has answered.
-  func keep(_ response: HTTPResponse, for request: InFlightRequest) {
-    if request.kept == nil { Log.line(.debug, "response \(request.id) waits for a key") }
-    request.kept = response
-    revision.advance()
-  }
-
-  /// The key store refuses: what was kept past its deadline counts as timed out.
-  func dropLate(_ request: InFlightRequest, _ now: Instant) {
-    guard request.deadlineMS <= now.monotonicMS else { return }
-    request.kept = nil
-    revision.advance()
-  }
-
-  var keepsResponse: Bool { requests.contains { $0.kept != nil } }
-
-  /// A sign-in succeeded at the server and waits for its keys.
-  var keepsSignIn: Bool {
-    requests.contains {
-      if case .signIn = $0.content { return $0.kept != nil }
-      return false
-    }
+    requests.filter { $0.deadlineMS <= now.monotonicMS }
   }
 
   /// Put a request in flight; the next poll hands it to the host.

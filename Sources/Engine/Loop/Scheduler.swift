@@ -49,8 +49,6 @@ final class Scheduler {
 
   /// The key store sends no notice; ask every 10 s.
   private static var keyStoreIntervalMS: Int64 { 10_000 }
-  /// How often to look whether another handle still changes keys.
-  private static var turnIntervalMS: Int64 { 250 }
   /// How often to check another process's refresh: it may end long before its lease.
   private static var refreshIntervalMS: Int64 { 1000 }
 
@@ -284,7 +282,6 @@ final class Scheduler {
 
   /// Whether a poll has work.
   func hasWork(_ now: Instant) throws(Failure) -> Bool {
-    if core.keyRing.requested?.hasWork(now) ?? false { return true }
     if !core.keyRing.wasAsked, try asksForKeys(now) { return true }
     if try wantsCheck(now) { return true }
     if !inFlight.late(now).isEmpty || live.firstEnded(now) != nil { return true }
@@ -329,13 +326,6 @@ final class Scheduler {
       consider(Scheduler.keyStoreIntervalMS)
     } else if try asksForKeys(now) {
       consider(Scheduler.keyStoreIntervalMS)
-    }
-    if let requested = core.keyRing.requested {
-      consider(requested.deadlineMS.map { $0 - now.monotonicMS })
-      if inFlight.keepsResponse { consider(Scheduler.keyStoreIntervalMS) }
-      let erasures = sessions.keys.erasures
-      if erasures.isOwing { consider(erasures.dueInMS ?? Scheduler.keyStoreIntervalMS) }
-      if core.keyTurn.isAwaited { consider(Scheduler.turnIntervalMS) }
     }
     guard reachability.isOnline, core.keyRing.keys != nil else { return next }
     for purpose in Purpose.allCases { consider(try pauses.leftMS(purpose, now)) }

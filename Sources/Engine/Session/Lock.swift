@@ -33,16 +33,10 @@ final class Lock {
   private let core: Core
   private let sessions: SessionStore
 
-  /// The host saves the key with which the session comes back.
-  private var isComingBack = false
-
   init(_ core: Core, _ sessions: SessionStore) {
     self.core = core
     self.sessions = sessions
   }
-
-  /// The key store has answered.
-  func goOn() { if isComingBack { comeBack() } }
 
   private var keys: SessionKeys { sessions.keys }
 
@@ -79,19 +73,15 @@ final class Lock {
     guard let owner = row.owner, let wrap = row.wrapBiometric else { return .invalidated }
     let biometric: Key
     do throws(KeyRefusal) { biometric = try core.keyRing.store.load(.biometric) } catch {
-      if error == .pending { throw Core.keyPending }
       return outcome(of: error)
     }
     // Another key never opens the session, so another prompt would not help.
     guard let vault = try biometric.unwrap(wrap, SessionKeys.context("wrap_biometric", owner))
     else { return .invalidated }
     let now = core.clock.now()
-    try core.requireKeyTurn()
-    var made: SessionKeys.Fresh?
     let isStored = try core.database.transaction { () throws(Failure) in
       guard try sessions.row().generation == row.generation else { return false }
       let fresh = try keys.renew(owner, biometric: biometric)
-      made = fresh
       return try sessions.update(ifGeneration: row.generation) { (row) throws(Failure) in
         try keys.reseal(row, from: vault, to: fresh.vault)
         row.wrapSession = fresh.wrapSession
@@ -101,16 +91,12 @@ final class Lock {
         row.forgetBackground()
       }
     }
-    guard isStored, let made else { return .withheld }
-    keys.stored(made)
-    return .success
+    return isStored ? .success : .withheld
   }
 
   private func outcome(of refusal: KeyRefusal) -> Situation.Outcome {
     if refusal.isGone { return .invalidated }
     switch refusal {
-    // With a host that is asked, the prompt is part of the answer.
-    case .cancelled where core.keyRing.requested != nil: return .cancelled
     case .lockout: return .lockout
     case .lockoutPermanent: return .lockoutPermanent
     case .notEnrolled: return .notEnrolled
@@ -141,7 +127,6 @@ final class Lock {
 
   /// The app has left the screen: a process that is killed there leaves a locked folder.
   func leave() throws(Failure) {
-    isComingBack = false
     guard core.configuration.limits.lockOnBackground == .atOnce else { return }
     if try !keys.withdraw() { sessions.reset(.mirror) }
   }
@@ -149,10 +134,8 @@ final class Lock {
   /// The app is back, and no lock is due. The session is open in this process; a failure leaves it
   /// in memory only.
   func comeBack() {
-    isComingBack = false
     guard keys.isOnlyHeld else { return }
     do throws(Failure) {
-      try core.requireKeyTurn()
       var wrap: [UInt8]?
       try core.database.transaction { () throws(Failure) in
         guard let saved = try keys.wrapAgain(try sessions.row()) else { return }
@@ -163,8 +146,6 @@ final class Lock {
       if let wrap { keys.returned(wrap) }
       if !keys.isHolding { sessions.reset(.mirror) }
     } catch {
-      isComingBack = error.code == .keyStorePending
-      if isComingBack { return }
       Log.line(.warning, "the session stays in memory only: \(error.code.rawValue)")
     }
   }

@@ -2,29 +2,14 @@ import Base
 import Store
 import Vault
 
-/// Erasures of the session's keys that the key store has not confirmed. Every call asks it again.
-///
-/// The file says which, for every process.
-///
-/// The user is told when the store has refused, or has not answered for a while: a host that is asked in
-/// `poll` erases a moment after the lock in the ordinary course.
+/// Erasures of the session's keys that the key store has not confirmed. Every call asks it again. The file
+/// says which, for every process.
 final class OwedErasures {
-  /// How long a host may take for an erasure before the user is told.
-  private static var patienceMS: Int64 { 10_000 }
-
   private let core: Core
   /// The key store still has to erase a key, as far as this process knows.
   private(set) var isOwing = false {
-    didSet {
-      if isOwing == oldValue { return }
-      core.revision.advance()
-      owedSinceMS = isOwing ? core.clock.now().monotonicMS : nil
-      if !isOwing { isRefused = false }
-    }
+    didSet { if isOwing != oldValue { core.revision.advance() } }
   }
-  private var owedSinceMS: Int64?
-  /// The key store was asked since, and has refused.
-  private var isRefused = false
   /// What the key store has refused and the file has not taken, as the bits of `MetaTable.Name.needsErase`.
   private var unwritten: Int64 = 0
   /// The file was not asked yet, or another process may have written it.
@@ -32,51 +17,18 @@ final class OwedErasures {
 
   init(_ core: Core) { self.core = core }
 
-  private var store: any CheckedKeys { core.keyRing.store }
+  private var store: CheckedKeyStore { core.keyRing.store }
 
-  // MARK: Telling
-
-  /// Whether the user is to know that a key is not erased.
-  var isTrouble: Bool {
-    isOwing && (isRefused || core.keyRing.requested == nil || patienceLeftMS <= 0)
-  }
-
-  /// How long until that has to be looked at again; nil: not by time alone.
-  var dueInMS: Int64? { isOwing && patienceLeftMS > 0 ? patienceLeftMS : nil }
-
-  private var patienceLeftMS: Int64 {
-    guard let owedSinceMS else { return 0 }
-    return owedSinceMS + OwedErasures.patienceMS - core.clock.now().monotonicMS
-  }
-
-  // MARK: Erasing
-
-  /// Ask the key store to erase a key, and note whether it still owes that. What is being saved under
-  /// the name is of no use any more.
+  /// Ask the key store to erase a key, and note whether it still owes that. Every call asks again.
   func erase(_ name: KeyName) throws(Failure) {
-    core.keyRing.requested?.abandon(name)
-    try ask(name)
-  }
-
-  private func ask(_ name: KeyName) throws(Failure) {
-    if core.keyRing.requested != nil {
-      do throws(Failure) { try core.requireKeyTurn() } catch {
-        // Without the file, which does not take the lease either, the erasure is asked for all the same.
-        if error.code == .keyStorePending { return try note(name, isOwed: true) }
-      }
-    }
-    // Every call asks again.
     do throws(KeyRefusal) { try store.erase(name) } catch {
-      try note(name, isOwed: true)
-      if error != .pending { isRefused = true }
-      return
+      return try note(name, isOwed: true)
     }
     try note(name, isOwed: false)
   }
 
   /// The key is to be erased once the transaction is committed. If that fails, nothing is owed.
   func owe(_ name: KeyName) throws(Failure) {
-    core.keyRing.requested?.abandon(name)
     isOwing = true
     let stored = try stored()
     try write(stored | OwedErasures.bit(name), over: stored)
@@ -96,7 +48,7 @@ final class OwedErasures {
       let bits = try owed()
       isOwing = bits != 0
       for name in [KeyName.session, .biometric] where bits & OwedErasures.bit(name) != 0 {
-        try ask(name)
+        try erase(name)
       }
     }
   }

@@ -19,8 +19,6 @@ final class Presence {
   private let reachability: Reachability
   private let hostView: HostView
   private let decider: Decider
-  /// The prompt's outcome that waits for the key store, and the generation of the session.
-  private var unlocking: (outcome: PromptOutcome, generation: Int64)?
 
   init(
     _ core: Core, _ sessions: SessionStore, lock: Lock, keyless: KeylessFiles, refresh: Refresh,
@@ -68,25 +66,12 @@ final class Presence {
   /// Decide at once from what is stored; the server confirms it afterwards.
   private func arrive(_ occasion: Situation.Occasion) throws(Failure) -> JSON {
     let reply = try decider.receive(occasion)
-    if sessions.session != nil { confirmArrival() }
+    if sessions.session != nil {
+      requireConfirmation()
+      // The decision has been made. If it is to wait, it told when that ends.
+      check.askSilently(check.isConfirmed ? .keepingAnswer : .discardingAnswer, core.clock.now())
+    }
     return reply
-  }
-
-  /// The decision has been made. If it is to wait, it told when that ends.
-  private func confirmArrival() {
-    requireConfirmation()
-    check.askSilently(check.isConfirmed ? .keepingAnswer : .discardingAnswer, core.clock.now())
-  }
-
-  /// The key store has answered, and the user who came was let in or not.
-  func finishArrival() throws(Failure) {
-    guard let occasion = hostView.lateOccasion, !decider.awaitsKeys else { return }
-    hostView.lateOccasion = nil
-    guard sessions.session != nil else { return }
-    confirmArrival()
-    guard occasion == .foreground else { return }
-    try endAbsence()
-    if sessions.session == nil { try decider.emitIfChanged() }
   }
 
   /// Validate the session, check the memberships and pull the cache when next possible.
@@ -141,8 +126,6 @@ final class Presence {
 
   func lock(_ request: JSON) throws(Failure) -> JSON {
     _ = try Fields(request, known: [])
-    // The prompt of an unlock that waits is dismissed, even if the disk does not take the lock.
-    endUnlock()
     try lock.lock(byUser: true)
     return try decider.decide(.navigate)
   }
@@ -152,69 +135,11 @@ final class Presence {
     let outcome = try fields.choice("outcome", PromptOutcome.self)
     let assessment = try decider.assess(.unlock)
     var situation = assessment.situation
-    endUnlock(keepingAnswer: outcome == .success)
-    // The host has still to give the keys that tell whether the session is locked.
-    if situation.keys == .pending { return try wait(for: outcome, assessment.row) }
     guard SessionPolicy.decide(situation).screen == .unlock else {
       return try decider.receive(.navigate)
     }
-    do throws(Failure) { try judge(outcome, assessment.row, &situation) } catch {
-      guard error.code == .keyStorePending else { throw error }
-      return try wait(for: outcome, assessment.row)
-    }
-    endUnlock()
-    return try finishUnlock(situation, assessment.row)
-  }
-
-  /// Open the session, if the prompt has succeeded.
-  private func judge(
-    _ outcome: PromptOutcome, _ row: SessionRow, _ situation: inout Situation
-  ) throws(Failure) {
-    situation.outcome = outcome == .success ? try lock.unlock(row) : outcome.judged
-  }
-
-  /// The unlock goes on when the key store has answered.
-  private func wait(for outcome: PromptOutcome, _ row: SessionRow) throws(Failure) -> JSON {
-    // If it turns out that nothing is locked, this is an arrival.
-    hostView.lateOccasion = try decider.whileOutside(.navigate)
-    hostView.arrive(isIn: false)
-    unlocking = (outcome, row.generation)
-    hostView.awaitsKey = true
-    return try decider.show(Decision(.wait, .keystorePending))
-  }
-
-  /// The key store has answered: go on with an unlock that waited for it.
-  func goOn() throws(Failure) {
-    guard let unlocking else { return }
-    let assessment = try decider.assess(.unlock)
-    var situation = assessment.situation
-    if situation.keys == .pending { return }
-    guard assessment.row.generation == unlocking.generation,
-      SessionPolicy.decide(situation).screen == .unlock
-    else { return endUnlock() }
-    hostView.lateOccasion = nil
-    do throws(Failure) { try judge(unlocking.outcome, assessment.row, &situation) } catch {
-      switch error.code {
-      case .keyStorePending: return
-      case _ where error.code.status == .keyStore: situation.outcome = .withheld
-      default: throw error
-      }
-    }
-    endUnlock()
-    try decider.emitLate { () throws(Failure) in try finishUnlock(situation, assessment.row) }
-  }
-
-  /// The unlock is done, or begins anew. The key behind presence serves one unlock.
-  private func endUnlock(keepingAnswer: Bool = false) {
-    unlocking = nil
-    hostView.awaitsKey = false
-    if !keepingAnswer { core.keyRing.store.distrust(.biometric) }
-  }
-
-  private func finishUnlock(
-    _ situation: Situation, _ row: SessionRow
-  ) throws(Failure) -> JSON {
-    if situation.outcome == .invalidated { try lock.dropWraps(row) }
+    situation.outcome = outcome == .success ? try lock.unlock(assessment.row) : outcome.judged
+    if situation.outcome == .invalidated { try lock.dropWraps(assessment.row) }
     hostView.arrive(isIn: situation.outcome == .success)
     guard situation.outcome == .success else { return try decider.present(situation) }
     confirmWithServer()

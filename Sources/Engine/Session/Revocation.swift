@@ -55,7 +55,7 @@ final class Revocation {
         access: reply.accessToken, refresh: reply.refreshToken,
         expiresMS: try core.expiryMS(of: reply, now), allOf: nil)
     } catch {
-      guard error.code.status == .keyStore, error.code != .keyStorePending else { throw error }
+      guard error.code.status == .keyStore else { throw error }
       try inFlight.send(
         try AuthRequests.logout(core.configuration.backend, bearer: reply.accessToken, .local),
         .revoke(job: Revocation.unsealed, .logout), generation: 0, now)

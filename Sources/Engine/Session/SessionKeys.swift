@@ -33,7 +33,6 @@ final class SessionKeys {
 
   /// A new vault and its wraps.
   struct Fresh {
-    let owner: [UInt8]
     let vault: Key
     let wrapSession: [UInt8]
     let wrapBiometric: [UInt8]?
@@ -52,8 +51,6 @@ final class SessionKeys {
   /// A sign-in that has not succeeded began to replace the keys in the key store. Holds the new
   /// `biometric`, if that was saved.
   private var replacement: (Key?)?
-  /// The wrap whose key the store was asked for.
-  private var loading: [UInt8]?
   /// Another handle has changed something since the key store was asked for the held vault's key.
   private var isUnconfirmed = false
   /// The vault was dropped because the key store did not answer.
@@ -68,7 +65,7 @@ final class SessionKeys {
     erasures = OwedErasures(core)
   }
 
-  private var store: any CheckedKeys { core.keyRing.store }
+  private var store: CheckedKeyStore { core.keyRing.store }
 
   /// The context in which a value of the session row is sealed.
   static func context(_ column: StaticCString, _ owner: [UInt8]) -> SealContext {
@@ -86,9 +83,6 @@ final class SessionKeys {
     }
     if let held, held.wrap == wrap { return .open(held.vault) }
     forgetVault()
-    // The key of an earlier wrap does not prove that this one is locked.
-    if loading != wrap { store.distrust(.session) }
-    loading = wrap
     let opening = try unwrap(wrap, owner)
     switch opening {
     case .open(let vault):
@@ -103,10 +97,7 @@ final class SessionKeys {
 
   /// Another handle has changed something: it may have locked, and older files may be back in place
   /// before this handle looks. So the key store is asked whether the key of the held vault is still there.
-  func doubtVault() {
-    isUnconfirmed = true
-    if held != nil { store.distrust(.session) }
-  }
+  func doubtVault() { isUnconfirmed = true }
 
   /// Ask the key store, if there is a doubt, and drop the vault if its key is gone or there is no answer;
   /// returns whether it is still held, or was not. Whatever the row says, it opens nothing before this.
@@ -156,7 +147,7 @@ final class SessionKeys {
   func renew(_ owner: [UInt8], biometric: Key) throws(Failure) -> Fresh {
     let vault = try Key.random()
     return Fresh(
-      owner: owner, vault: vault, wrapSession: try wrapByNewKey(vault, owner),
+      vault: vault, wrapSession: try wrapByNewKey(vault, owner),
       wrapBiometric: try wrap(vault, by: biometric, owner))
   }
 
@@ -169,15 +160,8 @@ final class SessionKeys {
     let biometric = try makeBiometric()
     replacement = .some(biometric)
     return Fresh(
-      owner: owner, vault: vault, wrapSession: wrapSession,
+      vault: vault, wrapSession: wrapSession,
       wrapBiometric: try wrap(vault, by: biometric, owner))
-  }
-
-  /// The row has the wraps of a new vault. A host that is asked has just given its key back once; the
-  /// others are asked again.
-  func stored(_ fresh: Fresh) {
-    guard core.keyRing.requested != nil else { return }
-    held = Held(owner: fresh.owner, wrap: fresh.wrapSession, vault: fresh.vault)
   }
 
   /// The sign-in is stored.
@@ -201,7 +185,7 @@ final class SessionKeys {
     guard let replacement, let held, let owner = row.owner, held.wrap == row.wrapSession else {
       return false
     }
-    if let biometric = try newBiometric(replacement), row.wrapBiometric != nil {
+    if let biometric = replacement, row.wrapBiometric != nil {
       row.wrapBiometric = try wrap(held.vault, by: biometric, owner)
     }
     // In the background the vault stays in this process.
@@ -217,32 +201,14 @@ final class SessionKeys {
     replacement = nil
   }
 
-  /// The new `biometric` that a sign-in saved, also one that was given up while the host saved it; nil:
-  /// there is none.
-  private func newBiometric(_ saved: Key?) throws(Failure) -> Key? {
-    if let saved { return saved }
-    guard let key = store.prepared(.biometric) else { return nil }
-    do throws(KeyRefusal) { try save(key, .biometric) } catch {
-      if error == .pending { throw Core.keyPending }
-      return nil
-    }
-    return key
-  }
-
-  /// Whether the key store keeps the key of a wrap: it has it, and saves no other.
+  /// Whether the key store has the key of a wrap.
   private func isSaved(_ wrap: [UInt8], _ owner: [UInt8]) throws(Failure) -> Bool {
-    if store.prepared(.session) != nil { return false }
-    switch try unwrap(wrap, owner) {
-    case .open: return true
-    case .refused(.pending): throw Core.keyPending
-    case .refused, .locked: return false
-    }
+    if case .open = try unwrap(wrap, owner) { return true }
+    return false
   }
 
   private func wrapByNewKey(_ vault: Key, _ owner: [UInt8]) throws(Failure) -> [UInt8] {
-    // From now on a host that is asked gives this key back, before its vault is held.
-    if store.prepared(.session) == nil { isUnconfirmed = false }
-    let session = try core.keyRing.newKey(.session)
+    let session = try Key.random()
     do throws(KeyRefusal) { try save(session, .session) } catch { throw core.keyFailure(error) }
     try erasures.note(.session, isOwed: false)
     return try session.wrap(vault, SessionKeys.context("wrap_session", owner))
@@ -278,7 +244,7 @@ final class SessionKeys {
   /// the answer to the save tells that, and not what is said about `device` afterwards.
   private func makeBiometric() throws(Failure) -> Key? {
     guard core.configuration.limits.biometric != .off else { return nil }
-    let key = try core.keyRing.newKey(.biometric)
+    let key = try Key.random()
     do throws(KeyRefusal) { try save(key, .biometric) } catch {
       let isAboutSave = store.trouble?.operation == .save && store.trouble?.name == .biometric
       if isAboutSave, error == .notEnrolled || error == .unavailable { return nil }

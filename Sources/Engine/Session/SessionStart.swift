@@ -18,14 +18,6 @@ final class SessionStart {
     case sameUser
   }
 
-  /// A session that the host passed, while its keys are saved, and the one that it replaces.
-  private struct Waiting {
-    let reply: TokenReply
-    let owner: [UInt8]?
-    let authenticatedMS: Int64
-  }
-
-  private var waiting: Waiting?
   private let core: Core
   private let sessions: SessionStore
   private let recovery: Recovery
@@ -64,25 +56,19 @@ final class SessionStart {
     let now = core.clock.now()
     let expiresMS = try core.expiryMS(of: reply, now)
     let stored: Adoption
-    var made: SessionKeys.Fresh?
-    try core.requireKeyTurn()
     do throws(Failure) {
       stored = try core.database.transaction { () throws(Failure) -> Adoption in
         guard try sessions.row().generation == generation else { return .late }
-        return try store(reply, over: generation, expiresMS, now, &made)
+        return try store(reply, over: generation, expiresMS, now)
       }
     } catch {
-      // While the host saves the keys, the sign-in goes on.
-      if error.code != .keyStorePending {
-        do throws(Failure) { try sessions.keepUsable() } catch {}
-      }
+      do throws(Failure) { try sessions.keepUsable() } catch {}
       throw error
     }
-    if stored != .late || core.keyRing.requested == nil { sessions.keys.replaced() }
+    sessions.keys.replaced()
     // Change memory and the cache only after the commit, so a failed commit changes nothing. After
     // a crash in between, the old rows of the cache stay, but the key that opens them is gone.
     guard stored != .late else { return false }
-    if let made { sessions.keys.stored(made) }
     if stored == .newUser { cache.erase() }
     tokens.replace(expiresMS: expiresMS, lifetimeMS: reply.expiresInS * 1000, now)
     pendingSignIn.end()
@@ -93,66 +79,16 @@ final class SessionStart {
     return true
   }
 
-  // MARK: A host that is asked for its key store
-
-  /// Take a session that the host passes. Returns false when its keys are being saved; a decision
-  /// follows.
-  func begin(_ reply: TokenReply) throws(Failure) -> Bool {
-    end()
-    do throws(Failure) {
-      try recovery.beginAnew()
-      guard try adopt(reply, ifGeneration: try sessions.row().generation) else {
-        throw Failure(.storageBusy, "another process changed the session meanwhile")
-      }
-    } catch {
-      guard error.code == .keyStorePending else { throw error }
-      wait(for: reply, over: try sessions.row())
-      hostView.awaitsKey = true
-      hostView.noteVisitor()
-      return false
+  /// Take a session that the host passes.
+  func begin(_ reply: TokenReply) throws(Failure) {
+    try recovery.beginAnew()
+    guard try adopt(reply, ifGeneration: try sessions.row().generation) else {
+      throw Failure(.storageBusy, "another process changed the session meanwhile")
     }
-    return true
-  }
-
-  private func wait(for reply: TokenReply, over row: SessionRow) {
-    waiting = Waiting(reply: reply, owner: row.owner, authenticatedMS: row.authenticatedMS)
-    sessions.startWaits = true
-  }
-
-  /// The key store has answered: go on with a session that waited for it.
-  func goOn(_ decider: Decider) throws(Failure) {
-    guard let waiting else { return }
-    do throws(Failure) {
-      let row = try sessions.row()
-      guard sessions.startWaits, row.owner == waiting.owner,
-        row.authenticatedMS == waiting.authenticatedMS
-      else {
-        // Somebody signed in, locked, unlocked or logged out meanwhile.
-        return end()
-      }
-      if try recovery.beginAnew() { wait(for: waiting.reply, over: try sessions.row()) }
-      if try adopt(waiting.reply, ifGeneration: try sessions.row().generation) {
-        hostView.expectDecision()
-      }
-    } catch {
-      guard error.code.status == .keyStore else { throw error }
-      if error.code == .keyStorePending { return }
-      end()
-      return try decider.emit(Decision(.signIn, .signInFailed, cause: .keyStore))
-    }
-    end()
-  }
-
-  private func end() {
-    guard waiting != nil else { return }
-    waiting = nil
-    sessions.startWaits = false
-    hostView.awaitsKey = false
   }
 
   private func store(
-    _ reply: TokenReply, over generation: Int64, _ expiresMS: Int64, _ now: Instant,
-    _ made: inout SessionKeys.Fresh?
+    _ reply: TokenReply, over generation: Int64, _ expiresMS: Int64, _ now: Instant
   ) throws(Failure) -> Adoption {
     let keys = try core.keys()
     let owner = keys.userTag(reply.userID)
@@ -160,7 +96,6 @@ final class SessionStart {
     _ = try sessions.reload(before)
     let kept = sessions.session.flatMap { $0.owner == owner ? $0 : nil }
     let fresh = try sessions.keys.replace(owner)
-    made = fresh
     if let replaced = sessions.session, kept == nil {
       try revocations.add(replaced, expiresMS: before.expiresMS)
     }

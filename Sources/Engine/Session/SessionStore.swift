@@ -51,8 +51,6 @@ final class SessionStore {
   private var owner: [UInt8]?
   /// The generation of a row that did not open.
   private var corruptGeneration: Int64?
-  /// A session that the host passed waits until its keys are saved.
-  var startWaits = false
   /// `ready` unless the key store gave no answer when the mirror was last brought up to date.
   private(set) var keyState = Situation.Keys.ready
 
@@ -121,10 +119,9 @@ final class SessionStore {
   }
 
   /// Wrap the open session anew after a sign-in over it failed. Tried again by every call until it
-  /// succeeds or the session is closed. Not while the sign-in waits for the host to save its keys.
+  /// succeeds or the session is closed.
   func keepUsable() throws(Failure) {
-    guard keys.isInDoubt, !startWaits, !inFlight.keepsSignIn else { return }
-    try core.requireKeyTurn()
+    guard keys.isInDoubt else { return }
     var wrap: [UInt8]?
     try core.database.transaction { () throws(Failure) in
       let row = try row()
@@ -164,14 +161,8 @@ final class SessionStore {
     switch try keys.open(row) {
     case .locked: return .sealed
     case .refused(let refusal):
-      switch refusal {
-      // Only the session's key is awaited.
-      case .pending: keyState = .pending
-      case .locked: keyState = .locked
-      default: keyState = .failed
-      }
-      // A host that is asked answers for each key; the device key is there.
-      if core.keyRing.requested == nil { core.keyRing.forget() }
+      keyState = refusal == .locked ? .locked : .failed
+      core.keyRing.forget()
       return .sealed
     case .open(let vault):
       session = try open(row, with: vault)
@@ -251,7 +242,6 @@ final class SessionStore {
       dropMirror()
       keys.forgetVault()
       pendingSignIn.end()
-      startWaits = false
       tokens.forgetEnd()
       withdrawContacts()
       membershipCheck.reset()

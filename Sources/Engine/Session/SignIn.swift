@@ -316,7 +316,7 @@ final class SignIn {
       }
     } catch {
       // The same proof again would make another session at the server, or none: the sign-in ends.
-      guard error.code.status == .keyStore, error.code != .keyStorePending else { throw error }
+      guard error.code.status == .keyStore else { throw error }
       try revocations.add(reply, now)
       state.dropWaiting()
       return try fail(.signInFailed, cause: .keyStore, decider)

@@ -14,13 +14,6 @@
  * While a driver runs, the host must not call holdfast_poll(): each request and each one-time event
  * is returned only once, and the driver would miss it.
  *
- * With "keystore":{"kind":"host"} a key request of holdfast_poll() arrives as an event
- * {"seq":0,"type":"key_request","key_request":{...}}: carry it out, and answer with
- * holdfast_key_complete(), in any case, be it with "failed". It is not logged either, as it has a
- * key. What was not taken when the driver stops is answered with "failed".
- * {"seq":0,"type":"key_cancelled","id":n} follows when nobody needs a key request any more: dismiss
- * its prompt, and answer it all the same.
- *
  * With "log_level" a line of the library's log arrives as {"seq":0,"type":"log","level":1,
  * "line":"..."}, on every driver with the option, as the log is one for the process; it takes the
  * place of a function that the host gave to holdfast_log(). Lines hold up no events: where 200
@@ -159,7 +152,8 @@ int32_t holdfast_http_ack(holdfast_http *driver, int64_t seq);
  *
  * `operation` is one of holdfast_call(), except "poll" and "complete", which the driver calls, or:
  *   open        Opens a handle and starts its driver. The request is the configuration, with the
- *               key store "file", "host" or {"kind":"secret_service","name":"com.example.app"}
+ *               key store "file", {"kind":"host"} (the host answers key_next, below) or
+ *               {"kind":"secret_service","name":"com.example.app"}
  *               (the desktop's keyring, over libsecret; `name` finds the keys, one for each
  *               data_dir: a name of another folder's keys is refused), and has one more field,
  *               "http"?: the options of holdfast_http_start(), except "thread". Why the keyring
@@ -169,9 +163,17 @@ int32_t holdfast_http_ack(holdfast_http *driver, int64_t seq);
  *               opened again. Another "open" with the same data_dir makes a second handle, which
  *               is safe.
  *               -> the reply of holdfast_open(), and "app":n
- *   key_complete  As in holdfast.h. An answer that cannot be taken now, because another process
- *               writes or the disk is full, is kept and passed again: the reply is then
- *               {"accepted":true}
+ *   key_next    {"timeout_ms":n=-1} -> {"key_request":{"id","operation":"load|save|erase","name",
+ *               "protection":"device|biometric"|null,"value":"base64"|null}|null,"closed":bool}.
+ *               With the key store "host": waits for what a call needs of the host's keychain, as
+ *               the functions of holdfast_keystore. protection and value: of a save. Show no prompt
+ *               for it: prompt before session_unlock, and answer the load of "biometric" that comes
+ *               in it with the key that the user has released. It is not logged, as it has a key.
+ *   key_complete  {"id":n,"result":"ok|not_found|locked|cancelled|failed|lockout|lockout_permanent|
+ *               not_enrolled|invalidated|unavailable","value":"base64"?} -> {"accepted":bool}.
+ *               Answers a key request within 10 s; then it has failed. value: the key that a load
+ *               found. Two threads are needed: the one that answers makes no other call, which
+ *               would wait for itself (handle.busy).
  *   event_next  {"timeout_ms":n=-1} -> {"event":{...}|null,"closed":bool}. Acknowledges the
  *               events that were taken, and waits for the next one (negative: no limit). So an
  *               event that was being shown when the process ended comes again. One thread at a

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import uuid
 from collections.abc import Mapping
@@ -15,7 +14,7 @@ from holdfast.handle import encode
 from holdfast.keystore import KeyStore
 from holdfast.types import ClockSetRequest, Decision, Event
 
-from . import contract, requested, secrecy
+from . import contract, secrecy
 from .directory_fixtures import Backend, DirectoryFixtures, Organisation, Person, Reached
 from .keychain import KeyChain
 from .network import Network, moved_session, real_now_ms
@@ -56,8 +55,6 @@ class App(Holdfast):
         #: What the app shows now.
         self.shown: Decision | None = None
         secrecy.listen(phone.library)
-        #: Serves key requests between the calls, if the environment asks for that.
-        self.key_requests = requested.Requests(phone) if phone.serves_keys else None
         super().__init__(cast(Any, config), phone.key_store, library=phone.library)
         contract.judge_reply("open", 0, cast(dict[str, Any], self.opened))
         contract.judge_accepted_request("open", config)
@@ -76,8 +73,6 @@ class App(Holdfast):
         return self._decode(name, status, reply)
 
     def _call(self, name: str, request: Mapping[str, Any] | None) -> object:
-        if self.key_requests is not None:
-            return requested.call(self, self.key_requests, name, request)
         value = self.raw(name, request)
         decision = value.get("decision", value)
         if "screen" in decision and name != "route_check":
@@ -210,12 +205,6 @@ class Phone:
             "clock": clock,
             **config,
         }
-        #: The suite runs with the key store `host` (see requested.py).
-        self.serves_keys = os.environ.get("HOLDFAST_KEY_STORE") == "host" and (
-            "keystore" not in self.config
-        )
-        if self.serves_keys:
-            self.config["keystore"] = {"kind": "host"}
 
     def spec(self) -> str:
         """The phone as JSON, for a child process that continues with it (see `from_spec`)."""
@@ -256,7 +245,7 @@ class Phone:
     @property
     def key_store(self) -> KeyStore | None:
         """The key store that the library gets as functions."""
-        return None if self.config.get("keystore") == {"kind": "host"} else self.keychain
+        return self.keychain
 
     def ahead_ms(self) -> int:
         """The lead of the phone's clock over the real clock, in milliseconds."""

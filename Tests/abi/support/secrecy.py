@@ -131,9 +131,6 @@ class Secrets:
         """A request to the library."""
         if operation in OPEN_REQUESTS:
             return
-        if operation == "key_complete":
-            self.add("key", request.get("value"))
-            return
         self.add_all(operation, request)
         if operation == "sign_in_complete" and isinstance(request.get("callback_url"), str):
             self.add_url(operation, request["callback_url"])

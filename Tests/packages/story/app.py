@@ -122,7 +122,6 @@ async def main() -> None:
         "backend": {"url": sys.argv[2], "api_key": sys.argv[3]},
         "auth_methods": [{"id": "password", "flow": "password"}],
         "policy": {"biometric": "required", "lock_on_background": "at_once"},
-        "keystore": {"kind": "host"},
     }
     async with AsyncHoldfast(config, DesktopKeys(folder)) as holdfast, asyncio.TaskGroup() as tasks:
         app = App(holdfast)

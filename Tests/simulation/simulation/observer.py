@@ -117,8 +117,8 @@ class Observer:
 def _carried(keyless: str | None) -> dict[str, set[bytes]]:
     """The list of files that were set aside, as the main file has it."""
     return {
-        name: {base64.urlsafe_b64decode(tag + "==") for tag in tags}
-        for name, tags in json.loads(keyless or "{}").items()
+        name: {base64.urlsafe_b64decode(tag + "==") for tag in entry["users"]}
+        for name, entry in json.loads(keyless or "{}").items()
     }
 
 

@@ -6,8 +6,8 @@
  * that a call takes one array for both. The natives are instance methods: the JVM keeps the object
  * for as long as a call of it runs, so that a collector cannot close a handle inside its last call.
  *
- * A handle is a token to the library (holdfast.h), so a stale one is safe. Nothing is kept here: no
- * global reference, no thread, no callback.
+ * A handle is a token to the library (holdfast.h), so a stale one is safe. Kept here is one global
+ * reference for each key store, until the library lets go of it.
  */
 #include <holdfast.h>
 #include <jni.h>
@@ -88,14 +88,80 @@ static jbyteArray answer(JNIEnv *env, int32_t status, const jlong *handle, char 
   return array;
 }
 
-static jbyteArray handle_open(JNIEnv *env, jclass class, jbyteArray config) {
+/* ---- the key store: an object of org.holdfast.Keys, called on the thread of a call ---- */
+
+enum { LOAD, SAVE, ERASE }; /* as in Keys.java */
+enum { KEY_BYTES = 32 };
+
+static JavaVM *machine;
+static jmethodID keys_answer;
+
+/* `key`: what a save has, and where a load finds it. */
+static int32_t ask(void *keys, jint operation, const char *name, jboolean biometric, void *key) {
+  static const jbyte zeros[KEY_BYTES];
+  JNIEnv *env = NULL;
+  jint result = HOLDFAST_KEY_FAILED;
+  if ((*machine)->GetEnv(machine, (void **)&env, JNI_VERSION_1_6) != JNI_OK)
+    return result;
+  if ((*env)->PushLocalFrame(env, 2) == 0) {
+    jstring text = (*env)->NewStringUTF(env, name);
+    jbyteArray bytes = text ? (*env)->NewByteArray(env, KEY_BYTES) : NULL;
+    if (bytes && operation == SAVE)
+      (*env)->SetByteArrayRegion(env, bytes, 0, KEY_BYTES, key);
+    if (bytes)
+      result = (*env)->CallIntMethod(env, keys, keys_answer, operation, text, bytes, biometric);
+    if (bytes && !(*env)->ExceptionCheck(env)) {
+      if (operation == LOAD && result == HOLDFAST_KEY_OK)
+        (*env)->GetByteArrayRegion(env, bytes, 0, KEY_BYTES, key);
+      (*env)->SetByteArrayRegion(env, bytes, 0, KEY_BYTES, zeros);
+    }
+    (*env)->PopLocalFrame(env, NULL);
+  }
+  if ((*env)->ExceptionCheck(env)) {
+    (*env)->ExceptionClear(env);
+    result = HOLDFAST_KEY_FAILED;
+  }
+  return result;
+}
+
+static int32_t keys_load(void *keys, const char *name, uint8_t *key, size_t capacity,
+                         size_t *length) {
+  *length = KEY_BYTES;
+  return capacity < KEY_BYTES ? HOLDFAST_KEY_FAILED : ask(keys, LOAD, name, JNI_FALSE, key);
+}
+
+static int32_t keys_save(void *keys, const char *name, const uint8_t *key, size_t length,
+                         int32_t protection) {
+  bool biometric = protection == HOLDFAST_PROTECT_BIOMETRIC;
+  return length != KEY_BYTES ? HOLDFAST_KEY_FAILED : ask(keys, SAVE, name, biometric, (void *)key);
+}
+
+static int32_t keys_erase(void *keys, const char *name) {
+  return ask(keys, ERASE, name, JNI_FALSE, NULL);
+}
+
+static void keys_destroy(void *keys) {
+  JNIEnv *env = NULL;
+  if ((*machine)->GetEnv(machine, (void **)&env, JNI_VERSION_1_6) == JNI_OK)
+    (*env)->DeleteGlobalRef(env, keys);
+}
+
+/* ---- the natives ---- */
+
+static jbyteArray handle_open(JNIEnv *env, jclass class, jbyteArray config, jobject keys) {
   (void)class;
+  holdfast_keystore store = {sizeof store, NULL, keys_load, keys_save, keys_erase, keys_destroy};
   text given;
   if (!text_of(env, config, &given))
     return NULL;
+  if (keys && !(store.context = (*env)->NewGlobalRef(env, keys))) {
+    text_end(&given);
+    throw_new(env, "java/lang/OutOfMemoryError", "no memory for a key store");
+    return NULL;
+  }
   holdfast *self = NULL;
   char *reply = NULL;
-  int32_t status = holdfast_open(given.bytes, NULL, &self, &reply);
+  int32_t status = holdfast_open(given.bytes, keys ? &store : NULL, &self, &reply);
   text_end(&given);
   jlong handle = (jlong)(intptr_t)self;
   jbyteArray array = answer(env, status, &handle, reply);
@@ -182,13 +248,21 @@ JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM *vm, void *reserved) {
     throw_new(env, "java/lang/UnsatisfiedLinkError", "libholdfast is older than its binding");
     return JNI_ERR;
   }
+  machine = vm;
+  jclass keys = (*env)->FindClass(env, "org/holdfast/Keys");
+  if (!keys ||
+      !(keys_answer = (*env)->GetMethodID(env, keys, "answer", "(ILjava/lang/String;[BZ)I")))
+    return JNI_ERR;
   jclass class = (*env)->FindClass(env, "org/holdfast/Handle");
   if (!class)
     return JNI_ERR;
   static const JNINativeMethod methods[] = {
-      {"open", "([B)[B", (void *)handle_open}, {"call", "(J[B[B)[B", (void *)handle_call},
-      {"await", "(JI)I", (void *)handle_wait}, {"close", "(J)V", (void *)handle_close},
-      {"live", "()J", (void *)handle_live},    {"buildInfo", "()[B", (void *)handle_build_info},
+      {"open", "([BLorg/holdfast/Keys;)[B", (void *)handle_open},
+      {"call", "(J[B[B)[B", (void *)handle_call},
+      {"await", "(JI)I", (void *)handle_wait},
+      {"close", "(J)V", (void *)handle_close},
+      {"live", "()J", (void *)handle_live},
+      {"buildInfo", "()[B", (void *)handle_build_info},
       {"log", "(I)V", (void *)handle_log},
   };
   if ((*env)->RegisterNatives(env, class, methods, sizeof methods / sizeof *methods) != JNI_OK)

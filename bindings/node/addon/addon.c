@@ -1,62 +1,75 @@
 /*
  * The Node-API addon: handles of libholdfast for JavaScript.
  *
- *   open(config)                           a promise of {status, reply, handle}
+ *   open(config, keys)                     a promise of {status, reply, handle}
  *   call(handle, operation, request)       a promise of {status, reply}
  *   callSync(handle, operation, request)   {status, reply}; blocks the loop
  *   wait(handle)                           a promise of a status: poll now, or the handle is closed
- *   close(handle)                          a promise of {status, reply}
+ *   keyNext(handle)                        a promise of a key request, or null: closed, or no
+ * `keys` keyComplete(handle, id, result, value) the field that is wrong, or null close(handle) a
+ * promise of {status, reply}
  *
- * Calls write to disk, so they run on libuv's pool; those of one handle in their order, on one
- * thread at a time. holdfast_wait() runs on a thread of its own for each handle: on the pool, a few
- * handles would take the threads that files and names need. No function of JavaScript is called
- * from another thread: a thread-safe function of Node-API hands the status over to the loop.
+ * Calls write to disk, and holdfast_wait() and a mailbox (mailbox.h) block. So each handle has a
+ * thread for its calls, one that waits, and one for its key requests. libuv's pool would not do: a
+ * key store in JavaScript needs it for its files while a call waits for the key. No function of
+ * JavaScript is called from another thread: a thread-safe function of Node-API hands each result
+ * over to the loop.
  *
- * A handle is freed when the last of these has let go of it: its object in JavaScript, the work on
- * the pool, the thread. Only the loop's thread counts. The library refuses calls on a closed
- * handle, so nothing here has to.
+ * A handle is freed when its object in JavaScript and its threads have let go of it. Only the
+ * loop's thread counts. The library refuses calls on a closed handle, so nothing here has to.
  */
 #define _GNU_SOURCE
 #define NAPI_VERSION 8
 #include <holdfast.h>
+#include <mailbox.h>
 #include <node_api.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-/* A call on the pool. Without an operation: the end of the handle. */
-typedef struct call {
-  struct call *next;
+typedef enum { OPEN, CALL, CLOSE, WAIT, KEY } kind;
+
+/* What JavaScript has asked for. */
+typedef struct job {
+  struct job *next;
+  kind kind;
   napi_deferred deferred;
-  const char *operation;
+  char operation[64];
   char *request, *reply;
   int32_t status;
-} call;
+  hfh_key_request key;
+  bool unlocking; /* the key is for session_unlock */
+} job;
 
-typedef struct handle {
-  holdfast *self;
-  int owners;
-  pthread_mutex_t lock;   /* guards `queued`, `asked` and `ending` */
-  pthread_cond_t changed; /* `asked` or `ending` */
-  call *queued, **last;
-  call *done, **last_done; /* of the work that runs, then of the loop */
-  napi_async_work work;
-  bool running; /* the work is queued or runs */
-  bool asked;   /* JavaScript waits */
-  bool ending;
+typedef struct handle handle;
+
+/* A thread, and the jobs that it carries out in their order. */
+typedef struct {
+  handle *owner;
   pthread_t thread;
   bool threaded; /* `thread` is to be joined */
-  bool hooked;   /* end_of_environment is registered */
-  napi_threadsafe_function waker;
-  napi_deferred waiting; /* of wait(), or NULL */
-} handle;
+  job *queued, **last;
+} lane;
+
+enum { CALLS, WAITS, KEYS, LANES };
+
+struct handle {
+  holdfast *self;
+  hfh_mailbox *box; /* or NULL */
+  int owners;
+  pthread_mutex_t lock;   /* guards `self`, `ending` and what is queued */
+  pthread_cond_t changed; /* `ending`, or something was queued */
+  lane lanes[LANES];
+  bool ending;           /* the handle is closed: lanes end when they have nothing to do */
+  atomic_bool unlocking; /* session_unlock runs */
+  bool hooked;           /* end_of_environment is registered */
+  napi_threadsafe_function loop;
+};
 
 /* Tells the handles of this addon from the objects of others. */
 static const napi_type_tag TAG = {0x8a2b56f1c0d94e37, 0x9f61d3e8b7a2450c};
-
-static void release(napi_env env, handle *me);
 
 /* ---- values ---- */
 
@@ -94,175 +107,125 @@ static char *text_of(napi_env env, napi_value value, bool *wrong) {
   return text;
 }
 
-/* Releases the reply. */
-static napi_value outcome(napi_env env, int32_t status, char *reply) {
-  napi_value object = NULL, number = NULL, text = NULL;
-  napi_create_object(env, &object);
-  napi_create_int32(env, status, &number);
-  if (!reply || napi_create_string_utf8(env, reply, NAPI_AUTO_LENGTH, &text) != napi_ok)
-    napi_get_null(env, &text);
-  holdfast_free(reply);
-  napi_set_named_property(env, object, "status", number);
-  napi_set_named_property(env, object, "reply", text);
-  return object;
+static void free_job(job *done) {
+  holdfast_free(done->reply);
+  forget(done->request);
+  explicit_bzero(done, sizeof *done);
+  free(done);
 }
 
-/* ---- calls ---- */
+/* ---- on the lanes ---- */
 
-static int64_t now_us(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * 1000000LL + now.tv_nsec / 1000;
-}
-
-/* On the pool: the calls that are queued. One batch ends after a millisecond, so that the replies
-   of fast calls do not wait for slow ones. */
-static void run_calls(napi_env env, void *data) {
-  (void)env;
-  handle *me = data;
-  int64_t end = now_us() + 1000;
-  do {
-    pthread_mutex_lock(&me->lock);
-    call *next = me->queued;
-    if (next) {
-      me->queued = next->next;
-      if (!me->queued)
-        me->last = &me->queued;
-    }
-    pthread_mutex_unlock(&me->lock);
-    if (!next)
-      return;
-    if (next->operation)
-      next->status = holdfast_call(me->self, next->operation, next->request, &next->reply);
-    else
-      holdfast_close(me->self);
-    next->next = NULL;
-    *me->last_done = next;
-    me->last_done = &next->next;
-  } while (now_us() < end);
-}
-
-static void settle_calls(napi_env env, napi_status status, void *data);
-
-static bool start_calls(napi_env env, handle *me) {
-  napi_value name;
-  if (napi_create_string_utf8(env, "holdfast", NAPI_AUTO_LENGTH, &name) != napi_ok ||
-      napi_create_async_work(env, NULL, name, run_calls, settle_calls, me, &me->work) != napi_ok)
-    return false;
-  if (napi_queue_async_work(env, me->work) != napi_ok) {
-    napi_delete_async_work(env, me->work);
-    return false;
-  }
-  me->running = true;
-  me->owners++;
-  return true;
-}
-
-/* On the loop: hands out the replies. At the end of an environment no script can run: the results
-   of Node-API are not looked at then, and the memory is freed. */
-static void settle_calls(napi_env env, napi_status status, void *data) {
-  (void)status;
-  handle *me = data;
-  call *done = me->done;
-  me->done = NULL;
-  me->last_done = &me->done;
-  napi_delete_async_work(env, me->work);
-  me->running = false;
+/* Closes the handle, and ends its lanes. What was queued before is refused or carried out. */
+static void end(handle *me) {
   pthread_mutex_lock(&me->lock);
-  bool more = me->queued != NULL;
+  holdfast *self = me->self;
   pthread_mutex_unlock(&me->lock);
-  if (more)
-    start_calls(env, me);
-  while (done) {
-    call *next = done->next;
-    napi_handle_scope scope;
-    bool scoped = napi_open_handle_scope(env, &scope) == napi_ok;
-    napi_resolve_deferred(env, done->deferred, outcome(env, done->status, done->reply));
-    if (scoped)
-      napi_close_handle_scope(env, scope);
-    forget(done->request);
-    free(done);
-    done = next;
-  }
-  release(env, me);
-}
-
-/* Queues a call; without an operation, the end of the handle. Takes the texts. */
-static napi_value queue_call(napi_env env, handle *me, const char *operation, char *request) {
-  napi_value promise;
-  call *made = calloc(1, sizeof *made + (operation ? strlen(operation) + 1 : 0));
-  if (!made || napi_create_promise(env, &made->deferred, &promise) != napi_ok) {
-    free(made);
-    forget(request);
-    return fail(env, "out of memory");
-  }
-  if (operation)
-    made->operation = strcpy((char *)(made + 1), operation);
-  made->request = request;
+  holdfast_close(self);
+  if (me->box)
+    hfh_mailbox_close(me->box);
   pthread_mutex_lock(&me->lock);
-  *me->last = made;
-  me->last = &made->next;
+  me->ending = true;
+  pthread_cond_broadcast(&me->changed);
   pthread_mutex_unlock(&me->lock);
-  if (!me->running && !start_calls(env, me))
-    return fail(env, "the call cannot be queued");
-  return promise;
 }
 
-/* ---- waiting ---- */
+static void open_handle(handle *me, job *now) {
+  holdfast *self = NULL;
+  holdfast_keystore store;
+  if (me->box)
+    store = hfh_mailbox_keystore(me->box);
+  now->status = holdfast_open(now->request, me->box ? &store : NULL, &self, &now->reply);
+  pthread_mutex_lock(&me->lock);
+  me->self = self;
+  pthread_mutex_unlock(&me->lock);
+}
+
+static void carry_out(handle *me, job *now) {
+  switch (now->kind) {
+  case OPEN:
+    open_handle(me, now);
+    break;
+  case CALL:
+    me->unlocking = strcmp(now->operation, "session_unlock") == 0;
+    now->status = holdfast_call(me->self, now->operation, now->request, &now->reply);
+    me->unlocking = false;
+    break;
+  case CLOSE:
+    end(me);
+    break;
+  case WAIT:
+    now->status = holdfast_wait(me->self, -1);
+    break;
+  case KEY:
+    now->status = me->box ? hfh_mailbox_next(me->box, -1, &now->key) : HOLDFAST_CLOSED;
+    now->unlocking = me->unlocking;
+    break;
+  }
+}
 
 static void *follow(void *data) {
-  handle *me = data;
+  lane *mine = data;
+  handle *me = mine->owner;
   for (;;) {
     pthread_mutex_lock(&me->lock);
-    while (!me->asked && !me->ending)
+    while (!mine->queued && !me->ending)
       pthread_cond_wait(&me->changed, &me->lock);
-    bool ending = me->ending;
-    me->asked = false;
+    job *now = mine->queued;
+    if (now && !(mine->queued = now->next))
+      mine->last = &mine->queued;
     pthread_mutex_unlock(&me->lock);
-    intptr_t status = ending ? HOLDFAST_CLOSED : holdfast_wait(me->self, -1);
-    /* napi_closing: the environment ends, and this thread must not use the function again. */
-    if (napi_call_threadsafe_function(me->waker, (void *)status, napi_tsfn_nonblocking) != napi_ok)
-      return NULL;
-    if (ending)
+    if (!now)
       break;
+    carry_out(me, now);
+    /* napi_closing: the environment ends, and this thread must not use the function again. */
+    if (napi_call_threadsafe_function(me->loop, now, napi_tsfn_nonblocking) != napi_ok) {
+      free_job(now);
+      return NULL;
+    }
   }
-  napi_release_threadsafe_function(me->waker, napi_tsfn_release);
+  napi_release_threadsafe_function(me->loop, napi_tsfn_release);
   return NULL;
 }
 
-/* On the loop: the wait has ended. */
-static void wake(napi_env env, napi_value function, void *context, void *data) {
-  (void)function;
-  handle *me = context;
-  if (!env || !me->waiting)
-    return;
-  napi_value status;
-  napi_deferred waiting = me->waiting;
-  me->waiting = NULL;
-  napi_create_int32(env, (int32_t)(intptr_t)data, &status);
-  napi_resolve_deferred(env, waiting, status);
-}
+/* ---- on the loop ---- */
 
-/* Ends the thread. holdfast_close() wakes it, and it does nothing else, so joining takes no time.
- */
+/* Ends the threads, which end() has told to. */
 static void join(handle *me) {
-  if (!me->threaded)
+  for (lane *each = me->lanes; each < me->lanes + LANES; each++) {
+    if (each->threaded)
+      pthread_join(each->thread, NULL);
+    each->threaded = false;
+  }
+  holdfast_close(me->self); /* what was opened meanwhile */
+}
+
+static void release(handle *me) {
+  if (--me->owners > 0)
     return;
-  me->threaded = false;
-  pthread_join(me->thread, NULL);
+  for (lane *each = me->lanes; each < me->lanes + LANES; each++) {
+    while (each->queued) {
+      job *next = each->queued->next;
+      free_job(each->queued);
+      each->queued = next;
+    }
+  }
+  hfh_mailbox_free(me->box);
+  pthread_mutex_destroy(&me->lock);
+  pthread_cond_destroy(&me->changed);
+  free(me);
 }
 
-/* From the loop's thread: the handle is closed and its thread told to end. */
-static void end(handle *me) {
-  pthread_mutex_lock(&me->lock);
-  me->ending = true;
-  pthread_cond_signal(&me->changed);
-  pthread_mutex_unlock(&me->lock);
-  holdfast_close(me->self);
+/* The object was collected, or the environment ends. */
+static void collected(napi_env env, void *data, void *hint) {
+  (void)env, (void)hint;
+  handle *me = data;
+  end(me);
+  release(me);
 }
 
-/* The environment ends: of a worker thread, or of the process. The thread must be gone before. This
-   hook is younger than the thread-safe function's own, and so runs before it. */
+/* The environment ends: of a worker thread, or of the process. The threads must be gone before.
+   This hook is younger than the thread-safe function's own, and so runs before it. */
 static void end_of_environment(void *data) {
   handle *me = data;
   me->hooked = false;
@@ -270,70 +233,122 @@ static void end_of_environment(void *data) {
   join(me);
 }
 
-/* The thread has released its function. */
-static void finish_waiting(napi_env env, void *data, void *hint) {
+/* The threads have released their function. */
+static void finish(napi_env env, void *data, void *hint) {
   (void)hint;
   handle *me = data;
   join(me);
   if (me->hooked)
     napi_remove_env_cleanup_hook(env, end_of_environment, me);
   me->hooked = false;
-  release(env, me);
+  release(me);
 }
 
-static bool start_waiting(napi_env env, handle *me) {
-  napi_value name;
-  pthread_attr_t attributes;
-  if (napi_create_string_utf8(env, "holdfast_wait", NAPI_AUTO_LENGTH, &name) != napi_ok ||
-      napi_create_threadsafe_function(env, NULL, NULL, name, 0, 1, me, finish_waiting, me, wake,
-                                      &me->waker) != napi_ok)
-    return false;
-  me->owners++;
-  me->hooked = napi_add_env_cleanup_hook(env, end_of_environment, me) == napi_ok;
-  pthread_attr_init(&attributes);
-  pthread_attr_setstacksize(&attributes, 512 * 1024);
-  me->threaded = pthread_create(&me->thread, &attributes, follow, me) == 0;
-  pthread_attr_destroy(&attributes);
-  if (!me->threaded)
-    napi_release_threadsafe_function(me->waker, napi_tsfn_abort);
-  return me->threaded;
+static void set_text(napi_env env, napi_value object, const char *name, const char *text) {
+  napi_value value = NULL;
+  if (!text || !*text || napi_create_string_utf8(env, text, NAPI_AUTO_LENGTH, &value) != napi_ok)
+    napi_get_null(env, &value);
+  napi_set_named_property(env, object, name, value);
+}
+
+static napi_value outcome(napi_env env, int32_t status, const char *reply) {
+  napi_value object = NULL, number = NULL;
+  napi_create_object(env, &object);
+  napi_create_int32(env, status, &number);
+  napi_set_named_property(env, object, "status", number);
+  set_text(env, object, "reply", reply);
+  return object;
+}
+
+static napi_value opened(napi_env env, handle *me, job *done) {
+  napi_value object = NULL, reply;
+  if (done->status == HOLDFAST_OK && napi_create_object(env, &object) == napi_ok &&
+      napi_type_tag_object(env, object, &TAG) == napi_ok &&
+      napi_wrap(env, object, me, collected, NULL, NULL) == napi_ok) {
+    me->owners++;
+    reply = outcome(env, HOLDFAST_OK, done->reply);
+    napi_set_named_property(env, reply, "handle", object);
+    return reply;
+  }
+  end(me);
+  bool lost = done->status == HOLDFAST_OK;
+  return outcome(env, lost ? HOLDFAST_NOMEM : done->status, lost ? NULL : done->reply);
+}
+
+static napi_value key_request(napi_env env, const job *done) {
+  napi_value object = NULL, id = NULL, unlocking = NULL;
+  if (done->status != HOLDFAST_OK) {
+    napi_get_null(env, &object);
+    return object;
+  }
+  napi_create_object(env, &object);
+  napi_create_int64(env, done->key.id, &id);
+  napi_get_boolean(env, done->unlocking, &unlocking);
+  napi_set_named_property(env, object, "id", id);
+  napi_set_named_property(env, object, "unlocking", unlocking);
+  set_text(env, object, "operation", done->key.operation);
+  set_text(env, object, "name", done->key.name);
+  set_text(env, object, "protection", done->key.protection);
+  set_text(env, object, "value", done->key.value);
+  return object;
+}
+
+/* Hands out the result of a job. Without `env`: the environment ends, and no script can run. */
+static void settle(napi_env env, napi_value function, void *context, void *data) {
+  (void)function;
+  job *done = data;
+  napi_value value = NULL;
+  if (env) {
+    if (done->kind == OPEN)
+      value = opened(env, context, done);
+    else if (done->kind == WAIT)
+      napi_create_int32(env, done->status, &value);
+    else if (done->kind == KEY)
+      value = key_request(env, done);
+    else
+      value = outcome(env, done->status, done->reply);
+    napi_resolve_deferred(env, done->deferred, value);
+  }
+  free_job(done);
 }
 
 /* ---- handles ---- */
 
-static void release(napi_env env, handle *me) {
-  (void)env;
-  if (--me->owners > 0)
-    return;
-  pthread_mutex_destroy(&me->lock);
-  pthread_cond_destroy(&me->changed);
-  for (call *each = me->queued; each;) {
-    call *next = each->next;
-    forget(each->request);
-    free(each);
-    each = next;
-  }
-  free(me);
-}
-
-static handle *new_handle(void) {
+/* With its threads; NULL without memory. */
+static handle *new_handle(napi_env env, bool has_keys) {
+  napi_value name;
+  size_t count = has_keys ? LANES : KEYS;
   handle *me = calloc(1, sizeof *me);
   if (!me)
     return NULL;
   pthread_mutex_init(&me->lock, NULL);
   pthread_cond_init(&me->changed, NULL);
-  me->last = &me->queued;
-  me->last_done = &me->done;
+  for (lane *each = me->lanes; each < me->lanes + LANES; each++)
+    *each = (lane){.owner = me, .last = &each->queued};
   me->owners = 1;
-  return me;
-}
-
-/* The object was collected, or the environment ends. */
-static void collected(napi_env env, void *data, void *hint) {
-  (void)hint;
-  handle *me = data;
-  end(me);
-  release(env, me);
+  me->box = has_keys ? hfh_mailbox_new(HFH_KEY_WAIT_MS) : NULL;
+  if ((has_keys && !me->box) ||
+      napi_create_string_utf8(env, "holdfast", NAPI_AUTO_LENGTH, &name) != napi_ok ||
+      napi_create_threadsafe_function(env, NULL, NULL, name, 0, count, me, finish, me, settle,
+                                      &me->loop) != napi_ok) {
+    release(me);
+    return NULL;
+  }
+  me->hooked = napi_add_env_cleanup_hook(env, end_of_environment, me) == napi_ok;
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, 512 * 1024);
+  bool whole = true;
+  for (lane *each = me->lanes; each < me->lanes + count; each++) {
+    each->threaded = pthread_create(&each->thread, &attributes, follow, each) == 0;
+    if (!each->threaded)
+      napi_release_threadsafe_function(me->loop, napi_tsfn_release);
+    whole = whole && each->threaded;
+  }
+  pthread_attr_destroy(&attributes);
+  if (!whole)
+    end(me); /* `finish` frees it */
+  return whole ? me : NULL;
 }
 
 /* The handle of an argument; anything else throws. */
@@ -349,165 +364,119 @@ static handle *handle_of(napi_env env, napi_value value) {
   return found;
 }
 
-/* ---- the functions ---- */
-
-typedef struct opening {
-  napi_async_work work;
-  napi_deferred deferred;
-  char *config, *reply;
-  holdfast *self;
-  int32_t status;
-} opening;
-
-static void run_open(napi_env env, void *data) {
-  (void)env;
-  opening *me = data;
-  me->status = holdfast_open(me->config, NULL, &me->self, &me->reply);
-}
-
-static napi_value object_of(napi_env env, holdfast *self) {
-  napi_value object = NULL;
-  handle *made = new_handle();
-  if (!made)
-    return NULL;
-  made->self = self;
-  if (napi_create_object(env, &object) != napi_ok ||
-      napi_wrap(env, object, made, collected, NULL, NULL) != napi_ok) {
-    release(env, made);
-    return NULL;
-  }
-  if (napi_type_tag_object(env, object, &TAG) != napi_ok || !start_waiting(env, made))
-    return NULL; /* `collected` frees it */
-  return object;
-}
-
-static void settle_open(napi_env env, napi_status status, void *data) {
-  (void)status;
-  opening *me = data;
-  napi_value object = NULL;
-  if (me->status == HOLDFAST_OK && !(object = object_of(env, me->self))) {
-    holdfast_close(me->self);
-    holdfast_free(me->reply);
-    me->reply = NULL;
-    me->status = HOLDFAST_NOMEM;
-  }
-  napi_value reply = outcome(env, me->status, me->reply);
-  if (object)
-    napi_set_named_property(env, reply, "handle", object);
-  napi_resolve_deferred(env, me->deferred, reply);
-  napi_delete_async_work(env, me->work);
-  forget(me->config);
-  free(me);
-}
-
-static napi_value js_open(napi_env env, napi_callback_info info) {
-  size_t count = 1;
-  napi_value given[1], name, promise;
-  bool wrong;
-  opening *me = calloc(1, sizeof *me);
-  if (!me || napi_get_cb_info(env, info, &count, given, NULL, NULL) != napi_ok ||
-      napi_create_string_utf8(env, "holdfast", NAPI_AUTO_LENGTH, &name) != napi_ok) {
-    free(me);
+/* Queues a job, and returns its promise. Takes the request. */
+static napi_value begin(napi_env env, handle *me, kind kind, const char *operation, char *request) {
+  napi_value promise;
+  job *made = calloc(1, sizeof *made);
+  if (!made || napi_create_promise(env, &made->deferred, &promise) != napi_ok) {
+    free(made);
+    forget(request);
     return fail(env, "out of memory");
   }
-  me->config = text_of(env, given[0], &wrong);
-  if (wrong ||
-      napi_create_async_work(env, NULL, name, run_open, settle_open, me, &me->work) != napi_ok) {
-    forget(me->config);
-    free(me);
-    return fail(env, "the configuration is no text");
+  made->kind = kind;
+  made->request = request;
+  strcpy(made->operation, operation);
+  lane *its = &me->lanes[kind == WAIT ? WAITS : kind == KEY && me->box ? KEYS : CALLS];
+  pthread_mutex_lock(&me->lock);
+  bool ended = me->ending; /* then the lane may be gone */
+  if (!ended) {
+    *its->last = made;
+    its->last = &made->next;
+    pthread_cond_broadcast(&me->changed);
   }
-  if (napi_create_promise(env, &me->deferred, &promise) != napi_ok ||
-      napi_queue_async_work(env, me->work) != napi_ok) {
-    napi_delete_async_work(env, me->work);
-    forget(me->config);
-    free(me);
-    return fail(env, "the call cannot be queued");
+  pthread_mutex_unlock(&me->lock);
+  if (ended) { /* takes no time */
+    carry_out(me, made);
+    settle(env, NULL, me, made);
   }
   return promise;
+}
+
+/* ---- the functions ---- */
+
+static napi_value js_open(napi_env env, napi_callback_info info) {
+  size_t count = 2;
+  napi_value given[2];
+  bool wrong, has_keys = false;
+  if (napi_get_cb_info(env, info, &count, given, NULL, NULL) != napi_ok)
+    return NULL;
+  char *config = text_of(env, given[0], &wrong);
+  if (wrong)
+    return fail(env, "the configuration is no text");
+  napi_get_value_bool(env, given[1], &has_keys);
+  handle *me = new_handle(env, has_keys);
+  if (!me) {
+    forget(config);
+    return fail(env, "out of memory or threads");
+  }
+  return begin(env, me, OPEN, "", config);
+}
+
+/* The arguments of a call; NULL: an exception was thrown. */
+static handle *call_of(napi_env env, napi_callback_info info, char operation[64], char **request) {
+  size_t count = 3, length;
+  napi_value given[3];
+  bool wrong;
+  if (napi_get_cb_info(env, info, &count, given, NULL, NULL) != napi_ok)
+    return NULL;
+  handle *me = handle_of(env, given[0]);
+  if (me && napi_get_value_string_utf8(env, given[1], operation, 64, &length) != napi_ok)
+    return fail(env, "the operation is no text"), NULL;
+  *request = me ? text_of(env, given[2], &wrong) : NULL;
+  if (me && wrong)
+    return fail(env, "the request is no text"), NULL;
+  return me;
 }
 
 static napi_value js_call(napi_env env, napi_callback_info info) {
-  size_t count = 3;
-  napi_value given[3];
-  char operation[64];
-  size_t length;
-  bool wrong;
-  if (napi_get_cb_info(env, info, &count, given, NULL, NULL) != napi_ok)
-    return NULL;
-  handle *me = handle_of(env, given[0]);
-  if (!me)
-    return NULL;
-  if (napi_get_value_string_utf8(env, given[1], operation, sizeof operation, &length) != napi_ok)
-    return fail(env, "the operation is no text");
-  char *request = text_of(env, given[2], &wrong);
-  if (wrong)
-    return fail(env, "the request is no text");
-  return queue_call(env, me, operation, request);
+  char operation[64], *request;
+  handle *me = call_of(env, info, operation, &request);
+  return me ? begin(env, me, CALL, operation, request) : NULL;
 }
 
 static napi_value js_call_sync(napi_env env, napi_callback_info info) {
-  size_t count = 3;
-  napi_value given[3];
-  char operation[64], *reply = NULL;
-  size_t length;
-  bool wrong;
-  if (napi_get_cb_info(env, info, &count, given, NULL, NULL) != napi_ok)
-    return NULL;
-  handle *me = handle_of(env, given[0]);
+  char operation[64], *request, *reply = NULL;
+  handle *me = call_of(env, info, operation, &request);
   if (!me)
     return NULL;
-  if (napi_get_value_string_utf8(env, given[1], operation, sizeof operation, &length) != napi_ok)
-    return fail(env, "the operation is no text");
-  char *request = text_of(env, given[2], &wrong);
-  if (wrong)
-    return fail(env, "the request is no text");
   int32_t status = holdfast_call(me->self, operation, request, &reply);
+  napi_value object = outcome(env, status, reply);
+  holdfast_free(reply);
   forget(request);
-  return outcome(env, status, reply);
+  return object;
 }
 
-static napi_value js_wait(napi_env env, napi_callback_info info) {
-  size_t count = 1;
-  napi_value given[1], promise;
-  if (napi_get_cb_info(env, info, &count, given, NULL, NULL) != napi_ok)
-    return NULL;
-  handle *me = handle_of(env, given[0]);
-  if (!me)
-    return NULL;
-  if (me->waiting)
-    return fail(env, "somebody waits already");
-  napi_deferred waiting;
-  if (napi_create_promise(env, &waiting, &promise) != napi_ok)
-    return fail(env, "out of memory");
-  pthread_mutex_lock(&me->lock);
-  bool ended = me->ending;
-  me->asked = !ended;
-  pthread_cond_signal(&me->changed);
-  pthread_mutex_unlock(&me->lock);
-  if (ended) {
-    napi_value status;
-    napi_create_int32(env, HOLDFAST_CLOSED, &status);
-    napi_resolve_deferred(env, waiting, status);
-  } else
-    me->waiting = waiting;
-  return promise;
-}
-
-static napi_value js_close(napi_env env, napi_callback_info info) {
+/* A job without a request, on the handle that is the only argument. */
+static napi_value js_job(napi_env env, napi_callback_info info) {
   size_t count = 1;
   napi_value given[1];
+  void *what;
+  if (napi_get_cb_info(env, info, &count, given, NULL, &what) != napi_ok)
+    return NULL;
+  handle *me = handle_of(env, given[0]);
+  return me ? begin(env, me, (kind)(intptr_t)what, "", NULL) : NULL;
+}
+
+static napi_value js_key_complete(napi_env env, napi_callback_info info) {
+  size_t count = 4;
+  napi_value given[4], wrong = NULL;
+  int64_t id = 0;
+  bool no_result, no_value, accepted;
   if (napi_get_cb_info(env, info, &count, given, NULL, NULL) != napi_ok)
     return NULL;
   handle *me = handle_of(env, given[0]);
   if (!me)
     return NULL;
-  /* Behind the calls that are queued. The thread ends when the library wakes it. */
-  pthread_mutex_lock(&me->lock);
-  me->ending = true;
-  pthread_cond_signal(&me->changed);
-  pthread_mutex_unlock(&me->lock);
-  return queue_call(env, me, NULL, NULL);
+  napi_get_value_int64(env, given[1], &id);
+  char *result = text_of(env, given[2], &no_result), *value = text_of(env, given[3], &no_value);
+  const char *field = NULL;
+  if (me->box)
+    field = hfh_mailbox_complete(me->box, id, result, value, &accepted);
+  forget(result);
+  forget(value);
+  if (!field || napi_create_string_utf8(env, field, NAPI_AUTO_LENGTH, &wrong) != napi_ok)
+    napi_get_null(env, &wrong);
+  return wrong;
 }
 
 static napi_value js_live(napi_env env, napi_callback_info info) {
@@ -545,15 +514,18 @@ NAPI_MODULE_INIT() {
   const struct {
     const char *name;
     napi_callback function;
-  } functions[] = {{"open", js_open},       {"call", js_call},      {"callSync", js_call_sync},
-                   {"wait", js_wait},       {"close", js_close},    {"liveCount", js_live},
-                   {"buildInfo", js_build}, {"logToStderr", js_log}};
+    kind kind; /* of js_job */
+  } functions[] = {{"open", js_open, OPEN},          {"call", js_call, CALL},
+                   {"callSync", js_call_sync, CALL}, {"wait", js_job, WAIT},
+                   {"keyNext", js_job, KEY},         {"keyComplete", js_key_complete, KEY},
+                   {"close", js_job, CLOSE},         {"liveCount", js_live, CALL},
+                   {"buildInfo", js_build, CALL},    {"logToStderr", js_log, CALL}};
   if (holdfast_version_number() < HOLDFAST_VERSION_NUMBER)
     return fail(env, "libholdfast is older than this package");
   for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
     napi_value made;
-    if (napi_create_function(env, functions[i].name, NAPI_AUTO_LENGTH, functions[i].function, NULL,
-                             &made) != napi_ok ||
+    if (napi_create_function(env, functions[i].name, NAPI_AUTO_LENGTH, functions[i].function,
+                             (void *)(intptr_t)functions[i].kind, &made) != napi_ok ||
         napi_set_named_property(env, exports, functions[i].name, made) != napi_ok)
       return fail(env, "the module cannot be filled");
   }

@@ -1,11 +1,12 @@
-/** The host's loop: polls, sends requests, serves key requests, keeps events. @module */
+/** The host's loop: polls, sends requests, asks the key store, keeps events. @module */
 
-import { ClosedError, CLOSED, errorOf, HoldfastError, InvalidError } from './errors.js';
+import { BusyError, ClosedError, CLOSED, errorOf, HoldfastError, InvalidError } from './errors.js';
+import type { Fault } from './errors.js';
 import type { Options } from './holdfast.js';
 import { CANCELLED, fetchTransport, REFUSED } from './http.js';
 import type { Answer, Transport } from './http.js';
-import { serve } from './keystore.js';
-import type { KeyStore } from './keystore.js';
+import { answer } from './keystore.js';
+import type { KeyAnswer, KeyQuestion, KeyResult, KeyStore } from './keystore.js';
 import type { Native, Outcome } from './native.js';
 import type { OperationName } from './operations.js';
 import type {
@@ -14,10 +15,10 @@ import type {
   Decision,
   Event,
   HttpRequest,
-  KeyRequest,
   OpenReply,
   PollReply,
   PollRequest,
+  SessionUnlockRequest,
 } from './types.js';
 
 /** The pause before a call is repeated because another process holds the files. */
@@ -26,6 +27,10 @@ const AGAIN_MS = 250;
 const FAREWELL_MS = 5000;
 /** The most events that wait for the reader before the library is asked for no more. */
 const WAITING_EVENTS = 400;
+/** The calls after which nobody needs the key that a prompt on the screen would release. */
+const ENDS_PROMPT: OperationName[] = ['session_unlock', 'session_lock', 'session_logout'];
+/** The answers of a key store that are no outcome of a prompt. */
+const NO_OUTCOMES: KeyResult[] = ['ok', 'not_found', 'locked'];
 
 /** What a `Holdfast` owns. It does not know its owner, so that the owner can be collected. */
 export class Driver {
@@ -46,9 +51,11 @@ export class Driver {
   #deciding: { after: number; resolve: (decision: Decision) => void; reject: (error: unknown) => void }[] =
     [];
 
-  /** How many key requests were answered, and the calls that wait for one. */
-  #served = 0;
-  #keyless: (() => void)[] = [];
+  /** The prompt on the screen, and its end. */
+  #prompt = new AbortController();
+  #prompted: Promise<unknown> = Promise.resolve();
+  /** The key that the user has released for the session_unlock that follows. */
+  #released: KeyAnswer | null = null;
 
   #events: Event[] = [];
   #reading = false;
@@ -65,8 +72,6 @@ export class Driver {
   #turns: (() => void)[] = [];
   readonly #sending = new Set<Promise<void>>();
   readonly #unanswered = new Map<number, Answer>();
-  /** Ends the key requests under way: the prompts on the screen. */
-  readonly #asking = new Map<number, AbortController>();
 
   private constructor(native: Native, handle: unknown, readonly opened: OpenReply, options: Options) {
     this.#native = native;
@@ -76,21 +81,18 @@ export class Driver {
     this.#report = options.onError ?? ((error) => console.error('holdfast:', error));
     this.#free = options.connections ?? 8;
     this.#work = this.#follow();
+    if (this.#keyStore) this.#serve(this.#keyStore).catch(this.#report);
   }
 
   static async open(native: Native, config: Config, options: Options): Promise<Driver> {
     const { keyStore, connections } = options;
-    if (keyStore && config.keystore && config.keystore.kind !== 'host') {
+    if (keyStore && config.keystore) {
       throw new TypeError(`a key store was passed, and keystore.kind is "${config.keystore.kind}"`);
-    }
-    if (!keyStore && config.keystore?.kind === 'host') {
-      throw new TypeError('keystore.kind is "host": pass the option keyStore');
     }
     if (connections !== undefined && !(Number.isInteger(connections) && connections > 0)) {
       throw new TypeError('connections must be a whole number above 0');
     }
-    const given = keyStore ? { ...config, keystore: { kind: 'host' } } : config;
-    const { status, reply, handle } = await native.open(encode(given));
+    const { status, reply, handle } = await native.open(encode(config), keyStore !== undefined);
     if (status !== 0 || reply === null) throw errorOf(status, reply);
     return new Driver(native, handle, JSON.parse(reply) as OpenReply, options);
   }
@@ -104,6 +106,9 @@ export class Driver {
 
   callSync(name: OperationName, request?: object): unknown {
     if (!this.#native.callSync) throw new Error('this platform has no calls that block');
+    if (this.#keyStore) {
+      throw new BusyError(8, fault('handle.busy', 'the key store answers on this thread: use call()'));
+    }
     const text = request === undefined ? null : encode(request);
     const value = this.#read(this.#native.callSync(this.#handle, name, text));
     if (name === 'poll') this.#begin(value as PollReply);
@@ -118,30 +123,17 @@ export class Driver {
     return value;
   }
 
-  /** Make a call, and repeat it when the key arrives that it needs. */
+  /** Make a call of the app. */
   async ask(name: OperationName, request?: object): Promise<unknown> {
-    for (;;) {
-      const before = this.#served;
-      try {
-        const reply = await this.call(name, request);
-        // A poll of the app's own gives it the events; nobody else would send the requests.
-        if (name === 'poll') this.#begin(reply as PollReply);
-        return reply;
-      } catch (error) {
-        if (!(error instanceof HoldfastError && error.code === 'keystore.pending')) throw error;
-        if (this.closing || this.#ended) throw error;
-      }
-      // The answer may have been passed on meanwhile.
-      if (this.#served === before) {
-        await new Promise<void>((resolve) => this.#keyless.push(resolve));
-      }
+    if (ENDS_PROMPT.includes(name)) this.#prompt.abort();
+    const { outcome } = (request ?? {}) as Partial<SessionUnlockRequest>;
+    if (this.#keyStore && name === 'session_unlock' && outcome === 'success') {
+      return this.#unlock(this.#keyStore, request);
     }
-  }
-
-  /** A key request was answered, or none will be any more. */
-  #keysMayBeThere(): void {
-    this.#served += 1;
-    for (const resolve of this.#keyless.splice(0)) resolve();
+    const reply = await this.call(name, request);
+    // A poll of the app's own gives it the events; nobody else would send the requests.
+    if (name === 'poll') this.#begin(reply as PollReply);
+    return reply;
   }
 
   /** Remember a decision in a reply. */
@@ -215,7 +207,6 @@ export class Driver {
     this.#reader = null;
     const error = this.failed ?? errorOf(CLOSED, null);
     for (const { reject } of this.#deciding.splice(0)) reject(error);
-    this.#keysMayBeThere();
   }
 
   // ---- the loop ----
@@ -253,9 +244,6 @@ export class Driver {
 
   #begin(polled: PollReply): void {
     for (const request of polled.requests) this.#start(this.#send(request));
-    // What close() interrupts, the next open asks for again.
-    for (const id of polled.key_cancelled ?? []) this.#asking.get(id)?.abort();
-    for (const asked of polled.key_requests ?? []) void this.#serve(asked);
   }
 
   #start(task: Promise<void>): void {
@@ -295,7 +283,7 @@ export class Driver {
 
   /** Make a call, and repeat it while the library asks for that. */
   async #patiently(name: 'poll', request: PollRequest): Promise<PollReply>;
-  async #patiently(name: 'complete' | 'key_complete', request: object): Promise<unknown>;
+  async #patiently(name: 'complete', request: object): Promise<unknown>;
   async #patiently(name: OperationName, request: object): Promise<unknown> {
     for (;;) {
       try {
@@ -356,24 +344,38 @@ export class Driver {
     }
   }
 
-  async #serve(request: KeyRequest): Promise<void> {
-    if (!this.#keyStore) return; // open() refuses this
-    const asking = new AbortController();
-    this.#asking.set(request.id, asking);
-    const outcome = await serve(this.#keyStore, request, this.#report, asking.signal);
-    this.#asking.delete(request.id);
-    if (this.closing) return;
+  // ---- keys ----
+
+  /** Answer for the key store, until the handle is closed. */
+  async #serve(store: KeyStore): Promise<void> {
+    for (let asked; (asked = await this.#native.keyNext(this.#handle)); ) {
+      const isReleased = asked.unlocking && asked.name === 'biometric' && asked.operation === 'load';
+      const key = isReleased ? this.#released : null;
+      const { result, value } = key ?? (await answer(store, asked, null, this.#report, this.#abort.signal));
+      if (!this.#native.keyComplete(this.#handle, asked.id, result, value)) continue;
+      this.#report(new InvalidError(1, fault('request.invalid_value', 'this is no key', '/value')));
+      this.#native.keyComplete(this.#handle, asked.id, 'failed', null);
+    }
+  }
+
+  /**
+   * Ask the user for `biometric` before the call that needs it, as no call waits for a person. The
+   * library is told what the prompt refused, and gets every other answer when it asks for the key.
+   */
+  async #unlock(store: KeyStore, request: object | undefined): Promise<unknown> {
+    const text = this.opened.unlock_prompt;
+    const { signal } = (this.#prompt = new AbortController());
+    const ask = () => (signal.aborted ? null : answer(store, BIOMETRIC, text, this.#report, signal));
+    const asking = this.#prompted.then(ask); // one prompt at a time
+    this.#prompted = asking;
+    const found = await asking;
+    const key = found && !signal.aborted ? found : WITHDRAWN;
+    const outcome = NO_OUTCOMES.includes(key.result) ? 'success' : key.result;
+    this.#released = key;
     try {
-      await this.#patiently('key_complete', outcome);
-      this.#keysMayBeThere();
-    } catch (error) {
-      if (error instanceof ClosedError || this.closing) return;
-      this.#report(error);
-      if (!(error instanceof InvalidError)) return;
-      // The store gave something that is no key.
-      const failed = { id: request.id, result: 'failed' };
-      await this.#patiently('key_complete', failed).catch(this.#report);
-      this.#keysMayBeThere();
+      return await this.call('session_unlock', { ...request, outcome });
+    } finally {
+      if (this.#released === key) this.#released = null;
     }
   }
 
@@ -386,9 +388,8 @@ export class Driver {
 
   async #finish(): Promise<void> {
     this.#abort.abort();
-    for (const asking of this.#asking.values()) asking.abort();
+    this.#prompt.abort();
     for (const turn of this.#turns.splice(0)) turn();
-    this.#keysMayBeThere();
     this.#wake();
     try {
       await this.#work;
@@ -416,6 +417,17 @@ export class Driver {
   }
 }
 
+/** What the prompt releases. */
+const BIOMETRIC: KeyQuestion = { operation: 'load', name: 'biometric', protection: null, value: null };
+
+/** The answer of a prompt that was taken back. */
+const WITHDRAWN: KeyAnswer = { result: 'cancelled', value: null };
+
+/** An error of this module, as the library would say it. */
+function fault(code: string, message: string, field: string | null = null): Fault {
+  return { code, message, field, retryable: false, detail: {} };
+}
+
 /** A request as JSON. JSON has no NaN: JSON.stringify would send null instead. */
 function encode(request: object): string {
   const text = JSON.stringify(request);
@@ -425,13 +437,7 @@ function encode(request: object): string {
 
 function refuseNaN(value: unknown, pointer: string): void {
   if (typeof value === 'number' && !Number.isFinite(value)) {
-    throw new InvalidError(1, {
-      code: 'request.invalid_value',
-      message: `${value} is no number of JSON`,
-      field: pointer,
-      retryable: false,
-      detail: {},
-    });
+    throw new InvalidError(1, fault('request.invalid_value', `${value} is no number of JSON`, pointer));
   }
   if (typeof value !== 'object' || value === null) return;
   for (const [key, inner] of Object.entries(value)) {

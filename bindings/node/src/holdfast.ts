@@ -10,8 +10,7 @@ import type { Config, Decision, Event, OpenReply } from './types.js';
 
 export interface Options {
   /**
-   * The platform's keychain; names the key store `host` in the configuration. Without one, the
-   * configuration names the key store `file`.
+   * The platform's keychain. Without one, the configuration names the key store `file`.
    */
   keyStore?: KeyStore | undefined;
   /** How requests are sent. Default: `fetchTransport()`. */
@@ -63,8 +62,8 @@ export class Holdfast extends Operations {
   }
 
   /**
-   * Make a call by the name of its operation. One that needs a key waits for the key store, so it
-   * does not fail with `keystore.pending`.
+   * Make a call by the name of its operation. `session_unlock` with the outcome `success` asks the
+   * key store for `biometric` first, with a prompt; what it refuses is the outcome.
    */
   override call(name: OperationName, request?: object): Promise<unknown> {
     return this.#driver.ask(name, request);
@@ -73,7 +72,7 @@ export class Holdfast extends Operations {
   /**
    * Make a call at once: for a script, a worker thread, or a quick question such as
    * `callSync('route_check', { route })`. It blocks the loop, for up to 5 s while another process
-   * holds the files, and does not wait for a key: it throws `keystore.pending`.
+   * holds the files. With a key store in JavaScript it throws `handle.busy`: it would block that, too.
    */
   callSync<Name extends OperationName>(
     name: Name,

@@ -1,26 +1,26 @@
-/** Key stores: the library asks for key operations, and these answer. @module */
+/** Key stores: the library asks for keys, and these answer. @module */
 
-import type { KeyCompleteRequest, KeyRequest } from './types.js';
-
-/** The name of a key. */
-export type KeyName = KeyRequest['name'];
+/** The name of a key. A lost `device` is followed by `device_b`, `device_c`, … */
+export type KeyName = 'device' | 'session' | 'biometric' | (string & {});
 /** What protects a key: `device`, or `biometric`, which needs the user's presence. */
-export type KeyProtection = KeyRequest['protection'];
+export type KeyProtection = 'device' | 'biometric';
 /** What a key store answers, as HOLDFAST_KEY_*. */
-export type KeyResult = KeyCompleteRequest['result'];
+export type KeyResult =
+  | ('ok' | 'not_found' | 'locked' | 'cancelled' | 'failed' | 'lockout' | 'lockout_permanent')
+  | ('not_enrolled' | 'invalidated' | 'unavailable');
 
 /**
- * The platform's keychain. A key is text (base64 of 32 bytes), as keychains hold text. The library
- * asks for one operation at a time under each name. A method that fails throws a `KeyStoreError`;
- * any other exception counts as `failed`.
+ * The platform's keychain. A key is text (base64 of 32 bytes), as keychains hold text. One
+ * operation runs at a time, beside a `load` with a prompt. A method that fails throws a
+ * `KeyStoreError`; any other exception counts as `failed`, and so does an answer after 10 s.
  */
 export interface KeyStore {
   /**
    * The key; null only if the store works and has no such key. `prompt` is the text for the prompt
-   * with which the user releases `biometric`. With null show none: a key that needs one is
-   * `cancelled`. `signal` is aborted when nobody needs the key any more, because the user has locked
-   * or asked anew, and when the handle closes: dismiss the prompt, and throw (`signal.reason` will
-   * do). Until then, no other prompt comes.
+   * with which the user releases `biometric`, and may take their time. With null show none: a key
+   * that needs one is `cancelled`. `signal` is aborted when nobody needs the key any more, because
+   * the user has locked, logged out or asked anew, and when the handle closes: dismiss the prompt,
+   * and throw (`signal.reason` will do). Until then, no other prompt comes.
    */
   load(
     name: KeyName,
@@ -58,40 +58,45 @@ export class MemoryKeyStore implements KeyStore {
   }
 }
 
+/** What a key store is asked. `protection` and `value` are those of a save; else null. */
+export interface KeyQuestion {
+  operation: 'load' | 'save' | 'erase';
+  name: KeyName;
+  protection: KeyProtection | null;
+  value: string | null;
+}
+
+/** Its answer; `value` is the key that a load has found. */
+export interface KeyAnswer {
+  result: KeyResult;
+  value: string | null;
+}
+
 /**
- * Carry out a key request. An exception becomes a result; `report` learns of those that are no
- * answer of a key store. After `signal`, such an exception is `cancelled`, and is not reported. A
- * key that the store returns all the same is `ok`: the library ignores the answer to a load that it
- * has withdrawn.
+ * Ask a key store. An exception becomes a result; `report` learns of those that are no answer of a
+ * key store. After `signal`, such an exception is `cancelled`, and is not reported.
  */
-export async function serve(
+export async function answer(
   store: KeyStore,
-  request: KeyRequest,
+  { operation, name, protection, value }: KeyQuestion,
+  prompt: string | null,
   report: (error: unknown) => void,
   signal: AbortSignal,
-): Promise<KeyCompleteRequest> {
-  const { id, name } = request;
+): Promise<KeyAnswer> {
   try {
-    switch (request.operation) {
-      case 'load': {
-        const value = await store.load(name, request.prompt, signal);
-        return value === null ? { id, result: 'not_found' } : { id, result: 'ok', value };
-      }
-      case 'save':
-        await store.save(name, request.value ?? '', request.protection);
-        return { id, result: 'ok' };
-      case 'erase':
-        await store.erase(name);
-        return { id, result: 'ok' };
-      default:
-        throw new Error(`unknown key operation ${request.operation}`);
+    if (operation === 'load') {
+      const found = await store.load(name, prompt, signal);
+      return { result: found === null ? 'not_found' : 'ok', value: found };
     }
+    if (operation === 'save') await store.save(name, value ?? '', protection ?? 'device');
+    else await store.erase(name);
+    return { result: 'ok', value: null };
   } catch (error) {
     if (error instanceof KeyStoreError && error.result !== 'ok') {
-      return { id, result: error.result };
+      return { result: error.result, value: null };
     }
-    if (signal.aborted) return { id, result: 'cancelled' };
+    if (signal.aborted) return { result: 'cancelled', value: null };
     report(error);
-    return { id, result: 'failed' };
+    return { result: 'failed', value: null };
   }
 }

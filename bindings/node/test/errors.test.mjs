@@ -52,9 +52,7 @@ test('NaN is refused, where JSON.stringify would send null', h.LIMIT, async (t) 
 });
 
 test('options that contradict each other are refused', h.LIMIT, async () => {
-  const host = h.config(undefined, { keystore: { kind: 'host' } });
   const file = h.config(undefined, { keystore: { kind: 'file' } });
-  await assert.rejects(h.Holdfast.open(host), /pass the option keyStore/);
   await assert.rejects(h.Holdfast.open(file, h.memory()), /keystore\.kind is "file"/);
   await assert.rejects(h.Holdfast.open(file, { connections: 0 }), /connections must be/);
 });

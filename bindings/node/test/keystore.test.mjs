@@ -114,16 +114,21 @@ test('a name that is no key never reaches the disk', async () => {
   await assert.rejects(store.save('../x', VALUE, 'device'), /unknown key/);
 });
 
-/** A key store whose prompt stays on the screen until somebody takes it back. */
+/** A key store whose prompt stays on the screen until somebody takes it back or answers it. */
 class Prompting extends h.MemoryKeyStore {
   prompts = [];
   taken = 0;
-  waits = true;
+  quiet = []; // the keys that were loaded without a prompt
 
   load(name, prompt, signal) {
-    if (prompt === null || !this.waits) return super.load(name);
-    this.prompts.push(prompt);
-    return new Promise((_, reject) => {
+    if (prompt === null) {
+      this.quiet.push(name);
+      if (name === 'biometric' && this.keys.has(name)) throw new h.KeyStoreError('cancelled');
+      return super.load(name);
+    }
+    return new Promise((resolve, reject) => {
+      const release = () => resolve(super.load(name));
+      this.prompts.push({ prompt, release, refuse: (result) => reject(new h.KeyStoreError(result)) });
       signal.addEventListener('abort', () => {
         this.taken += 1;
         reject(signal.reason);
@@ -132,32 +137,103 @@ class Prompting extends h.MemoryKeyStore {
   }
 }
 
-async function unlocking(more = {}) {
+/** A locked app, and the unlock under way with its prompt on the screen. */
+async function unlocking() {
   const keyStore = new Prompting();
   const errors = [];
-  const options = { keyStore, onError: (error) => errors.push(error), ...more };
+  const options = { keyStore, onError: (error) => errors.push(error) };
   const given = h.config(h.folder(), { policy: { biometric: 'required' } });
   const { app } = await h.signedIn(given, options);
   await app.sessionLock();
-  await app.sessionUnlock({ outcome: 'success' });
+  const unlocked = app.sessionUnlock({ outcome: 'success' });
   await h.until(() => keyStore.prompts.length === 1);
-  return { app, keyStore, errors };
+  return { app, keyStore, errors, unlocked };
 }
 
-// Newcomers' complaint 6: a lock during an unlock left the prompt on the screen.
-test('a lock takes the prompt of an unlock back', h.LIMIT, async () => {
-  const { app, keyStore, errors } = await unlocking();
-  await app.sessionLock();
-  await h.until(() => keyStore.taken === 1);
-  keyStore.waits = false;
-  const shown = await app.settled(await app.sessionUnlock({ outcome: 'success' }));
-  assert.equal(shown.screen, 'home');
+test('the key that the prompt has released unlocks, and serves nothing else', h.LIMIT, async () => {
+  const { app, keyStore, errors, unlocked } = await unlocking();
+  assert.equal((await app.sessionStatus()).state, 'locked'); // a call does not wait for the prompt
+  keyStore.prompts[0].release();
+  assert.equal((await app.settled(await unlocked)).screen, 'home');
+  keyStore.quiet.length = 0;
+  await app.sessionLogout();
+  assert.ok(keyStore.quiet.includes('biometric'), 'the erasure was not checked');
   assert.deepEqual([keyStore.prompts.length, errors], [1, []]);
   await app.close();
 });
 
-test('close takes the prompt of an unlock back', h.LIMIT, async () => {
-  const { app, keyStore, errors } = await unlocking();
+test('what the prompt refuses is the outcome', h.LIMIT, async () => {
+  const { app, keyStore, errors, unlocked } = await unlocking();
+  keyStore.prompts[0].refuse('lockout');
+  const refused = await app.settled(await unlocked);
+  assert.deepEqual([refused.screen, refused.reason], ['sign_in', 'biometric_lockout']);
+  assert.deepEqual(errors, []);
   await app.close();
+});
+
+test('a missing key is not asked for again', h.LIMIT, async () => {
+  const { app, keyStore, unlocked } = await unlocking();
+  keyStore.keys.delete('biometric');
+  keyStore.prompts[0].release();
+  const shown = await app.settled(await unlocked);
+  assert.deepEqual([shown.screen, shown.can_unlock], ['sign_in', false]);
+  await app.close();
+});
+
+// Newcomers' complaint 6: a lock during an unlock left the prompt on the screen.
+for (const [name, end] of [
+  ['a lock', (app) => app.sessionLock()],
+  ['a log-out', (app) => app.sessionLogout()],
+  ['close', (app) => app.close()],
+]) {
+  test(`${name} takes the prompt of an unlock back`, h.LIMIT, async () => {
+    const { app, keyStore, errors, unlocked } = await unlocking();
+    const shown = unlocked.then(({ screen }) => screen, (error) => error.code);
+    await end(app);
+    assert.deepEqual([keyStore.taken, errors], [1, []]);
+    assert.notEqual(await shown, 'home');
+    await app.close();
+  });
+}
+
+test('a second unlock takes the first prompt back, and has its own', h.LIMIT, async () => {
+  const { app, keyStore, errors, unlocked } = await unlocking();
+  const again = app.sessionUnlock({ outcome: 'success' });
+  await unlocked;
+  await h.until(() => keyStore.prompts.length === 2);
+  keyStore.prompts[1].release();
+  assert.equal((await app.settled(await again)).screen, 'home');
   assert.deepEqual([keyStore.taken, errors], [1, []]);
+  await app.close();
+});
+
+test('an outcome that the app has from elsewhere shows no prompt', h.LIMIT, async () => {
+  const { app, keyStore, unlocked } = await unlocking();
+  await app.sessionUnlock({ outcome: 'cancelled' });
+  await unlocked;
+  assert.equal(keyStore.prompts.length, 1);
+  await app.close();
+});
+
+test('a call that blocks would block its key store, and is refused', h.LIMIT, async (t) => {
+  const app = await h.Holdfast.open(h.config(), h.memory());
+  t.after(() => app.close());
+  assert.throws(() => app.callSync('session_resume'), (error) => error.code === 'handle.busy');
+});
+
+// Calls on libuv's pool waited for key files, which wait for libuv's pool.
+test('key stores that read files serve more handles than libuv has threads', h.LIMIT, async () => {
+  const apps = await Promise.all(
+    Array.from({ length: 12 }, async () => {
+      const place = h.folder();
+      const app = await h.Holdfast.open(h.config(join(place, 'data')), { keyStore: h.desktopKeys(place) });
+      await app.sessionResume();
+      return app;
+    }),
+  );
+  const shown = await Promise.all(
+    apps.map(async (app) => app.settled(await app.signInComplete(h.SOLO))),
+  );
+  assert.deepEqual(new Set(shown.map(({ screen }) => screen)), new Set(['home']));
+  await Promise.all(apps.map((app) => app.close()));
 });

@@ -104,7 +104,7 @@ test('a raw handle that was collected is closed, also with calls under way', h.L
   const file = h.config(undefined, { keystore: { kind: 'file' } });
   let calls = [];
   await (async () => {
-    const { handle } = await native.open(JSON.stringify(file));
+    const { handle } = await native.open(JSON.stringify(file), false);
     calls = Array.from({ length: 50 }, () => native.call(handle, 'session_status', null));
     void native.wait(handle);
   })();
@@ -119,23 +119,24 @@ test('a raw handle that was collected is closed, also with calls under way', h.L
 
 test('the addon refuses what is no handle and no text', h.LIMIT, async () => {
   for (const wrong of [undefined, null, 7, 'x', {}, [], Object.create(null), () => {}, Symbol('x')]) {
-    for (const name of ['call', 'callSync', 'wait', 'close']) {
+    for (const name of ['call', 'callSync', 'wait', 'keyNext', 'keyComplete', 'close']) {
       assert.throws(() => native[name](wrong, 'poll', null), TypeError);
     }
-    if (wrong !== 'x' && wrong !== undefined && wrong !== null) assert.throws(() => native.open(wrong));
+    if (wrong !== 'x' && wrong !== undefined && wrong !== null) assert.throws(() => native.open(wrong, false));
   }
-  assert.equal((await native.open('{}')).status, 1);
-  assert.equal((await native.open('no JSON')).status, 1);
+  assert.equal((await native.open('{}', false)).status, 1);
+  assert.equal((await native.open('no JSON', true)).status, 1);
   const file = h.config(undefined, { keystore: { kind: 'file' } });
-  const { handle } = await native.open(JSON.stringify(file));
+  const { handle } = await native.open(JSON.stringify(file), false);
   assert.throws(() => native.call(handle, 7, null), /operation/);
   assert.throws(() => native.call(handle, 'poll', {}), /request/);
   assert.equal((await native.call(handle, 'no_such_operation', null)).status, 1);
-  const waiting = native.wait(handle);
-  assert.throws(() => native.wait(handle), /waits already/);
+  const waiting = [native.wait(handle), native.wait(handle)];
+  assert.equal(await native.keyNext(handle), null);
   await native.close(handle);
-  await waiting;
+  assert.equal((await Promise.all(waiting)).at(-1), 9);
   assert.equal(await native.wait(handle), 9);
+  assert.equal(await native.keyNext(handle), null);
   await native.close(handle);
   assert.equal((await native.call(handle, 'poll', null)).status, 9);
   assert.equal(h.liveCount(), 0);

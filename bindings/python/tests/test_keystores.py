@@ -21,7 +21,6 @@ from holdfast import (
     KeyStore,
     Library,
     MemoryKeyStore,
-    Runner,
 )
 from holdfast.keystore import KEY_FAILED, KEY_LOCKED, KEY_NOT_FOUND, KEY_OK
 
@@ -83,7 +82,6 @@ def test_a_class_is_no_key_store(stub: Library) -> None:
     for make in (
         lambda: Holdfast(CONFIG, wrong, library=stub),
         lambda: AsyncHoldfast(CONFIG, wrong, library=stub),
-        lambda: Runner(cast(Holdfast, None), keystore=wrong),
     ):
         with pytest.raises(TypeError, match=r"pass MemoryKeyStore\(...\), not the class"):
             make()
@@ -103,13 +101,16 @@ def test_an_object_without_the_methods_is_no_key_store(stub: Library) -> None:
 
         async def erase(self, name: str) -> None: ...
 
+    class Mixed(Coroutines):
+        def erase(self, name: str) -> None: ...  # type: ignore[override]
+
     with pytest.raises(TypeError, match="has no erase"):
         Holdfast(CONFIG, cast(Any, Half()), library=stub)
     with pytest.raises(TypeError, match="load of Coroutines is a coroutine"):
         Holdfast(CONFIG, cast(Any, Coroutines()), library=stub)
-    with pytest.raises(TypeError, match='"host"'):
-        AsyncHoldfast(CONFIG, Coroutines(), library=stub)
-    AsyncHoldfast(CONFIG | {"keystore": {"kind": "host"}}, Coroutines(), library=stub)
+    with pytest.raises(TypeError, match="all coroutines, or none is"):
+        AsyncHoldfast(CONFIG, cast(Any, Mixed()), library=stub)
+    AsyncHoldfast(CONFIG, Coroutines(), library=stub)
 
 
 def test_an_empty_key_store_is_one(stub: Library) -> None:

@@ -9,12 +9,10 @@ from typing import Any, cast
 
 import pytest
 from holdfast import Holdfast, Runner
-from holdfast.errors import HoldfastError, InvalidError
-from holdfast.keystores import MemoryKeyStore
+from holdfast.errors import HoldfastError
 from holdfast.transport import Answer
 from holdfast.types import Event, HttpRequest
-from patience import eventually
-from prompts import ASKED, PATIENCE_S, Prompting, Slow
+from patience import eventually, patience
 
 REQUEST = {"id": 1, "purpose": "pull", "url": "http://x"}
 
@@ -26,10 +24,8 @@ class Scripted:
         self.polls = polls
         self.asked: list[object] = []
         self.completed: list[dict[str, Any]] = []
-        #: What `complete` raises, by the id of the request, and `key_complete`.
+        #: What `complete` raises, by the id of the request.
         self.refusals: dict[int, list[HoldfastError]] = {}
-        self.key_refusals: list[HoldfastError] = []
-        self.key_completed: list[dict[str, Any]] = []
 
     def poll(self, given: dict[str, Any] | None = None) -> dict[str, Any]:
         self.asked.append(given)
@@ -40,12 +36,6 @@ class Scripted:
         if self.refusals.get(given["id"]):
             raise self.refusals[given["id"]].pop()
         self.completed.append(given)
-        return {"accepted": True}
-
-    def key_complete(self, given: dict[str, Any]) -> dict[str, Any]:
-        if self.key_refusals:
-            raise self.key_refusals.pop()
-        self.key_completed.append(given)
         return {"accepted": True}
 
     def superseded(self, event: Event) -> bool:
@@ -107,157 +97,21 @@ def test_a_step_completes_the_other_requests_when_one_cannot_be_completed(retrya
     assert [given["id"] for given in app.completed] == ([1, 3, 2] if retryable else [1, 3])
 
 
-def test_a_step_sends_its_requests_when_a_key_cannot_be_answered() -> None:
-    """The error of `key_complete` left `step()` before the requests of the same poll were sent."""
-    asked = {"id": 9, "operation": "load", "name": "device"}
-    app = Scripted([{"requests": [REQUEST], "key_requests": [asked]}])
-    error = HoldfastError("storage.busy", "", retryable=True)
-    app.key_refusals = [error]
-    runner = runner_for(app, lambda _: None)
-    runner.keystore = MemoryKeyStore()
-    with pytest.raises(HoldfastError) as caught:
-        runner.step()
-    assert caught.value is error
-    assert app.completed == [{"id": 1, "status": 204}]
-    # The next step passes the answer again: it was lost, and the library waited for 120 s
-    assert app.key_completed == []
-    runner.step()
-    assert app.key_completed == [{"id": 9, "result": "not_found"}]
-    runner.step()
-    assert len(app.key_completed) == 1
-
-
-def test_a_key_that_is_none_has_failed() -> None:
-    """The library refuses a key of another length: the request stayed without an answer."""
-    asked = {"id": 9, "operation": "load", "name": "device"}
-    app = Scripted([{"key_requests": [asked]}])
-    app.key_refusals = [InvalidError("request.invalid_value", "", field="/value")]
-    runner = runner_for(app, lambda _: None)
-    runner.keystore = MemoryKeyStore()
-    runner.step()
-    assert app.key_completed == [{"id": 9, "result": "failed"}]
-
-
-class Raising(MemoryKeyStore):
-    """A key store with a mistake."""
-
-    def load(self, name: str) -> bytes | None:
-        raise ZeroDivisionError(name)
-
-
-@pytest.mark.parametrize("on_thread", [False, True])
-def test_a_key_store_that_raises_has_failed(on_thread: bool) -> None:
-    asked = {"id": 9, "operation": "load", "name": "device"}
-    app = Scripted([{"key_requests": [asked]}])
-    app.key_refusals = [HoldfastError("storage.busy", "", retryable=True)]
-    runner = runner_for(app, lambda _: None)
-    runner.keystore = Raising()
-    if on_thread:
-        with runner:
-            eventually(lambda: app.key_completed, what="the key request is answered")
-    else:
-        with pytest.raises(HoldfastError):
-            runner.step()
-        runner.step()
-    assert app.key_completed == [{"id": 9, "result": "failed"}]
-
-
-def test_the_thread_takes_a_prompt_back() -> None:
-    """Newcomers' complaint 6: a prompt held up every poll, so nobody heard `key_cancelled`."""
-    app = Scripted([{"key_requests": [ASKED]}])
-    store = Prompting()
-    runner = runner_for(app, lambda _: None)
-    runner.keystore = store
-    with runner:
-        assert store.shown.wait(PATIENCE_S)
-        # Requests are sent while the prompt is on the screen
-        app.polls += [{"requests": [REQUEST]}, {"key_cancelled": [9, 8]}]
-        assert store.dismissed.wait(PATIENCE_S)
-    assert [given["id"] for given in app.completed] == [1]
-    assert app.key_completed == [{"id": 9, "result": "cancelled"}]
-    assert store.cancelled == ["biometric"]
-
-
-def test_a_stop_takes_a_prompt_back() -> None:
-    app = Scripted([{"key_requests": [ASKED]}])
-    store = Prompting()
-    runner = runner_for(app, lambda _: None)
-    runner.keystore = store
-    with runner:
-        assert store.shown.wait(PATIENCE_S)
-    assert app.key_completed == [{"id": 9, "result": "cancelled"}]
-
-
-@pytest.mark.parametrize("stops", [False, True])
-def test_a_prompt_that_comes_after_its_cancel_is_taken_back(stops: bool) -> None:
-    """Review finding 9: `cancel` came between the start of a load and its prompt, which stayed."""
-    app = Scripted([{"key_requests": [ASKED]}])
-    store = Slow()
-    runner = runner_for(app, lambda _: None)
-    runner.keystore = store
-    with runner:
-        assert store.began.wait(PATIENCE_S)
-        if not stops:
-            app.polls.append({"key_cancelled": [9]})
-            assert store.dismissed.wait(PATIENCE_S)
-    assert app.key_completed == [{"id": 9, "result": "cancelled"}]
-    assert set(store.cancelled) == {"biometric"} and len(store.cancelled) > 1
-
-
-def test_a_load_that_was_withdrawn_before_it_began_shows_no_prompt() -> None:
-    """Review finding 8: after an event handler had raised, the next step showed the prompt."""
-    event = {"seq": 4, "type": "session_ended"}
-    app = Scripted([{"events": [event], "key_requests": [ASKED]}, {"key_cancelled": [9]}])
-    failures = [RuntimeError()]
-
-    def failing(_: Event) -> None:
-        raise failures.pop()
-
-    runner = runner_for(app, failing)
-    store = runner.keystore = Prompting()
-    with pytest.raises(RuntimeError):
-        runner.step()
-    runner.step()
-    assert not store.shown.is_set()
-    assert app.key_completed == [{"id": 9, "result": "cancelled"}]
-    assert store.cancelled == []
-
-
-def test_a_stop_keeps_a_key_request_that_a_later_step_serves() -> None:
-    """Its prompt was never on the screen, so a stop takes nothing back."""
-    event = {"seq": 4, "type": "session_ended"}
-    app = Scripted([{"events": [event], "key_requests": [ASKED]}])
-    failures = [RuntimeError()]
-
-    def failing(_: Event) -> None:
-        raise failures.pop()
-
-    runner = runner_for(app, failing)
-    runner.keystore = MemoryKeyStore()
-    with pytest.raises(RuntimeError):
-        runner.step()
-    runner.stop()
-    runner.step()
-    assert app.key_completed == [{"id": 9, "result": "not_found"}]
-
-
 def test_requests_of_a_poll_whose_event_is_not_handled_are_sent_later() -> None:
-    """The exception of `on_event` left `step()`: its requests and key requests were lost."""
-    asked = {"id": 9, "operation": "load", "name": "device"}
+    """The exception of `on_event` left `step()`: its requests were lost."""
     event = {"seq": 4, "type": "session_ended"}
-    app = Scripted([{"events": [event], "requests": [REQUEST], "key_requests": [asked]}])
+    app = Scripted([{"events": [event], "requests": [REQUEST]}])
     failures = [RuntimeError()]
 
     def failing(_: Event) -> None:
         raise failures.pop()
 
     runner = runner_for(app, failing)
-    runner.keystore = MemoryKeyStore()
     with pytest.raises(RuntimeError):
         runner.step()
-    assert app.completed == app.key_completed == []
+    assert app.completed == []
     runner.step()
-    assert [given["id"] for given in app.completed + app.key_completed] == [1, 9]
+    assert [given["id"] for given in app.completed] == [1]
 
 
 def test_the_thread_outlives_a_handler_that_raises(caplog: pytest.LogCaptureFixture) -> None:
@@ -275,7 +129,7 @@ def test_the_thread_outlives_a_handler_that_raises(caplog: pytest.LogCaptureFixt
         handled.set()
 
     with runner_for(app, handler):
-        assert handled.wait(PATIENCE_S)
+        assert handled.wait(patience(60))
     assert seen == [event]
     assert [given["id"] for given in app.completed] == [1]
     assert app.asked[1] == {"from_oldest": True}

@@ -44,7 +44,11 @@ struct app {
   /* keys.c */
   bool keys_in_service; /* the secret service; else files */
   char *keys_dir;
+
+  /* reader.c */
+  char *prompt;             /* the library's words for it */
   AdwMessageDialog *finger; /* the prompt on the screen */
+  const char *released;     /* the key, in base64, while it is passed on; else NULL */
 
   /* stage.c: nothing of it without HOLDFAST_STAGE */
   const char *stage;
@@ -96,25 +100,30 @@ gint64 host_spent_us(void);
 /* Acknowledges what the user has seen by now. */
 void host_seen(app *app);
 
-/* ---- keys.c, secret.c: the key store of kind "host" ---- */
+/* ---- keys.c, secret.c, reader.c: the key store. Results are HOLDFAST_KEY_*, keys in base64 ----
+ */
 
 void keys_open(app *app);
-/* Carries out a key request, and answers it now or later. */
-void keys_serve(app *app, const json_t *request);
-/* Answers a key request; `value` may be NULL. */
-void keys_answer(app *app, json_int_t id, const char *result, const char *value);
+holdfast_keystore keys_store(app *app);
 bool secret_available(void);
-/* Carries out a request, and answers it later. `value` is NULL unless it is to be saved. */
-void secret_serve(app *app, json_int_t id, const char *operation, const char *name,
-                  const char *value);
-/* The handle is closed: takes back what it has asked of the service, with the prompt. */
+/* The caller owns `*value`. */
+int32_t secret_load(app *app, const char *name, char **value);
+int32_t secret_save(app *app, const char *name, const char *value);
+int32_t secret_erase(app *app, const char *name);
+/* The user was away: a keyring whose prompt they dismissed may be asked for again. */
+void secret_ask_again(void);
+/* The handle is closed: takes the prompt back. */
 void secret_cancel(void);
 /* Before the program ends: waits until the service has taken note. At most two seconds. */
 void secret_settle(void);
-/* reader.c: the fingerprint reader, which keeps the key `biometric`. */
-void reader_serve(app *app, const json_t *request);
-/* Nobody needs this key any more: takes the prompt back, and answers. */
-void reader_cancel(app *app, json_int_t id);
+/* The fingerprint reader, which keeps the key `biometric`. */
+int32_t reader_load(app *app, char **value);
+int32_t reader_save(app *app, const char *value);
+int32_t reader_erase(app *app);
+/* Asks for the finger, and then unlocks. */
+void reader_unlock(app *app);
+/* Nobody needs the finger any more: takes the prompt back. */
+void reader_cancel(app *app);
 
 /* ---- stage.c: the network, clock and reader that a demo or a test simulates ---- */
 

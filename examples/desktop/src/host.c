@@ -12,7 +12,7 @@
 static json_t *configuration(const app *app) {
   return json_pack("{s:s, s:{s:s, s:s, s:{s:s}}, "
                    "s:[{s:s,s:s,s:s,s:s},{s:s,s:s,s:s,s:s},{s:s,s:s,s:s}], s:s, s:s, s:s,"
-                   " s:{s:s}, s:{s:s}}",
+                   " s:{s:s}}",
                    "data_dir", app->data_dir,                                                  //
                    "backend", "url", app->url, "api_key", app->key,                            //
                    "summary", "function", "activity_overview",                                 //
@@ -22,8 +22,7 @@ static json_t *configuration(const app *app) {
                    "id", "password", "flow", "password", "label", word("E-mail and password"), //
                    "redirect_url", app->redirect_url, "locale", app->locale,                   //
                    "clock", app->stage == NULL ? "system" : "manual",                          //
-                   "keystore", "kind", "host", "policy", "biometric",
-                   app->stage == NULL ? "off" : "required");
+                   "policy", "biometric", app->stage == NULL ? "off" : "required");
 }
 
 static gint64 spent_us; /* in the library, on this thread */
@@ -34,8 +33,12 @@ json_t *host_call(app *app, const char *operation, json_t *request) {
   char *text = request == NULL ? NULL : json_dumps(request, JSON_COMPACT), *answer = NULL;
   json_decref(request);
   stage_tick(app);
+  if (strcmp(operation, "session_lock") == 0 || strcmp(operation, "session_logout") == 0)
+    reader_cancel(app);
   gint64 from_us = g_get_monotonic_time();
   holdfast_call(app->self, operation, text, &answer);
+  if (strcmp(operation, "session_background") == 0)
+    secret_ask_again();
   spent_us += g_get_monotonic_time() - from_us;
   holdfast_http_free(text); /* zeroes it: it may hold a password */
   json_t *reply = answer == NULL ? NULL : json_loads(answer, 0, NULL);
@@ -91,14 +94,6 @@ void host_seen(app *app) {
 }
 
 static void take(app *app, const json_t *event) {
-  if (is_text(event, "type", "key_request")) {
-    keys_serve(app, json_object_get(event, "key_request"));
-    return;
-  }
-  if (is_text(event, "type", "key_cancelled")) {
-    reader_cancel(app, number_at(event, "id"));
-    return;
-  }
   if (is_text(event, "type", "decision"))
     host_show(app, json_object_get(event, "decision"));
   else
@@ -134,11 +129,15 @@ static gboolean turn(gint descriptor, GIOCondition condition, gpointer context) 
 }
 
 bool host_open(app *app, char **problem) {
-  json_t *config = configuration(app), *error = NULL;
+  json_t *config = configuration(app);
   char *text = json_dumps(config, JSON_COMPACT), *reply = NULL;
   gint64 from_us = g_get_monotonic_time();
-  int32_t status = holdfast_open(text, NULL, &app->self, &reply);
+  holdfast_keystore keys = keys_store(app);
+  int32_t status = holdfast_open(text, &keys, &app->self, &reply);
+  json_t *said = reply == NULL ? NULL : json_loads(reply, 0, NULL);
   if (status == HOLDFAST_OK) {
+    g_free(app->prompt);
+    app->prompt = g_strdup(text_at(said, "unlock_prompt"));
     stage_tick(app);
     status = holdfast_http_start(app->self, "{\"thread\":false}", &app->network);
   }
@@ -150,13 +149,12 @@ bool host_open(app *app, char **problem) {
     holdfast_close(app->self);
     app->self = NULL;
   } else if (status != HOLDFAST_OK) {
-    error = reply == NULL ? NULL : json_loads(reply, 0, NULL);
-    *problem = g_strdup(text_at(json_object_get(error, "error"), "message"));
-    json_decref(error);
+    *problem = g_strdup(text_at(json_object_get(said, "error"), "message"));
   } else {
     app->shown = app->unacked = 0;
     app->watch = g_unix_fd_add(holdfast_http_fd(app->network), G_IO_IN, turn, app);
   }
+  json_decref(said);
   holdfast_free(reply);
   return status == HOLDFAST_OK;
 }
@@ -169,9 +167,10 @@ void host_pause(app *app) {
 
 void host_close(app *app) {
   host_pause(app); /* before the driver closes the descriptor */
-  secret_cancel();
+  reader_cancel(app);
   holdfast_http_stop(app->network);
   holdfast_close(app->self);
+  secret_cancel();
   app->network = NULL;
   app->self = NULL;
   json_decref(app->decision);

@@ -1,4 +1,4 @@
-/* The key store, of kind "host": the library asks for key operations as events and never waits.
+/* The key store of the library, as functions. None of them waits for a person.
  *
  * device, session   in the desktop's secret service (secret.c). Where none runs, in files that only
  *                   this user can read.
@@ -11,15 +11,7 @@
 #include <glib/gstdio.h>
 #include <string.h>
 
-void keys_answer(app *app, json_int_t id, const char *result, const char *value) {
-  json_t *answer = json_pack("{s:I, s:s}", "id", id, "result", result);
-  if (value != NULL)
-    json_object_set_new(answer, "value", json_string(value));
-  if (app->self != NULL)
-    json_decref(host_call(app, "key_complete", answer));
-  else
-    json_decref(answer);
-}
+enum { KEY_LENGTH = 32 };
 
 void keys_open(app *app) {
   GKeyFile *settings = g_key_file_new();
@@ -38,49 +30,83 @@ void keys_open(app *app) {
 
 /* ---- files ---- */
 
-static void file_load(app *app, json_int_t id, const char *path) {
-  char *value = NULL;
+static int32_t file_load(const char *path, char **value) {
   GError *error = NULL;
-  if (g_file_get_contents(path, &value, NULL, &error))
-    keys_answer(app, id, "ok", value);
-  else
-    keys_answer(app, id,
-                g_error_matches(error, G_FILE_ERROR, G_FILE_ERROR_NOENT) ? "not_found" : "failed",
-                NULL);
+  bool found = g_file_get_contents(path, value, NULL, &error);
+  bool absent = g_error_matches(error, G_FILE_ERROR, G_FILE_ERROR_NOENT);
   g_clear_error(&error);
-  holdfast_http_free(value);
+  return found ? HOLDFAST_KEY_OK : absent ? HOLDFAST_KEY_NOT_FOUND : HOLDFAST_KEY_FAILED;
 }
 
-static void file_save(app *app, json_int_t id, const char *path, const char *value) {
+static int32_t file_save(const app *app, const char *path, const char *value) {
   g_mkdir_with_parents(app->keys_dir, 0700);
   /* Durable, and never half a file: written beside it, synced, renamed. */
-  bool fine = g_file_set_contents_full(
-      path, value, -1, G_FILE_SET_CONTENTS_CONSISTENT | G_FILE_SET_CONTENTS_DURABLE, 0600, NULL);
-  keys_answer(app, id, fine ? "ok" : "failed", NULL);
+  return g_file_set_contents_full(path, value, -1,
+                                  G_FILE_SET_CONTENTS_CONSISTENT | G_FILE_SET_CONTENTS_DURABLE,
+                                  0600, NULL)
+             ? HOLDFAST_KEY_OK
+             : HOLDFAST_KEY_FAILED;
 }
 
-static void file_erase(app *app, json_int_t id, const char *path) {
+static int32_t file_erase(const char *path) {
   g_unlink(path);
-  keys_answer(app, id, g_file_test(path, G_FILE_TEST_EXISTS) ? "failed" : "ok", NULL);
+  return g_file_test(path, G_FILE_TEST_EXISTS) ? HOLDFAST_KEY_FAILED : HOLDFAST_KEY_OK;
 }
 
-void keys_serve(app *app, const json_t *request) {
-  const char *name = text_at(request, "name"), *operation = text_at(request, "operation");
-  json_int_t id = number_at(request, "id");
-  if (strcmp(name, "biometric") == 0) {
-    reader_serve(app, request);
-    return;
-  }
-  if (app->keys_in_service) {
-    secret_serve(app, id, operation, name, json_string_value(json_object_get(request, "value")));
-    return;
-  }
-  char *path = g_build_filename(app->keys_dir, name, NULL);
-  if (strcmp(operation, "load") == 0)
-    file_load(app, id, path);
-  else if (strcmp(operation, "save") == 0)
-    file_save(app, id, path, text_at(request, "value"));
-  else
-    file_erase(app, id, path);
+/* ---- the functions ---- */
+
+static bool is_biometric(const char *name) { return strcmp(name, "biometric") == 0; }
+
+static int32_t load(void *context, const char *name, uint8_t *key, size_t capacity,
+                    size_t *length) {
+  app *app = context;
+  char *path = g_build_filename(app->keys_dir, name, NULL), *value = NULL;
+  int32_t result = is_biometric(name)     ? reader_load(app, &value)
+                   : app->keys_in_service ? secret_load(app, name, &value)
+                                          : file_load(path, &value);
+  gsize count = 0;
+  guchar *bytes = value == NULL ? NULL : g_base64_decode(value, &count);
+  if (result == HOLDFAST_KEY_OK && count == KEY_LENGTH && capacity >= count)
+    memcpy(key, bytes, *length = count);
+  else if (result == HOLDFAST_KEY_OK)
+    result = HOLDFAST_KEY_FAILED;
+  if (bytes != NULL)
+    explicit_bzero(bytes, count);
+  g_free(bytes);
+  holdfast_http_free(value); /* zeroes it */
   g_free(path);
+  return result;
+}
+
+static int32_t save(void *context, const char *name, const uint8_t *key, size_t length,
+                    int32_t protection) {
+  (void)protection; /* the name says it */
+  app *app = context;
+  char *path = g_build_filename(app->keys_dir, name, NULL), *value = g_base64_encode(key, length);
+  int32_t result = is_biometric(name)     ? reader_save(app, value)
+                   : app->keys_in_service ? secret_save(app, name, value)
+                                          : file_save(app, path, value);
+  holdfast_http_free(value);
+  g_free(path);
+  return result;
+}
+
+static int32_t erase(void *context, const char *name) {
+  app *app = context;
+  char *path = g_build_filename(app->keys_dir, name, NULL);
+  int32_t result = is_biometric(name)     ? reader_erase(app)
+                   : app->keys_in_service ? secret_erase(app, name)
+                                          : file_erase(path);
+  g_free(path);
+  return result;
+}
+
+holdfast_keystore keys_store(app *app) {
+  return (holdfast_keystore){
+      .size = sizeof(holdfast_keystore),
+      .context = app,
+      .load = load,
+      .save = save,
+      .erase = erase,
+  };
 }

@@ -3,130 +3,184 @@
  *
  *   {"operation":"load|save|erase","value":"base64"?,"prompt":bool} -> {"result":"ok|...","value"?}
  *
- * While the answer to a load is out, the window asks for the finger. Cancelling closes the
+ * reader_unlock() asks for the finger, beside the library, and then tells it with session_unlock.
+ * What the library asks for is answered at once, without a finger. Cancelling closes the
  * connection, so a finger that comes later releases nothing. */
 #include "app.h"
 
 #include <gio/gunixsocketaddress.h>
 #include <string.h>
 
+static char *line_of(const char *operation, const char *value, bool prompts) {
+  json_t *order =
+      json_pack("{s:s, s:s?, s:b}", "operation", operation, "value", value, "prompt", prompts);
+  char *text = json_dumps(order, JSON_COMPACT), *line = g_strconcat(text, "\n", NULL);
+  holdfast_http_free(text); /* zeroes it */
+  json_decref(order);
+  return line;
+}
+
+static GDataInputStream *send_line(GSocketConnection *link, const char *line) {
+  GIOStream *streams = G_IO_STREAM(link);
+  if (link == NULL || !g_output_stream_write_all(g_io_stream_get_output_stream(streams), line,
+                                                 strlen(line), NULL, NULL, NULL))
+    return NULL;
+  return g_data_input_stream_new(g_io_stream_get_input_stream(streams));
+}
+
+/* ---- what the library asks for ---- */
+
+static int32_t result_of(const char *word) {
+  static const char *const words[] = {
+      [HOLDFAST_KEY_OK] = "ok",
+      [HOLDFAST_KEY_NOT_FOUND] = "not_found",
+      [HOLDFAST_KEY_LOCKED] = "locked",
+      [HOLDFAST_KEY_CANCELLED] = "cancelled",
+      [HOLDFAST_KEY_FAILED] = "failed",
+      [HOLDFAST_KEY_LOCKOUT] = "lockout",
+      [HOLDFAST_KEY_LOCKOUT_PERMANENT] = "lockout_permanent",
+      [HOLDFAST_KEY_NOT_ENROLLED] = "not_enrolled",
+      [HOLDFAST_KEY_INVALIDATED] = "invalidated",
+      [HOLDFAST_KEY_UNAVAILABLE] = "unavailable",
+  };
+  for (size_t i = 0; i < G_N_ELEMENTS(words); i++)
+    if (strcmp(word, words[i]) == 0)
+      return (int32_t)i;
+  return HOLDFAST_KEY_FAILED;
+}
+
+static int32_t ask(app *app, const char *operation, const char *value) {
+  char *line = line_of(operation, value, false);
+  GSocketClient *client = g_socket_client_new();
+  GSocketAddress *address = g_unix_socket_address_new(app->stage);
+  GSocketConnection *link =
+      g_socket_client_connect(client, G_SOCKET_CONNECTABLE(address), NULL, NULL);
+  GDataInputStream *lines = send_line(link, line);
+  char *text = lines == NULL ? NULL : g_data_input_stream_read_line_utf8(lines, NULL, NULL, NULL);
+  json_t *said = text == NULL ? NULL : json_loads(text, 0, NULL);
+  int32_t result = said == NULL ? HOLDFAST_KEY_UNAVAILABLE : result_of(text_at(said, "result"));
+  json_decref(said);
+  g_free(text);
+  g_clear_object(&lines);
+  g_clear_object(&link);
+  g_object_unref(address);
+  g_object_unref(client);
+  holdfast_http_free(line);
+  return result;
+}
+
+int32_t reader_load(app *app, char **value) {
+  if (app->stage == NULL) /* this computer has no reader */
+    return HOLDFAST_KEY_NOT_FOUND;
+  if (app->released == NULL)
+    return ask(app, "load", NULL);
+  *value = g_strdup(app->released);
+  return HOLDFAST_KEY_OK;
+}
+
+int32_t reader_save(app *app, const char *value) {
+  return app->stage == NULL ? HOLDFAST_KEY_UNAVAILABLE : ask(app, "save", value);
+}
+
+int32_t reader_erase(app *app) {
+  return app->stage == NULL ? HOLDFAST_KEY_OK : ask(app, "erase", NULL);
+}
+
+/* ---- the prompt ---- */
+
+/* A question to the reader. */
 typedef struct {
   app *app;
-  holdfast *self;
-  json_int_t id;
-  char *line;
   GSocketConnection *link;
   GCancellable *cancelled;
-  bool prompted;
-  gulong watched; /* the signal of the prompt */
 } talk;
 
-static GList *talks; /* those that are not answered */
+static talk *asking; /* the one whose prompt is on the screen */
 
-static void end(talk *talk, const char *result, const char *value) {
+/* `key`: in base64; NULL: the reader did not release it. */
+static void unlock(app *app, const char *outcome, const char *key) {
+  app->released = key;
+  host_decide(app, "session_unlock", json_pack("{s:s}", "outcome", outcome));
+  app->released = NULL;
+}
+
+static void end(talk *talk, const char *outcome, const char *key) {
   app *app = talk->app;
-  if (talk->watched != 0 && app->finger != NULL) {
-    g_signal_handler_disconnect(app->finger, talk->watched);
-    gtk_window_destroy(GTK_WINDOW(app->finger));
-    app->finger = NULL;
-  }
-  if (app->self == talk->self) {
-    keys_answer(app, talk->id, result, value);
-    /* The key alone does not say whether the finger was wrong or the reader broke. */
-    if (talk->prompted && strcmp(result, "failed") == 0)
-      host_decide(app, "session_unlock", json_pack("{s:s}", "outcome", "failed"));
-  }
-  talks = g_list_remove(talks, talk);
+  bool is_wanted = talk == asking;
   g_clear_object(&talk->link);
   g_clear_object(&talk->cancelled);
-  g_free(talk->line);
   g_free(talk);
+  if (!is_wanted)
+    return;
+  asking = NULL;
+  reader_cancel(app);
+  unlock(app, outcome, key);
 }
 
 static void on_line(GObject *source, GAsyncResult *result, gpointer context) {
-  talk *talk = context;
-  GError *error = NULL;
-  char *text =
-      g_data_input_stream_read_line_finish_utf8(G_DATA_INPUT_STREAM(source), result, NULL, &error);
+  GDataInputStream *lines = G_DATA_INPUT_STREAM(source);
+  char *text = g_data_input_stream_read_line_finish_utf8(lines, result, NULL, NULL);
   json_t *said = text == NULL ? NULL : json_loads(text, 0, NULL);
-  if (g_error_matches(error, G_IO_ERROR, G_IO_ERROR_CANCELLED))
-    end(talk, "cancelled", NULL);
-  else if (said == NULL)
-    end(talk, "unavailable", NULL);
+  const char *word = said == NULL ? "unavailable" : text_at(said, "result");
+  if (strcmp(word, "ok") == 0)
+    end(context, "success", text_at(said, "value"));
   else
-    end(talk, text_at(said, "result"), json_string_value(json_object_get(said, "value")));
+    end(context, strcmp(word, "not_found") == 0 ? "invalidated" : word, NULL);
   json_decref(said);
   holdfast_http_free(text);
-  g_clear_error(&error);
 }
 
 static void on_connected(GObject *source, GAsyncResult *result, gpointer context) {
   talk *talk = context;
   talk->link = g_socket_client_connect_finish(G_SOCKET_CLIENT(source), result, NULL);
-  if (talk->link == NULL ||
-      !g_output_stream_write_all(g_io_stream_get_output_stream(G_IO_STREAM(talk->link)), talk->line,
-                                 strlen(talk->line), NULL, NULL, NULL)) {
-    end(talk, g_cancellable_is_cancelled(talk->cancelled) ? "cancelled" : "unavailable", NULL);
+  char *line = line_of("load", NULL, true);
+  GDataInputStream *lines = send_line(talk->link, line);
+  holdfast_http_free(line);
+  if (lines == NULL) {
+    end(talk, "unavailable", NULL);
     return;
   }
-  GDataInputStream *lines =
-      g_data_input_stream_new(g_io_stream_get_input_stream(G_IO_STREAM(talk->link)));
   g_data_input_stream_read_line_async(lines, G_PRIORITY_DEFAULT, talk->cancelled, on_line, talk);
   g_object_unref(lines);
 }
 
+void reader_cancel(app *app) {
+  if (asking != NULL)
+    g_cancellable_cancel(asking->cancelled); /* it ends on a later turn of the loop */
+  asking = NULL;
+  if (app->finger != NULL)
+    gtk_window_destroy(GTK_WINDOW(app->finger));
+}
+
 static void on_dismissed(AdwMessageDialog *dialog, const char *response, gpointer context) {
   (void)dialog, (void)response;
-  talk *talk = context;
-  talk->app->finger = NULL; /* it closes by itself */
-  g_cancellable_cancel(talk->cancelled);
+  app *app = context;
+  if (asking == NULL)
+    return;
+  g_clear_weak_pointer(&app->finger); /* it closes by itself */
+  reader_cancel(app);
+  unlock(app, "cancelled", NULL);
 }
 
-static void prompt(app *app, talk *talk, const char *text) {
-  app->finger = look_question(app, text, word("Put your finger on the reader."));
-  g_clear_weak_pointer(&app->question); /* it ends with the reader's answer, not with a lock */
-  adw_message_dialog_add_response(app->finger, "cancel", word("Cancel"));
-  talk->watched = g_signal_connect(app->finger, "response", G_CALLBACK(on_dismissed), talk);
-  gtk_window_present(GTK_WINDOW(app->finger));
-}
-
-void reader_serve(app *app, const json_t *request) {
-  const char *text = json_string_value(json_object_get(request, "prompt"));
-  if (app->stage == NULL) { /* this computer has no reader */
-    keys_answer(app, number_at(request, "id"),
-                is_text(request, "operation", "save") ? "unavailable" : "not_found", NULL);
+void reader_unlock(app *app) {
+  reader_cancel(app);
+  if (app->stage == NULL) {
+    unlock(app, "unavailable", NULL);
     return;
   }
-  json_t *order = json_pack("{s:O, s:O, s:b}", "operation", json_object_get(request, "operation"),
-                            "value", json_object_get(request, "value"), "prompt", text != NULL);
-  char *line = json_dumps(order, JSON_COMPACT);
-  talk *talk = g_malloc(sizeof *talk);
-  memset(talk, 0, sizeof *talk);
-  talk->app = app;
-  talk->self = app->self;
-  talk->id = number_at(request, "id");
-  talk->line = g_strconcat(line, "\n", NULL);
-  talk->prompted = text != NULL;
-  talk->cancelled = g_cancellable_new();
-  talks = g_list_prepend(talks, talk);
-  holdfast_http_free(line);
-  json_decref(order);
-  if (text != NULL)
-    prompt(app, talk, text);
+  g_set_weak_pointer(&app->finger,
+                     look_question(app, app->prompt, word("Put your finger on the reader.")));
+  g_clear_weak_pointer(&app->question); /* a lock has its own way to end it */
+  adw_message_dialog_add_response(app->finger, "cancel", word("Cancel"));
+  g_signal_connect(app->finger, "response", G_CALLBACK(on_dismissed), app);
+  gtk_window_present(GTK_WINDOW(app->finger));
+  asking = g_new0(talk, 1);
+  asking->app = app;
+  asking->cancelled = g_cancellable_new();
   GSocketClient *client = g_socket_client_new();
   GSocketAddress *address = g_unix_socket_address_new(app->stage);
-  g_socket_client_connect_async(client, G_SOCKET_CONNECTABLE(address), talk->cancelled,
-                                on_connected, talk);
+  g_socket_client_connect_async(client, G_SOCKET_CONNECTABLE(address), asking->cancelled,
+                                on_connected, asking);
   g_object_unref(address);
   g_object_unref(client);
-}
-
-void reader_cancel(app *app, json_int_t id) {
-  for (GList *each = talks; each != NULL; each = each->next) {
-    talk *talk = each->data;
-    if (talk->self == app->self && talk->id == id) {
-      g_cancellable_cancel(talk->cancelled); /* it is answered on a later turn of the loop */
-      return;
-    }
-  }
 }

@@ -7,13 +7,6 @@ static void refresh_banners(app *app, const json_t *decision) {
   look_banners(part(&app->main, "banners"), json_object_get(decision, "banners"));
 }
 
-static void set_buttons(app *app, bool sensitive) {
-  gtk_widget_set_sensitive(part(&app->unlock, "unlock_now"), sensitive);
-  gtk_widget_set_sensitive(part(&app->unlock, "unlock_other"), sensitive);
-  gtk_widget_set_sensitive(part(&app->sign_in, "try_again"), sensitive);
-  gtk_widget_set_sensitive(part(&app->sign_in, "methods"), sensitive);
-}
-
 /* Nothing stays open under a lock, and nothing is left in the widgets. */
 static void forget(app *app, const json_t *decision) {
   entry_forget(app, is_text(decision, "reason", "signed_out"));
@@ -63,13 +56,6 @@ void window_show(app *app, const json_t *decision) {
   else if (strcmp(name, "wait") == 0)
     gtk_label_set_text(part(&app->wait, "wait_text"), message);
   const char *before = gtk_stack_get_visible_child_name(app->screens);
-  /* While the reader waits for a finger, its prompt is above the screen that asked for it. */
-  if (is_text(decision, "reason", "keystore_pending") &&
-      (g_strcmp0(before, "unlock") == 0 || g_strcmp0(before, "sign_in") == 0)) {
-    set_buttons(app, false);
-    return;
-  }
-  set_buttons(app, true);
   gtk_stack_set_visible_child_name(app->screens, name);
   GdkFrameClock *frames = gtk_widget_get_frame_clock(GTK_WIDGET(app->window));
   if (strcmp(name, "home") == 0 && app->started_us != 0 && frames != NULL)

@@ -30,25 +30,25 @@ def _broken_for_ever() -> Mutant:
     return mock.patch.object(Host, "_make", fail)
 
 
-@violates("damage costs no readable item")
-def _emptied() -> Mutant:
+@violates("damage changes no other item")
+def _changed() -> Mutant:
     close = Host.close
 
-    def empty(self: Host) -> None:
+    def change(self: Host) -> None:
         close(self)
         # A file that was damaged while the app ran may not open.
         with contextlib.suppress(sqlite3.DatabaseError):
             database = sqlite3.connect(self.folder / FILES[0])
             with contextlib.closing(database), database:
-                database.execute("DELETE FROM queue")
+                database.execute("UPDATE queue SET body = zeroblob(64)")
 
-    return mock.patch.object(Host, "close", empty)
+    return mock.patch.object(Host, "close", change)
 
 
-@violates("what damage costs is counted")
+@violates("what damage costs is said")
 @contextlib.contextmanager
 def _not_told() -> Iterator[None]:
-    """The pages that hold items are not pages any more, and no event says what is lost."""
+    """The pages that hold items are not pages any more, and no event says so."""
 
     def wipe(original: Original, _: random.Random) -> list[Flip]:
         starts = [
@@ -56,5 +56,8 @@ def _not_told() -> Iterator[None]:
         ]
         return [(name, at, bit) for name, at in starts for bit in (0, 1)]
 
-    with mock.patch.object(damage, "_draw", wipe), mock.patch.object(Host, "lost", lambda _: 0):
+    with (
+        mock.patch.object(damage, "_draw", wipe),
+        mock.patch.object(Host, "said", lambda _: False),
+    ):
         yield

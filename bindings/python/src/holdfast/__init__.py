@@ -8,6 +8,7 @@ the pages on hosts, sync and security: begin with docs/reference.md.
 from collections.abc import Callable
 
 from .async_handle import AsyncHoldfast, ThreadTransport
+from .async_keystore import AsyncKeyStore
 from .checkup import Step, doctor
 from .errors import (
     BusyError,
@@ -25,8 +26,7 @@ from .errors import (
     StorageError,
 )
 from .handle import Holdfast
-from .key_requests import AsyncKeyStore
-from .keystore import CancellableKeyStore, KeyStore, KeyStoreAnswer
+from .keystore import KeyStore, KeyStoreAnswer
 from .keystores import FileKeyStore, KeyringKeyStore, MemoryKeyStore
 from .library import Library
 from .runner import Runner
@@ -38,7 +38,6 @@ __all__ = [
     "AsyncKeyStore",
     "AsyncTransport",
     "BusyError",
-    "CancellableKeyStore",
     "ClosedError",
     "ConflictError",
     "FileKeyStore",

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import inspect
 import logging
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
+from .async_keystore import AsyncKeyStore, LoopKeyStore
 from .async_operations import AsyncOperations
 from .errors import ClosedError, HoldfastError, InvalidError
 from .handle import Holdfast
-from .key_requests import AsyncKeyStore, Load, asks_host, serve, serve_async
 from .keystore import checked
 from .transport import REFUSED, Answer, AsyncTransport, HttpTransport, answered
 
@@ -24,16 +24,7 @@ if TYPE_CHECKING:
 
     from .keystore import KeyStore
     from .library import Library
-    from .types import (
-        Config,
-        Event,
-        HttpRequest,
-        KeyCompleteRequest,
-        KeyRequest,
-        OpenReply,
-        PollReply,
-        PollRequest,
-    )
+    from .types import Config, Event, HttpRequest, OpenReply, PollReply, PollRequest
 
 log = logging.getLogger("holdfast")
 
@@ -58,9 +49,14 @@ class AsyncHoldfast(AsyncOperations):
     """An open data folder for one event loop, with every operation as a coroutine.
 
     `async with` opens and closes it, and sends the library's requests while it is open. Calls run
-    one after another on a separate thread, since they write to disk and a key store may prompt the
-    user; the key store runs on that thread, too. Results from the server arrive in `events()`.
-    Operations raise `HoldfastError`; before the folder is open, `RuntimeError`.
+    one after another on a separate thread, since they write to disk and wait for the key store. A
+    `KeyStore` runs on that thread, the coroutines of an `AsyncKeyStore` on the loop. Results from
+    the server arrive in `events()`. Operations raise `HoldfastError`; before the folder is open,
+    `RuntimeError`.
+
+    With an `AsyncKeyStore`, `session_unlock({"outcome": "success"})` has the key store show its
+    prompt first, and its outcome is that of the prompt. Other calls go on meanwhile. A lock, a
+    logout, another unlock and `close()` take the prompt back.
     """
 
     def __init__(
@@ -72,15 +68,13 @@ class AsyncHoldfast(AsyncOperations):
         connections: int = 8,
         library: Library | None = None,
     ) -> None:
-        """Does not open anything. At most `connections` requests are in flight at once.
-
-        With `{"keystore": {"kind": "host"}}`, `keystore` may be an `AsyncKeyStore`, which is asked
-        on the loop; a `KeyStore` is then asked on a thread.
-        """
-        checked(keystore, coroutines=asks_host(config))
-        self._keystore = keystore if asks_host(config) else None
-        given = cast("KeyStore | None", None if asks_host(config) else keystore)
-        self._open: Callable[[], Holdfast] = lambda: Holdfast(config, given, library=library)
+        """Does not open anything. At most `connections` requests are in flight at once."""
+        #: The key store, if the loop runs it.
+        self._keys: LoopKeyStore | None = None
+        if checked(keystore, coroutines=True):
+            self._keys = LoopKeyStore(cast("AsyncKeyStore", keystore))
+        given = self._keys or cast("KeyStore | None", keystore)
+        self._open = partial(Holdfast, config, given, library=library)
         # Our own transport ends with this object; another one is the host's.
         self._http = HttpTransport()
         self._transport: AsyncTransport = transport or ThreadTransport(self._http)
@@ -94,10 +88,6 @@ class AsyncHoldfast(AsyncOperations):
         self._seen: int | None = None
         self._woken = asyncio.Event()
         self._sending: set[asyncio.Task[None]] = set()
-        #: What the key store's coroutines work on, by the id of the key request.
-        self._asking: dict[int, asyncio.Task[KeyCompleteRequest]] = {}
-        #: The loads on threads, by the id of the key request.
-        self._loading: dict[int, Load] = {}
         # Requests that the library has no answer to, with the answer if the transport gave one.
         self._unanswered: dict[int, tuple[HttpRequest, Answer]] = {}
         self._closing: asyncio.Task[None] | None = None
@@ -106,6 +96,8 @@ class AsyncHoldfast(AsyncOperations):
     async def __aenter__(self) -> Self:
         """Open the folder and start to poll and send; raises `HoldfastError`."""
         loop = asyncio.get_running_loop()
+        if self._keys is not None:
+            self._keys.loop = loop
         try:
             self._holdfast = await loop.run_in_executor(self._calls, self._open)
         except BaseException:
@@ -155,7 +147,7 @@ class AsyncHoldfast(AsyncOperations):
         """
         if os.getpid() != self._process:
             # In a forked child: the tasks and the thread are the parent's.
-            self._end()
+            self._drop()
             return
         if self._closing is None:
             finishing = self._finish()
@@ -164,33 +156,37 @@ class AsyncHoldfast(AsyncOperations):
 
     async def _finish(self) -> None:
         loop = asyncio.get_running_loop()
-        tasks = [*self._sending, *([self._network] if self._network else [])]
+        tasks: list[asyncio.Task[Any] | None] = [*self._sending, self._network]
+        if self._keys is not None:
+            self._keys.withdraw()
+            tasks.append(self._keys.prompt)
         # A task of another loop ended with it.
-        tasks = [task for task in tasks if not task.done() and task.get_loop() is loop]
+        left = [task for task in tasks if task and not task.done() and task.get_loop() is loop]
         try:
-            for task in tasks:
+            for task in left:
                 task.cancel()
-            for load in self._loading.values():
-                load.withdraw()
-            left = (await asyncio.wait(tasks, timeout=FAREWELL_S))[1] if tasks else ()
-            if left:
-                log.warning("%d requests ignore that they were cancelled", len(left))
+            late = (await asyncio.wait(left, timeout=FAREWELL_S))[1] if left else ()
+            if late:
+                log.warning("%d tasks ignore that they were cancelled", len(late))
             # Not on the loop's thread: it would wait there for a call that is running.
             await loop.run_in_executor(self._calls, self._end)
         finally:
-            self._end()
+            self._drop()
             self._calls.shutdown(wait=False)
             self._http.close()
             self._events.put_nowait(None)
 
     def _end(self) -> None:
         """Pass on the answers that are left, and close."""
-        if self._closed:
-            return
-        if self._holdfast is not None:
+        if self._holdfast is not None and not self._closed:
             for request, answer in list(self._unanswered.values()):
                 with contextlib.suppress(HoldfastError, TypeError, ValueError):
                     self._holdfast.complete(answered(request, answer))
+        self._drop()
+
+    def _drop(self) -> None:
+        """Close, without waiting for anybody."""
+        if self._holdfast is not None:
             self._holdfast.close()
         self._closed = True
 
@@ -200,12 +196,20 @@ class AsyncHoldfast(AsyncOperations):
         return self._holdfast
 
     async def _call(self, name: str, request: Mapping[str, Any] | None) -> object:
-        handle = self._handle()
+        call: Callable[..., object] = self._handle()._call
+        if self._keys is not None:
+            self._keys.admit()
+            if name in ("session_unlock", "session_lock", "session_logout"):
+                number = self._keys.withdraw()
+                prompts = name == "session_unlock" and request == {"outcome": "success"}
+                if prompts and self._closing is None:
+                    text = self.opened["unlock_prompt"]
+                    outcome, key = await self._keys.unlock(number, text)
+                    call, request = partial(self._keys.call, key, call), {"outcome": outcome}
         if self._closed or os.getpid() != self._process:
             # Closed, or in a forked child without the thread: the library returns the error.
-            return handle._call(name, request)
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._calls, handle._call, name, request)
+            return call(name, request)
+        return await asyncio.get_running_loop().run_in_executor(self._calls, call, name, request)
 
     # ---- polling and sending ----
 
@@ -265,59 +269,6 @@ class AsyncHoldfast(AsyncOperations):
             task = asyncio.get_running_loop().create_task(self._send(request))
             self._sending.add(task)
             task.add_done_callback(self._sending.discard)
-
-        for withdrawn in polled.get("key_cancelled", []):
-            # A coroutine that shows a prompt takes it back; a thread is told to.
-            if (asking := self._asking.get(withdrawn)) is not None:
-                asking.cancel()
-            elif (load := self._loading.get(withdrawn)) is not None:
-                load.withdraw()
-        for asked in polled.get("key_requests", []):
-            serving = asyncio.get_running_loop().create_task(self._serve(asked))
-            self._sending.add(serving)
-            serving.add_done_callback(self._sending.discard)
-
-    async def _serve(self, request: KeyRequest) -> None:
-        """Carry out a key request; the next open asks again for what `close()` interrupts."""
-        if self._keystore is None:
-            log.error("a key was asked for: pass a key store")
-            return
-        try:
-            outcome = await self._outcome(request)
-            await patiently(self.key_complete, outcome)
-        except ClosedError:
-            pass
-        except InvalidError as error:
-            log.error("key_complete failed: %s", error)
-            failed: KeyCompleteRequest = {"id": request["id"], "result": "failed"}
-            with contextlib.suppress(ClosedError):
-                await patiently(self.key_complete, failed)
-        except HoldfastError as error:
-            log.error("key_complete failed: %s", error)
-
-    async def _outcome(self, request: KeyRequest) -> KeyCompleteRequest:
-        """What the key store answers; `cancelled` when it ends because nobody needs it any more."""
-        if not inspect.iscoroutinefunction(getattr(self._keystore, "load", None)):
-            blocking = cast("KeyStore", self._keystore)
-            if request["operation"] != "load":
-                return await asyncio.to_thread(serve, blocking, request)
-            load = self._loading[request["id"]] = Load(request)
-            try:
-                return await asyncio.to_thread(load.serve, blocking)
-            finally:
-                self._loading.pop(request["id"], None)
-        store = cast("AsyncKeyStore", self._keystore)
-        asking = asyncio.get_running_loop().create_task(serve_async(store, request))
-        self._asking[request["id"]] = asking
-        try:
-            return await asking
-        except asyncio.CancelledError:
-            serving = asyncio.current_task()
-            if serving is not None and serving.cancelling():
-                raise  # the handle closes
-            return {"id": request["id"], "result": "cancelled"}
-        finally:
-            del self._asking[request["id"]]
 
     async def _send(self, request: HttpRequest) -> None:
         try:

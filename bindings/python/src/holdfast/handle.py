@@ -34,9 +34,8 @@ class Holdfast(Operations):
     ) -> None:
         """Open the folder.
 
-        Without `keystore`, `config` names a key store. `{"keystore": {"kind": "host"}}`: polls
-        return key requests, and `Runner` serves them. `{"keystore": {"kind": "file"}}`: key files
-        beside the data, with `"policy": {"biometric": "preferred"}` or `"off"`. `data_dir` may be a
+        Without `keystore`, `config` has `{"keystore": {"kind": "file"}}`: key files beside the
+        data, with `"policy": {"biometric": "preferred"}` or `"off"`. `data_dir` may be a
         `pathlib.Path`.
         """
         self._handle = 0

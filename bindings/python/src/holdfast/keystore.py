@@ -48,7 +48,11 @@ class KeyStore(Protocol):
     """
 
     def load(self, name: str) -> bytes | None:
-        """Return the key, or None if the store works and has no such key."""
+        """Return the key, or None if the store works and has no such key. Show no prompt.
+
+        Where "biometric" needs one, the app shows it and then calls `session_unlock`: return the
+        key that the user has just released, and raise `KeyStoreAnswer(KEY_CANCELLED)` otherwise.
+        """
 
     def save(self, name: str, key: bytes, protection: int) -> None:
         """Store or replace the key durably; `protection` is one of the constants `PROTECT_...`."""
@@ -57,38 +61,26 @@ class KeyStore(Protocol):
         """Remove the key; a missing key is not a failure."""
 
 
-class CancellableKeyStore(KeyStore, Protocol):
-    """A key store that can take a prompt back.
+def checked(store: object, *, coroutines: bool = False) -> bool:
+    """Whether the methods of a key store are coroutines, which only `coroutines` permits.
 
-    For the key store `host` of the configuration: `Runner` and `AsyncHoldfast` then load keys on
-    threads of their own, and call `cancel` meanwhile.
+    Raises TypeError for what is no key store: a class, or an object without the methods.
     """
-
-    def cancel(self, name: str) -> None:
-        """Dismiss the prompt that a `load` of this key shows: nobody needs the key any more.
-
-        The `load` then raises `KeyStoreAnswer(KEY_CANCELLED)`. Called on another thread, also when
-        a `Runner` stops or an `AsyncHoldfast` closes. Must return at once. The `load` may have just
-        begun, or just ended: without a prompt on the screen do nothing. `cancel` is called again
-        every 250 ms until the `load` has returned, and no other `load` of the key begins before.
-        """
-
-
-def checked(store: object, *, coroutines: bool = False) -> None:
-    """Raise TypeError for what is no key store: a class, or an object without the methods."""
     if store is None:
-        return
+        return False
     if isinstance(store, type):
         raise TypeError(f"a key store is an object: pass {store.__name__}(...), not the class")
+    kinds = set()
     for name in ("load", "save", "erase"):
         method = getattr(store, name, None)
         if not callable(method):
             raise TypeError(f"a key store has load, save and erase: {store!r} has no {name}")
-        if inspect.iscoroutinefunction(method) and not coroutines:
-            raise TypeError(
-                f"{name} of {type(store).__name__} is a coroutine: AsyncHoldfast with the key store"
-                ' {"kind": "host"} serves an AsyncKeyStore'
-            )
+        kinds.add(inspect.iscoroutinefunction(method))
+        if True in kinds and not coroutines:
+            raise TypeError(f"{name} of {type(store).__name__} is a coroutine: use AsyncHoldfast")
+    if len(kinds) > 1:
+        raise TypeError(f"the methods of {store!r} are all coroutines, or none is")
+    return True in kinds
 
 
 LOAD = ctypes.CFUNCTYPE(

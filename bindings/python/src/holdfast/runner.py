@@ -8,22 +8,18 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING, Self
 
 from .errors import ClosedError, HoldfastError, InvalidError
-from .key_requests import Load, serve
-from .keystore import checked
 from .transport import REFUSED, Answer, HttpTransport, Transport, answered
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import TracebackType
 
     from .handle import Holdfast
-    from .keystore import KeyStore
-    from .types import Event, HttpRequest, KeyCompleteRequest, KeyRequest, PollRequest
+    from .types import Event, HttpRequest, PollRequest
 
 log = logging.getLogger("holdfast")
 
@@ -52,13 +48,11 @@ class Step:
     accepted: list[bool] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     wake_in_ms: int | None = None
-    # Keys are secrets, too.
-    key_requests: list[KeyRequest] = field(default_factory=list, repr=False)
 
     @property
     def idle(self) -> bool:
         """Whether the round had no request and no event."""
-        return not self.requests and not self.events and not self.key_requests
+        return not self.requests and not self.events
 
 
 class Runner:
@@ -73,16 +67,9 @@ class Runner:
         holdfast: Holdfast,
         on_event: Callable[[Event], None] | None = None,
         transport: Transport | None = None,
-        keystore: KeyStore | None = None,
     ) -> None:
-        """`on_event` is called on the thread that steps; `queue.Queue().put` is enough.
-
-        `keystore` serves the key requests of a handle with the key store `host`: each on a thread
-        of its own, and with `step` on the thread that steps.
-        """
-        checked(keystore)
+        """`on_event` is called on the thread that steps; `queue.Queue().put` is enough."""
         self.holdfast = holdfast
-        self.keystore = keystore
         self.on_event = on_event
         # Our own transport's connections end with the thread; another one is the host's.
         self._http = HttpTransport()
@@ -91,12 +78,8 @@ class Runner:
         self._unshown = False
         #: Requests of earlier steps whose answers the library could not take.
         self._unanswered: list[tuple[HttpRequest, Answer]] = []
-        self._unanswered_keys: list[KeyCompleteRequest] = []
         #: What a poll returned before an event handler raised: the next round carries it out.
         self._left: list[HttpRequest] = []
-        self._left_keys: list[KeyRequest] = []
-        #: The loads that have not been answered, by the id of the key request.
-        self._loading: dict[int, Load] = {}
         self._sending: set[threading.Thread] = set()
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
@@ -104,19 +87,16 @@ class Runner:
     def step(self) -> Step:
         """Poll once, then send and complete each request in turn.
 
-        A transport that raises counts as `offline`, and a key store that raises as `failed`. If
-        an answer cannot be passed on, the other requests get theirs, and then the first
-        `HoldfastError` is raised; if it is `retryable`, the next step passes the answer again.
+        A transport that raises counts as `offline`. If an answer cannot be passed on, the other
+        requests get theirs, and then the first `HoldfastError` is raised; if it is `retryable`, the
+        next step passes the answer again.
         What `on_event` raises is raised before anything is sent; the next step sends it.
         """
         failures: list[HoldfastError] = []
         again, self._unanswered = self._unanswered, []
         for request, answer in again:
             self._pass_on(request, answer, failures)
-        self._pass_keys_again(failures)
         step = self._poll()
-        for asked in step.key_requests:
-            self._serve(asked, failures)
         for request in step.requests:
             answer = self._answer(request)
             step.answers.append(answer)
@@ -153,11 +133,6 @@ class Runner:
         polled = self.holdfast.poll(given or None)
         step = Step(events=polled["events"], wake_in_ms=polled["wake_in_ms"])
         self._left += polled["requests"]
-        for asked in polled.get("key_requests", []):
-            self._left_keys.append(asked)
-            if asked["operation"] == "load":
-                self._loading[asked["id"]] = Load(asked)
-        self._take_back(polled.get("key_cancelled", []))
         # An event whose handler fails comes again, and those behind it.
         self._unshown = True
         for event in step.events:
@@ -173,61 +148,7 @@ class Runner:
         else:
             self._unshown = False
         step.requests, self._left = self._left, []
-        step.key_requests, self._left_keys = self._left_keys, []
         return step
-
-    def _take_back(self, cancelled: list[int]) -> None:
-        """Have the prompts of loads dismissed that nobody needs any more."""
-        for number in cancelled:
-            if (load := self._loading.get(number)) is not None:
-                load.withdraw()
-
-    def _serve(self, request: KeyRequest, failures: list[HoldfastError]) -> None:
-        """Carry out a key request; without a key store nobody answers it."""
-        if self.keystore is None:
-            log.error("a key was asked for: pass a key store to the runner")
-            return
-        self._pass_key(self._outcome(self.keystore, request), failures)
-
-    def _start_serving(self, request: KeyRequest) -> None:
-        """The same, while the thread goes on to poll: a load may show a prompt."""
-        store = self.keystore
-        if store is None:
-            log.error("a key was asked for: pass a key store to the runner")
-            return
-        self._start(lambda: self._serve_alone(store, request), "holdfast-key")
-
-    def _outcome(self, store: KeyStore, request: KeyRequest) -> KeyCompleteRequest:
-        """What the key store answers; `cancelled` for a load that was withdrawn before."""
-        load = self._loading.get(request["id"])
-        try:
-            return serve(store, request) if load is None else load.serve(store)
-        finally:
-            self._loading.pop(request["id"], None)
-
-    def _pass_key(self, outcome: KeyCompleteRequest, failures: list[HoldfastError]) -> None:
-        """Answer a key request; keeps a failure, and an answer that is passed again."""
-        try:
-            self._answer_key(outcome)
-        except HoldfastError as error:
-            failures.append(error)
-            if error.retryable:
-                self._unanswered_keys.append(outcome)
-
-    def _answer_key(self, outcome: KeyCompleteRequest) -> None:
-        """Answer a key request; something that is no key has failed."""
-        try:
-            self.holdfast.key_complete(outcome)
-        except InvalidError as error:
-            if outcome["result"] == "failed":
-                raise
-            log.error("key_complete failed: %s", error)
-            self.holdfast.key_complete({"id": outcome["id"], "result": "failed"})
-
-    def _pass_keys_again(self, failures: list[HoldfastError]) -> None:
-        again, self._unanswered_keys = self._unanswered_keys, []
-        for outcome in again:
-            self._pass_key(outcome, failures)
 
     def run_until_idle(self, limit: int = 100) -> list[Step]:
         """Step until a round is idle; RuntimeError after `limit` rounds."""
@@ -242,11 +163,9 @@ class Runner:
     def start(self) -> Self:
         """Start a thread that polls until `stop`, or until the handle is closed.
 
-        Every request is sent on a thread of its own, so that none waits for a slow one. Every key
-        request is served on one, too: a key store that shows a prompt keeps nothing else waiting,
-        and is told by `cancel`, if it has that, when nobody needs the key any more. What `on_event`
-        raises is logged. The event and those behind it come again after a second; requests are sent
-        meanwhile.
+        Every request is sent on a thread of its own, so that none waits for a slow one. What
+        `on_event` raises is logged. The event and those behind it come again after a second;
+        requests are sent meanwhile.
         """
         if self._thread is not None:
             raise RuntimeError("the runner is already running: call stop() first")
@@ -256,17 +175,12 @@ class Runner:
         return self
 
     def stop(self) -> None:
-        """End the thread, after the requests in flight have finished.
-
-        A prompt of the key store is taken back, if the store has `cancel`.
-        """
+        """End the thread, after the requests in flight have finished."""
         self._stopping.set()
         current = threading.current_thread()
         if self._thread is not None and self._thread is not current:
             self._thread.join()
             self._thread = None
-        left = {asked["id"] for asked in self._left_keys}
-        self._take_back([number for number in list(self._loading) if number not in left])
         for sending in list(self._sending):
             if sending is not current:
                 sending.join()
@@ -275,16 +189,14 @@ class Runner:
     def _work(self) -> None:
         while not self._stopping.is_set():
             try:
-                failures: list[HoldfastError] = []
                 raised: list[Exception] = []
-                self._pass_keys_again(failures)
                 step = self._poll(raised)
                 for request in step.requests:
-                    self._start(partial(self._send, request), "holdfast-http")
-                for asked in step.key_requests:
-                    self._start_serving(asked)
-                if failures:
-                    raise failures[0]
+                    thread = threading.Thread(
+                        target=self._send, args=(request,), name="holdfast-http", daemon=True
+                    )
+                    self._sending.add(thread)
+                    thread.start()
                 if raised:
                     log.error("on_event failed: the event comes again", exc_info=raised[0])
                     self._stopping.wait(HANDLER_NAP_S)
@@ -298,37 +210,22 @@ class Runner:
                     return
                 self._stopping.wait(NAP_MS / 1000)
 
-    def _start(self, work: Callable[[], None], name: str) -> None:
-        """Work on a request on a thread of its own."""
-        thread = threading.Thread(target=work, name=name, daemon=True)
-        self._sending.add(thread)
-        thread.start()
-
     def _send(self, request: HttpRequest) -> None:
-        """Send and complete a request."""
+        """Send and complete a request, again while the library asks for that."""
         answer = self._answer(request)
-        self._pass("complete", lambda: complete(self.holdfast, request, answer))
-
-    def _serve_alone(self, store: KeyStore, request: KeyRequest) -> None:
-        """Carry out a key request, and answer it."""
-        outcome = self._outcome(store, request)
-        self._pass("key_complete", lambda: self._answer_key(outcome))
-
-    def _pass(self, name: str, answer: Callable[[], object]) -> None:
-        """Pass an answer on, again while the library asks for that."""
         try:
             while True:
                 try:
-                    answer()
+                    complete(self.holdfast, request, answer)
                     return
                 except HoldfastError as error:
                     if not error.retryable or self._stopping.is_set():
                         raise
                 self._stopping.wait(NAP_MS / 1000)
         except ClosedError:
-            pass  # the next open asks again
+            pass  # the next open sends the request again
         except HoldfastError as error:
-            log.error("%s failed: %s", name, error)
+            log.error("complete failed: %s", error)
         finally:
             self._sending.discard(threading.current_thread())
 

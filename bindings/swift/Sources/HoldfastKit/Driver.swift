@@ -1,8 +1,8 @@
 import CHoldfast
 import Foundation
 
-/// The host's loop: polls, sends requests, serves key requests, keeps events. It does not know its
-/// `Holdfast`, so that one can be released.
+/// The host's loop: polls, sends requests, keeps events. It does not know its `Holdfast`, so that one can
+/// be released.
 final class Driver: @unchecked Sendable {
   /// The most events that wait for the reader before the library is asked for no more.
   private static var waitingEvents: Int { 400 }
@@ -10,7 +10,6 @@ final class Driver: @unchecked Sendable {
 
   private let handle: Handle
   private let sender: any HTTPSender
-  private let keyStore: (any KeyStore)?
   /// One poll at a time, so that events keep their order.
   private let polling = NSLock()
   private let queue = DispatchQueue(label: "holdfast.poll")
@@ -36,25 +35,17 @@ final class Driver: @unchecked Sendable {
     var newest: Decision?
     var replied = 0
     var waiters: [(after: Int, continuation: CheckedContinuation<Decision?, Never>)] = []
-    /// How many key requests were answered, and the calls that wait for one.
-    var served = 0
-    var keyless: [CheckedContinuation<Void, Never>] = []
     var sending: [Int: Task<Void, Never>] = [:]
-    var asking: [Int: Task<Void, Never>] = [:]
-    /// How many requests and key requests have come, how many requests have failed, and the items that
-    /// waited after the last one of a sync run.
+    /// How many requests have come, how many have failed, and the items that waited after the last one of
+    /// a sync run.
     var begun = 0
     var failed = 0
     var unsent = 0
-
-    /// The requests and the key requests that are under way.
-    var underWay: [Task<Void, Never>] { Array(sending.values) + Array(asking.values) }
   }
 
-  init(_ handle: Handle, _ sender: any HTTPSender, _ keyStore: (any KeyStore)?) {
+  init(_ handle: Handle, _ sender: any HTTPSender) {
     self.handle = handle
     self.sender = sender
-    self.keyStore = keyStore
     let thread = Thread { [self] in
       follow()
       noteLeft()
@@ -69,7 +60,6 @@ final class Driver: @unchecked Sendable {
 
   var isClosing: Bool { with { $0.isClosing } }
   var failure: HoldfastError? { with { $0.failure } }
-  var served: Int { with { $0.served } }
 
   // MARK: The loop
 
@@ -216,107 +206,50 @@ final class Driver: @unchecked Sendable {
   // MARK: Requests
 
   func begin(_ polled: PollReply) {
-    with { $0.begun += polled.requests.count + (polled.keyRequests ?? []).count }
+    with { $0.begun += polled.requests.count }
     for request in polled.requests {
-      track(\.sending, request.id) { [self] in
-        var outcome = HTTPOutcome.failure(.cancelled)
-        if with({ !$0.isClosing && !$0.isSuspended }) { outcome = await sender.send(request) }
-        if !outcome.isSuccess { with { $0.failed += 1 } }
-        await complete(request.id, outcome)
-      }
-    }
-    // What close() interrupts, the next open asks for again.
-    for id in polled.keyCancelled ?? [] { with { $0.asking[id] }?.cancel() }
-    guard let keyStore else { return }
-    for request in polled.keyRequests ?? [] {
-      track(\.asking, request.id) { [self] in
-        let outcome = await keyStore.serve(request)
-        if !isClosing {
-          await pass(.keyComplete, outcome) { error in
-            // The store gave something that is no key.
-            error.status == HOLDFAST_INVALID
-              ? KeyCompleteRequest(id: request.id, result: .failed) : nil
-          }
+      // Known until it ends.
+      lock.withLock {
+        state.sending[request.id] = Task.detached { [self] in
+          var outcome = HTTPOutcome.failure(.cancelled)
+          if with({ !$0.isClosing && !$0.isSuspended }) { outcome = await sender.send(request) }
+          if !outcome.isSuccess { with { $0.failed += 1 } }
+          await complete(request.id, outcome)
+          lock.withLock { state.sending[request.id] = nil }
         }
-        keysMayBeThere()
       }
     }
   }
 
-  /// Run a task that is known until it ends.
-  private func track(
-    _ tasks: WritableKeyPath<State, [Int: Task<Void, Never>]> & Sendable, _ id: Int,
-    _ work: @escaping @Sendable () async -> Void
-  ) {
-    lock.withLock {
-      state[keyPath: tasks][id] = Task.detached { [self] in
-        await work()
-        lock.withLock { state[keyPath: tasks][id] = nil }
-      }
-    }
-  }
-
+  /// Complete a request on the driver's queue, and repeat it while the library asks for that. An answer
+  /// that the library refuses has failed.
   private func complete(_ id: Int, _ outcome: HTTPOutcome) async {
-    let request: CompleteRequest =
+    var request: CompleteRequest =
       switch outcome {
       case .answer(let status, let headers, let body):
         .answer(id: id, status: status, headers: headers, body: body.map { .value($0) } ?? .null)
       case .failure(let error): .failure(id: id, error: error)
       }
-    await pass(.complete, request) { error in
-      // An answer that the library refuses has failed.
-      error.status == HOLDFAST_INVALID ? .failure(id: id, error: .refused) : nil
-    }
-  }
-
-  /// Make a call on the driver's queue, and repeat it while the library asks for that.
-  private func pass<Request: Encodable & Sendable>(
-    _ name: OperationName, _ request: Request,
-    instead: @escaping @Sendable (HoldfastError) -> Request?
-  ) async {
-    var request = request
-    while true {
-      let sent = request
-      let error: HoldfastError? = await withCheckedContinuation { continuation in
-        queue.async { [handle] in
-          do throws(HoldfastError) {
-            let _: CompleteReply = try handle.call(name, sent)
-            continuation.resume(returning: nil)
-          } catch { continuation.resume(returning: error) }
-        }
-      }
-      guard let error, error.status != HOLDFAST_CLOSED else { return }
+    while let error = await passed(request), error.status != HOLDFAST_CLOSED {
       if error.retryable, !isClosing {
         try? await Task.sleep(nanoseconds: UInt64(Driver.pauseS * 1e9))
-      } else if let other = instead(error) {
-        request = other
+      } else if error.status == HOLDFAST_INVALID, case .answer = request {
+        request = .failure(id: id, error: .refused)
       } else {
         return
       }
     }
   }
 
-  // MARK: Keys
-
-  /// Wait until a key request was answered since `before`.
-  func keysServed(after before: Int) async {
+  private func passed(_ request: CompleteRequest) async -> HoldfastError? {
     await withCheckedContinuation { continuation in
-      let isReady = with { state in
-        if state.served != before || state.hasEnded { return true }
-        state.keyless.append(continuation)
-        return false
+      queue.async { [handle] in
+        do throws(HoldfastError) {
+          let _: CompleteReply = try handle.call(.complete, request)
+          continuation.resume(returning: nil)
+        } catch { continuation.resume(returning: error) }
       }
-      if isReady { continuation.resume() }
     }
-  }
-
-  private func keysMayBeThere() {
-    let waiting = with { state in
-      state.served += 1
-      defer { state.keyless = [] }
-      return state.keyless
-    }
-    for continuation in waiting { continuation.resume() }
   }
 
   // MARK: The background
@@ -327,12 +260,12 @@ final class Driver: @unchecked Sendable {
     let failed = with { $0.failed }
     await withTaskCancellationHandler {
       while with({ !$0.isClosing && !$0.hasEnded && !$0.isSuspended }) {
-        let (begun, tasks) = with { ($0.begun, $0.underWay) }
+        let (begun, tasks) = with { ($0.begun, Array($0.sending.values)) }
         for task in tasks { await task.value }
         let goesOn = await withCheckedContinuation { continuation in
           queue.async { [self] in continuation.resume(returning: poll()) }
         }
-        let isIdle = with { $0.begun == begun && $0.underWay.isEmpty }
+        let isIdle = with { $0.begun == begun && $0.sending.isEmpty }
         if !goesOn || isIdle && tasks.isEmpty { break }
       }
     } onCancel: {
@@ -373,7 +306,7 @@ final class Driver: @unchecked Sendable {
   func close() async {
     let (isFirst, tasks) = with { state in
       defer { markClosing(&state) }
-      return (!state.isClosing, state.underWay)
+      return (!state.isClosing, Array(state.sending.values))
     }
     guard isFirst else { return }
     for task in tasks { task.cancel() }
@@ -406,7 +339,7 @@ final class Driver: @unchecked Sendable {
   func abandon() {
     let tasks = with { state in
       defer { markClosing(&state) }
-      return state.isClosing ? [] : state.underWay
+      return state.isClosing ? [] : Array(state.sending.values)
     }
     for task in tasks { task.cancel() }
     queue.async { [self] in finish() }
@@ -439,7 +372,6 @@ final class Driver: @unchecked Sendable {
     }
     reader?.resume(returning: nil)
     for waiter in waiters { waiter.continuation.resume(returning: nil) }
-    keysMayBeThere()
   }
 }
 

@@ -6,10 +6,13 @@ final class Handle: @unchecked Sendable {
   private let pointer: OpaquePointer
   let opened: OpenReply
 
-  init(_ config: Config) throws(HoldfastError) {
+  init(_ config: Config, _ keys: KeyFunctions?) throws(HoldfastError) {
     var made: OpaquePointer?
     var reply: UnsafeMutablePointer<CChar>?
-    let status = try Handle.withText(config) { holdfast_open($0, nil, &made, &reply) }
+    let status = try Handle.withText(config) { text in
+      guard let keys else { return holdfast_open(text, nil, &made, &reply) }
+      return withUnsafePointer(to: keys.functions) { holdfast_open(text, $0, &made, &reply) }
+    }
     opened = try Handle.reply(status, reply)
     guard let made else { throw HoldfastError(withoutReply: HOLDFAST_INTERNAL) }
     pointer = made

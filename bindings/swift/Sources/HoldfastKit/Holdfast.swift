@@ -1,52 +1,50 @@
 import CHoldfast
 
-/// An open data folder. Its calls run one after another on Swift's pool, never on the main actor, since
-/// they write to disk: at most one thread of the pool is busy with that. A thread of its own for them
-/// would cost ten times the call. The library's requests are sent while it is open.
+/// An open data folder. Its calls run one after another, never on the main actor, since they write to disk.
+/// With a key store they have a thread of their own, where they may wait for it. Without one they run on
+/// Swift's pool, which is faster: at most one thread of it is busy with them. The library's requests are
+/// sent while it is open.
 ///
 /// Keep a reference to it, and call `close()` at the end. One that is released closes itself.
 public actor Holdfast {
   private let handle: Handle
   private let driver: Driver
+  private let keys: KeyFunctions?
 
   /// The reply of holdfast_open(): the version, and whether damaged files were set aside.
   public nonisolated var opened: OpenReply { handle.opened }
 
-  /// Open a data folder; create it if it is absent. With a key store, the configuration names the key
-  /// store `host`; without one, `file`.
+  /// Open a data folder; create it if it is absent. Without a key store the configuration names `file`.
   public init(
     _ config: Config, keyStore: (any KeyStore)? = nil,
     sender: any HTTPSender = URLSessionSender()
   ) throws(HoldfastError) {
     var config = config
-    if keyStore != nil { config.keystore = KeyStoreChoice(kind: .host) }
-    handle = try Handle(config)
-    driver = Driver(handle, sender, keyStore)
+    if keyStore != nil { config.keystore = nil }
+    keys = keyStore.map { KeyFunctions($0) }
+    handle = try Handle(config, keys)
+    driver = Driver(handle, sender)
   }
 
   deinit { driver.abandon() }
 
-  func ask<Request: Encodable, Reply: Readable>(
+  func ask<Request: Encodable & Sendable, Reply: Readable & Sendable>(
     _ name: OperationName, _ request: Request
   ) async throws(HoldfastError) -> Reply {
     driver.goOn()
-    while true {
-      let before = driver.served
-      do throws(HoldfastError) {
-        let reply: Reply = try handle.call(name, request)
-        if let decision = reply.decided { driver.note(decision) }
-        // A poll of the app's own gives it the events; nobody else would send the requests.
-        if let polled = reply as? PollReply { driver.begin(polled) }
-        return reply
-      } catch {
-        guard error.code == .keystorePending, !driver.isClosing else { throw error }
+    let reply: Reply =
+      if let keys {
+        try await keys.call(handle, name, request)
+      } else {
+        try handle.call(name, request)
       }
-      // The answer may have been passed on meanwhile.
-      await driver.keysServed(after: before)
-    }
+    if let decision = reply.decided { driver.note(decision) }
+    // A poll of the app's own gives it the events; nobody else would send the requests.
+    if let polled = reply as? PollReply { driver.begin(polled) }
+    return reply
   }
 
-  func ask<Reply: Readable>(_ name: OperationName) async throws(HoldfastError) -> Reply {
+  func ask<Reply: Readable & Sendable>(_ name: OperationName) async throws(HoldfastError) -> Reply {
     try await ask(name, EmptyRequest())
   }
 
@@ -104,7 +102,10 @@ public actor Holdfast {
   /// Cancel the requests in flight, acknowledge the last events, and close. When it returns the files are
   /// closed, unless another task is inside a call. It may be called twice; calls then fail with
   /// `handle.closed`.
-  public nonisolated func close() async { await driver.close() }
+  public nonisolated func close() async {
+    keys?.close()
+    await driver.close()
+  }
 }
 
 /// Somebody reads the events already.

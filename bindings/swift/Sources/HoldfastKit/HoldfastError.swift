@@ -37,6 +37,11 @@ extension HoldfastError {
   /// The handle is closed.
   static var closed: HoldfastError { HoldfastError(withoutReply: HOLDFAST_CLOSED) }
 
+  /// A key store has called the library.
+  static var reentered: HoldfastError {
+    HoldfastError(HOLDFAST_BUSY, .handleReentered, "a key store must not call the library")
+  }
+
   /// The error of a status that came without a reply.
   init(withoutReply status: Int32) {
     switch status {

@@ -1,8 +1,28 @@
 import Foundation
 
-public typealias KeyName = KeyRequestName
-public typealias KeyProtection = KeyRequestProtection
-public typealias KeyResult = KeyCompleteRequestResult
+/// The name of a key. One that replaces a lost `device` is `device_b`, then `device_c`, ...
+public struct KeyName: OpenCode {
+  public let rawValue: String
+  public init(rawValue: String) { self.rawValue = rawValue }
+
+  public static let device = KeyName(rawValue: "device")
+  public static let session = KeyName(rawValue: "session")
+  public static let biometric = KeyName(rawValue: "biometric")
+}
+
+/// HOLDFAST_PROTECT_* of `holdfast.h`.
+public enum KeyProtection: Int32, Sendable {
+  /// Readable after the first unlock; never leaves this device.
+  case device
+  /// Needs the user's presence; lost on re-enrolment.
+  case biometric
+}
+
+/// HOLDFAST_KEY_* of `holdfast.h`, which says what each means.
+public enum KeyResult: Int32, Sendable {
+  case ok, notFound, locked, cancelled, failed, lockout, lockoutPermanent, notEnrolled, invalidated
+  case unavailable
+}
 
 /// A key store's answer other than the key: `locked`, `cancelled`, `invalidated`, ...
 public struct KeyFailure: Error, Sendable, Hashable {
@@ -10,8 +30,9 @@ public struct KeyFailure: Error, Sendable, Hashable {
   public init(_ result: KeyResult) { self.result = result }
 }
 
-/// The platform's keychain. A key has 32 bytes. The library asks for one operation at a time under each
-/// name. A method that fails throws a `KeyFailure`; any other error counts as `failed`.
+/// The platform's keychain. A key has 32 bytes. A method that fails throws a `KeyFailure`; any other error
+/// counts as `failed`. A call of the library waits for it, ten seconds at most, so it must not call the
+/// library. Only a `load` with a prompt takes its time, because no call waits for it.
 public protocol KeyStore: Sendable {
   /// The key; nil only if the store works and has no such key. `prompt` is the text for the prompt with
   /// which the user releases `biometric`. With nil show none: a key that needs one is `cancelled`. The
@@ -88,35 +109,5 @@ public struct FileKeyStore: KeyStore {
 
   private func place(of name: KeyName) -> URL {
     folder.appendingPathComponent("\(name.rawValue).key")
-  }
-}
-
-extension KeyStore {
-  /// Carry out a key request. An error becomes a result.
-  func serve(_ request: KeyRequest) async -> KeyCompleteRequest {
-    let result: KeyResult
-    do {
-      switch request.operation {
-      case .load:
-        guard let key = try await load(request.name, prompt: request.prompt) else {
-          return KeyCompleteRequest(id: request.id, result: .notFound)
-        }
-        let text = OrNull.value(key.base64EncodedString())
-        return KeyCompleteRequest(id: request.id, result: .ok, value: text)
-      case .save:
-        guard let key = Data(base64Encoded: request.value ?? "") else { throw KeyFailure(.failed) }
-        try await save(request.name, key, protection: request.protection)
-        result = .ok
-      case .erase:
-        try await erase(request.name)
-        result = .ok
-      default: throw KeyFailure(.failed)
-      }
-    } catch let failure as KeyFailure {
-      result = failure.result == .ok ? .failed : failure.result
-    } catch {
-      result = Task.isCancelled ? .cancelled : .failed
-    }
-    return KeyCompleteRequest(id: request.id, result: result)
   }
 }

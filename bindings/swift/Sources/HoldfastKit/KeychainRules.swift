@@ -31,10 +31,8 @@ struct KeychainRules<Chain: Keychain>: KeyStore {
   // MARK: load
 
   func load(_ name: KeyName, prompt: String?) async throws -> Data? {
-    // A key that comes with a prompt is released by the user, also one of a later version.
     let key =
-      name == .biometric || prompt != nil
-      ? try await released(name, prompt) : try read(withoutPrompt(item(name)))
+      name == .biometric ? try await released(name, prompt) : try read(withoutPrompt(item(name)))
     // Only of a device key: where it is locked the library waits, and an erased `session` must be gone.
     guard key == nil, name.rawValue.hasPrefix("device"), await !isReadable() else { return key }
     throw KeyFailure(.locked)
@@ -92,7 +90,6 @@ struct KeychainRules<Chain: Keychain>: KeyStore {
     switch protection {
     case .device: status = saveForDevice(name, key)
     case .biometric: status = saveForUser(name, key)
-    default: throw KeyFailure(.failed)  // a protection of a later version
     }
     if status == KeychainStatus.success { return }
     throw KeyFailure(protection == .biometric ? reason(of: status) : refusal(status))

@@ -181,9 +181,8 @@ private func refusal<Value>(_ body: () async throws -> Value) async -> KeyResult
     }
   }
 
-  @Test func aProtectionOfALaterVersionIsRefused() async throws {
+  @Test func aKeyOfAnotherLengthIsNotSaved() async throws {
     try await withKeychain { keychain, store in
-      #expect(await refusal { try store.save(.device, first, protection: "watch") } == .failed)
       #expect(await refusal { try store.save(.device, Data(), protection: .device) } == .failed)
       #expect(keychain.calls == [])
     }
@@ -304,15 +303,6 @@ private func refusal<Value>(_ body: () async throws -> Value) async -> KeyResult
       keychain.with { keychain.onAnswer = { withUnsafeCurrentTask { $0?.cancel() } } }
       let loading = Task { await refusal { try await store.load(.biometric, prompt: "Unlock") } }
       #expect(await loading.value == .cancelled)
-      #expect(keychain.prompts == ["Unlock"])
-    }
-  }
-
-  @Test func theUserReleasesAKeyOfALaterVersionThatComesWithAPrompt() async throws {
-    try await withKeychain { keychain, store in
-      let later = KeyName(rawValue: "later")
-      try store.save(later, first, protection: .biometric)
-      #expect(try await store.load(later, prompt: "Unlock") == first)
       #expect(keychain.prompts == ["Unlock"])
     }
   }

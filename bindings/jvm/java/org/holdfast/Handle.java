@@ -77,7 +77,7 @@ final class Handle {
     if (interrupted) Thread.currentThread().interrupt();
   }
 
-  static native byte[] open(byte[] config);
+  static native byte[] open(byte[] config, Keys keys);
 
   // The next two are no static methods, so that the JVM keeps this object while they run: else the
   // collector could close the handle inside its last call.

@@ -2,12 +2,12 @@ package org.holdfast;
 
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import org.holdfast.Types.*;
 import org.jetbrains.annotations.NotNull;
-import org.jetbrains.annotations.Nullable;
 
 /**
  * An open data folder. Any thread may use it; a call may write to the disk, so not the thread that
@@ -23,14 +23,14 @@ public final class Holdfast extends Operations implements AutoCloseable {
 
   private final Handle handle;
   private final OpenReply opened;
-  private final KeyStore keys;
+  private final Keys keys; // null: the library's own key store
 
   /** Guards the number of the newest decision that a call was answered with. */
   private final Object deciding = new Object();
 
   private long decided;
 
-  private Holdfast(Handle handle, OpenReply opened, KeyStore keys) {
+  private Holdfast(Handle handle, OpenReply opened, Keys keys) {
     this.handle = handle;
     this.opened = opened;
     this.keys = keys;
@@ -39,24 +39,23 @@ public final class Holdfast extends Operations implements AutoCloseable {
   /** Opens the folder. The configuration names the key store, for instance key files. */
   @NotNull
   public static Holdfast open(@NotNull Config config) {
-    return open(config.toMap(), null);
+    return open(config, (Keys) null);
   }
 
-  /** Opens the folder; the runner asks this key store for keys. */
+  /** Opens the folder with the platform's key store. */
   @NotNull
   public static Holdfast open(@NotNull Config config, @NotNull KeyStore keys) {
-    Map<String, Object> fields = config.toMap();
-    fields.put("keystore", new KeyStoreChoice(KeyStoreChoiceKind.HOST));
-    return open(fields, keys);
+    return open(config, new Keys(keys));
   }
 
-  private static Holdfast open(Map<String, Object> config, KeyStore keys) {
-    byte[] sent = Json.write(config);
-    byte[] reply = Handle.open(sent);
+  private static Holdfast open(Config config, Keys keys) {
+    byte[] reply = Handle.open(Json.write(config.toMap()), keys);
     int status = reply[0];
     Handle handle = status == OK ? Handle.in(reply) : null;
     Map<String, Object> read = decoded(status, reply, Handle.OPEN_REPLY);
-    return new Holdfast(handle, OpenReply.of(read), keys);
+    OpenReply opened = OpenReply.of(read);
+    if (keys != null) keys.prompt = opened.getUnlockPrompt();
+    return new Holdfast(handle, opened, keys);
   }
 
   /** The reply of the open call: the version, and whether damaged files were set aside. */
@@ -65,27 +64,27 @@ public final class Holdfast extends Operations implements AutoCloseable {
     return opened;
   }
 
-  /** The key store that was given to {@link #open}. */
-  @Nullable
-  KeyStore keys() {
-    return keys;
-  }
-
   /**
    * Makes a call by the name of its operation, with JSON values: maps, lists, texts, numbers, flags
    * and null. For what the typed methods do not have, such as an operation of a later version.
    */
   @NotNull
   public Map<String, Object> call(@NotNull String operation, @NotNull Map<String, ?> request) {
-    return sent(operation, Json.write(request));
+    if (keys == null) return sent(operation, request);
+    try {
+      return sent(operation, keys.before(operation, request));
+    } finally {
+      keys.after();
+    }
   }
 
   @Override
   Map<String, Object> call(String operation, Request request) {
-    return sent(operation, request == null ? null : Json.write(request.toMap()));
+    return call(operation, request == null ? Collections.emptyMap() : request.toMap());
   }
 
-  private Map<String, Object> sent(String operation, byte[] request) {
+  private Map<String, Object> sent(String operation, Map<String, ?> fields) {
+    byte[] request = fields.isEmpty() ? null : Json.write(fields);
     byte[] name = NAMES.get(operation);
     if (name == null) {
       name = operation.getBytes(StandardCharsets.UTF_8);
@@ -146,6 +145,7 @@ public final class Holdfast extends Operations implements AutoCloseable {
    */
   @Override
   public void close() {
+    if (keys != null) keys.withdraw(Keys.NO_PROMPT);
     handle.close();
   }
 

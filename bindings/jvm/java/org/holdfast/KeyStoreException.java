@@ -1,6 +1,5 @@
 package org.holdfast;
 
-import org.holdfast.Types.KeyCompleteRequestResult;
 import org.jetbrains.annotations.NotNull;
 import org.jetbrains.annotations.Nullable;
 
@@ -8,24 +7,24 @@ import org.jetbrains.annotations.Nullable;
 public class KeyStoreException extends Exception {
   private static final long serialVersionUID = 1;
 
-  private final KeyCompleteRequestResult result;
+  private final KeyResult result;
 
   /** An answer. */
-  public KeyStoreException(@NotNull KeyCompleteRequestResult result) {
+  public KeyStoreException(@NotNull KeyResult result) {
     this(result, null);
   }
 
   /** An answer, and what led to it. */
-  public KeyStoreException(@NotNull KeyCompleteRequestResult result, @Nullable Throwable cause) {
+  public KeyStoreException(@NotNull KeyResult result, @Nullable Throwable cause) {
     super("the key store answers " + result.value(), cause);
-    if (result == KeyCompleteRequestResult.OK)
+    if (result == KeyResult.OK)
       throw new IllegalArgumentException("ok is no exception");
     this.result = result;
   }
 
   /** The answer. */
   @NotNull
-  public KeyCompleteRequestResult getResult() {
+  public KeyResult getResult() {
     return result;
   }
 }

@@ -16,8 +16,8 @@ import org.jetbrains.annotations.Nullable;
 
 /**
  * The host's loop, on two threads of its own: one waits for work and polls, the other hands the events
- * to the listener. Requests are sent, and keys fetched, on further threads. Without work
- * they sleep until the time that the last poll named.
+ * to the listener. Requests are sent on further threads. Without work they sleep until the time that
+ * the last poll named.
  *
  * <p>An event is acknowledged with the poll after the listener has returned. While the listener is
  * busy, requests go on and further events stay in the library. A decision that a reply has superseded
@@ -202,7 +202,7 @@ public final class Runner implements AutoCloseable {
   /** The work of the thread that waits. */
   private void waitAll() {
     try {
-      while (app.await(timeoutMs()) && pollAll()) {}
+      while (pollAll() && app.await(timeoutMs())) {}
       end(null);
     } catch (HoldfastException.Closed closed) {
       end(null);
@@ -281,9 +281,7 @@ public final class Runner implements AutoCloseable {
   /** Begins what a poll asks for; whether there was anything. */
   private boolean begin(PollReply work) {
     for (HttpRequest one : work.getRequests()) workers.send(one);
-    List<KeyRequest> keys = work.getKeyRequests();
-    if (keys != null) for (KeyRequest one : keys) workers.serve(one);
-    return !work.getRequests().isEmpty() || keys != null && !keys.isEmpty();
+    return !work.getRequests().isEmpty();
   }
 
   private PollRequest request() {

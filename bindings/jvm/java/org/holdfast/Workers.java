@@ -1,22 +1,14 @@
 package org.holdfast;
 
-import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.HashMap;
-import java.util.HashSet;
-import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.logging.Level;
 import java.util.logging.Logger;
 import org.holdfast.Types.*;
 
-/**
- * The threads that carry out requests: one for each HTTP request, so that none waits for a slow one,
- * and one for each name of a key, whose operations follow each other.
- */
+/** The threads that carry out requests: one for each, so that none waits for a slow one. */
 final class Workers {
   private static final Logger LOG = Logger.getLogger("org.holdfast");
 
@@ -31,10 +23,9 @@ final class Workers {
   private final ReentrantLock lock = new ReentrantLock();
 
   private final Condition changed = lock.newCondition();
-  private final Set<Thread> sending = new HashSet<>();
 
-  /** For each name that a thread serves, the requests that follow. */
-  private final Map<String, List<KeyRequest>> keyRequests = new HashMap<>();
+  /** The threads, and whether they are inside the sender, which may be interrupted. */
+  private final Map<Thread, Boolean> sending = new HashMap<>();
 
   private boolean cancelled;
 
@@ -48,43 +39,44 @@ final class Workers {
   boolean isIdle() {
     lock.lock();
     try {
-      return sending.isEmpty() && keyRequests.isEmpty();
+      return sending.isEmpty();
     } finally {
       lock.unlock();
     }
   }
 
-  /** Waits for the HTTP requests. A key request may wait for the user, so not for those. */
+  /** Waits for the requests. */
   void finish() {
     lock.lock();
     try {
       while (!sending.isEmpty()
-          && !(sending.size() == 1 && sending.contains(Thread.currentThread())))
+          && !(sending.size() == 1 && sending.containsKey(Thread.currentThread())))
         changed.awaitUninterruptibly();
     } finally {
       lock.unlock();
     }
   }
 
-  /** Gives up the HTTP requests. */
+  /** Gives up the requests. */
   void cancel() {
     lock.lock();
     try {
       cancelled = true;
-      for (Thread one : sending) if (one != Thread.currentThread()) one.interrupt();
+      sending.forEach(
+          (one, inside) -> {
+            if (inside && one != Thread.currentThread()) one.interrupt();
+          });
     } finally {
       lock.unlock();
     }
   }
-
-  // ---- HTTP ----
 
   void send(HttpRequest request) {
     Thread thread = new Thread(() -> exchange(request), "holdfast-http");
     thread.setDaemon(true);
     lock.lock();
     try {
-      sending.add(thread);
+      sending.put(thread, true);
     } finally {
       lock.unlock();
     }
@@ -116,7 +108,13 @@ final class Workers {
       LOG.log(defect ? Level.SEVERE : Level.FINE, "no response", failure);
       result = HttpResult.failed(word);
     }
-    // What follows is to be done also by a thread that was interrupted.
+    // What follows is to be done also by a thread that was interrupted, or would be now.
+    lock.lock();
+    try {
+      sending.put(Thread.currentThread(), false);
+    } finally {
+      lock.unlock();
+    }
     boolean interrupted = Thread.interrupted();
     return interrupted && result.getError() != null
         ? HttpResult.failed(TransportError.CANCELLED)
@@ -162,107 +160,5 @@ final class Workers {
       // The next try is the last one.
     }
     return true;
-  }
-
-  // ---- keys ----
-
-  void serve(KeyRequest request) {
-    if (app.keys() == null) {
-      LOG.severe("a key was asked for: pass a key store to Holdfast.open");
-      return;
-    }
-    String name = request.getName().value();
-    lock.lock();
-    try {
-      List<KeyRequest> waiting = keyRequests.get(name);
-      if (waiting != null) {
-        waiting.add(request);
-        return;
-      }
-      keyRequests.put(name, new ArrayList<>());
-    } finally {
-      lock.unlock();
-    }
-    Thread thread = new Thread(() -> serveAll(name, request), "holdfast-key-" + name);
-    thread.setDaemon(true);
-    thread.start();
-  }
-
-  private void serveAll(String name, KeyRequest first) {
-    for (KeyRequest one = first; one != null; one = following(name)) complete(one);
-  }
-
-  /** The next request for this name; null: there is none, and the thread ends. */
-  private KeyRequest following(String name) {
-    KeyRequest next = null;
-    lock.lock();
-    try {
-      List<KeyRequest> waiting = keyRequests.get(name);
-      if (waiting.isEmpty()) keyRequests.remove(name);
-      else next = waiting.remove(0);
-    } finally {
-      lock.unlock();
-    }
-    completed.run();
-    return next;
-  }
-
-  private void complete(KeyRequest request) {
-    KeyCompleteRequest outcome = outcome(request);
-    while (true) {
-      try {
-        app.keyComplete(outcome);
-        return;
-      } catch (HoldfastException.Closed closed) {
-        return;
-      } catch (HoldfastException failure) {
-        if (!failure.isRetryable() || !pause()) {
-          LOG.log(Level.SEVERE, "a key's outcome was lost", failure);
-          return;
-        }
-      }
-    }
-  }
-
-  private KeyCompleteRequest outcome(KeyRequest request) {
-    try {
-      return carriedOut(request);
-    } catch (KeyStoreException answer) {
-      if (answer.getCause() != null) LOG.log(Level.FINE, "the key store", answer);
-      return new KeyCompleteRequest(request.getId(), answer.getResult());
-    } catch (Throwable failure) { // also a class that cannot be loaded: the request has an answer
-      LOG.log(Level.SEVERE, "the key store failed", failure);
-      return new KeyCompleteRequest(request.getId(), KeyCompleteRequestResult.FAILED);
-    }
-  }
-
-  private KeyCompleteRequest carriedOut(KeyRequest request) throws Exception {
-    String name = request.getName().value();
-    KeyRequestOperation operation = request.getOperation();
-    KeyCompleteRequestResult result = KeyCompleteRequestResult.OK;
-    byte[] key = null;
-    try {
-      switch (operation.known()) {
-        case LOAD:
-          key = app.keys().load(name, request.getPrompt());
-          if (key == null) result = KeyCompleteRequestResult.NOT_FOUND;
-          break;
-        case SAVE:
-          key = Base64.decode(String.valueOf(request.getValue()));
-          app.keys().save(name, key, request.getProtection());
-          break;
-        case ERASE:
-          app.keys().erase(name);
-          break;
-        default:
-          throw new IllegalArgumentException("an operation of a later version: " + operation);
-      }
-      KeyCompleteRequest outcome = new KeyCompleteRequest(request.getId(), result);
-      if (operation.equals(KeyRequestOperation.LOAD) && key != null)
-        outcome.value(Base64.encode(key));
-      return outcome;
-    } finally {
-      if (key != null) Arrays.fill(key, (byte) 0);
-    }
   }
 }

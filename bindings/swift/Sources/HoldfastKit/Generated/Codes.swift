@@ -134,13 +134,11 @@ public struct ErrorCode: OpenCode, Readable {
   public static let keystoreLocked = ErrorCode(rawValue: "keystore.locked")
   /// The key store failed to load or save a key; nothing was changed. Try again. `detail.key` is
   /// device, session or biometric. `detail.operation` is load, save, or read_back: what was saved
-  /// is loaded again. `detail.answer` is the store's answer as in key_complete, or what the library
-  /// found: other_key, wrong_length, damaged (a key file) or no_answer (in time). A line of the
-  /// log, of level 1, says the same, and that a key was not erased.
+  /// is loaded again. `detail.answer` is the store's answer (`not_found` for
+  /// HOLDFAST_KEY_NOT_FOUND, and so on), or what the library found: other_key, wrong_length, or
+  /// damaged (a key file). A line of the log, of level 1, says the same, and that a key was not
+  /// erased.
   public static let keystoreFailed = ErrorCode(rawValue: "keystore.failed")
-  /// With the key store `host`: the host was asked for a key and has not answered yet. Nothing was
-  /// changed. Try again after key_complete.
-  public static let keystorePending = ErrorCode(rawValue: "keystore.pending")
   /// The key store no longer has the device key of these files: it lost it, or it is another one
   /// than before. Call session_resume: it sets the files aside and leads to the sign-in. `detail`
   /// is as for keystore.failed; the answer other_key: the store has a key that did not seal these
@@ -165,6 +163,9 @@ public struct ErrorCode: OpenCode, Readable {
   public static let storageBusy = ErrorCode(rawValue: "storage.busy")
   /// A key store or log callback called the library, which is not allowed.
   public static let handleReentered = ErrorCode(rawValue: "handle.reentered")
+  /// Only from the HTTP driver, with the key store `host`: this thread answers the key requests,
+  /// and the call could need one. Make it on another thread.
+  public static let handleBusy = ErrorCode(rawValue: "handle.busy")
   /// The handle is closed, NULL or garbage.
   public static let handleClosed = ErrorCode(rawValue: "handle.closed")
   /// The handle was opened before fork(). Open a new one in the child process.
@@ -207,10 +208,9 @@ public enum PolicyLockOnBackground: String, Codable, Sendable, Hashable, CaseIte
   case afterTimeout = "after_timeout", atOnce = "at_once"
 }
 
-/// `file`: key files beside the data. `host`: the host is asked in `poll` (`key_requests`) and
-/// answers with key_complete, so its keychain may be asynchronous.
+/// `file`: key files beside the data.
 public enum KeyStoreChoiceKind: String, Codable, Sendable, Hashable, CaseIterable {
-  case file, host
+  case file
 }
 
 /// `manual` is for tests and uses clock_set.
@@ -257,7 +257,6 @@ public struct DecisionReason: OpenCode, Readable {
   public static let keyLost = DecisionReason(rawValue: "key_lost")
   public static let keystoreLocked = DecisionReason(rawValue: "keystore_locked")
   public static let keystoreFailed = DecisionReason(rawValue: "keystore_failed")
-  public static let keystorePending = DecisionReason(rawValue: "keystore_pending")
   public static let biometricFailed = DecisionReason(rawValue: "biometric_failed")
   public static let biometricCancelled = DecisionReason(rawValue: "biometric_cancelled")
   public static let biometricLockout = DecisionReason(rawValue: "biometric_lockout")
@@ -455,37 +454,6 @@ public struct PullProblem: OpenCode, Readable {
   public static let unusableRow = PullProblem(rawValue: "unusable_row")
 }
 
-/// load: find the key. save: store or replace it, durably. erase: remove it.
-public struct KeyRequestOperation: OpenCode, Readable {
-  public let rawValue: String
-  public init(rawValue: String) { self.rawValue = rawValue }
-
-  public static let load = KeyRequestOperation(rawValue: "load")
-  public static let save = KeyRequestOperation(rawValue: "save")
-  public static let erase = KeyRequestOperation(rawValue: "erase")
-}
-
-/// The name of the key. Where the key `device` was lost, the next one is `device_b`, then
-/// `device_c`, and so on: a key is never saved over one that may come back.
-public struct KeyRequestName: OpenCode, Readable {
-  public let rawValue: String
-  public init(rawValue: String) { self.rawValue = rawValue }
-
-  public static let device = KeyRequestName(rawValue: "device")
-  public static let session = KeyRequestName(rawValue: "session")
-  public static let biometric = KeyRequestName(rawValue: "biometric")
-}
-
-/// device: readable after the first unlock of the device, which it never leaves. biometric: needs
-/// the user's presence, and is lost on re-enrolment.
-public struct KeyRequestProtection: OpenCode, Readable {
-  public let rawValue: String
-  public init(rawValue: String) { self.rawValue = rawValue }
-
-  public static let device = KeyRequestProtection(rawValue: "device")
-  public static let biometric = KeyRequestProtection(rawValue: "biometric")
-}
-
 /// The types of events.
 public struct EventType: OpenCode, Readable {
   public let rawValue: String
@@ -501,13 +469,11 @@ public struct EventType: OpenCode, Readable {
   public static let contact = EventType(rawValue: "contact")
   public static let pullCompleted = EventType(rawValue: "pull_completed")
   public static let tokenChanged = EventType(rawValue: "token_changed")
-  public static let keyRequest = EventType(rawValue: "key_request")
-  public static let keyCancelled = EventType(rawValue: "key_cancelled")
   public static let log = EventType(rawValue: "log")
 }
 
-/// The key store in use. `host`: the functions that the host passed, or key requests.
-/// `secret_service`: only from the HTTP driver.
+/// The key store in use. `host`: the functions that the host passed. `secret_service`: only from
+/// the HTTP driver.
 public struct OpenReplyKeystore: OpenCode, Readable {
   public let rawValue: String
   public init(rawValue: String) { self.rawValue = rawValue }
@@ -606,11 +572,4 @@ public struct PauseCode: OpenCode, Readable {
 
   public static let backOff = PauseCode(rawValue: "back_off")
   public static let serverPause = PauseCode(rawValue: "server_pause")
-}
-
-/// As HOLDFAST_KEY_*. not_found: the store works and has no such key.
-public enum KeyCompleteRequestResult: String, Codable, Sendable, Hashable, CaseIterable {
-  case ok, notFound = "not_found", locked, cancelled, failed, lockout
-  case lockoutPermanent = "lockout_permanent", notEnrolled = "not_enrolled", invalidated
-  case unavailable
 }

@@ -14,7 +14,7 @@ public enum OperationName: String, Sendable, CaseIterable {
   case queueCancel = "queue_cancel", queueRetry = "queue_retry", queueExport = "queue_export"
   case queueExplain = "queue_explain", contactSearch = "contact_search", contactGet = "contact_get"
   case summaryGet = "summary_get", networkSet = "network_set", syncNow = "sync_now"
-  case syncStatus = "sync_status", poll, complete, keyComplete = "key_complete"
+  case syncStatus = "sync_status", poll, complete
 }
 
 extension Holdfast {
@@ -427,20 +427,5 @@ extension Holdfast {
   /// ```
   public func complete(_ request: CompleteRequest) async throws(HoldfastError) -> CompleteReply {
     try await ask(.complete, request)
-  }
-
-  /// Pass the outcome of a key request.
-  ///
-  /// Fails, among others, with `config.not_configured`, `request.missing_field`,
-  /// `request.wrong_type`, `request.invalid_value`: see ``ErrorCode``.
-  ///
-  /// ```swift
-  /// try await app.keyComplete(id: 7, result: .notFound)
-  /// // {"accepted": true}
-  /// ```
-  public func keyComplete(
-    id: Int, result: KeyCompleteRequestResult, value: OrNull<String>? = nil
-  ) async throws(HoldfastError) -> CompleteReply {
-    try await ask(.keyComplete, KeyCompleteRequest(id: id, result: result, value: value))
   }
 }

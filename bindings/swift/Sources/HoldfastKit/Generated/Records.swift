@@ -278,8 +278,7 @@ public struct Policy: Codable, Sendable, Hashable {
 
 /// The key store of a host that passes none as functions.
 public struct KeyStoreChoice: Codable, Sendable, Hashable {
-  /// `file`: key files beside the data. `host`: the host is asked in `poll` (`key_requests`) and
-  /// answers with key_complete, so its keychain may be asynchronous.
+  /// `file`: key files beside the data.
   public var kind: KeyStoreChoiceKind
 
   public init(kind: KeyStoreChoiceKind) { self.kind = kind }
@@ -888,10 +887,9 @@ public struct OrgAccessChangedEvent: Codable, Sendable, Hashable, ReadableRecord
 }
 
 /// The library set a damaged file aside as `file`, or one whose device key the key store no longer
-/// has (the code of `message` is storage_key_lost then). `salvaged` counts the items that it
-/// carried over, `lost` those that it could not: never fewer than are gone, and more only where
-/// whole pages are, `unreadable_pages` the pages of the file that it could not read; `session` says
-/// whether it carried the session over. Returned until acknowledged.
+/// has (the code of `message` is storage_key_lost then). `carried` counts the items that it carried
+/// over; `unreadable` says whether anything could not be read, so that items may be lost; `session`
+/// says whether it carried the session over. Returned until acknowledged.
 public struct StorageRecoveredEvent: Codable, Sendable, Hashable, ReadableRecord {
   /// The number of the event; it increases. Pass it as `ack` to holdfast_poll() after handling a
   /// durable event.
@@ -901,33 +899,26 @@ public struct StorageRecoveredEvent: Codable, Sendable, Hashable, ReadableRecord
   /// The name of the file that was set aside.
   public var file: String
   /// Items that were carried over.
-  public var salvaged: Int
-  /// Items that were not.
-  public var lost: Int
-  /// Pages of the file that could not be read.
-  public var unreadablePages: Int
+  public var carried: Int
+  /// Whether part of the file could not be read. If not, all that it held is here.
+  public var unreadable: Bool
   /// Whether the session was carried over.
   public var session: Bool
   /// The outcome, for the user.
   public var message: Message
 
   public init(
-    seq: Int, file: String, salvaged: Int, lost: Int, unreadablePages: Int, session: Bool,
-    message: Message
+    seq: Int, file: String, carried: Int, unreadable: Bool, session: Bool, message: Message
   ) {
-    self.seq = seq; self.file = file; self.salvaged = salvaged; self.lost = lost
-    self.unreadablePages = unreadablePages; self.session = session; self.message = message
+    self.seq = seq; self.file = file; self.carried = carried; self.unreadable = unreadable
+    self.session = session; self.message = message
   }
 
   init(of object: inout Fields) throws(Unreadable) {
     try self.init(
-      seq: object.value("seq"), file: object.value("file"), salvaged: object.value("salvaged"),
-      lost: object.value("lost"), unreadablePages: object.value("unreadable_pages"),
-      session: object.value("session"), message: object.value("message"))
-  }
-
-  enum CodingKeys: String, CodingKey {
-    case seq, type, file, salvaged, lost, unreadablePages = "unreadable_pages", session, message
+      seq: object.value("seq"), file: object.value("file"), carried: object.value("carried"),
+      unreadable: object.value("unreadable"), session: object.value("session"),
+      message: object.value("message"))
   }
 }
 
@@ -1017,86 +1008,6 @@ public struct TokenChangedEvent: Codable, Sendable, Hashable, ReadableRecord {
   enum CodingKeys: String, CodingKey { case seq, type, expires = "expires_ms" }
 }
 
-/// One operation on the host's key store. The library asks for one at a time under each name; only
-/// an erasure does not wait for a load in `key_cancelled`.
-public struct KeyRequest: Codable, Sendable, Hashable, ReadableRecord {
-  /// The number of the operation.
-  public var id: Int
-  /// load: find the key. save: store or replace it, durably. erase: remove it.
-  public var operation: KeyRequestOperation
-  /// The name of the key. Where the key `device` was lost, the next one is `device_b`, then
-  /// `device_c`, and so on: a key is never saved over one that may come back.
-  public var name: KeyRequestName
-  /// device: readable after the first unlock of the device, which it never leaves. biometric: needs
-  /// the user's presence, and is lost on re-enrolment.
-  public var protection: KeyRequestProtection
-  /// The 32 bytes to save, in base64; null for load and erase. Keep no copy.
-  public var value: String?
-  /// The text of the prompt with which the user releases the key. null: show no prompt; a key that
-  /// needs one gives `cancelled`.
-  public var prompt: String?
-  /// Without an answer for this long the operation counts as failed.
-  public var timeoutMs: Int
-
-  public init(
-    id: Int, operation: KeyRequestOperation, name: KeyRequestName, protection: KeyRequestProtection,
-    value: String? = nil, prompt: String? = nil, timeoutMs: Int
-  ) {
-    self.id = id; self.operation = operation; self.name = name; self.protection = protection
-    self.value = value; self.prompt = prompt; self.timeoutMs = timeoutMs
-  }
-
-  init(of object: inout Fields) throws(Unreadable) {
-    try self.init(
-      id: object.value("id"), operation: object.value("operation"), name: object.value("name"),
-      protection: object.value("protection"), value: object.optional("value"),
-      prompt: object.optional("prompt"), timeoutMs: object.value("timeout_ms"))
-  }
-
-  enum CodingKeys: String, CodingKey {
-    case id, operation, name, protection, value, prompt, timeoutMs = "timeout_ms"
-  }
-}
-
-/// A key operation for the host, with the key store `host`. Only the HTTP driver has this event;
-/// poll returns the same as `key_requests`. Answer it with key_complete. It is returned once, and
-/// acknowledges nothing.
-public struct KeyRequestEvent: Codable, Sendable, Hashable, ReadableRecord {
-  /// Always 0: it is not acknowledged.
-  public var seq: Int
-  /// The type of the event.
-  public private(set) var type = "key_request"
-  /// The operation.
-  public var keyRequest: KeyRequest
-
-  public init(seq: Int, keyRequest: KeyRequest) { self.seq = seq; self.keyRequest = keyRequest }
-
-  init(of object: inout Fields) throws(Unreadable) {
-    try self.init(seq: object.value("seq"), keyRequest: object.value("key_request"))
-  }
-
-  enum CodingKeys: String, CodingKey { case seq, type, keyRequest = "key_request" }
-}
-
-/// Nobody needs a `load` of the key store `host` any more, because the user has locked or asked
-/// anew: dismiss its prompt, and answer it all the same, with `cancelled`. Only the HTTP driver has
-/// this event; poll returns the same as `key_cancelled`. It is returned once, and acknowledges
-/// nothing.
-public struct KeyCancelledEvent: Codable, Sendable, Hashable, ReadableRecord {
-  /// Always 0: it is not acknowledged.
-  public var seq: Int
-  /// The type of the event.
-  public private(set) var type = "key_cancelled"
-  /// The `id` of the key request.
-  public var id: Int
-
-  public init(seq: Int, id: Int) { self.seq = seq; self.id = id }
-
-  init(of object: inout Fields) throws(Unreadable) {
-    try self.init(seq: object.value("seq"), id: object.value("id"))
-  }
-}
-
 /// A line of the library's log, for developers. Only the HTTP driver has this event, with its
 /// option `log_level`. It is returned once, and acknowledges nothing.
 public struct LogEvent: Codable, Sendable, Hashable, ReadableRecord {
@@ -1160,18 +1071,28 @@ public struct OpenReply: Codable, Sendable, Hashable, ReadableRecord {
   public var version: String
   /// Whether damaged files were set aside.
   public var recovered: Bool
-  /// The key store in use. `host`: the functions that the host passed, or key requests.
-  /// `secret_service`: only from the HTTP driver.
+  /// The key store in use. `host`: the functions that the host passed. `secret_service`: only from
+  /// the HTTP driver.
   public var keystore: OpenReplyKeystore
+  /// The text of the prompt with which the user releases the key `biometric`, before
+  /// session_unlock.
+  public var unlockPrompt: String
 
-  public init(version: String, recovered: Bool, keystore: OpenReplyKeystore) {
+  public init(
+    version: String, recovered: Bool, keystore: OpenReplyKeystore, unlockPrompt: String
+  ) {
     self.version = version; self.recovered = recovered; self.keystore = keystore
+    self.unlockPrompt = unlockPrompt
   }
 
   init(of object: inout Fields) throws(Unreadable) {
     try self.init(
       version: object.value("version"), recovered: object.value("recovered"),
-      keystore: object.value("keystore"))
+      keystore: object.value("keystore"), unlockPrompt: object.value("unlock_prompt"))
+  }
+
+  enum CodingKeys: String, CodingKey {
+    case version, recovered, keystore, unlockPrompt = "unlock_prompt"
   }
 }
 
@@ -2052,54 +1973,22 @@ public struct PollRequest: Codable, Sendable, Hashable {
 public struct PollReply: Codable, Sendable, Hashable, ReadableRecord {
   /// Requests to send, each returned once.
   public var requests: [HttpRequest]
-  /// Key operations to carry out, each returned once; absent unless the key store is `host`.
-  public var keyRequests: [KeyRequest]?
-  /// The ids of loads that nobody needs any more, because the user has locked or asked anew.
-  /// Dismiss their prompt, and answer them all the same, with `cancelled`: the next request under
-  /// the name waits for that. Each is returned once; absent unless the key store is `host`.
-  public var keyCancelled: [Int]?
   /// Events to handle.
   public var events: [Event]
   /// Poll again within this time; null: only after a call or a response.
   public var wakeInMs: Int?
 
-  public init(
-    requests: [HttpRequest], keyRequests: [KeyRequest]? = nil, keyCancelled: [Int]? = nil,
-    events: [Event], wakeInMs: Int? = nil
-  ) {
-    self.requests = requests; self.keyRequests = keyRequests; self.keyCancelled = keyCancelled
-    self.events = events; self.wakeInMs = wakeInMs
+  public init(requests: [HttpRequest], events: [Event], wakeInMs: Int? = nil) {
+    self.requests = requests; self.events = events; self.wakeInMs = wakeInMs
   }
 
   init(of object: inout Fields) throws(Unreadable) {
     try self.init(
-      requests: object.value("requests"), keyRequests: object.optional("key_requests"),
-      keyCancelled: object.optional("key_cancelled"), events: object.value("events"),
+      requests: object.value("requests"), events: object.value("events"),
       wakeInMs: object.optional("wake_in_ms"))
   }
 
-  enum CodingKeys: String, CodingKey {
-    case requests, keyRequests = "key_requests", keyCancelled = "key_cancelled", events
-    case wakeInMs = "wake_in_ms"
-  }
-}
-
-/// The request of key_complete.
-public struct KeyCompleteRequest: Codable, Sendable, Hashable {
-  /// The number of the operation.
-  public var id: Int
-  /// As HOLDFAST_KEY_*. not_found: the store works and has no such key.
-  public var result: KeyCompleteRequestResult
-  /// The key that a load found, in base64 (RFC 4648, with padding); required for it, and refused
-  /// otherwise. A key has 32 bytes: another length is refused, and the operation waits for a right
-  /// answer.
-  public var value: OrNull<String>?
-
-  public init(
-    id: Int, result: KeyCompleteRequestResult, value: OrNull<String>? = nil
-  ) {
-    self.id = id; self.result = result; self.value = value
-  }
+  enum CodingKeys: String, CodingKey { case requests, events, wakeInMs = "wake_in_ms" }
 }
 
 /// The server answered.
@@ -2130,7 +2019,7 @@ public struct HttpFailure: Codable, Sendable, Hashable {
   public init(id: Int, error: TransportError) { self.id = id; self.error = error }
 }
 
-/// The reply of complete and key_complete.
+/// The reply of complete.
 public struct CompleteReply: Codable, Sendable, Hashable, ReadableRecord {
   /// Whether the request was still open.
   public var accepted: Bool

@@ -14,8 +14,6 @@ public enum Event: Codable, Sendable, Hashable, Readable {
   case contact(ContactEvent)
   case pullCompleted(PullCompletedEvent)
   case tokenChanged(TokenChangedEvent)
-  case keyRequest(KeyRequestEvent)
-  case keyCancelled(KeyCancelledEvent)
   case log(LogEvent)
   /// What this version does not know.
   case other(OtherEvent)
@@ -34,8 +32,6 @@ public enum Event: Codable, Sendable, Hashable, Readable {
     case .contact(let one): one.seq
     case .pullCompleted(let one): one.seq
     case .tokenChanged(let one): one.seq
-    case .keyRequest(let one): one.seq
-    case .keyCancelled(let one): one.seq
     case .log(let one): one.seq
     case .other(let one): one.seq
     }
@@ -54,8 +50,6 @@ public enum Event: Codable, Sendable, Hashable, Readable {
     case .contact(let one): EventType(rawValue: one.type)
     case .pullCompleted(let one): EventType(rawValue: one.type)
     case .tokenChanged(let one): EventType(rawValue: one.type)
-    case .keyRequest(let one): EventType(rawValue: one.type)
-    case .keyCancelled(let one): EventType(rawValue: one.type)
     case .log(let one): EventType(rawValue: one.type)
     case .other(let one): EventType(rawValue: one.type)
     }
@@ -74,8 +68,6 @@ public enum Event: Codable, Sendable, Hashable, Readable {
     case "contact": self = .contact(try ContactEvent(from: decoder))
     case "pull_completed": self = .pullCompleted(try PullCompletedEvent(from: decoder))
     case "token_changed": self = .tokenChanged(try TokenChangedEvent(from: decoder))
-    case "key_request": self = .keyRequest(try KeyRequestEvent(from: decoder))
-    case "key_cancelled": self = .keyCancelled(try KeyCancelledEvent(from: decoder))
     case "log": self = .log(try LogEvent(from: decoder))
     default: self = .other(try OtherEvent(from: decoder))
     }
@@ -93,8 +85,6 @@ public enum Event: Codable, Sendable, Hashable, Readable {
     case .contact(let one): try one.encode(to: encoder)
     case .pullCompleted(let one): try one.encode(to: encoder)
     case .tokenChanged(let one): try one.encode(to: encoder)
-    case .keyRequest(let one): try one.encode(to: encoder)
-    case .keyCancelled(let one): try one.encode(to: encoder)
     case .log(let one): try one.encode(to: encoder)
     case .other(let one): try one.encode(to: encoder)
     }
@@ -112,8 +102,6 @@ public enum Event: Codable, Sendable, Hashable, Readable {
     case "contact": self = .contact(try reader.value())
     case "pull_completed": self = .pullCompleted(try reader.value())
     case "token_changed": self = .tokenChanged(try reader.value())
-    case "key_request": self = .keyRequest(try reader.value())
-    case "key_cancelled": self = .keyCancelled(try reader.value())
     case "log": self = .log(try reader.value())
     default: self = .other(try reader.value())
     }

@@ -37,5 +37,4 @@ func examplesOfTheComments(_ app: Holdfast) async throws {
   _ = try await app.syncStatus()
   _ = try await app.poll(ack: 14, maxEvents: 200, onlyNew: false, fromOldest: false)
   _ = try await app.complete(.answer(id: 41, status: 200, headers: ["content-type": "application/json"], body: "[]"))
-  _ = try await app.keyComplete(id: 7, result: .notFound)
 }

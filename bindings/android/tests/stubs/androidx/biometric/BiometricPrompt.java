@@ -5,6 +5,9 @@ public class BiometricPrompt {
   /** What a test lets the prompt do. */
   public static Script script;
 
+  /** Learns that a prompt was dismissed. */
+  public static java.util.function.IntConsumer dismissed;
+
   private final AuthenticationCallback callback;
 
   public BiometricPrompt(
@@ -16,6 +19,12 @@ public class BiometricPrompt {
 
   public void authenticate(PromptInfo info, CryptoObject object) {
     script.run(info, object, callback);
+  }
+
+  /** As on a device: the callback learns of it. */
+  public void cancelAuthentication() {
+    dismissed.accept(5);
+    callback.onAuthenticationError(5, "");
   }
 
   public interface Script {

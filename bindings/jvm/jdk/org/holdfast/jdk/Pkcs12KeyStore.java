@@ -13,10 +13,10 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.security.GeneralSecurityException;
 import java.security.Key;
 import javax.crypto.spec.SecretKeySpec;
+import org.holdfast.KeyProtection;
+import org.holdfast.KeyResult;
 import org.holdfast.KeyStore;
 import org.holdfast.KeyStoreException;
-import org.holdfast.Types.KeyCompleteRequestResult;
-import org.holdfast.Types.KeyRequestProtection;
 import org.jetbrains.annotations.NotNull;
 import org.jetbrains.annotations.Nullable;
 
@@ -48,10 +48,10 @@ public final class Pkcs12KeyStore implements KeyStore {
 
   @Override
   public synchronized void save(
-      @NotNull String name, @NotNull byte[] key, @NotNull KeyRequestProtection protection)
+      @NotNull String name, @NotNull byte[] key, @NotNull KeyProtection protection)
       throws GeneralSecurityException, IOException, KeyStoreException {
-    if (!protection.equals(KeyRequestProtection.DEVICE))
-      throw new KeyStoreException(KeyCompleteRequestResult.UNAVAILABLE);
+    if (!protection.equals(KeyProtection.DEVICE))
+      throw new KeyStoreException(KeyResult.UNAVAILABLE);
     java.security.KeyStore keys = read();
     keys.setKeyEntry(name, new SecretKeySpec(key, "AES"), password, null);
     write(keys);

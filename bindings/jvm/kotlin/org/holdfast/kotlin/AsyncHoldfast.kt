@@ -21,7 +21,9 @@ import org.holdfast.HttpSender
 import org.holdfast.KeyStore
 import org.holdfast.Runner
 import org.holdfast.Types.Config
+import org.holdfast.Types.Decision
 import org.holdfast.Types.Event
+import org.holdfast.Types.SessionUnlockRequest
 
 /**
  * [Holdfast] for coroutines: every operation is a suspend function on a thread of the library's, so
@@ -72,6 +74,10 @@ class AsyncHoldfast private constructor(
 
   override suspend fun <Reply> on(call: Holdfast.() -> Reply): Reply =
     withContext(calls) { holdfast.call() }
+
+  /** On another thread: a key store shows its prompt first, and no other call waits for that. */
+  override suspend fun sessionUnlock(request: SessionUnlockRequest): Decision =
+    withContext(Dispatchers.IO) { holdfast.sessionUnlock(request) }
 
   /**
    * The events, until the handle is closed; a poll that fails for good is thrown. An event is

@@ -1,6 +1,5 @@
 package org.holdfast;
 
-import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
@@ -14,7 +13,7 @@ import java.util.Random;
 import org.holdfast.Types.Screen;
 import org.junit.jupiter.api.Test;
 
-/** JSON and base64. */
+/** JSON. */
 class JsonTest {
   private static String written(Object value) {
     byte[] bytes = Json.write(Collections.singletonMap("v", value));
@@ -68,19 +67,5 @@ class JsonTest {
       if (Double.isNaN(value) || Double.isInfinite(value)) continue;
       assertEquals(value, read(written(value)));
     }
-  }
-
-  @Test
-  void base64_is_that_of_the_jdk() {
-    Random random = new Random(2);
-    for (int length = 0; length < 100; length++) {
-      byte[] bytes = new byte[length];
-      random.nextBytes(bytes);
-      String text = java.util.Base64.getEncoder().encodeToString(bytes);
-      assertEquals(text, Base64.encode(bytes));
-      assertArrayEquals(bytes, Base64.decode(text));
-    }
-    for (String wrong : List.of("a", "ab=", "a===", "ab=c", "åæøå", "ab\ncd==="))
-      assertThrows(IllegalArgumentException.class, () -> Base64.decode(wrong), wrong);
   }
 }

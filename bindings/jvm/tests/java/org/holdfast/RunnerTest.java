@@ -247,18 +247,18 @@ class RunnerTest {
     assertNull(keys.load("device", null), "an absent file has no keys");
     byte[] key = new byte[32];
     java.util.Arrays.fill(key, (byte) 7);
-    keys.save("device", key, KeyRequestProtection.DEVICE);
-    keys.save("session", new byte[32], KeyRequestProtection.DEVICE);
+    keys.save("device", key, KeyProtection.DEVICE);
+    keys.save("session", new byte[32], KeyProtection.DEVICE);
     Pkcs12KeyStore again = new Pkcs12KeyStore(file, "secret".toCharArray());
     org.junit.jupiter.api.Assertions.assertArrayEquals(key, again.load("device", null));
     again.erase("session");
     again.erase("session");
     assertNull(keys.load("session", null));
     assertEquals(
-        KeyCompleteRequestResult.UNAVAILABLE,
+        KeyResult.UNAVAILABLE,
         assertThrows(
                 KeyStoreException.class,
-                () -> keys.save("biometric", key, KeyRequestProtection.BIOMETRIC))
+                () -> keys.save("biometric", key, KeyProtection.BIOMETRIC))
             .getResult());
     // A wrong password, or a damaged file, is never "not found".
     assertThrows(
@@ -285,12 +285,12 @@ class RunnerTest {
         new KeyStore() {
           @Override
           public byte[] load(String name, String prompt) throws Exception {
-            if (broken.get() == 1) throw new KeyStoreException(KeyCompleteRequestResult.LOCKED);
+            if (broken.get() == 1) throw new KeyStoreException(KeyResult.LOCKED);
             return real.load(name, prompt);
           }
 
           @Override
-          public void save(String name, byte[] key, KeyRequestProtection protection)
+          public void save(String name, byte[] key, KeyProtection protection)
               throws Exception {
             real.save(name, key, protection);
           }
@@ -304,10 +304,7 @@ class RunnerTest {
     assertEquals("host", app.getOpened().getKeystore().value());
     Collector events = new Collector();
     try (Runner runner = new Runner(app, new JdkHttpSender(), events).start()) {
-      app.sessionResume();
-      events.await(
-          DecisionEvent.class,
-          one -> one.getDecision().getReason().value().equals("keystore_locked"));
+      assertEquals("keystore_locked", app.sessionResume().getReason().value());
       broken.set(0);
       Decision decision =
           events

@@ -2,8 +2,6 @@ package org.holdfast;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
-import org.holdfast.Types.KeyCompleteRequestResult;
-import org.holdfast.Types.KeyRequestProtection;
 import org.holdfast.jdk.Pkcs12KeyStore;
 
 /**
@@ -26,19 +24,19 @@ final class StoryKeyStore implements KeyStore {
   public byte[] load(String name, String prompt) throws Exception {
     if (!name.equals("biometric")) return device.load(name, prompt);
     if (biometric.load(name, null) == null) return null;
-    if (prompt == null) throw new KeyStoreException(KeyCompleteRequestResult.CANCELLED);
+    if (prompt == null) throw new KeyStoreException(KeyResult.CANCELLED);
     java.util.List<String> script = Files.readAllLines(answers);
     Files.write(answers, script.subList(1, script.size()));
     if (script.get(0).equals("ok")) return biometric.load(name, null);
-    for (KeyCompleteRequestResult one : KeyCompleteRequestResult.values())
+    for (KeyResult one : KeyResult.values())
       if (one.value().equals(script.get(0))) throw new KeyStoreException(one);
     throw new IllegalStateException(script.get(0));
   }
 
   @Override
-  public void save(String name, byte[] key, KeyRequestProtection protection) throws Exception {
+  public void save(String name, byte[] key, KeyProtection protection) throws Exception {
     Pkcs12KeyStore store = name.equals("biometric") ? biometric : device;
-    store.save(name, key, KeyRequestProtection.DEVICE);
+    store.save(name, key, KeyProtection.DEVICE);
   }
 
   @Override

@@ -22,9 +22,9 @@ import java.util.Map;
 import java.util.stream.Stream;
 import javax.crypto.AEADBadTagException;
 import javax.crypto.Cipher;
+import org.holdfast.KeyProtection;
+import org.holdfast.KeyResult;
 import org.holdfast.KeyStoreException;
-import org.holdfast.Types.KeyCompleteRequestResult;
-import org.holdfast.Types.KeyRequestProtection;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -44,7 +44,7 @@ class AndroidKeyStoreTest {
 
   @TempDir Path folder;
   private boolean unlocked = true;
-  private KeyCompleteRequestResult prompt = KeyCompleteRequestResult.OK;
+  private KeyResult prompt = KeyResult.OK;
   private int prompts;
   private AndroidKeyStore keys;
 
@@ -68,12 +68,12 @@ class AndroidKeyStoreTest {
 
   private Cipher shown(Cipher cipher, String text) throws KeyStoreException {
     prompts++;
-    if (prompt != KeyCompleteRequestResult.OK) throw new KeyStoreException(prompt);
+    if (prompt != KeyResult.OK) throw new KeyStoreException(prompt);
     FakeAndroidKeyStore.release();
     return cipher;
   }
 
-  private KeyCompleteRequestResult refused(String name, String text) {
+  private KeyResult refused(String name, String text) {
     return assertThrows(KeyStoreException.class, () -> keys.load(name, text)).getResult();
   }
 
@@ -81,7 +81,7 @@ class AndroidKeyStoreTest {
     keys.save(
         name,
         key,
-        name.equals("biometric") ? KeyRequestProtection.BIOMETRIC : KeyRequestProtection.DEVICE);
+        name.equals("biometric") ? KeyProtection.BIOMETRIC : KeyProtection.DEVICE);
   }
 
   @Test
@@ -133,10 +133,10 @@ class AndroidKeyStoreTest {
     assertArrayEquals(KEY, keys.load("biometric", "Unlock"));
     assertArrayEquals(KEY, keys.load("biometric", "Unlock"));
     assertEquals(2, prompts);
-    assertEquals(KeyCompleteRequestResult.CANCELLED, refused("biometric", null));
+    assertEquals(KeyResult.CANCELLED, refused("biometric", null));
     assertEquals(2, prompts, "without a text none is shown");
-    prompt = KeyCompleteRequestResult.LOCKOUT;
-    assertEquals(KeyCompleteRequestResult.LOCKOUT, refused("biometric", "Unlock"));
+    prompt = KeyResult.LOCKOUT;
+    assertEquals(KeyResult.LOCKOUT, refused("biometric", "Unlock"));
     keys.erase("biometric");
     assertNull(keys.load("biometric", null), "no prompt for an erased key");
     assertNull(keys.load("biometric", "Unlock"));
@@ -148,7 +148,7 @@ class AndroidKeyStoreTest {
   void a_success_without_the_key_is_a_failure() throws Exception {
     save("biometric", KEY);
     keys = store((cipher, text) -> cipher);
-    assertEquals(KeyCompleteRequestResult.FAILED, refused("biometric", "Unlock"));
+    assertEquals(KeyResult.FAILED, refused("biometric", "Unlock"));
   }
 
   @ParameterizedTest
@@ -159,8 +159,8 @@ class AndroidKeyStoreTest {
     save("device", OTHER);
     save("biometric", KEY);
     FakeAndroidKeyStore.enrol();
-    assertEquals(KeyCompleteRequestResult.INVALIDATED, refused("biometric", "Unlock"));
-    assertEquals(KeyCompleteRequestResult.INVALIDATED, refused("biometric", "Unlock"));
+    assertEquals(KeyResult.INVALIDATED, refused("biometric", "Unlock"));
+    assertEquals(KeyResult.INVALIDATED, refused("biometric", "Unlock"));
     assertArrayEquals(OTHER, keys.load("device", null));
     // And the next sign-in saves a key that loads: not with the old public key.
     save("biometric", OTHER);
@@ -187,22 +187,22 @@ class AndroidKeyStoreTest {
   void what_does_not_work_is_never_not_found() throws Exception {
     save("device", KEY);
     FakeAndroidKeyStore.failure = new ProviderException("the key store's process is gone");
-    assertEquals(KeyCompleteRequestResult.FAILED, refused("device", null));
+    assertEquals(KeyResult.FAILED, refused("device", null));
     FakeAndroidKeyStore.failure = null;
     Path file = folder.resolve("keys/device");
     byte[] whole = Files.readAllBytes(file);
     byte[] flipped = whole.clone();
     flipped[flipped.length - 1] ^= 1;
     Files.write(file, flipped);
-    assertEquals(KeyCompleteRequestResult.FAILED, refused("device", null));
+    assertEquals(KeyResult.FAILED, refused("device", null));
     for (int length = 0; length < whole.length; length++) {
       Files.write(file, Arrays.copyOf(whole, length));
-      assertEquals(KeyCompleteRequestResult.FAILED, refused("device", null), "cut at " + length);
+      assertEquals(KeyResult.FAILED, refused("device", null), "cut at " + length);
     }
     Files.write(file, whole);
     assertArrayEquals(KEY, keys.load("device", null));
     unlocked = false;
-    assertEquals(KeyCompleteRequestResult.LOCKED, refused("device", null));
+    assertEquals(KeyResult.LOCKED, refused("device", null));
   }
 
   /** Files that were restored without their keys, or that outlived an installation. */
@@ -227,16 +227,17 @@ class AndroidKeyStoreTest {
 
   @Test
   void exceptions_have_answers() {
-    Map<Throwable, KeyCompleteRequestResult> table =
+    Map<Throwable, KeyResult> table =
         Map.of(
-            new KeyPermanentlyInvalidatedException(), KeyCompleteRequestResult.INVALIDATED,
-            new IOException(new KeyPermanentlyInvalidatedException()), KeyCompleteRequestResult.INVALIDATED,
-            new UserNotAuthenticatedException(), KeyCompleteRequestResult.CANCELLED,
-            new AEADBadTagException(), KeyCompleteRequestResult.FAILED,
-            new ProviderException(), KeyCompleteRequestResult.FAILED,
-            new android.security.KeyStoreException("System error"), KeyCompleteRequestResult.FAILED,
-            new IOException("Key permanently invalidated"), KeyCompleteRequestResult.FAILED,
-            new KeyStoreException(KeyCompleteRequestResult.LOCKED), KeyCompleteRequestResult.LOCKED);
+            new KeyPermanentlyInvalidatedException(), KeyResult.INVALIDATED,
+            new IOException(new KeyPermanentlyInvalidatedException()), KeyResult.INVALIDATED,
+            new UserNotAuthenticatedException(), KeyResult.CANCELLED,
+            new InterruptedException(), KeyResult.CANCELLED,
+            new AEADBadTagException(), KeyResult.FAILED,
+            new ProviderException(), KeyResult.FAILED,
+            new android.security.KeyStoreException("System error"), KeyResult.FAILED,
+            new IOException("Key permanently invalidated"), KeyResult.FAILED,
+            new KeyStoreException(KeyResult.LOCKED), KeyResult.LOCKED);
     table.forEach((failure, answer) -> assertEquals(answer, KeyAnswers.of(failure).getResult(), failure + ""));
   }
 }

@@ -9,8 +9,8 @@ import androidx.biometric.BiometricPrompt;
 import androidx.fragment.app.FragmentActivity;
 import java.io.File;
 import javax.crypto.Cipher;
+import org.holdfast.KeyResult;
 import org.holdfast.KeyStoreException;
-import org.holdfast.Types.KeyCompleteRequestResult;
 import org.junit.jupiter.api.Test;
 
 /** The biometric prompt: its errors, and what counts as a release. */
@@ -38,7 +38,7 @@ class PromptTest {
         }
       };
 
-  private static KeyCompleteRequestResult refused(BiometricPrompt.Script script) throws Exception {
+  private static KeyResult refused(BiometricPrompt.Script script) throws Exception {
     BiometricPrompt.script = script;
     Cipher cipher = Cipher.getInstance("AES/GCM/NoPadding");
     BiometricGate gate = new BiometricGate(CONTEXT, FragmentActivity::new);
@@ -49,13 +49,13 @@ class PromptTest {
   @Test
   void each_error_has_its_answer() throws Exception {
     int[][] numbers = {{10, 13, 5, 3}, {7}, {9}, {11, 14}, {12, 1, 15}, {2, 4, 8, 99}};
-    KeyCompleteRequestResult[] answers = {
-      KeyCompleteRequestResult.CANCELLED,
-      KeyCompleteRequestResult.LOCKOUT,
-      KeyCompleteRequestResult.LOCKOUT_PERMANENT,
-      KeyCompleteRequestResult.NOT_ENROLLED,
-      KeyCompleteRequestResult.UNAVAILABLE,
-      KeyCompleteRequestResult.FAILED
+    KeyResult[] answers = {
+      KeyResult.CANCELLED,
+      KeyResult.LOCKOUT,
+      KeyResult.LOCKOUT_PERMANENT,
+      KeyResult.NOT_ENROLLED,
+      KeyResult.UNAVAILABLE,
+      KeyResult.FAILED
     };
     for (int row = 0; row < numbers.length; row++)
       for (int number : numbers[row])
@@ -82,13 +82,13 @@ class PromptTest {
   @Test
   void a_success_without_a_cipher_is_a_failure() throws Exception {
     assertEquals(
-        KeyCompleteRequestResult.FAILED,
+        KeyResult.FAILED,
         refused(
             (info, object, callback) ->
                 callback.onAuthenticationSucceeded(
                     new BiometricPrompt.AuthenticationResult(null))));
     assertEquals(
-        KeyCompleteRequestResult.FAILED,
+        KeyResult.FAILED,
         refused(
             (info, object, callback) ->
                 callback.onAuthenticationSucceeded(
@@ -97,11 +97,26 @@ class PromptTest {
   }
 
   @Test
+  void an_interrupt_dismisses_the_prompt() throws Exception {
+    int[] told = {0};
+    Thread unlocking = Thread.currentThread();
+    BiometricPrompt.script =
+        (info, object, callback) -> {
+          BiometricPrompt.dismissed = error -> told[0] = error;
+          unlocking.interrupt();
+        };
+    Cipher cipher = Cipher.getInstance("AES/GCM/NoPadding");
+    BiometricGate gate = new BiometricGate(CONTEXT, FragmentActivity::new);
+    assertThrows(InterruptedException.class, () -> gate.release(cipher, "Unlock"));
+    assertEquals(5, told[0]);
+  }
+
+  @Test
   void without_an_activity_the_prompt_is_cancelled() throws Exception {
     Cipher cipher = Cipher.getInstance("AES/GCM/NoPadding");
     BiometricGate gate = new BiometricGate(CONTEXT, () -> null);
     assertEquals(
-        KeyCompleteRequestResult.CANCELLED,
+        KeyResult.CANCELLED,
         assertThrows(KeyStoreException.class, () -> gate.release(cipher, "Unlock")).getResult());
   }
 }

@@ -7,6 +7,7 @@ import kotlinx.coroutines.CompletableDeferred
 import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.async
 import kotlinx.coroutines.cancelAndJoin
+import kotlinx.coroutines.delay
 import kotlinx.coroutines.flow.filterIsInstance
 import kotlinx.coroutines.flow.first
 import kotlinx.coroutines.flow.toList
@@ -16,6 +17,7 @@ import kotlinx.coroutines.withTimeout
 import org.holdfast.Backend
 import org.holdfast.Holdfast
 import org.holdfast.HoldfastException
+import org.holdfast.PromptingKeyStore
 import org.holdfast.Types.*
 import org.holdfast.jdk.JdkHttpSender
 import org.junit.jupiter.api.Assertions.assertEquals
@@ -134,6 +136,23 @@ class AsyncHoldfastTest {
             .occurredAtMs(System.currentTimeMillis()))
         }.isFailure) kotlinx.coroutines.delay(20)
       while (Backend.activities("solo@example.org") == stored) kotlinx.coroutines.delay(20)
+    }
+  }
+
+  @Test
+  fun `no other call waits for the prompt of an unlock`() = limited {
+    val keys = PromptingKeyStore()
+    val config = Backend.config(folder.resolve("data")).policy(Policy().biometric(PolicyBiometric.REQUIRED))
+    AsyncHoldfast.open(config, JdkHttpSender(), keys).use { app ->
+      app.sessionResume()
+      app.signInComplete(SignInPassword("solo@example.org", Backend.PASSWORD))
+      app.events.filterIsInstance<DecisionEvent>().first { it.decision.screen == Screen.HOME }
+      app.sessionLock()
+      val unlocked = async { app.sessionUnlock(SessionUnlockRequest(Outcome.SUCCESS)) }
+      while (keys.prompts.get() == 0) delay(5)
+      app.sessionLock()
+      assertTrue(unlocked.await().screen != Screen.HOME)
+      assertEquals(1, keys.withdrawn.get())
     }
   }
 }

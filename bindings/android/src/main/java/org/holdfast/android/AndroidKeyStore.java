@@ -21,10 +21,10 @@ import javax.crypto.KeyGenerator;
 import javax.crypto.spec.GCMParameterSpec;
 import javax.crypto.spec.OAEPParameterSpec;
 import javax.crypto.spec.PSource;
+import org.holdfast.KeyProtection;
+import org.holdfast.KeyResult;
 import org.holdfast.KeyStore;
 import org.holdfast.KeyStoreException;
-import org.holdfast.Types.KeyCompleteRequestResult;
-import org.holdfast.Types.KeyRequestProtection;
 import org.jetbrains.annotations.NotNull;
 import org.jetbrains.annotations.Nullable;
 
@@ -93,7 +93,7 @@ public final class AndroidKeyStore implements KeyStore {
           if (key == null) return null;
           byte[] opened = name.equals("biometric") ? released(file, key, prompt) : opened(file, key);
           if (opened.length != KEY_BYTES)
-            throw new KeyStoreException(KeyCompleteRequestResult.FAILED);
+            throw new KeyStoreException(KeyResult.FAILED);
           return opened;
         });
   }
@@ -108,22 +108,20 @@ public final class AndroidKeyStore implements KeyStore {
     Cipher cipher = Cipher.getInstance(RSA);
     cipher.init(Cipher.DECRYPT_MODE, key, OAEP); // an invalidated key is refused without a prompt
     if (prompt == null || gate == null)
-      throw new KeyStoreException(KeyCompleteRequestResult.CANCELLED);
+      throw new KeyStoreException(KeyResult.CANCELLED);
     return gate.release(cipher, prompt).doFinal(file.sealed);
   }
 
   @Override
   public void save(
-      @NotNull String name, @NotNull byte[] key, @NotNull KeyRequestProtection protection)
+      @NotNull String name, @NotNull byte[] key, @NotNull KeyProtection protection)
       throws KeyStoreException {
     answered(
         () -> {
           if (!folder.isDirectory() && !folder.mkdirs())
             throw new IOException("cannot create " + folder.getName());
-          boolean biometric = protection.equals(KeyRequestProtection.BIOMETRIC);
-          if (!biometric && !protection.equals(KeyRequestProtection.DEVICE))
-            throw new IllegalArgumentException("a protection of a later version: " + protection);
           String alias = aliases(name) + Long.toHexString(random.nextLong());
+          boolean biometric = protection == KeyProtection.BIOMETRIC;
           try {
             (biometric ? sealedForPrompt(alias, key) : sealed(alias, key)).write(file(name));
           } catch (Exception failure) {
@@ -193,7 +191,7 @@ public final class AndroidKeyStore implements KeyStore {
   }
 
   private byte[] answered(Work work) throws KeyStoreException {
-    if (!unlocked.now()) throw new KeyStoreException(KeyCompleteRequestResult.LOCKED);
+    if (!unlocked.now()) throw new KeyStoreException(KeyResult.LOCKED);
     try {
       return work.run();
     } catch (Exception failure) {

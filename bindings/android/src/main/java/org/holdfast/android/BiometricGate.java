@@ -9,8 +9,8 @@ import androidx.fragment.app.FragmentActivity;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import javax.crypto.Cipher;
+import org.holdfast.KeyResult;
 import org.holdfast.KeyStoreException;
-import org.holdfast.Types.KeyCompleteRequestResult;
 import org.jetbrains.annotations.NotNull;
 import org.jetbrains.annotations.Nullable;
 
@@ -48,15 +48,19 @@ public final class BiometricGate implements PromptGate {
     main.post(() -> show(cipher, text, released));
     try {
       return released.get();
+    } catch (InterruptedException withdrawn) {
+      released.cancel(false); // dismisses the prompt
+      throw withdrawn;
     } catch (ExecutionException refused) {
       throw refused.getCause() instanceof Exception ? (Exception) refused.getCause() : refused;
     }
   }
 
   private void show(Cipher cipher, String text, CompletableFuture<Cipher> released) {
+    if (released.isDone()) return;
     FragmentActivity activity = screen.activity();
     if (activity == null) {
-      released.completeExceptionally(new KeyStoreException(KeyCompleteRequestResult.CANCELLED));
+      released.completeExceptionally(new KeyStoreException(KeyResult.CANCELLED));
       return;
     }
     BiometricPrompt.AuthenticationCallback callback =
@@ -69,7 +73,7 @@ public final class BiometricGate implements PromptGate {
             if (usable != null) released.complete(usable);
             else
               released.completeExceptionally(
-                  new KeyStoreException(KeyCompleteRequestResult.FAILED));
+                  new KeyStoreException(KeyResult.FAILED));
           }
 
           @Override
@@ -86,8 +90,12 @@ public final class BiometricGate implements PromptGate {
               .setNegativeButtonText(cancel)
               .setAllowedAuthenticators(BiometricManager.Authenticators.BIOMETRIC_STRONG)
               .build();
-      new BiometricPrompt(activity, main::post, callback)
-          .authenticate(info, new BiometricPrompt.CryptoObject(cipher));
+      BiometricPrompt prompt = new BiometricPrompt(activity, main::post, callback);
+      prompt.authenticate(info, new BiometricPrompt.CryptoObject(cipher));
+      released.whenComplete(
+          (usable, refused) -> {
+            if (released.isCancelled()) main.post(prompt::cancelAuthentication);
+          });
     } catch (RuntimeException failure) {
       released.completeExceptionally(failure);
     }

@@ -3,8 +3,8 @@ package org.holdfast.android;
 import android.security.keystore.KeyPermanentlyInvalidatedException;
 import android.security.keystore.UserNotAuthenticatedException;
 import java.security.UnrecoverableKeyException;
+import org.holdfast.KeyResult;
 import org.holdfast.KeyStoreException;
-import org.holdfast.Types.KeyCompleteRequestResult;
 import org.jetbrains.annotations.NotNull;
 
 /**
@@ -22,11 +22,11 @@ final class KeyAnswers {
     int depth = 0;
     for (Throwable one = failure; one != null && depth < 16; one = one.getCause(), depth++) {
       if (one instanceof KeyPermanentlyInvalidatedException || saysInvalidated(one))
-        return new KeyStoreException(KeyCompleteRequestResult.INVALIDATED, failure);
-      if (one instanceof UserNotAuthenticatedException)
-        return new KeyStoreException(KeyCompleteRequestResult.CANCELLED, failure);
+        return new KeyStoreException(KeyResult.INVALIDATED, failure);
+      if (one instanceof UserNotAuthenticatedException || one instanceof InterruptedException)
+        return new KeyStoreException(KeyResult.CANCELLED, failure);
     }
-    return new KeyStoreException(KeyCompleteRequestResult.FAILED, failure);
+    return new KeyStoreException(KeyResult.FAILED, failure);
   }
 
   /**

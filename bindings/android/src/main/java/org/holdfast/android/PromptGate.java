@@ -7,7 +7,7 @@ import org.jetbrains.annotations.NotNull;
 /** Releases a cipher whose key needs the user's presence. */
 public interface PromptGate {
   /**
-   * Shows a prompt and waits for the user. Called on a thread of the library's.
+   * Shows a prompt and waits for the user, on the thread that unlocks. An interrupt dismisses it.
    *
    * @param text what the library says, in the configured language
    * @return the cipher that the prompt has released

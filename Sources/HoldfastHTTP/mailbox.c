@@ -1,0 +1,293 @@
+/* See mailbox.h. A request that is not answered in time fails, and an answer that comes later is
+ * ignored: its id was given once. "locked" would be a lie about the device. */
+#define _GNU_SOURCE
+#include "mailbox.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct hfh_mailbox {
+  pthread_mutex_t lock; /* protects all members */
+  pthread_cond_t changed;
+  int shares;
+  int32_t wait_ms;
+  bool closed;
+  int64_t count;         /* the id of the last request */
+  hfh_key_request asked; /* id 0: none */
+  bool taken;
+  int32_t result; /* of the request; -1: no answer yet */
+  uint8_t key[HFH_KEY_LENGTH];
+  int takers;         /* threads that wait for a request */
+  bool has_answerer;  /* a thread was in next or complete: */
+  pthread_t answerer; /* the last one */
+};
+
+#ifdef __APPLE__ /* without pthread_condattr_setclock and explicit_bzero */
+static const clockid_t waiting_clock = CLOCK_REALTIME;
+static void set_clock(pthread_condattr_t *attributes) { (void)attributes; }
+static void zero(void *bytes, size_t size) { memset_s(bytes, size, 0, size); }
+#else
+static const clockid_t waiting_clock = CLOCK_MONOTONIC;
+static void set_clock(pthread_condattr_t *attributes) {
+  pthread_condattr_setclock(attributes, waiting_clock);
+}
+static void zero(void *bytes, size_t size) { explicit_bzero(bytes, size); }
+#endif
+
+static struct timespec after(int32_t ms) {
+  struct timespec moment;
+  clock_gettime(waiting_clock, &moment);
+  moment.tv_sec += ms / 1000;
+  moment.tv_nsec += ms % 1000 * 1000000L;
+  if (moment.tv_nsec >= 1000000000L) {
+    moment.tv_sec += 1;
+    moment.tv_nsec -= 1000000000L;
+  }
+  return moment;
+}
+
+/* ---- keys in base64 ---- */
+
+static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/* Three bytes are four digits; of the last three, the third is not there: the digit is '='. */
+static void write_key(const uint8_t key[HFH_KEY_LENGTH], char text[HFH_KEY_TEXT]) {
+  for (size_t i = 0; i < HFH_KEY_LENGTH; i += 3, text += 4) {
+    bool whole = i + 2 < HFH_KEY_LENGTH;
+    uint32_t bits = (uint32_t)key[i] << 16 | (uint32_t)key[i + 1] << 8 | (whole ? key[i + 2] : 0);
+    for (int digit = 0; digit < 4; digit++)
+      text[digit] = digits[bits >> (18 - 6 * digit) & 63];
+    if (!whole)
+      text[3] = '=';
+  }
+  *text = 0;
+}
+
+/* False if it is not the base64 of 32 bytes. */
+static bool read_key(const char *text, uint8_t key[HFH_KEY_LENGTH]) {
+  if (text == NULL || strlen(text) != HFH_KEY_TEXT - 1 || text[HFH_KEY_TEXT - 2] != '=')
+    return false;
+  uint32_t bits = 0;
+  size_t length = 0;
+  for (size_t i = 0; i < HFH_KEY_TEXT - 2; i++) {
+    const char *digit = memchr(digits, text[i], sizeof digits - 1);
+    if (digit == NULL)
+      return false;
+    bits = bits << 6 | (uint32_t)(digit - digits);
+    if (i % 4 != 0)
+      key[length++] = (uint8_t)(bits >> (6 - i % 4 * 2));
+  }
+  return (bits & 3) == 0; /* else another text would be the same key */
+}
+
+/* ---- the library's side ---- */
+
+/* Both with the lock. */
+static bool is_answered_here(const hfh_mailbox *box) {
+  return box->takers == 0 && box->has_answerer && pthread_equal(box->answerer, pthread_self());
+}
+
+static void note_answerer(hfh_mailbox *box) {
+  box->has_answerer = true;
+  box->answerer = pthread_self();
+}
+
+/* Put the request into the mailbox, and wait for its answer; `key`: of a load. */
+static int32_t ask(hfh_mailbox *box, hfh_key_request *asked, const char *name, uint8_t *key) {
+  struct timespec limit = after(box->wait_ms);
+  int32_t result = HOLDFAST_KEY_FAILED;
+  pthread_mutex_lock(&box->lock);
+  bool fits = strlen(name) < sizeof asked->name && box->asked.id == 0;
+  if (fits && !box->closed && !is_answered_here(box)) {
+    strcpy(asked->name, name);
+    asked->id = ++box->count;
+    box->asked = *asked;
+    box->taken = false;
+    box->result = -1;
+    pthread_cond_broadcast(&box->changed);
+    bool in_time = true;
+    while (box->result < 0 && !box->closed && in_time)
+      in_time = pthread_cond_timedwait(&box->changed, &box->lock, &limit) != ETIMEDOUT;
+    if (box->result >= 0)
+      result = box->result;
+    if (result == HOLDFAST_KEY_OK && key != NULL)
+      memcpy(key, box->key, sizeof box->key);
+    zero(box->key, sizeof box->key);
+    zero(&box->asked, sizeof box->asked);
+  }
+  pthread_mutex_unlock(&box->lock);
+  zero(asked, sizeof *asked);
+  return result;
+}
+
+static int32_t load(void *context, const char *name, uint8_t *key, size_t capacity,
+                    size_t *length) {
+  if (capacity < HFH_KEY_LENGTH)
+    return HOLDFAST_KEY_FAILED;
+  *length = HFH_KEY_LENGTH;
+  return ask(context, &(hfh_key_request){.operation = "load"}, name, key);
+}
+
+static int32_t save(void *context, const char *name, const uint8_t *key, size_t length,
+                    int32_t protection) {
+  if (length != HFH_KEY_LENGTH)
+    return HOLDFAST_KEY_FAILED;
+  hfh_key_request asked = {.operation = "save"};
+  asked.protection = protection == HOLDFAST_PROTECT_BIOMETRIC ? "biometric" : "device";
+  write_key(key, asked.value);
+  return ask(context, &asked, name, NULL);
+}
+
+static int32_t erase(void *context, const char *name) {
+  return ask(context, &(hfh_key_request){.operation = "erase"}, name, NULL);
+}
+
+/* The library has closed its handle: nobody asks any more. */
+static void destroy(void *context) {
+  hfh_mailbox_close(context);
+  hfh_mailbox_free(context);
+}
+
+holdfast_keystore hfh_mailbox_keystore(hfh_mailbox *box) {
+  return (holdfast_keystore){
+      .size = sizeof(holdfast_keystore),
+      .context = hfh_mailbox_share(box),
+      .load = load,
+      .save = save,
+      .erase = erase,
+      .destroy = destroy,
+  };
+}
+
+/* ---- the host's side ---- */
+
+int32_t hfh_mailbox_next(hfh_mailbox *box, int32_t timeout_ms, hfh_key_request *request) {
+  struct timespec limit = after(timeout_ms > 0 ? timeout_ms : 0);
+  int32_t status = HOLDFAST_NOT_FOUND;
+  bool in_time = timeout_ms != 0;
+  pthread_mutex_lock(&box->lock);
+  note_answerer(box);
+  box->takers += 1;
+  while ((box->asked.id == 0 || box->taken) && !box->closed && in_time) {
+    if (timeout_ms < 0)
+      pthread_cond_wait(&box->changed, &box->lock);
+    else
+      in_time = pthread_cond_timedwait(&box->changed, &box->lock, &limit) != ETIMEDOUT;
+  }
+  box->takers -= 1;
+  if (box->closed) {
+    status = HOLDFAST_CLOSED;
+  } else if (box->asked.id != 0 && !box->taken) {
+    *request = box->asked;
+    box->taken = true;
+    status = HOLDFAST_OK;
+  }
+  pthread_mutex_unlock(&box->lock);
+  return status;
+}
+
+void hfh_mailbox_zero(hfh_key_request *request) { zero(request, sizeof *request); }
+
+static int32_t result_of(const char *text) {
+  static const char *const names[] = {
+      [HOLDFAST_KEY_OK] = "ok",
+      [HOLDFAST_KEY_NOT_FOUND] = "not_found",
+      [HOLDFAST_KEY_LOCKED] = "locked",
+      [HOLDFAST_KEY_CANCELLED] = "cancelled",
+      [HOLDFAST_KEY_FAILED] = "failed",
+      [HOLDFAST_KEY_LOCKOUT] = "lockout",
+      [HOLDFAST_KEY_LOCKOUT_PERMANENT] = "lockout_permanent",
+      [HOLDFAST_KEY_NOT_ENROLLED] = "not_enrolled",
+      [HOLDFAST_KEY_INVALIDATED] = "invalidated",
+      [HOLDFAST_KEY_UNAVAILABLE] = "unavailable",
+  };
+  for (size_t i = 0; text != NULL && i < sizeof names / sizeof *names; i++)
+    if (strcmp(text, names[i]) == 0)
+      return (int32_t)i;
+  return -1;
+}
+
+const char *hfh_mailbox_complete(hfh_mailbox *box, int64_t id, const char *result,
+                                 const char *value, bool *accepted) {
+  const char *wrong = NULL;
+  int32_t read = result_of(result);
+  *accepted = false;
+  pthread_mutex_lock(&box->lock);
+  note_answerer(box);
+  if (read < 0) {
+    wrong = "/result";
+  } else if (id > 0 && id == box->asked.id && box->taken && box->result < 0) {
+    bool finds = read == HOLDFAST_KEY_OK && strcmp(box->asked.operation, "load") == 0;
+    if (finds && !read_key(value, box->key))
+      wrong = "/value";
+    else
+      box->result = read;
+    *accepted = wrong == NULL;
+    pthread_cond_broadcast(&box->changed);
+  }
+  pthread_mutex_unlock(&box->lock);
+  return wrong;
+}
+
+bool hfh_mailbox_is_answered_here(hfh_mailbox *box) {
+  pthread_mutex_lock(&box->lock);
+  bool here = is_answered_here(box);
+  pthread_mutex_unlock(&box->lock);
+  return here;
+}
+
+/* ---- life ---- */
+
+void hfh_mailbox_close(hfh_mailbox *box) {
+  pthread_mutex_lock(&box->lock);
+  box->closed = true;
+  pthread_cond_broadcast(&box->changed);
+  pthread_mutex_unlock(&box->lock);
+}
+
+hfh_mailbox *hfh_mailbox_share(hfh_mailbox *box) {
+  pthread_mutex_lock(&box->lock);
+  box->shares += 1;
+  pthread_mutex_unlock(&box->lock);
+  return box;
+}
+
+void hfh_mailbox_free(hfh_mailbox *box) {
+  if (box == NULL)
+    return;
+  pthread_mutex_lock(&box->lock);
+  bool last = --box->shares == 0;
+  pthread_mutex_unlock(&box->lock);
+  if (!last)
+    return;
+  pthread_mutex_destroy(&box->lock);
+  pthread_cond_destroy(&box->changed);
+  zero(box, sizeof *box);
+  free(box);
+}
+
+hfh_mailbox *hfh_mailbox_new(int32_t wait_ms) {
+  hfh_mailbox *box = calloc(1, sizeof *box);
+  pthread_condattr_t attributes;
+  if (box == NULL || pthread_condattr_init(&attributes) != 0) {
+    free(box);
+    return NULL;
+  }
+  set_clock(&attributes);
+  bool made = pthread_cond_init(&box->changed, &attributes) == 0;
+  pthread_condattr_destroy(&attributes);
+  if (made && pthread_mutex_init(&box->lock, NULL) != 0) {
+    pthread_cond_destroy(&box->changed);
+    made = false;
+  }
+  if (!made) {
+    free(box);
+    return NULL;
+  }
+  box->shares = 1;
+  box->wait_ms = wait_ms;
+  return box;
+}

@@ -1,0 +1,128 @@
+"""Python's `AsyncHoldfast` with a keychain whose methods are coroutines."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from holdfast import AsyncHoldfast, KeyStoreAnswer, ThreadTransport
+from holdfast.keystore import KEY_CANCELLED, KEY_LOCKOUT
+
+from conftest import MakePhone
+from support.directory_fixtures import DirectoryFixtures
+from support.keychain import KeyChain
+
+
+class AsyncChain:
+    """A phone's keychain with coroutines; its prompt waits for the user while `waits`."""
+
+    def __init__(self, keychain: KeyChain) -> None:
+        self.keychain = keychain
+        self.prompts: list[str] = []
+        self.shown = asyncio.Event()
+        self.waits = False
+        self.on_screen = self.most = 0
+
+    async def load(self, name: str, prompt: str | None) -> bytes | None:
+        await asyncio.sleep(0)
+        if prompt is None:
+            if name == "biometric" and name in self.keychain.names():
+                raise KeyStoreAnswer(KEY_CANCELLED)
+            return self.keychain.load(name)
+        self.prompts.append(prompt)
+        self.on_screen += 1
+        self.most = max(self.most, self.on_screen)
+        self.shown.set()
+        try:
+            if self.waits:
+                await asyncio.Event().wait()
+            return self.keychain.load(name)
+        finally:
+            await asyncio.sleep(0)
+            self.on_screen -= 1
+
+    async def save(self, name: str, key: bytes, protection: int) -> None:
+        await asyncio.sleep(0)
+        self.keychain.save(name, key, protection)
+
+    async def erase(self, name: str) -> None:
+        await asyncio.sleep(0)
+        self.keychain.erase(name)
+
+
+Locked = Callable[[Callable[[AsyncHoldfast, AsyncChain], Awaitable[None]]], None]
+SUCCESS: Any = {"outcome": "success"}
+
+
+@pytest.fixture
+def locked(phones: MakePhone, directory: DirectoryFixtures) -> Locked:
+    """Tells a story that begins with a member who has locked."""
+    phone = phones(clock="system")
+    member = directory.person(directory.organisation())
+
+    def tell(story: Callable[[AsyncHoldfast, AsyncChain], Awaitable[None]]) -> None:
+        async def main() -> None:
+            chain = AsyncChain(phone.keychain)
+            arguments: Any = {
+                "transport": ThreadTransport(phone.network),
+                "library": phone.library,
+            }
+            async with AsyncHoldfast(phone.config, chain, **arguments) as app:
+                await app.session_resume()
+                session: Any = {"session": phone.directory.session(member)}
+                await app.session_start(session)
+                async for event in app.events():
+                    if event["type"] == "decision" and event["decision"]["screen"] == "home":
+                        break
+                assert phone.keychain.names() == {"device", "session", "biometric"}
+                assert (await app.session_lock())["screen"] == "unlock"
+                assert phone.keychain.names() == {"device", "biometric"}
+                await story(app, chain)
+
+        asyncio.run(asyncio.wait_for(main(), 60))
+
+    return tell
+
+
+def test_API_3_asyncio_serves_the_key_store(locked: Locked) -> None:
+    async def story(app: AsyncHoldfast, chain: AsyncChain) -> None:
+        # What the prompt refuses is its outcome
+        chain.keychain.answer("load", "biometric", KEY_LOCKOUT)
+        refused = await app.session_unlock(SUCCESS)
+        assert (refused["reason"], refused["can_unlock"]) == ("biometric_lockout", True)
+        # The finger opens the session: it is shown one prompt, and used once
+        chain.keychain.present_finger()
+        assert (await app.session_unlock(SUCCESS))["screen"] == "home"
+        assert chain.prompts == [app.opened["unlock_prompt"]] * 2
+        # A logout erases the keys, and looks for them without a prompt
+        assert (await app.session_logout())["decision"]["screen"] == "sign_in"
+        assert "erase" not in (await app.session_status())["owed"]
+        assert chain.keychain.names() == {"device"}
+        assert len(chain.prompts) == 2
+
+    locked(story)
+
+
+def test_KEYS_7_asyncio_takes_a_prompt_back(locked: Locked) -> None:
+    async def story(app: AsyncHoldfast, chain: AsyncChain) -> None:
+        chain.waits = True
+        unlocking = asyncio.create_task(app.session_unlock(SUCCESS))
+        await chain.shown.wait()
+        # When the user locks while the prompt is shown, the lock does not wait for it
+        chain.keychain.present_finger()
+        assert (await app.session_lock())["screen"] == "unlock"
+        withdrawn = await unlocking
+        assert (withdrawn["reason"], withdrawn["can_unlock"]) == ("biometric_cancelled", True)
+        # And when they ask twice, there is one prompt at a time, and the second opens the session
+        chain.shown.clear()
+        unlocking = asyncio.create_task(app.session_unlock(SUCCESS))
+        await chain.shown.wait()
+        chain.waits = False
+        assert (await app.session_unlock(SUCCESS))["screen"] == "home"
+        assert (await unlocking)["reason"] == "biometric_cancelled"
+        assert (chain.most, len(chain.prompts)) == (1, 3)
+        assert (await app.queue_list())["items"] == []
+
+    locked(story)

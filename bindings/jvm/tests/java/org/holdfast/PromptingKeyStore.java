@@ -1,0 +1,47 @@
+package org.holdfast;
+
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/** Keys in memory, and a prompt that stays on the screen until a test answers it. */
+public final class PromptingKeyStore implements KeyStore {
+  public final AtomicInteger prompts = new AtomicInteger();
+  public final AtomicInteger withdrawn = new AtomicInteger();
+  final Map<String, byte[]> keys = new ConcurrentHashMap<>();
+  /** The keys that were loaded without a prompt. */
+  final List<String> quiet = new CopyOnWriteArrayList<>();
+  /** What the user does: OK, or another answer. */
+  final BlockingQueue<KeyResult> user = new LinkedBlockingQueue<>();
+
+  @Override
+  public byte[] load(String name, String prompt) throws Exception {
+    if (prompt == null) quiet.add(name);
+    byte[] key = keys.get(name);
+    if (key == null || !name.equals("biometric")) return key == null ? null : key.clone();
+    if (prompt == null) throw new KeyStoreException(KeyResult.CANCELLED);
+    prompts.incrementAndGet();
+    try {
+      KeyResult answer = user.take();
+      if (answer != KeyResult.OK) throw new KeyStoreException(answer);
+    } catch (InterruptedException taken) {
+      withdrawn.incrementAndGet();
+      throw taken;
+    }
+    return key.clone();
+  }
+
+  @Override
+  public void save(String name, byte[] key, KeyProtection protection) {
+    keys.put(name, key.clone());
+  }
+
+  @Override
+  public void erase(String name) {
+    keys.remove(name);
+  }
+}

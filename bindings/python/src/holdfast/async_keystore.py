@@ -1,0 +1,167 @@
+"""Key stores for asyncio: the library's thread waits while the loop runs their coroutines."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from .errors import BusyError
+from .keystore import (
+    KEY_CANCELLED,
+    KEY_FAILED,
+    KEY_INVALIDATED,
+    KEY_LOCKOUT,
+    KEY_LOCKOUT_PERMANENT,
+    KEY_NOT_ENROLLED,
+    KEY_NOT_FOUND,
+    KEY_UNAVAILABLE,
+    KeyStoreAnswer,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+log = logging.getLogger("holdfast")
+
+Answer = TypeVar("Answer")
+
+#: How long a call of the library waits for a coroutine, in seconds. It then counts as KEY_FAILED.
+PATIENCE_S = 10.0
+
+#: The outcomes of a prompt that releases no key. There is none for KEY_LOCKED: the library hears it
+#: from the key store itself.
+_OUTCOMES = {
+    KEY_NOT_FOUND: "invalidated",
+    KEY_CANCELLED: "cancelled",
+    KEY_FAILED: "failed",
+    KEY_LOCKOUT: "lockout",
+    KEY_LOCKOUT_PERMANENT: "lockout_permanent",
+    KEY_NOT_ENROLLED: "not_enrolled",
+    KEY_INVALIDATED: "invalidated",
+    KEY_UNAVAILABLE: "unavailable",
+}
+
+
+class AsyncKeyStore(Protocol):
+    """The protocol of a key store for asyncio; as `KeyStore`, with coroutines.
+
+    A call of the library waits for them, ten seconds at most, so they must not call the library.
+    Only a `load` with a prompt takes its time, because no call waits for it.
+    """
+
+    async def load(self, name: str, prompt: str | None) -> bytes | None:
+        """Return the key, or None if the store works and has no such key.
+
+        `prompt` is the text for the prompt with which the user releases "biometric". None: show no
+        prompt, and raise `KeyStoreAnswer(KEY_CANCELLED)` for a key that needs one. The coroutine is
+        cancelled when nobody needs the key any more: take the prompt back in `finally`.
+        """
+
+    async def save(self, name: str, key: bytes, protection: int) -> None:
+        """Store or replace the key durably; `protection` is one of the constants `PROTECT_...`."""
+
+    async def erase(self, name: str) -> None:
+        """Remove the key; a missing key is not a failure."""
+
+
+class LoopKeyStore:
+    """An `AsyncKeyStore` as a `KeyStore`, for a thread that calls the library beside the loop's."""
+
+    #: The loop that runs the coroutines; set it before the first call.
+    loop: asyncio.AbstractEventLoop
+
+    def __init__(self, store: AsyncKeyStore) -> None:
+        """`store` has the coroutines."""
+        self._store = store
+        #: The prompt on the screen.
+        self.prompt: asyncio.Task[tuple[str, bytes | None]] | None = None
+        #: The number of the last call that withdrew a prompt.
+        self._withdrawn = 0
+        #: The key that the user has released for the call that is running.
+        self._released: bytes | None = None
+        #: The coroutine that a call waits for.
+        self._serving: asyncio.Task[Any] | None = None
+
+    # ---- on the thread that calls the library ----
+
+    def load(self, name: str) -> bytes | None:
+        """The key that the user has just released, or what the store gives without a prompt."""
+        if name == "biometric" and self._released is not None:
+            return self._released
+        return self._wait(self._store.load, name, None)
+
+    def save(self, name: str, key: bytes, protection: int) -> None:
+        """Have the loop save it."""
+        self._wait(self._store.save, name, key, protection)
+
+    def erase(self, name: str) -> None:
+        """Have the loop erase it."""
+        self._wait(self._store.erase, name)
+
+    def _wait(self, method: Callable[..., Awaitable[Answer]], *given: object) -> Answer:
+        future = asyncio.run_coroutine_threadsafe(self._serve(method, *given), self.loop)
+        try:
+            return future.result(PATIENCE_S)
+        finally:
+            future.cancel()  # has no effect on one that is done
+
+    def call(self, key: bytes | None, call: Callable[..., object], *given: object) -> object:
+        """Make a call in which the library gets this key for "biometric"."""
+        self._released = key
+        try:
+            return call(*given)
+        finally:
+            self._released = None
+
+    # ---- on the loop ----
+
+    async def _serve(self, method: Callable[..., Awaitable[Answer]], *given: object) -> Answer:
+        self._serving = asyncio.current_task()
+        try:
+            return await method(*given)
+        finally:
+            self._serving = None
+
+    def admit(self) -> None:
+        """Raise BusyError in a coroutine that a call waits for: each would wait for the other."""
+        if self._serving is not None and self._serving is asyncio.current_task():
+            raise BusyError("handle.reentered", "a key store must not call the library")
+
+    def withdraw(self) -> int:
+        """Take the prompt back; the number of an `unlock` that may show the next one."""
+        self._withdrawn += 1
+        if self.prompt is not None:
+            self.prompt.cancel()
+        return self._withdrawn
+
+    async def unlock(self, number: int, text: str) -> tuple[str, bytes | None]:
+        """Show a prompt, when the one before is gone: its outcome, and the key that it releases.
+
+        After a later `withdraw` the outcome is `cancelled`.
+        """
+        while self.prompt is not None and number == self._withdrawn:
+            await asyncio.wait([self.prompt])
+        if number == self._withdrawn:
+            prompt = self.prompt = self.loop.create_task(self._ask(text))
+            prompt.add_done_callback(self._forget)
+            try:
+                await asyncio.wait([prompt])
+            finally:
+                prompt.cancel()
+            if number == self._withdrawn:
+                return prompt.result()
+        return "cancelled", None
+
+    def _forget(self, _: asyncio.Task[tuple[str, bytes | None]]) -> None:
+        self.prompt = None
+
+    async def _ask(self, text: str) -> tuple[str, bytes | None]:
+        try:
+            key = await self._store.load("biometric", text)
+            return "invalidated" if key is None else "success", key
+        except KeyStoreAnswer as refused:
+            return _OUTCOMES.get(refused.answer, "success"), None
+        except Exception:
+            log.exception("the key store failed")
+            return "failed", None

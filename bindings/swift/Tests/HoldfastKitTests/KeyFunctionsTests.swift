@@ -1,0 +1,214 @@
+import CHoldfast
+import Foundation
+import Testing
+
+@testable import HoldfastKit
+
+/// A key store that shows a prompt until the user answers or somebody takes it back.
+private final class Prompting: KeyStore, @unchecked Sendable {
+  private let lock = NSLock()
+  private var keys: [KeyName: Data] = [:]
+  private(set) var prompts = 0
+  private(set) var onScreen = 0
+  private(set) var most = 0
+  private var keepsPrompt = false
+  private var refusal: KeyResult?
+  private var isStubborn = false
+  /// What an erasure does before it erases.
+  let before: @Sendable () async -> Void
+
+  init(before: @escaping @Sendable () async -> Void = {}) { self.before = before }
+
+  func with<Value>(_ body: (Prompting) -> Value) -> Value { lock.withLock { body(self) } }
+  func keepPrompt(_ keeps: Bool) { with { $0.keepsPrompt = keeps } }
+  func ignoreCancellation() { with { $0.isStubborn = true } }
+  func refuse(_ result: KeyResult?) { with { $0.refusal = result } }
+
+  func load(_ name: KeyName, prompt: String?) async throws -> Data? {
+    let key = with { $0.keys[name] }
+    guard name == .biometric, key != nil else { return key }
+    guard prompt?.isEmpty == false else { throw KeyFailure(.cancelled) }
+    with {
+      ($0.prompts, $0.onScreen, $0.most) = (
+        $0.prompts + 1, $0.onScreen + 1, max($0.most, $0.onScreen + 1)
+      )
+    }
+    defer { with { $0.onScreen -= 1 } }
+    while with({ $0.keepsPrompt }), !Task.isCancelled {
+      try? await Task.sleep(nanoseconds: 1_000_000)
+    }
+    if Task.isCancelled, !with({ $0.isStubborn }) {
+      // The dialog takes its time to go.
+      await Task.detached { for _ in 0..<1000 { await Task.yield() } }.value
+      throw KeyFailure(.cancelled)
+    }
+    if let refusal = with({ $0.refusal }) { throw KeyFailure(refusal) }
+    return key
+  }
+
+  func save(_ name: KeyName, _ key: Data, protection: KeyProtection) async throws {
+    with { $0.keys[name] = key }
+  }
+
+  func erase(_ name: KeyName) async throws {
+    await before()
+    with { $0.keys[name] = nil }
+  }
+
+  /// Until the prompt of this number is on the screen.
+  func shows(_ number: Int) async {
+    while with({ $0.prompts < number || $0.onScreen == 0 }), !Task.isCancelled {
+      await Task.yield()
+    }
+  }
+}
+
+@Suite(.timeLimit(.minutes(2))) struct KeyFunctionsTests {
+  private func locked(_ keys: Prompting) async throws -> Holdfast {
+    let config = try configuration(freshFolder(), biometric: .required)
+    let app = try await signedIn(config, keyStore: keys)
+    #expect(try await app.sessionLock().screen == .unlock)
+    return app
+  }
+
+  private func unlock(_ app: Holdfast) -> Task<Decision, any Error> {
+    Task { try await app.sessionUnlock(outcome: .success) }
+  }
+
+  @Test func otherCallsAndALockDoNotWaitForTheUser() async throws {
+    let keys = Prompting()
+    let app = try await locked(keys)
+    keys.keepPrompt(true)
+    let unlocking = unlock(app)
+    await keys.shows(1)
+    #expect(try await app.sessionStatus().state == .locked)
+    // A lock takes the prompt back.
+    #expect(try await app.sessionLock().screen == .unlock)
+    let withdrawn = try await unlocking.value
+    #expect(withdrawn.reason == .biometricCancelled)
+    #expect(withdrawn.canUnlock)
+    #expect(keys.with { $0.onScreen } == 0)
+    keys.keepPrompt(false)
+    #expect(try await app.sessionUnlock(outcome: .success).screen == .home)
+    await app.close()
+  }
+
+  @Test(arguments: [
+    (KeyResult.cancelled, DecisionReason.biometricCancelled), (.failed, .biometricFailed),
+    (.lockout, .biometricLockout), (.lockoutPermanent, .biometricLockoutPermanent),
+    (.notEnrolled, .biometricNotEnrolled), (.unavailable, .biometricUnavailable),
+    (.invalidated, .keyLost), (.locked, .biometricWithheld), (.notFound, .keyLost),
+  ])
+  func whatThePromptRefusesIsTheOutcome(result: KeyResult, reason: DecisionReason) async throws {
+    let keys = Prompting()
+    let app = try await locked(keys)
+    keys.refuse(result)
+    #expect(try await app.sessionUnlock(outcome: .success).reason == reason)
+    #expect(keys.with { $0.prompts } == 1)
+    await app.close()
+  }
+
+  @Test func theLastOfSeveralUnlocksHasTheOnlyPrompt() async throws {
+    let keys = Prompting()
+    let app = try await locked(keys)
+    keys.keepPrompt(true)
+    var unlocking: [Task<Decision, any Error>] = []
+    for number in 1...3 {
+      unlocking.append(unlock(app))
+      await keys.shows(number)
+    }
+    for one in unlocking.prefix(2) { #expect(try await one.value.reason == .biometricCancelled) }
+    keys.keepPrompt(false)
+    #expect(try await app.settled(try await unlocking[2].value).screen == .home)
+    #expect(keys.with { $0.most } == 1)
+    await app.close()
+  }
+
+  @Test func aPromptThatIgnoresItsWithdrawalOpensNothing() async throws {
+    let keys = Prompting()
+    let app = try await locked(keys)
+    keys.keepPrompt(true)
+    keys.ignoreCancellation()
+    let unlocking = unlock(app)
+    await keys.shows(1)
+    #expect(try await app.sessionLock().screen == .unlock)
+    #expect(try await unlocking.value.reason == .biometricCancelled)
+    await app.close()
+  }
+
+  @Test func theAppsOwnOutcomeTakesThePromptBack() async throws {
+    let keys = Prompting()
+    let app = try await locked(keys)
+    keys.keepPrompt(true)
+    let unlocking = unlock(app)
+    await keys.shows(1)
+    #expect(try await app.sessionUnlock(outcome: .lockout).reason == .biometricLockout)
+    #expect(try await unlocking.value.reason == .biometricCancelled)
+    await app.close()
+  }
+
+  @Test func anUnlockThatTheAppCancelsTakesItsPromptBack() async throws {
+    let keys = Prompting()
+    let app = try await locked(keys)
+    keys.keepPrompt(true)
+    let unlocking = unlock(app)
+    await keys.shows(1)
+    unlocking.cancel()
+    #expect(try await unlocking.value.reason == .biometricCancelled)
+    await app.close()
+  }
+
+  @Test func closingTakesThePromptBack() async throws {
+    let keys = Prompting()
+    let app = try await locked(keys)
+    keys.keepPrompt(true)
+    let unlocking = unlock(app)
+    await keys.shows(1)
+    await app.close()
+    // The outcome may reach the library before it is closed.
+    if let decision = try? await unlocking.value { #expect(decision.reason == .biometricCancelled) }
+    #expect(keys.with { $0.onScreen } == 0)
+    // Afterwards none is shown.
+    let error = await #expect(throws: HoldfastError.self) {
+      try await app.sessionUnlock(outcome: .success)
+    }
+    #expect(error?.code == .handleClosed)
+    #expect(keys.with { $0.prompts } == 1)
+  }
+
+  @Test func aKeyStoreThatCallsTheLibraryIsRefused() async throws {
+    final class Calls: @unchecked Sendable {
+      var app: Holdfast?
+      var code: ErrorCode?
+    }
+    let calls = Calls()
+    let keys = Prompting(before: {
+      guard calls.app != nil else { return }
+      let error = await #expect(throws: HoldfastError.self) { try await calls.app?.sessionStatus() }
+      calls.code = error?.code
+    })
+    let config = try configuration(freshFolder(), biometric: .required)
+    let app = try await signedIn(config, keyStore: keys)
+    calls.app = app
+    #expect(try await app.sessionLock().screen == .unlock)
+    #expect(calls.code == .handleReentered)
+    calls.app = nil
+    await app.close()
+  }
+
+  @Test func aKeyStoreThatDoesNotAnswerHasFailed() async throws {
+    let (ended, told) = AsyncStream<Void>.makeStream()
+    let keys = Prompting(before: {
+      while !Task.isCancelled { try? await Task.sleep(nanoseconds: 1_000_000) }
+      told.yield()
+    })
+    let result = await Task.detached {
+      let functions = KeyFunctions(keys, patienceS: 0.05).functions
+      defer { functions.destroy(functions.context) }
+      return functions.erase(functions.context, "session")
+    }.value
+    #expect(result == HOLDFAST_KEY_FAILED)
+    // Its task is cancelled.
+    for await _ in ended { break }
+  }
+}
