@@ -301,18 +301,18 @@ def page() -> str:
         for name, number, about in constants("HOLDFAST_(?:KEY|PROTECT)_")
     ]
 
-    parts.append("\n## Events\n")
-    events = [one["$ref"].rsplit("/", 1)[1] for one in schema["$defs"]["Event"]["oneOf"]]
-    for name in events:
+    parts.append("\n## What holdfast_next gives\n")
+    given = [
+        one["$ref"].rsplit("/", 1)[1]
+        for union, choices in (("NextReply", "anyOf"), ("Notice", "oneOf"), ("Answer", "oneOf"))
+        for one in schema["$defs"][union][choices]
+    ]
+    for name in given:
         definition = schema["$defs"][name]
-        word = definition["properties"]["type"].get("const")
-        title = f"`{word}`. " if word else ""
-        parts.append(
-            f"### {name}\n\n{title}{definition['description']}\n\n{shapes.table(definition)}"
-        )
+        parts.append(f"### {name}\n\n{definition['description']}\n\n{shapes.table(definition)}")
 
     parts.append("## Shapes\n")
-    done = {*settings, *events, "ErrorReply", "Error", "Empty", "EmptyReply"}
+    done = {*settings, *given, "ErrorReply", "Error", "Empty", "EmptyReply"}
     for name in schema["$defs"]:
         if name not in done and not shapes.is_own(name):
             parts.append(shapes.described(name))

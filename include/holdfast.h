@@ -438,48 +438,41 @@ int32_t holdfast_sync_now(holdfast *self, const char *request, char **reply);
  * used as a whole (unusable_row, loop, too_many_rows), a wrong key, a wrong address. */
 int32_t holdfast_sync_status(holdfast *self, const char *request, char **reply);
 
-/* Fetch the host's next work: requests to send and events to handle.
- * {"ack":seq?,"max_events":n?,"only_new":bool?,"from_oldest":bool?} -> {"requests":[...],
- *  "events":[...],"wake_in_ms":n|null}
- *
- * request {"id":n,"purpose":"refresh|validate|guard|upload|pull|summary|revoke|live|sign_in",
- *          "method","url","headers":{...},"body":"..."|null,"timeout_ms":n}
- *         Each request is returned once. Send it once over HTTP and pass the response to
- *         holdfast_complete(). Requests carry credentials: do not log them.
- * event   {"seq":n,"type":"decision|sync_progress|sync_completed|item_parked|session_ended|
- *          org_access_changed|storage_recovered|contact|pull_completed|token_changed","...":...},
- *         with increasing `seq`. sync_completed, item_parked, session_ended, org_access_changed and
- *         storage_recovered are durable: they return in every poll, across restarts, until `ack`
- *         reaches their seq. The others are returned once. A poll returns at most 200 durable
- *         events. If there are more, those that this handle has not returned come first, and
- *         nothing after the first one left out: poll again. When all were, the oldest come again.
- * ack         deletes durable events up to this seq, as far as this handle has returned them.
- * max_events  at most so many durable events, 0..200 (default 200). 0: no events at all, and events
- *             do not wake the host until a poll takes some: for a host whose reader is slow.
- * only_new    leave out durable events that this handle has returned before (default false).
- * from_oldest begin with the oldest durable event again, after a page that was not shown to its end.
- * wake_in_ms  poll again within this time; null: only after a call or a response. */
-int32_t holdfast_poll(holdfast *self, const char *request, char **reply);
+/* What a reader takes from holdfast_next(). */
+#define HOLDFAST_NEXT_NEWS 1     /* all but requests: a host beside a driver */
+#define HOLDFAST_NEXT_REQUESTS 2 /* requests alone: a driver */
+#define HOLDFAST_NEXT_ALL 3
+
+/* Get the next thing, one at a time. Looks for work first, and waits for it up to timeout_ms (0: not
+ * at all; negative: no limit). One reader for each handle and `what`.
+ *   {"screen":<decision>}  what to show: only the newest, so none is ever old. It comes when it changed,
+ *                          and first of all after a call whose purpose is a screen (resume, unlock,
+ *                          lock, background, foreground, logout, org_select, session_start,
+ *                          sign_in_complete, sign_in_cancel).
+ *   {"answer":{"to":"contact_get|session_token",...}}  to a live contact_get, or: another access token.
+ *   {"notice":{"type":"item_parked|session_ended|org_access_changed|storage_recovered",
+ *              "reason","text",...}}  what the user must learn. It is kept in the file; asking for the
+ *                          next thing acknowledges it, and else it comes again after a restart.
+ *   {"sync":{"running","sent","parked","left","waiting","ids","message",...}}  the state of sync, at
+ *                          most every 200 ms, and always after the end of a run or a pull.
+ *   {"request":{"id","purpose":"refresh|validate|guard|upload|pull|summary|revoke|live|sign_in",
+ *               "method","url","headers","body","timeout_ms"}}  send it once over HTTP, and pass the
+ *                          response to holdfast_complete(). It carries credentials: do not log it.
+ *   {"wake_in_ms":n|null}  nothing now: ask again within this time; null: after a call or a response.
+ * Returns HOLDFAST_CLOSED when the handle is closed. After a failure, ask again. */
+int32_t holdfast_next(holdfast *self, int32_t what, int32_t timeout_ms, char **reply);
 
 /* Pass the response to a request: {"id":n,"status":200,"headers":{...},"body":"..."} or
- * {"id":n,"error":"offline|timeout|tls|dns|refused|cancelled"} -> {"accepted":bool}. `body` is the
- * text as received, or null if it is not UTF-8. The library ignores the response, and `accepted` is
- * false, if the id is unknown, was completed before, or timed out (timeout_ms plus 5 s). */
+ * {"id":n,"error":"offline|timeout|tls|dns|refused|cancelled"} -> {}. `body` is the text as received, or
+ * null if it is not UTF-8. The library keeps it until it is worked off: it fails for a malformed request
+ * only, and is never repeated. A response that comes twice, or after the request's time, changes
+ * nothing. */
 int32_t holdfast_complete(holdfast *self, const char *request, char **reply);
 
-/* Block until holdfast_poll() has something to return, for at most timeout_ms (negative: no limit).
- * HOLDFAST_OK: poll now, also after the time has passed. HOLDFAST_CLOSED: the handle was closed. A
- * failure takes up to 1 s. For a thread of its own. Also returns when another handle on the folder
- * gave this one work. Other processes are looked at once a second, while on the screen. */
-int32_t holdfast_wait(holdfast *self, int32_t timeout_ms);
-
-/* Return a descriptor for an event loop, or -1 for a bad handle. It is readable while
- * holdfast_poll() has something to return, after a call made something due earlier than the last
- * `wake_in_ms`, and when another handle of this process on the folder has changed something; the poll
- * that follows may return nothing. Time alone does not make it readable: keep a timer of `wake_in_ms`
- * (at most 1000 on screen while another process has the folder open). The handle owns the
- * descriptor: never read, write or close it. holdfast_close() ends it. */
-int32_t holdfast_wake_fd(holdfast *self);
+/* A descriptor for an event loop, readable while holdfast_next(self, what, 0) has something to give or
+ * to do; -1 for a bad handle. Time alone does not make it readable: keep a timer of `wake_in_ms`. The
+ * handle owns it: never read, write or close it. holdfast_close() ends it. */
+int32_t holdfast_wake_fd(holdfast *self, int32_t what);
 
 #ifdef __cplusplus
 }

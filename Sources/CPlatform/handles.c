@@ -34,7 +34,8 @@ typedef struct {
   int users;            /* calls that have entered */
   bool closing;
   bool disowned; /* a copy of a parent's handle whose connections are closed in this process */
-  private_wake raised; /* readable while the host should poll */
+  private_wake wakes[PLATFORM_READERS]; /* readable while that reader should ask */
+  bool has_wake[PLATFORM_READERS];      /* made when it is first asked for */
   dev_t device;
   ino_t folder;
   uint64_t told; /* how often another handle of this process has changed the data file */
@@ -102,12 +103,23 @@ static slot *find(uintptr_t handle) {
 
 /* ---- slots ---- */
 
+/* Raises the descriptors of all readers. The table must be locked. */
+static void raise_all(slot *it) {
+  for (int reader = 0; reader < PLATFORM_READERS; reader++)
+    if (it->has_wake[reader])
+      private_wake_raise(&it->wakes[reader]);
+}
+
 /* Frees a closed slot that no call uses. Returns its object, or NULL. The table must be locked. */
 static void *retire_if_unused(slot *it) {
   if (!it->closing || it->users > 0)
     return NULL;
   void *object = it->object;
-  private_wake_close(&it->raised);
+  for (int reader = 0; reader < PLATFORM_READERS; reader++) {
+    if (it->has_wake[reader])
+      private_wake_close(&it->wakes[reader]);
+    it->has_wake[reader] = false;
+  }
   it->object = NULL;
   platform_live_add(-1);
   return object;
@@ -143,9 +155,6 @@ uintptr_t platform_handle_new(void *object, const char *folder) {
   pthread_once(&fork_hooks, install_fork_hooks);
   struct stat status = {0};
   stat(folder, &status);
-  private_wake raised;
-  if (!private_wake_make(&raised, false))
-    return 0;
   uintptr_t handle = 0;
   pthread_mutex_lock(&table);
   note_process();
@@ -164,7 +173,6 @@ uintptr_t platform_handle_new(void *object, const char *folder) {
     it->users = 0;
     it->closing = false;
     it->disowned = false;
-    it->raised = raised;
     it->told = 0;
     it->device = status.st_dev;
     it->folder = status.st_ino;
@@ -174,9 +182,7 @@ uintptr_t platform_handle_new(void *object, const char *folder) {
     handle = value_of(index, it->generation);
   }
   pthread_mutex_unlock(&table);
-  if (handle == 0)
-    private_wake_close(&raised);
-  else
+  if (handle != 0)
     platform_live_add(1);
   return handle;
 }
@@ -254,7 +260,7 @@ void *platform_handle_close(uintptr_t handle) {
   slot *it = find(handle);
   if (it != NULL && !it->closing && !is_inherited(it)) {
     it->closing = true;
-    private_wake_raise(&it->raised);
+    raise_all(it);
     object = retire_if_unused(it);
   }
   pthread_mutex_unlock(&table);
@@ -269,12 +275,16 @@ bool platform_handle_open(uintptr_t handle) {
   return open;
 }
 
-int platform_handle_descriptor(uintptr_t handle) {
+int platform_handle_descriptor(uintptr_t handle, int reader) {
   pthread_mutex_lock(&table);
   slot *it = find(handle);
   int descriptor = -1;
-  if (it != NULL && !it->closing && !is_inherited(it))
-    descriptor = it->raised.readable;
+  if (it != NULL && !it->closing && !is_inherited(it)) {
+    if (!it->has_wake[reader])
+      it->has_wake[reader] = private_wake_make(&it->wakes[reader], false);
+    if (it->has_wake[reader])
+      descriptor = it->wakes[reader].readable;
+  }
   pthread_mutex_unlock(&table);
   return descriptor;
 }
@@ -296,25 +306,27 @@ void platform_handle_tell(uintptr_t handle) {
         it->device != self->device || it->folder != self->folder)
       continue;
     it->told += 1;
-    private_wake_raise(&it->raised);
+    raise_all(it);
   }
   pthread_mutex_unlock(&table);
 }
 
-void platform_handle_signal(uintptr_t handle, bool raised, uint64_t told) {
+void platform_handle_signal(uintptr_t handle, uint32_t readers, uint64_t told) {
   pthread_mutex_lock(&table);
   slot *it = find(handle);
-  if (it != NULL && !it->closing) {
-    if (raised || it->told != told)
-      private_wake_raise(&it->raised);
+  for (int reader = 0; it != NULL && !it->closing && reader < PLATFORM_READERS; reader++) {
+    if (!it->has_wake[reader])
+      continue;
+    if ((readers >> reader & 1) != 0 || it->told != told)
+      private_wake_raise(&it->wakes[reader]);
     else
-      private_wake_lower(&it->raised);
+      private_wake_lower(&it->wakes[reader]);
   }
   pthread_mutex_unlock(&table);
 }
 
-platform_entry platform_handle_wait(uintptr_t handle, int timeout_ms) {
-  int descriptor = platform_handle_descriptor(handle);
+platform_entry platform_handle_wait(uintptr_t handle, int reader, int timeout_ms) {
+  int descriptor = platform_handle_descriptor(handle, reader);
   if (descriptor < 0)
     return PLATFORM_CLOSED;
   struct pollfd item = {.fd = descriptor, .events = POLLIN};

@@ -39,6 +39,14 @@ public struct Limits {
   public var lockOnBackground: LockOnBackground = .afterTimeout
 }
 
+/// Who uses a handle.
+public enum Role: String, CaseIterable, Sendable {
+  /// Somebody looks at the screen.
+  case app
+  /// Nobody does: it sends what is queued, for instance in the background.
+  case worker
+}
+
 /// The configuration of `holdfast_open`. Unknown fields and wrong types are refused.
 public final class Configuration {
   public private(set) var dataFolder: String
@@ -50,12 +58,14 @@ public final class Configuration {
   public let limits: Limits
   public let language: Language
   public let clock: Clock.Kind
+  public let role: Role
   /// The configuration asks for the built-in key store.
   public let usesKeyFiles: Bool
 
   private init(
     dataFolder: String, backend: Backend, methods: [AuthMethod], redirectURL: String?,
     routes: [RoleRoutes], limits: Limits, language: Language, clock: Clock.Kind,
+    role: Role,
     usesKeyFiles: Bool
   ) {
     self.dataFolder = dataFolder
@@ -66,6 +76,7 @@ public final class Configuration {
     self.limits = limits
     self.language = language
     self.clock = clock
+    self.role = role
     self.usesKeyFiles = usesKeyFiles
   }
 
@@ -74,7 +85,7 @@ public final class Configuration {
       config,
       known: [
         "data_dir", "backend", "auth_methods", "redirect_url", "routes", "policy", "locale",
-        "keystore", "clock",
+        "keystore", "clock", "role",
       ])
     let usesKeyFiles = try readKeyStore(fields)
     let methods = try AuthMethod.readAll(fields)
@@ -94,6 +105,7 @@ public final class Configuration {
       limits: try readLimits(fields),
       language: try readLanguage(fields),
       clock: try fields.choice(ifPresent: "clock", Clock.Kind.self) ?? .system,
+      role: try fields.choice(ifPresent: "role", Role.self) ?? .app,
       usesKeyFiles: usesKeyFiles)
   }
 

@@ -62,7 +62,7 @@ final class Core {
   var dependencies: DependencyTable { DependencyTable(database) }
   var storedItems: StoredItemTable { StoredItemTable(database) }
   var syncRuns: SyncRunTable { SyncRunTable(database) }
-  var durableEvents: DurableEventTable { DurableEventTable(database) }
+  var notices: NoticeTable { NoticeTable(database) }
   var leases: LeaseTable { LeaseTable(database) }
   var backoffs: BackoffTable { BackoffTable(database) }
   var signIns: SignInTable { SignInTable(database) }

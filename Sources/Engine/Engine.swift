@@ -11,13 +11,14 @@ public import Vault
 /// lost: requests in flight, what the host shows, and the readable session.
 ///
 /// Parts are built bottom up and know only parts below them, so there are no cycles: state first
-/// (`EventQueue`, `InFlight`, `MembershipCheck`, …), then `SessionStore`, which resets that state when
+/// (`News`, `InFlight`, `MembershipCheck`, …), then `SessionStore`, which resets that state when
 /// a session ends, then the parts with rules, then `Decider`, `Scheduler` and `HostLoop`.
 ///
 /// What another module calls here is `@export(interface)`: without it, Embedded Swift compiles the body, and
 /// most of this module with it, once more in that module.
 public final class Engine {
   private let core: Core
+  private let news: News
   private let reserve: Reserve
   private let sessions: SessionStore
   private let refresh: Refresh
@@ -63,7 +64,8 @@ public final class Engine {
     // State, without rules about other parts.
     let reachability = Reachability(revision)
     let hostView = HostView(revision)
-    let events = EventQueue(core)
+    let news = News(revision)
+    let notices = Notices(core)
     let inFlight = InFlight(revision, after: Int64(Random.word() >> 12))
     let wakeTimer = WakeTimer(core)
     let pauses = ServicePauses(core)
@@ -73,10 +75,11 @@ public final class Engine {
     let uploads = UploadState(revision)
     let pulls = PullState(revision)
     let live = LiveContacts(revision)
-    let cache = CacheFile(core, events, pulls)
+    let cache = CacheFile(core, notices, pulls)
     let problems = Problems(core)
     let sessions = SessionStore(
-      core, events: events, membershipCheck: check, tokens: tokens, pendingSignIn: pendingSignIn,
+      core, news: news, notices: notices, membershipCheck: check, tokens: tokens,
+      pendingSignIn: pendingSignIn,
       inFlight: inFlight, uploads: uploads, pulls: pulls, liveContacts: live, cache: cache,
       problems: problems)
 
@@ -84,11 +87,11 @@ public final class Engine {
     let lock = Lock(core, sessions)
     let links = ItemLinks(core)
     let recovery = Recovery(
-      core, sessions, events: events, cache: cache, links: links, hasRecovered: opened.replaced)
+      core, sessions, notices: notices, cache: cache, links: links, hasRecovered: opened.replaced)
     let revocations = Revocation(core, inFlight)
     let refresh = Refresh(
       core, sessions, tokens: tokens, membershipCheck: check, pauses: pauses,
-      reachability: reachability, events: events, inFlight: inFlight, problems: problems)
+      reachability: reachability, notices: notices, inFlight: inFlight, problems: problems)
     let sessionStart = SessionStart(
       core, sessions, recovery: recovery, hostView: hostView, revocations: revocations,
       tokens: tokens, pendingSignIn: pendingSignIn, membershipCheck: check, pauses: pauses,
@@ -97,16 +100,16 @@ public final class Engine {
       core, sessions, recovery: recovery, sessionStart: sessionStart, state: pendingSignIn,
       revocations: revocations, pauses: pauses, reachability: reachability, hostView: hostView,
       inFlight: inFlight)
-    let syncRuns = SyncRunReporter(core, events)
+    let syncRuns = SyncRunReporter(core, news)
     let memberships = MembershipUpdate(
       core, sessions, check: check, tokens: tokens, refresh: refresh, pauses: pauses,
-      reachability: reachability, events: events, cache: cache, pulls: pulls, syncRun: syncRuns,
+      reachability: reachability, notices: notices, cache: cache, pulls: pulls, syncRun: syncRuns,
       problems: problems, inFlight: inFlight)
 
     // The queue and the cache.
     let summary = Summary(core, cache)
     let isolation = BatchIsolation(core, uploads)
-    let parking = Parking(core, events, syncRuns)
+    let parking = Parking(core, notices, syncRuns)
     let blocked = BlockedItems(
       core, uploads, isolation: isolation, pauses: pauses, syncRuns: syncRuns)
     let settlement = UploadSettlement(
@@ -120,14 +123,14 @@ public final class Engine {
     let reads = ReadFailures(core, refresh, pauses, reachability)
     let contactPuller = ContactPuller(
       core, sessions, state: pulls, cache: cache, reads: reads, pauses: pauses,
-      reachability: reachability, events: events, problems: problems, inFlight: inFlight)
+      reachability: reachability, news: news, problems: problems, inFlight: inFlight)
     let summaryPuller = SummaryPuller(
       core, sessions, state: pulls, summary: summary, reads: reads, pauses: pauses,
-      events: events, inFlight: inFlight)
+      news: news, inFlight: inFlight)
     let liveReader = LiveContactReader(
       core, sessions, live: live, refresh: refresh, pauses: pauses, reachability: reachability,
       pulls: pulls,
-      events: events, inFlight: inFlight)
+      news: news, inFlight: inFlight)
 
     // Decisions.
     let presenter = Presenter(
@@ -136,7 +139,7 @@ public final class Engine {
       core, sessions, check: check, cache: cache, pulls: pulls, presenter: presenter)
     let decider = Decider(
       core, sessions, lock: lock, check: check, tokens: tokens, pendingSignIn: pendingSignIn,
-      reachability: reachability, events: events, hostView: hostView, presenter: presenter,
+      reachability: reachability, news: news, hostView: hostView, presenter: presenter,
       orgSelection: orgSelection, recovery: recovery)
 
     // The operations.
@@ -146,7 +149,7 @@ public final class Engine {
       reachability: reachability, hostView: hostView, decider: decider)
     token = SessionToken(
       core, sessions, refresh: refresh, pauses: pauses, reachability: reachability,
-      events: events, decider: decider)
+      news: news, decider: decider)
     logout = Logout(
       core, sessions, revocations: revocations, uploader: uploader, pauses: pauses,
       decider: decider)
@@ -160,11 +163,12 @@ public final class Engine {
       core, cache: cache, live: live, presenter: presenter, reachability: reachability,
       decider: decider)
     sync = SyncControl(
-      core, check: check, reachability: reachability, pauses: pauses, hold: hold,
+      core, sessions, check: check, reachability: reachability, pauses: pauses, hold: hold,
       inFlight: inFlight, pulls: pulls, cache: cache, problems: problems, decider: decider)
     let scheduler = Scheduler(
       core, sessions, decider: decider, tokens: tokens, pendingSignIn: pendingSignIn,
-      refresh: refresh, check: check, reachability: reachability, pauses: pauses, events: events,
+      refresh: refresh, check: check, reachability: reachability, pauses: pauses, news: news,
+      notices: notices,
       hostView: hostView, inFlight: inFlight, uploader: uploader, live: live, pulls: pulls,
       contactPuller: contactPuller, summaryPuller: summaryPuller)
     let dispatch = Dispatch(
@@ -174,9 +178,11 @@ public final class Engine {
       liveReader: liveReader, problems: problems, decider: decider)
     loop = HostLoop(
       core, sessions, scheduler: scheduler, dispatch: dispatch, wakeTimer: wakeTimer,
-      inFlight: inFlight, events: events, signIn: signIn, token: token, liveReader: liveReader,
-      decider: decider)
+      inFlight: inFlight, news: news, notices: notices, signIn: signIn, token: token,
+      liveReader: liveReader, presence: presence, hostView: hostView, sync: sync,
+      problems: problems, decider: decider)
     self.core = core
+    self.news = news
     self.cache = cache
     self.sessions = sessions
     self.refresh = refresh
@@ -209,7 +215,7 @@ public final class Engine {
           tries += 1
           guard tries <= Engine.recoveries, try recovery.recover() else { throw error }
         case .storageFull:
-          // The next poll reclaims what is left.
+          // What is left is reclaimed later.
           guard !core.database.isTight, releaseReserve() else { return }
         default: throw error
         }
@@ -259,9 +265,9 @@ public final class Engine {
   /// The text of the prompt with which the user releases the key behind presence.
   @export(interface) public var unlockPrompt: JSON { core.text(.unlockPrompt) }
 
-  /// Prepare for a call. While that fails, no host is urged to poll: it would in vain.
+  /// Prepare for a call. While that fails, no host is urged to ask: it would in vain.
   @export(interface) public func begin() throws(Failure) {
-    loop.canPoll = false
+    loop.canAsk = false
     loop.begin()
     try recovery.followFiles()
     sessions.followNeighbours()
@@ -269,7 +275,8 @@ public final class Engine {
     do throws(Failure) { try sessions.keys.eraseOwed() } catch {}
     do throws(Failure) { try sessions.keepUsable() } catch {}
     try sessions.confirmVault()
-    loop.canPoll = true
+    loop.canAsk = true
+    do throws(Failure) { try loop.noteSilence() } catch {}
   }
 
   /// Replace a damaged file; returns false when the failure had another cause.
@@ -277,12 +284,10 @@ public final class Engine {
   /// The disk is full: give the call the room that was kept. Returns false when there is none.
   @export(interface) public func releaseReserve() -> Bool { reserve.release() }
 
-  /// Building the reply failed; hand out the same requests and events at the next poll.
+  /// Building the reply failed; give the same again.
   @export(interface) public func replyWasLost() { loop.replyWasLost() }
   /// The call runs again, because another process has written meanwhile: what it did in memory is undone.
   @export(interface) public func willRunAgain() { loop.willRunAgain() }
-  @export(interface) public func wantsPoll() throws(Failure) -> Bool { try loop.wantsPoll() }
-  @export(interface) public func dueIn() throws(Failure) -> Int64? { try loop.dueIn() }
 
   // MARK: Other handles on the folder
 
@@ -292,9 +297,28 @@ public final class Engine {
     return core.neighbours.takeChange(core.database)
   }
 
-  /// The host has asked for the descriptor or waited. Before that, nobody sees what a call raises, and
+  /// The readers that have asked for a descriptor or waited, as bits. Nobody else sees what a call raises, and
   /// to find it out costs as much as a small call.
-  public var isAwaited = false
+  private var awaited: UInt32 = 0
+
+  /// A reader begins to wait. Returns whether it is new.
+  @export(interface) public func await(_ what: Wanted) -> Bool {
+    let bit = UInt32(1) << UInt32(what.rawValue)
+    defer { awaited |= bit }
+    return awaited & bit == 0
+  }
+
+  @export(interface) public var isAwaited: Bool { awaited != 0 }
+
+  /// The awaited readers that should ask now, as bits. If the storage cannot be read now, the next call tells.
+  @export(interface) public func wanting() -> UInt32 {
+    var bits: UInt32 = 0
+    for what in Wanted.allCases {
+      let bit = UInt32(1) << UInt32(what.rawValue)
+      if awaited & bit != 0, (try? loop.wants(what)) ?? false { bits |= bit }
+    }
+    return bits
+  }
 
   // MARK: Operations
 
@@ -306,7 +330,8 @@ public final class Engine {
     let fields = try Fields(request, known: ["session"])
     let reply = try TokenReply.read(try fields.required("session"), at: "/session")
     try sessionStart.begin(reply)
-    return try decider.decide(.navigate)
+    try decider.decide(.navigate)
+    return [:]
   }
 
   @export(interface) public func signInBegin(_ request: JSON) throws(Failure) -> JSON {
@@ -426,13 +451,33 @@ public final class Engine {
     try sync.status(request)
   }
 
-  @export(interface) public func poll(_ request: JSON) throws(Failure) -> JSON {
-    let reply = try loop.poll(request)
-    reserve.followRoom()
-    return reply
+  @export(interface) public func complete(_ request: JSON) throws(Failure) -> JSON {
+    try loop.complete()
   }
 
-  @export(interface) public func complete(_ request: JSON) throws(Failure) -> JSON {
-    try loop.complete(request)
+  /// Take a response, in memory alone. Fails only for a malformed request.
+  @export(interface) public func keepResponse(_ request: JSON) throws(Failure) {
+    try loop.keepResponse(request)
+  }
+
+  // MARK: What the host gets
+
+  /// The screen to begin with, from what is stored; null where nobody is at the screen.
+  @export(interface) public func firstScreen() throws(Failure) -> JSON {
+    guard core.configuration.role == .app else { return .null }
+    _ = try presence.resume([:])
+    return news.takeScreen() ?? .null
+  }
+
+  /// The next thing for this reader; nil: there is nothing now.
+  @export(interface) public func next(_ what: Wanted) throws(Failure) -> JSON? {
+    let found = try loop.next(what)
+    reserve.followRoom()
+    return found
+  }
+
+  /// There is nothing: in how many milliseconds the reader should ask again; nil: after a call or a response.
+  @export(interface) public func wakeIn(_ what: Wanted) throws(Failure) -> Int64? {
+    try loop.promise(what)
   }
 }

@@ -13,7 +13,7 @@ final class KeyRing {
   struct Keys {
     let device: NamedKey
     let lookup: Key
-    let durableEvents: Key
+    let notices: Key
     let signIns: Key
     let revocations: Key
     let queues: Key
@@ -21,7 +21,7 @@ final class KeyRing {
     init(_ device: NamedKey) throws(Failure) {
       self.device = device
       lookup = try device.key.derived(.lookup)
-      durableEvents = try device.key.derived(.notices)
+      notices = try device.key.derived(.notices)
       signIns = try device.key.derived(.signIns)
       revocations = try device.key.derived(.revocations)
       queues = try device.key.derived(.queues)

@@ -8,11 +8,12 @@ typealias ReplyOut = UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
 /// Translates between the C API and the engine: handles, JSON, status codes. No decision is made
 /// here.
 enum Boundary {
-  /// One call: enter the handle, read the request, run, write the reply.
+  /// One call: enter the handle, read the request, run, write the reply. `keeps`: the request is a response
+  /// to a request, which is kept whatever becomes of the call.
   @inline(never)
   static func call(
     _ handle: OpaquePointer?, _ request: Text?, _ reply: ReplyOut?,
-    _ dialect: JSON.Dialect = .strict, room: Room = .ordinary,
+    _ dialect: JSON.Dialect = .strict, room: Room = .ordinary, keeps: Bool = false,
     _ body: (Engine, JSON) throws(Failure) -> JSON
   ) -> Int32 {
     reply?.pointee = nil
@@ -22,7 +23,7 @@ enum Boundary {
     guard entry == PLATFORM_ENTERED, let object else { return refuse(entry, value, reply) }
     let engine = Unmanaged<Engine>.fromOpaque(object).takeUnretainedValue()
     let told = platform_handle_told(value)
-    let status = run(engine, request, reply, dialect, room, body)
+    let status = run(engine, request, reply, dialect, room, keeps, body)
     if engine.takeChange() { platform_handle_tell(value) }
     if engine.isAwaited { signal(value, engine, told) }
     release(platform_handle_leave(value, true))
@@ -34,48 +35,53 @@ enum Boundary {
   static func call(
     _ handle: OpaquePointer?, _ operation: Operation, _ request: Text?, _ reply: ReplyOut?
   ) -> Int32 {
-    call(handle, request, reply, operation.dialect, room: operation.room) {
+    call(
+      handle, request, reply, operation.dialect, room: operation.room, keeps: operation == .complete
+    ) {
       (engine, request) throws(Failure) in try operation.run(engine, request)
     }
   }
 
-  /// Raise the handle's descriptor if the host should poll. If the storage cannot be read now, the host's
-  /// next call signals again.
+  /// Raise the descriptors of the readers that should ask.
   private static func signal(_ handle: UInt, _ engine: Engine, _ told: UInt64) {
     engine.beginReads(mayRunAgain: false)
-    let raised = (try? engine.wantsPoll()) ?? false
+    let readers = engine.wanting()
     engine.endReads()
-    platform_handle_signal(handle, raised, told)
+    platform_handle_signal(handle, readers, told)
   }
 
-  /// The host begins to wait: its descriptor is raised from now on while it should poll.
-  static func listen(_ handle: UInt) {
+  /// A reader begins to wait: its descriptor, which is returned, is raised from now on while it should ask.
+  static func listen(_ handle: UInt, _ what: Wanted) -> Int32 {
     var object: UnsafeMutableRawPointer?
     guard platform_handle_enter(handle, true, &object) == PLATFORM_ENTERED, let object else {
-      return
+      return -1
     }
     let engine = Unmanaged<Engine>.fromOpaque(object).takeUnretainedValue()
+    let descriptor = platform_handle_descriptor(handle, Int32(what.rawValue))
     // What no call has looked at yet keeps the descriptor raised.
-    if !engine.isAwaited {
-      engine.isAwaited = true
-      signal(handle, engine, 0)
-    }
+    if engine.await(what) { signal(handle, engine, 0) }
     release(platform_handle_leave(handle, true))
+    return descriptor
   }
 
   // Inlined into every operation it would cost 13 KB.
   @inline(never)
   private static func run(
     _ engine: Engine, _ request: Text?, _ reply: ReplyOut?, _ dialect: JSON.Dialect, _ room: Room,
-    _ body: (Engine, JSON) throws(Failure) -> JSON
+    _ keeps: Bool, _ body: (Engine, JSON) throws(Failure) -> JSON
   ) -> Int32 {
     platform_memory_begin()
     platform_patience_begin()
     var hasBegun = false
+    var isKept = false
     do throws(Failure) {
       var json = try read(request, dialect)
       // Bindings write an absent request as null.
       if json.isNull { json = [:] }
+      if keeps {
+        try engine.keepResponse(json)
+        isKept = true
+      }
       var tries = 0
       var runs = 0
       var hasReleased = false
@@ -109,8 +115,10 @@ enum Boundary {
         }
       }
     } catch {
-      // Before a call begins, what the last poll handed out is not confirmed.
+      // Before a call begins, what the last one gave is not confirmed.
       if hasBegun, error.code == .memoryExhausted { engine.replyWasLost() }
+      // A later call works the response off.
+      if isKept, let status = try? respond([:], .ok, reply) { return status }
       return fail(error, reply)
     }
   }

@@ -60,12 +60,21 @@ public func holdfast_open(
       Boundary.release(object)
       throw Failure(.handleTooMany, "too many handles or descriptors are open")
     }
+    // What fails here is told by the first holdfast_next().
+    var screen = JSON.null
+    _ = Boundary.call(OpaquePointer(bitPattern: handle), nil, nil, room: .reserve) {
+      (engine, _) throws(Failure) in
+      screen = try engine.firstScreen()
+      return [:]
+    }
+    platform_memory_begin()
     let status: Int32
     do throws(Failure) {
       status = try Boundary.respond(
         [
           "version": .string(Version.text.description), "recovered": .bool(engine.recovered),
           "keystore": JSON(engine.keyStoreName), "unlock_prompt": engine.unlockPrompt,
+          "screen": screen,
         ], .ok, reply)
     } catch {
       Boundary.release(platform_handle_close(handle))
@@ -138,17 +147,34 @@ public func holdfast_log(
 }
 
 @c @implementation
-public func holdfast_wait(_ self: OpaquePointer?, _ timeout_ms: Int32) -> Int32 {
+public func holdfast_next(
+  _ self: OpaquePointer?, _ what: Int32, _ timeout_ms: Int32,
+  _ reply: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
+) -> Int32 {
+  reply?.pointee = nil
+  guard let what = Wanted(rawValue: Int(what)), let reply else {
+    return Boundary.call(self, nil, reply) { (_, _) throws(Failure) in
+      throw Failure(
+        .requestInvalidValue, "HOLDFAST_NEXT_ALL, _NEWS or _REQUESTS is expected, and a reply",
+        field: "/what")
+    }
+  }
   let handle = UInt(bitPattern: self)
   let start = platform_monotonic_ms()
-  Boundary.listen(handle)
+  if timeout_ms != 0 { _ = Boundary.listen(handle, what) }
   while true {
-    var due: Int64?
-    let status = Boundary.call(self, nil, nil) { (engine, _) throws(Failure) in
-      due = try engine.dueIn()
-      return [:]
+    var isNothing = false
+    var wakeMS: Int64?
+    let status = Boundary.call(self, nil, reply, room: .reserve) { (engine, _) throws(Failure) in
+      if let found = try engine.next(what) {
+        isNothing = false
+        return found
+      }
+      wakeMS = try engine.wakeIn(what)
+      isNothing = true
+      return ["wake_in_ms": JSON(wakeMS)]
     }
-    // A host polls and waits whatever they return. Where storage fails, that must not keep it busy; a
+    // A host asks again whatever the last call returned. Where storage fails, that must not keep it busy; a
     // busy storage has made it wait already.
     let hasFailed: Bool
     switch status {
@@ -156,25 +182,28 @@ public func holdfast_wait(_ self: OpaquePointer?, _ timeout_ms: Int32) -> Int32 
     case Status.closed.rawValue, Status.forked.rawValue, Status.busy.rawValue: return status
     default: hasFailed = true
     }
-    if due == 0 { return status }
+    if !hasFailed, !isNothing { return status }
     let passed = platform_monotonic_ms() - start
     let left = timeout_ms < 0 ? Int64(Int32.max) : Int64(timeout_ms) - passed
-    if left <= 0 { return status }
     var object: UnsafeMutableRawPointer?
+    if left <= 0 { return status }
     guard platform_handle_enter(handle, false, &object) == PLATFORM_ENTERED else {
-      return Status.closed.rawValue
+      platform_reply_free(reply.pointee)
+      reply.pointee = nil
+      return Boundary.call(self, nil, reply) { (_, _) throws(Failure) in [:] }
     }
     // Wait at least 10 ms: a manual clock stands still, and the loop must not spin.
-    let pause = hasFailed ? 1000 : max(10, due ?? Int64.max)
-    let woken = platform_handle_wait(handle, Int32(clamping: min(left, pause)))
+    let pause = hasFailed ? 1000 : max(10, wakeMS ?? Int64.max)
+    _ = platform_handle_wait(handle, Int32(what.rawValue), Int32(clamping: min(left, pause)))
     Boundary.release(platform_handle_leave(handle, false))
-    if woken == PLATFORM_CLOSED { return Status.closed.rawValue }
     if hasFailed { return status }
+    platform_reply_free(reply.pointee)
+    reply.pointee = nil
   }
 }
 
 @c @implementation
-public func holdfast_wake_fd(_ self: OpaquePointer?) -> Int32 {
-  Boundary.listen(UInt(bitPattern: self))
-  return platform_handle_descriptor(UInt(bitPattern: self))
+public func holdfast_wake_fd(_ self: OpaquePointer?, _ what: Int32) -> Int32 {
+  guard let what = Wanted(rawValue: Int(what)) else { return -1 }
+  return Boundary.listen(UInt(bitPattern: self), what)
 }

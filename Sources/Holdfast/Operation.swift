@@ -33,7 +33,6 @@ enum Operation: UInt8, CaseIterable {
   case networkSet
   case syncNow
   case syncStatus
-  case poll
   case complete
 
   /// The name in `holdfast_call` and, after `holdfast_`, of the function.
@@ -69,7 +68,6 @@ enum Operation: UInt8, CaseIterable {
     case .networkSet: "network_set"
     case .syncNow: "sync_now"
     case .syncStatus: "sync_status"
-    case .poll: "poll"
     case .complete: "complete"
     }
   }

@@ -80,7 +80,6 @@ extension Operation {
     case .networkSet: try engine.setNetwork(request)
     case .syncNow: try engine.syncNow(request)
     case .syncStatus: try engine.syncStatus(request)
-    case .poll: try engine.poll(request)
     case .complete: try engine.complete(request)
     }
   }

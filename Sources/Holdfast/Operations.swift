@@ -182,12 +182,6 @@ public func holdfast_sync_status(
 ) -> Int32 { Boundary.call(self, .syncStatus, request, reply) }
 
 @c @implementation
-public func holdfast_poll(
-  _ self: OpaquePointer?, _ request: UnsafePointer<CChar>?,
-  _ reply: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
-) -> Int32 { Boundary.call(self, .poll, request, reply) }
-
-@c @implementation
 public func holdfast_complete(
   _ self: OpaquePointer?, _ request: UnsafePointer<CChar>?,
   _ reply: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?

@@ -20,8 +20,8 @@ public struct MetaTable {
     public static var steadyBoot: Name { Name(text: "steady_boot") }
     /// In that boot, steady time minus the monotonic clock.
     public static var steadyOffset: Name { Name(text: "steady_offset_ms") }
-    /// The last number that was taken for an event.
-    public static var eventSequence: Name { Name(text: "event_seq") }
+    /// The last number that was taken for a notice.
+    public static var notice: Name { Name(text: "notice") }
     /// The last retry group's number.
     public static var retryGroup: Name { Name(text: "retry_group") }
     /// When the last sync run was completed.

@@ -118,11 +118,11 @@ public final class Salvage {
     return found
   }
 
-  /// The events that were not acknowledged.
-  public func eachEvent(
-    _ body: (_ sequence: Int64, _ owner: [UInt8]?, _ sealed: [UInt8]) throws(Failure) -> Void
+  /// The notices that were not acknowledged.
+  public func eachNotice(
+    _ body: (_ number: Int64, _ owner: [UInt8]?, _ sealed: [UInt8]) throws(Failure) -> Void
   ) throws(Failure) {
-    try each("SELECT seq, owner, sealed FROM durable_event WHERE seq >= ?1 ORDER BY seq") {
+    try each("SELECT number, owner, sealed FROM notice WHERE number >= ?1 ORDER BY number") {
       (row) throws(Failure) in try body(row.count(0), row.blob(ifPresent: 1), row.blob(2))
     }
   }

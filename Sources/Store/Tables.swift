@@ -61,7 +61,7 @@ extension Schema {
         CREATE INDEX dependency_parent ON dependency(parent);
         CREATE TABLE sync_run(owner BLOB PRIMARY KEY, started_ms INTEGER NOT NULL,
           sent INTEGER NOT NULL, parked INTEGER NOT NULL, ids BLOB) WITHOUT ROWID;
-        CREATE TABLE durable_event(seq INTEGER PRIMARY KEY, owner BLOB, sealed BLOB NOT NULL);
+        CREATE TABLE notice(number INTEGER PRIMARY KEY, owner BLOB, sealed BLOB NOT NULL);
         CREATE TABLE sign_in(state BLOB PRIMARY KEY, sealed BLOB NOT NULL,
           created_ms INTEGER NOT NULL) WITHOUT ROWID;
         CREATE TABLE revocation(id INTEGER PRIMARY KEY, sealed BLOB NOT NULL,
@@ -72,7 +72,7 @@ extension Schema {
         CREATE TABLE backoff(service TEXT PRIMARY KEY, attempts INTEGER NOT NULL,
           not_before_ms INTEGER NOT NULL, asked INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
         """,
-      version: 1, digest: "W54HpZLpZbFIUF4UIVhKjOLxLQT7jKZdsIC4qMSI11s")
+      version: 1, digest: "3SmA7tc8bp7w7yh8fwBfO1MCRznbwaL-fc7YiVIobko")
   }
 
   /// `cache.db`: copies of the server's data. Contacts are numbered as they arrive, so that a page of a pull

@@ -111,7 +111,7 @@ public final class Key {
   public enum Purpose: UInt64, Sendable {
     /// Makes the tags that find rows.
     case lookup = 1
-    /// Seals durable events, which any user of the device may read.
+    /// Seals notices, which any user of the device may read.
     case notices = 2
     /// Seals the verifiers of pending sign-ins.
     case signIns = 3

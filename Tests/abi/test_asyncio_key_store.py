@@ -74,7 +74,7 @@ def locked(phones: MakePhone, directory: DirectoryFixtures) -> Locked:
                 session: Any = {"session": phone.directory.session(member)}
                 await app.session_start(session)
                 async for event in app.events():
-                    if event["type"] == "decision" and event["decision"]["screen"] == "home":
+                    if event["type"] == "screen" and event["screen"]["screen"] == "home":
                         break
                 assert phone.keychain.names() == {"device", "session", "biometric"}
                 assert (await app.session_lock())["screen"] == "unlock"
@@ -97,7 +97,7 @@ def test_API_3_asyncio_serves_the_key_store(locked: Locked) -> None:
         assert (await app.session_unlock(SUCCESS))["screen"] == "home"
         assert chain.prompts == [app.opened["unlock_prompt"]] * 2
         # A logout erases the keys, and looks for them without a prompt
-        assert (await app.session_logout())["decision"]["screen"] == "sign_in"
+        assert (await app.session_logout())["screen"]["screen"] == "sign_in"
         assert "erase" not in (await app.session_status())["owed"]
         assert chain.keychain.names() == {"device"}
         assert len(chain.prompts) == 2

@@ -45,8 +45,8 @@ def test_ABI_2_null_and_garbage_handles_answer_closed(library: Library) -> None:
             assert error_of(reply)["code"] == "handle.closed"
             assert ("NULL" in error_of(reply)["message"]) == (handle is None)
             contract.judge_reply(name, status, json.loads(reply or b""))
-        assert library.wait(handle, 0) == CLOSED
-        assert library.wake_fd(handle) == -1
+        assert library.next(handle, 3, 0)[0] == library.next(handle, 1, -1)[0] == CLOSED
+        assert library.wake_fd(handle, 3) == -1
         library.close(handle)
     assert library.live() == 0
 
@@ -56,7 +56,8 @@ def test_ABI_2_a_null_request_equals_an_empty_one(phone: Phone) -> None:
     for sent in (None, b"", b"{}", b" {} "):
         status, reply = phone.library.call("session_resume", app._handle, sent)
         assert status == OK, (sent, reply)
-        assert json.loads(reply or b"")["screen"] == "sign_in"
+        assert json.loads(reply or b"") == {}
+        assert app.next(0)["screen"]["screen"] == "sign_in"
 
 
 def test_ABI_2_a_null_reply_pointer_allocates_no_reply(phone: Phone) -> None:
@@ -103,7 +104,7 @@ def test_ABI_2_closing_twice_and_using_a_closed_handle(phone: Phone) -> None:
     app.close()
     for name in OPERATIONS:
         assert phone.library.call(name, handle, None)[0] == CLOSED
-    assert phone.library.wait(handle, -1) == CLOSED
+    assert phone.library.next(handle, 3, -1)[0] == CLOSED
     again = phone.open()
     assert again._handle != handle, "a closed handle was reused"
     assert phone.library.call("session_status", handle, None)[0] == CLOSED
@@ -112,7 +113,7 @@ def test_ABI_2_closing_twice_and_using_a_closed_handle(phone: Phone) -> None:
 
 
 def test_ABI_2_close_wakes_every_waiter(phone: Phone) -> None:
-    # Given four threads in an unlimited holdfast_wait
+    # Given four threads in an unlimited holdfast_next
     # When another thread closes the handle
     # Then all of them return CLOSED
     app = phone.start()
@@ -120,7 +121,7 @@ def test_ABI_2_close_wakes_every_waiter(phone: Phone) -> None:
     waiting = [Waiting(app) for _ in range(4)]
     app.close()
     assert all(each.ends() for each in waiting)
-    assert [each.answers for each in waiting] == [[False]] * 4
+    assert [each.answers for each in waiting] == [[None]] * 4
 
 
 def test_ABI_2_many_threads_survive_a_concurrent_close(sign_in: MakeUser) -> None:
@@ -144,8 +145,8 @@ def test_ABI_2_many_threads_survive_a_concurrent_close(sign_in: MakeUser) -> Non
                     app.queue_list({"limit": 3})
                 elif number % 4 == 2:
                     app.contact_search({"query": "a"})
-                else:
-                    app.poll()
+                elif app.next(0) is None:
+                    return
         except HoldfastError as error:
             if error.status != CLOSED:
                 odd.append(error)
@@ -332,7 +333,7 @@ def test_ABI_3_invalid_json_is_refused(sign_in: MakeUser) -> None:
 def test_ABI_1_a_value_that_is_no_object_is_called_so(sign_in: MakeUser) -> None:
     app = sign_in().app
     for sent in (b"3", b'"x"', b"true", b"[]", b"[{}]", b"1.5"):
-        for name in ("session_status", "queue_add", "poll", "contact_search"):
+        for name in ("session_status", "queue_add", "complete", "contact_search"):
             status, reply = app.library.call(name, app._handle, sent)
             assert (status, error_of(reply)["code"]) == (1, "request.not_an_object"), (name, sent)
 
@@ -367,9 +368,9 @@ def test_ABI_5_a_whole_number_may_have_a_point(sign_in: MakeUser) -> None:
     )
     item: Any = app.queue_get({"id": added["id"]})["item"]
     assert item["occurred_at_ms"] == 1795000000000
-    [request] = list(app.poll({"ack": 0.0})["requests"])  # type: ignore[typeddict-item]
+    [request] = list(app.poll()["requests"])
     answer: Any = {"id": float(request["id"]), "status": 503.0, "headers": {}, "body": ""}
-    assert app.complete(answer)["accepted"]
+    assert app.complete(answer) == {}
 
 
 #: Opens a folder with 0, 1, 2, … free descriptors, and prints the codes of the errors.

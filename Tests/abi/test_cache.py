@@ -128,11 +128,11 @@ def test_CAC_3_the_cache_of_an_ended_membership_is_erased(
 
 
 def lost(app: App) -> list[dict[str, object]]:
-    """The events about a lost cache."""
+    """The notices about a lost cache."""
     return [
         event
         for event in app.of_type("storage_recovered")
-        if event["message"]["code"] == "cache_recovered"
+        if event["reason"] == "cache_recovered"
     ]
 
 
@@ -404,7 +404,7 @@ class World:
         """Run the app for a few steps and close it in the middle of its work."""
         self.user.app.sync_now()
         for _ in range(self.chance.randint(1, 4)):
-            self.user.app.runner.step()
+            self.user.app.step()
         self.restart()
 
     def restart(self) -> None:

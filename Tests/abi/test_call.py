@@ -64,8 +64,6 @@ SCRIPT: list[tuple[str, Any]] = [
     ("sync_now", {}),
     ("sync_now", {"now": True}),
     ("sync_status", {}),
-    ("poll", {}),
-    ("poll", {"max_events": 201}),
     ("complete", {"id": 1, "status": 200}),
     ("complete", {"id": 1}),
     ("session_status", {}),
@@ -75,15 +73,16 @@ SCRIPT: list[tuple[str, Any]] = [
     ("session_lock", {}),
     ("session_token", {}),
     ("queue_list", {}),
-    ("session_unlock", {"outcome": "cancelled"}),
-    ("session_unlock", {"outcome": "perhaps"}),
+    ("session_unlock", {}),
+    ("session_unlock", {"outcome": "success"}),
     ("sign_in_begin", {"method": "email"}),
     ("sign_in_begin", {"method": "fax"}),
     ("sign_in_complete", {"callback_url": "https://elsewhere.example"}),
     ("sign_in_cancel", {}),
     ("session_start", {"session": {}}),
-    ("session_logout", {"discard": True}),
+    ("session_logout", {"unsent": "discard"}),
     ("session_logout", {}),
+    ("session_logout", {"unsent": "keep"}),
     ("session_status", {}),
     ("session_status", b"\xff"),
     ("session_status", None),
@@ -111,14 +110,6 @@ def named(library: Library, name: str, handle: int | None, request: bytes | None
     return status, library._take(reply)
 
 
-def read(reply: bytes | None) -> Any:  # noqa: ANN401
-    """The reply, without the number that each handle draws by chance for its next request."""
-    value = json.loads(reply or b"null")
-    for request in value.get("requests", []):
-        request["id"] = 0
-    return value
-
-
 def test_HST_1_both_doors_give_the_same_replies_and_errors(
     sign_in: MakeUser, tmp_path: Path
 ) -> None:
@@ -137,7 +128,7 @@ def test_HST_1_both_doors_give_the_same_replies_and_errors(
             by_function = named(library, name, apps[0]._handle, sent)
             by_name = library.call(name, apps[1]._handle, sent)
             assert by_function[0] == by_name[0], (name, request, by_function, by_name)
-            assert read(by_function[1]) == read(by_name[1]), (name, request)
+            assert by_function[1] == by_name[1], (name, request)
             contract.judge_reply(name, by_name[0], json.loads(by_name[1] or b""))
             statuses.setdefault(name, set()).add(by_name[0])
     finally:

@@ -49,7 +49,7 @@ def test_LCK_8_memberships_that_nobody_confirmed_are_not_shown(sign_in: MakeUser
     assert caught.value.code == "org.not_a_member"
     # until the server lists them again
     user.phone.network.instead.clear()
-    app.settle_until("decision")
+    app.settle_until("screen")
     assert app.screen["screen"] == "home"
     assert app.contact_search({"query": ""})["total"] == 2
 
@@ -78,7 +78,7 @@ def test_LCK_8_a_list_that_became_too_old_in_use_lets_nobody_wait_for_ever(
     # Then the app says that the server cannot be reached, until it can
     assert (app.screen["screen"], app.screen["reason"]) == ("wait", "server_unreachable")
     user.phone.network.instead.clear()
-    app.settle_until("decision")
+    app.settle_until("screen")
     assert app.screen["screen"] == "home"
 
 

@@ -41,7 +41,7 @@ def test_the_schema_is_valid() -> None:
 
 def test_every_reference_in_the_schema_resolves() -> None:
     names = re.findall(r'"#/\$defs/(\w+)"', SCHEMA.read_text(encoding="utf-8"))
-    assert set(names) == set(contract.DOCUMENT["$defs"]) - {"EventType"}
+    assert set(names) == set(contract.DOCUMENT["$defs"])
 
 
 def test_the_schema_lists_the_core_s_error_codes() -> None:
@@ -65,7 +65,6 @@ def test_schema_and_header_share_their_constants() -> None:
     text = re.sub(r"\n \* *", "", HEADER.read_text(encoding="utf-8"))
     for name, pattern in {
         "Screen": r'"screen":"([\w|]+)"',
-        "Outcome": r'"outcome":"([\w|]+)"',
         "TransportError": r'"error":"([\w|]+)"',
         "Purpose": r'"purpose":"([\w|]+)"',
         "ItemState": r'"kind","state":"([\w|]+)"',
@@ -75,42 +74,27 @@ def test_schema_and_header_share_their_constants() -> None:
         assert set(found[1].split("|")) == listed(name), name
 
 
-def driver_events() -> set[str]:
-    """The types of the events that only the HTTP driver has, as it raises them."""
-    sources = sorted((ROOT / "Sources/HoldfastHTTP").glob("*.c"))
-    texts = "".join(path.read_text(encoding="utf-8") for path in sources)
-    return set(re.findall(r'"type",\s*"(\w+)"', texts))
+def constants(union: str, field: str) -> set[str]:
+    """The constants of a union's members."""
+    members = [one["$ref"].rsplit("/", 1)[1] for one in contract.DOCUMENT["$defs"][union]["oneOf"]]
+    shapes = [contract.DOCUMENT["$defs"][name]["properties"][field] for name in members]
+    return {shape["const"] for shape in shapes if "const" in shape}
 
 
-def test_every_event_that_is_raised_is_in_the_schema_and_its_header() -> None:
+def test_every_notice_and_answer_that_is_made_is_in_the_schema_and_its_header() -> None:
     sources = sorted((ROOT / "Sources/Engine").rglob("*.swift"))
     texts = "".join(path.read_text(encoding="utf-8") for path in sources)
-    raised = set(re.findall(r'"type":\s*"(\w+)"', texts))
-    raised |= set(re.findall(r'\bevent\("(\w+)"', texts))
-    assert {"decision", "item_parked"} < raised
-    assert driver_events() == {"log"}
-    assert raised | driver_events() == listed("EventType")
-    shapes = [one["$ref"] for one in contract.DOCUMENT["$defs"]["Event"]["oneOf"]]
-    kinds = {
-        contract.DOCUMENT["$defs"][name.rsplit("/", 1)[1]]["properties"]["type"].get("const")
-        for name in shapes
-    }
-    assert kinds - {None} == listed("EventType")
-    # The header of the library has those of poll, the header of the driver its own
-    text = re.sub(r"\n \* *", "", HEADER.read_text(encoding="utf-8"))
-    found = re.search(r'"type":"([\w|]+)"', text)
-    assert found
-    assert set(found[1].split("|")) == raised
-    header = ROOT / "Sources/HoldfastHTTP/include/holdfast_http.h"
-    named = set(re.findall(r'"type":"(\w+)"', header.read_text(encoding="utf-8")))
-    assert named == driver_events()
-
-
-def test_every_event_has_a_number_that_generators_read_as_one() -> None:
-    """`"const": 0` became a text in the generated bindings, which refused every such event."""
-    for one in contract.DOCUMENT["$defs"]["Event"]["oneOf"]:
-        shape = contract.DOCUMENT["$defs"][one["$ref"].rsplit("/", 1)[1]]
-        assert shape["properties"]["seq"]["$ref"] == "#/$defs/Count", one
+    header = re.sub(r"\n \* *", "", HEADER.read_text(encoding="utf-8"))
+    for union, field, made in (
+        ("Notice", "type", r'notices\.add\(\s*"(\w+)"'),
+        ("Answer", "to", r'news\.answer\(\s*"(\w+)"'),
+    ):
+        found = set(re.findall(made, texts))
+        assert found, union
+        assert found == constants(union, field) == listed(f"{union}{field.capitalize()}")
+        told = re.search(rf'"{field}":"([\w|]+)"', header)
+        assert told, union
+        assert set(told[1].split("|")) == found
 
 
 def test_the_schema_check_refuses_mismatches() -> None:
@@ -121,14 +105,14 @@ def test_the_schema_check_refuses_mismatches() -> None:
     with pytest.raises(contract.ContractError):
         contract.judge_reply("network_set", 1, {"error": {"code": "no.such"}})
     with pytest.raises(contract.ContractError):
-        contract.judge_event({"seq": 1, "type": "unheard_of"})
+        contract.judge_next(0, {"notice": {"type": "unheard_of", "reason": "x", "text": "x"}})
 
 
-def test_ABI_5_every_operation_and_event_fits_the_schema(
+def test_ABI_5_every_operation_and_all_that_next_gives_fits_the_schema(
     sign_in: MakeUser, phones: MakePhone, directory: DirectoryFixtures
 ) -> None:
     # Given the schema check that every reply of these tests passes
-    # When a session of use calls every operation and meets every event except storage_recovered
+    # When a session of use calls every operation and meets all but storage_recovered
     # Then each succeeded at least once, and each reply matches its published shape
     before = Counter(contract.judged)
     user = sign_in(contacts=3)
@@ -193,8 +177,11 @@ def test_ABI_5_every_operation_and_event_fits_the_schema(
     seen = contract.judged - before
     answered = {name for kind, name in seen if kind == "reply"}
     assert set(contract.OPERATIONS) - answered == set()
-    events = {name for kind, name in seen if kind == "event"}
-    assert listed("EventType") - events == {"storage_recovered"} | driver_events()
+    things = {name for kind, name in seen if kind == "next"}
+    assert things == {"screen", "answer", "notice", "sync", "request", "wake_in_ms"}
+    notices = {name for kind, name in seen if kind == "notice"}
+    assert constants("Notice", "type") - notices == {"storage_recovered"}
+    assert {name for kind, name in seen if kind == "answer"} == constants("Answer", "to")
 
 
 def test_ABI_5_errors_carry_code_class_and_field(sign_in: MakeUser) -> None:
@@ -245,8 +232,10 @@ def test_ABI_5_errors_carry_code_class_and_field(sign_in: MakeUser) -> None:
         ("sign_in_begin", {"method": "fax"}, "sign_in.unknown_method", "/method", 1),
         ("queue_list", {"limit": 0}, "request.invalid_value", "/limit", 1),
         ("queue_list", {"limit": "many"}, "request.wrong_type", "/limit", 1),
-        ("session_unlock", {"outcome": "perhaps"}, "request.invalid_value", "/outcome", 1),
-        ("session_logout", {"discard": True}, "session.confirm_unsent", None, 4),
+        ("session_unlock", {"outcome": "success"}, "request.unknown_field", "/outcome", 1),
+        ("session_logout", {"unsent": "perhaps"}, "request.invalid_value", "/unsent", 1),
+        ("session_logout", {"unsent": "discard"}, "session.confirm_unsent", None, 4),
+        ("session_logout", {}, "session.confirm_unsent", None, 4),
     ]
     app.go_offline()
     app.register()
@@ -258,19 +247,3 @@ def test_ABI_5_errors_carry_code_class_and_field(sign_in: MakeUser) -> None:
         if field is not None:
             assert error.field == field, (operation, request)
         assert error.message
-
-
-@pytest.mark.parametrize(
-    ("operation", "screen", "reason"),
-    [("session_lock", "unlock", "user_locked"), ("session_background", "home", "active")],
-)
-def test_HST_4_the_examples_of_the_schema_are_what_the_library_answers(
-    sign_in: MakeUser, operation: str, screen: str, reason: str
-) -> None:
-    """The schema showed `session_window` for both."""
-    [example] = contract.OPERATIONS[operation]["examples"]
-    heard = getattr(sign_in(locale="en").app, operation)()
-    assert (heard["screen"], heard["reason"]) == (screen, reason)
-    shown = example["reply"]
-    assert (shown["screen"], shown["reason"]) == (screen, reason)
-    assert shown["message"] == heard["message"]

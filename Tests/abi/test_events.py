@@ -60,7 +60,7 @@ def test_A7_handles_that_raise_events_at_once_share_no_number(sign_in: MakeUser)
                     second.network_set({"online": online})
                     online = not online
                     events = second.poll()["events"]
-                    numbers.extend(e["seq"] for e in events if e["type"] == "decision")
+                    numbers.extend(e["seq"] for e in events if e["type"] == "screen")
             except BaseException as error:
                 failures.append(error)
 

@@ -34,7 +34,7 @@ def signed_in(
 def polled_until_quiet(app: App) -> int | None:
     """Poll like a host until idle; returns the last `wake_in_ms`. Fails if the host spins."""
     for _ in range(20):
-        step = app.runner.step()
+        step = app.step()
         if step.idle and step.wake_in_ms != 0:
             return step.wake_in_ms
     raise AssertionError("the host does not become idle")
@@ -49,13 +49,13 @@ def test_a_failed_guard_ends_the_wait_and_backs_off(
     # When the server is unreachable
     wake = polled_until_quiet(app)
     # Then one event reports it, and wake_in_ms names the end of the back-off
-    told = [event["decision"]["reason"] for event in app.of_type("decision")]
+    told = [event["screen"]["reason"] for event in app.of_type("screen")]
     assert told == ["server_unreachable"]
     assert wake is not None
     assert wake > 0
     # and the wait ends when the server is back
     app.phone.network.up = True
-    app.settle_until("decision")
+    app.settle_until("screen")
     assert (app.screen["screen"], app.screen["reason"]) == ("home", "chosen")
 
 
@@ -95,7 +95,7 @@ def pass_the_deadline(app: App, wait: Decision) -> list[str]:
     assert (wait["reason"], deadline is None) == ("guard_pending", False)
     assert deadline is not None
     app.phone.pass_time(max(0, deadline - app.phone.now_ms) / 1000)
-    told = [event["decision"] for event in app.poll()["events"] if event["type"] == "decision"]
+    told = [event["screen"] for event in app.poll()["events"] if event["type"] == "screen"]
     return [decision["reason"] for decision in told]
 
 
@@ -180,7 +180,7 @@ def test_ORG_7_a_sign_in_during_a_wait_for_the_guard_announces_the_new_deadline(
     body = json.dumps(session)
     app.complete({"id": asked["sign_in"], "status": 200, "headers": headers, "body": body})
     # Then the host learns until when it waits for the new user's memberships
-    (told,) = [event["decision"] for event in app.poll()["events"] if event["type"] == "decision"]
+    (told,) = [event["screen"] for event in app.poll()["events"] if event["type"] == "screen"]
     assert told["deadline_ms"] > wait["deadline_ms"]
     # and the wait ends there
     assert pass_the_deadline(app, told) == ["server_unreachable"]
@@ -216,9 +216,9 @@ def test_ORG_7_a_wait_ends_in_time_when_another_process_signs_the_user_in_again(
         phone.network.up = False
         other.session_logout()
         other.session_start({"session": directory.session(person)})
-        (told,) = [event for event in app.poll()["events"] if event["type"] == "decision"]
+        (told,) = [event for event in app.poll()["events"] if event["type"] == "screen"]
         # Then the wait ends at its announced deadline
-        assert pass_the_deadline(app, told["decision"]) == ["server_unreachable"]
+        assert pass_the_deadline(app, told["screen"]) == ["server_unreachable"]
 
 
 def test_ORG_7_a_wait_for_the_guard_ends_when_the_key_store_refuses(
@@ -241,5 +241,5 @@ def test_ORG_7_a_wait_for_the_guard_ends_when_the_key_store_refuses(
         # Then the wait ends at its announced deadline
         assert pass_the_deadline(app, wait) == ["keystore_locked"]
         # and the host learns what the next read showed
-        app.settle_until("decision")
+        app.settle_until("screen")
         assert app.screen["screen"] == "sign_in"

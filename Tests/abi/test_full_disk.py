@@ -121,7 +121,7 @@ while len(codes) < 3:
 app.go_online()
 app.settle()
 left = app.queue_list({"limit": 1})["counts"]
-shown = app.session_logout()["decision"]["screen"]
+shown = app.session_logout()["screen"]["screen"]
 phone.close()
 print(json.dumps([kept, codes, left, shown]))
 """

@@ -30,7 +30,7 @@ def test_ORG_8_a_changed_role_leads_to_its_home(
     directory.control.set_membership(user.person.id, user.org.id, role="coordinator")
     return_to_foreground(user)
     # Then an event shows the new role's home, and the old role's screens are forbidden
-    told = [e["decision"] for e in user.app.events[seen:] if e["type"] == "decision"]
+    told = [e["screen"] for e in user.app.events[seen:] if e["type"] == "screen"]
     assert [(d["screen"], d["route"]) for d in told] == [("home", "/coordinator")]
     assert user.app.screen["org"] is not None
     assert user.app.screen["org"]["role"] == "coordinator"
@@ -55,7 +55,7 @@ def test_ORG_8_a_new_role_with_the_same_home_is_reported(
     seen = len(app.events)
     directory.control.set_membership(person.id, org.id, role="coordinator")
     return_to_foreground(user)
-    told = [e["decision"] for e in app.events[seen:] if e["type"] == "decision"]
+    told = [e["screen"] for e in app.events[seen:] if e["type"] == "screen"]
     assert [d["org"] and d["org"]["role"] for d in told] == ["coordinator"]
     assert app.route_check({"route": "/reports/1"}) == {"allow": True}
 

@@ -178,7 +178,7 @@ def test_API_3_biometric_is_loaded_by_an_unlock_and_looked_for_after_its_erasure
         steps.append(outcome)
         app.session_lock()
         keychain.present_finger()
-        app.session_unlock({"outcome": outcome})
+        app.unlock(outcome)
         app.settle()
     assert app.screen["screen"] == "home"
     steps.append("background")
@@ -222,7 +222,7 @@ def test_API_3_a_device_key_that_is_not_saved_is_tried_again_after_a_pause(
     assert polled["wake_in_ms"] is not None
     assert 0 < polled["wake_in_ms"] <= 10_000, "the host is not kept busy"
     phone.keychain.forget_script()
-    app.settle_until("decision", within_s=30)
+    app.settle_until("screen", within_s=30)
     assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", "session_missing")
 
 

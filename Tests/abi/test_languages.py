@@ -48,7 +48,7 @@ def texts(phones: MakePhone, directory: DirectoryFixtures, language: str) -> dic
     for outcome in OUTCOMES:
         app = phone.start(online=False)
         see(app.screen)
-        see(app.session_unlock({"outcome": outcome}))
+        see(app.unlock(outcome))
         for reason in app.queue_explain()["reasons"]:
             read[reason["code"]] = reason["text"]
     app.go_online()
@@ -74,7 +74,7 @@ def texts(phones: MakePhone, directory: DirectoryFixtures, language: str) -> dic
     see(app.screen)
     app.settle()
     see(app.screen)
-    see(app.session_logout()["decision"])
+    see(app.session_logout()["screen"])
     return {code: text.replace(org.name, "ORG") for code, text in read.items()}
 
 

@@ -13,7 +13,7 @@ import pytest
 from holdfast.transport import Answer
 from holdfast.types import HttpRequest
 
-from support.contact_data import DAY_S, pull
+from support.contact_data import DAY_S, pull, pulled
 from support.directory_fixtures import PASSWORD, DirectoryFixtures, Organisation, Person
 from support.held import hold, return_to_foreground, total, unlock
 from support.phone import App
@@ -518,11 +518,11 @@ def test_FIX_9_a_page_that_is_too_large_is_asked_for_in_smaller_pages(
     for _ in range(40):
         user.phone.pass_time(60)
         user.app.settle()
-        if total(user.app) == 600 and user.app.of_type("pull_completed"):
+        if total(user.app) == 600 and pulled():
             break
     # Then all are there, after few requests
     assert total(user.app) == 600
-    assert user.app.of_type("pull_completed")[-1]["problem"] is None
+    assert pulled()[-1]["problem"] is None
     assert user.phone.network.count("pull") < 40
     # and a process that lives for one request gets them, too
     contacts_of(directory, user.org, 1)

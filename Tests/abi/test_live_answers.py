@@ -44,7 +44,7 @@ def test_B7_a_refresh_meanwhile_does_not_swallow_the_answer(
     live = taken(user, "live")
     # When the session is refreshed, and the answer comes after it
     user.phone.pass_time(TOKEN_S)
-    user.app.runner.run_until_idle()
+    user.app.settle()
     user.app.complete(cast("Any", {"id": live["id"], **user.phone.network(live)}))
     # Then one event answers
     [event] = answers(user)

@@ -232,7 +232,7 @@ def test_LCK_1_a_key_that_is_owed_is_not_confused_with_a_later_one(sign_in: Make
         user.phone.keychain.forget_script()
         # When the user unlocks in another handle before the first one's next call
         user.phone.keychain.present_finger()
-        assert user.app.session_unlock({"outcome": "success"})["screen"] in {"home", "wait"}
+        assert user.app.unlock("success")["screen"] in {"home", "wait"}
         # Then the first one leaves the new key alone
         other.session_status()
         assert "erase" not in other.session_status()["owed"]
@@ -261,7 +261,7 @@ def test_LCK_5_who_unlocks_after_a_lock_that_is_owed_comes_back(sign_in: MakeUse
         user.phone.keychain.forget_script()
         # When the user unlocks, leaves and returns
         user.phone.keychain.present_finger()
-        assert user.app.session_unlock({"outcome": "success"})["screen"] in {"home", "wait"}
+        assert user.app.unlock("success")["screen"] in {"home", "wait"}
         user.app.settle()
         for _ in range(3):
             user.app.session_background()

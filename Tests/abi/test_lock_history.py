@@ -518,7 +518,7 @@ def test_LCK_5_a_new_handle_shows_nothing_before_somebody_came(
     # and the queue is sent, without a decision
     app.settle()
     assert [str(row["id"]) for row in directory.activities(user.person)] == [queued]
-    assert app.of_type("decision") == []
+    assert app.of_type("screen") == []
     assert set(history.refused(app)) == {"session.locked"}
     # until somebody resumes
     assert app.session_resume()["screen"] == "home"
@@ -552,8 +552,8 @@ def test_LCK_5_a_wait_before_anybody_came_ends_and_lets_nobody_in(
     first.session_lock()
     second.settle()
     # Then the wait ends on the second one, and nobody is in
-    [event] = second.of_type("decision")
-    assert event["decision"]["screen"] == "unlock"
+    [event] = second.of_type("screen")
+    assert event["screen"]["screen"] == "unlock"
     assert set(history.refused(second)) == {"session.locked"}
     first.close()
 

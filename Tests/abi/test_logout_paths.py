@@ -195,7 +195,7 @@ def test_KEEP_4_logging_out_twice_succeeds(sign_in: MakeUser) -> None:
     user = sign_in()
     user.app.session_logout()
     reply = user.app.session_logout()
-    assert (reply["unsent"], reply["decision"]["screen"]) == (0, "sign_in")
+    assert (reply["unsent"], reply["screen"]["screen"]) == (0, "sign_in")
 
 
 def test_KEEP_4_logging_out_while_locked_erases_everything(
@@ -208,7 +208,7 @@ def test_KEEP_4_logging_out_while_locked_erases_everything(
     # When the user logs out
     reply = user.app.session_logout()
     # Then the phone holds nothing of the session
-    assert reply["decision"]["screen"] == "sign_in"
+    assert reply["screen"]["screen"] == "sign_in"
     assert "biometric" not in user.phone.keychain.names()
     assert user.restart().screen["reason"] == "session_missing"
     user.app.sign_in(other)

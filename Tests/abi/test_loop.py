@@ -97,7 +97,7 @@ def test_a_poll_asks_for_no_key_while_nobody_is_signed_in(phone: Phone) -> None:
     app = phone.open()
     app.settle()
     assert not phone.keychain.calls
-    assert app.runner.step().wake_in_ms is None
+    assert app.step().wake_in_ms is None
 
 
 def test_wait_returns_when_another_thread_adds_an_item(sign_in: MakeUser) -> None:
@@ -152,7 +152,7 @@ def test_SES_12_log_lines_hold_no_secrets(sign_in: MakeUser, directory: Director
         # When a user registers, meets failures, refreshes and logs out
         user.phone.pass_time(TOKEN_S + 60)
         app = user.restart()
-        app.session_unlock({"outcome": "failed"})
+        app.unlock("failed")
         app = user.restart()
         app.touch()
         app.settle()
@@ -335,7 +335,7 @@ def test_a_host_that_waits_before_its_first_poll_is_woken_in_time(sign_in: MakeU
     assert app.wait(int(2000 * HANG_S))
     assert time.monotonic() - began < HANG_S
     app.settle()
-    assert app.of_type("decision")[-1]["decision"]["screen"] == "home"
+    assert app.of_type("screen")[-1]["screen"]["screen"] == "home"
 
 
 # Requests and answers -----------------------------------------------------------------------------
@@ -348,9 +348,9 @@ def test_each_request_is_handed_out_once(sign_in: MakeUser) -> None:
     assert user.app.poll()["requests"] == []
     assert user.app.poll()["requests"] == []
     answer: Any = {"id": request["id"], **user.phone.network(request)}
-    assert user.app.complete(answer) == {"accepted": True}
-    assert user.app.complete(answer) == {"accepted": False}
-    assert user.app.complete({"id": 999_999, "error": "offline"}) == {"accepted": False}
+    assert user.app.complete(answer) == {}
+    assert user.app.complete(answer) == {}
+    assert user.app.complete({"id": 999_999, "error": "offline"}) == {}
 
 
 def test_QUE_9_an_item_in_flight_cannot_be_changed(sign_in: MakeUser) -> None:
@@ -383,7 +383,7 @@ def test_an_answer_after_the_time_out_is_ignored(
     user.app.poll()
     # When the answer comes late
     # Then it is ignored, and the repeated request stores nothing twice
-    assert user.app.complete(answer) == {"accepted": False}
+    assert user.app.complete(answer) == {}
     user.app.settle_until("sync_completed")
     assert [str(row["id"]) for row in directory.activities(user.person)] == [item]
 
@@ -562,7 +562,7 @@ def test_sync_progress_comes_at_most_five_times_a_second(
     directory.control.set(max_body_rows=2)
     app.go_online()
     begun = time.monotonic()
-    app.runner.run_until_idle(limit=2000)
+    app.settle(limit=2000)
     seconds = time.monotonic() - begun
     progress = app.of_type("sync_progress")
     assert 1 <= len(progress) <= seconds * 5 + 1
@@ -629,7 +629,7 @@ def test_following_wake_in_ms_alone_always_drains_the_queue(
     app.go_online()
     # When the host only polls at wake_in_ms
     for _ in range(400):
-        step = app.runner.step()
+        step = app.step()
         counts = app.queue_list({"limit": 1})["counts"]
         if counts["pending"] + counts["sending"] == 0 and not step.requests:
             reasons = {

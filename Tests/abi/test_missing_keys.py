@@ -84,7 +84,7 @@ def test_FIX_6_keys_that_are_missing_for_a_while_cost_nothing(
     if when == "next_start":
         app = user.restart(online=False)
     else:
-        app.settle_until("decision", within_s=30)
+        app.settle_until("screen", within_s=30)
     assert app.screen["screen"] == "home"
     assert app.contact_search({"query": ""})["total"] == 1
     app.go_online()
@@ -102,7 +102,7 @@ def test_FIX_6_a_locked_session_is_unlocked_when_its_keys_are_back(sign_in: Make
     app = user.restart()
     until_lost(app)
     bring_back(user.phone)
-    app.settle_until("decision", within_s=30)
+    app.settle_until("screen", within_s=30)
     assert app.screen["screen"] == "unlock"
     assert app.touch()["screen"] == "home"
 
@@ -136,7 +136,7 @@ def test_FIX_6_no_sign_in_begins_anew_on_a_store_that_saves_nothing(
     assert aside(phone) == []
     assert phone.keychain.path.read_bytes() == keys
     bring_back(phone)
-    app.settle_until("decision", within_s=30)
+    app.settle_until("screen", within_s=30)
     assert shown(app) == ("home", "active")
     app.settle()
     assert stored(directory, user.person) == [item]
@@ -157,7 +157,7 @@ def test_FIX_6_no_sign_in_begins_anew_on_a_store_that_forgets(sign_in: MakeUser)
         assert refused.value.code == "keystore.failed", name
     assert aside(phone) == []
     bring_back(phone)
-    app.settle_until("decision", within_s=30)
+    app.settle_until("screen", within_s=30)
     assert shown(app) == ("home", "active")
 
 
@@ -286,7 +286,7 @@ def test_FIX_6_a_damaged_file_waits_for_its_key(
     until_lost(app)
     assert user.phone.keychain.path.read_bytes() == keys
     bring_back(user.phone)
-    app.settle_until("decision", within_s=30)
+    app.settle_until("screen", within_s=30)
     assert app.screen["screen"] == "home"
     app.settle()
     assert stored(directory, user.person) == [item]
@@ -332,6 +332,6 @@ def test_FIX_6_key_files_that_are_missing_for_a_while_cost_nothing(
     until_lost(app)
     assert not (phone.folder / "keys").exists()
     (phone.folder / "elsewhere").rename(phone.folder / "keys")
-    app.settle_until("decision", within_s=30)
+    app.settle_until("screen", within_s=30)
     assert shown(app) == ("home", "active")
     phone.close()

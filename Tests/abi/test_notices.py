@@ -111,7 +111,7 @@ def test_ATK_11_a_lasting_event_of_another_handle_wakes(user: SignedIn) -> None:
         # When the other one sends an item to its end, and has not acknowledged the event
         item = other.register()
         while not other.of_type("sync_completed"):
-            other.runner.step()
+            other.step()
         # Then the first one is woken, and shows that the item was sent
         assert readable(app.wake_fd(), HANG_S)
         app.settle()

@@ -124,7 +124,7 @@ def validated_in_silence(sign_in: MakeUser, directory: DirectoryFixtures, role: 
     status = app.session_status()
     assert (status["state"], status["owed"], status["stale"]) == ("active", [], False)
     assert user.phone.keychain.calls["load", "biometric"] == loads
-    shown = [event["decision"] for event in app.of_type("decision")]
+    shown = [event["screen"] for event in app.of_type("screen")]
     assert {(decision["screen"], decision["route"]) for decision in shown} <= {("home", user.home)}
     assert app.screen["banners"] == []
 

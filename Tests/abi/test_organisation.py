@@ -45,7 +45,7 @@ def test_ORG_1_the_chosen_organisation_is_opened_again(
     assert app.screen["reason"] == "session_expired"
     shown = [app.touch()]
     app.settle()
-    shown += [event["decision"] for event in app.of_type("decision")]
+    shown += [event["screen"] for event in app.of_type("screen")]
     # Then that organisation's home is shown, without a selection screen before it
     assert "select_org" not in {decision["screen"] for decision in shown}
     assert app.screen["screen"] == "home"
@@ -311,12 +311,12 @@ def test_ORG_7_navigation_waits_for_the_guard_then_uses_cached_memberships(
     assert 0 < left <= 2500
     # and then gets the cached answer, with the banner
     user.phone.pass_time(2.6)
-    events = [event for event in app.poll()["events"] if event["type"] == "decision"]
+    events = [event for event in app.poll()["events"] if event["type"] == "screen"]
     assert events, "no decision followed the wait"
     assert app.route_check({"route": "/mentor"}) == {"allow": True}
-    assert events[-1]["type"] == "decision"
-    assert events[-1]["decision"]["screen"] == "home"
-    codes = [each["code"] for each in events[-1]["decision"]["banners"]]
+    assert events[-1]["type"] == "screen"
+    assert events[-1]["screen"]["screen"] == "home"
+    codes = [each["code"] for each in events[-1]["screen"]["banners"]]
     assert codes == ["stale_data"]
 
 

@@ -618,5 +618,5 @@ def test_OFF_5_waiting_items_are_sent_after_a_silent_refresh(
     drain(app)
     # Then there is one refresh, the screen stays, and the item is stored
     assert directory.refreshes() == 1
-    assert {d["decision"]["screen"] for d in app.of_type("decision")} <= {"home"}
+    assert {d["screen"]["screen"] for d in app.of_type("screen")} <= {"home"}
     assert stored(directory, user.person) == [item]

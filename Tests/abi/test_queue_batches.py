@@ -361,7 +361,7 @@ def step_until_upload(user: SignedIn, directory: DirectoryFixtures) -> None:
     for _ in range(50):
         if len(uploads(directory)) > before:
             return
-        user.app.runner.step()
+        user.app.step()
     raise AssertionError("nothing is sent")
 
 

@@ -103,7 +103,7 @@ def test_QUE_14_a_hundred_thousand_items(
     phone.network.up = True
     app.network_set({"online": True})
     directory.control.clear_requests()
-    app.runner.run_until_idle(limit=5000)
+    app.settle(limit=5000)
     # Then all items are stored in batches of 500, and peak memory stays below the limit
     growth = field_of(f"/proc/{hosted.pid}/status", "VmHWM") - resident
     assert growth < LIMIT_KB, f"{growth} kB"

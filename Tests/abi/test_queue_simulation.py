@@ -232,7 +232,7 @@ class QueueMachine(RuleBasedStateMachine):
     def drain(self) -> None:
         """Follow `wake_in_ms` alone until only the user can act."""
         for _ in range(500):
-            step = self.app.runner.step()
+            step = self.app.step()
             if self.ready() and not step.requests and not self.unsettled():
                 return
             if step.idle:

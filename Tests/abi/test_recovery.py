@@ -200,7 +200,7 @@ def test_B8_a_truncated_device_key_ends_in_a_sign_in(
     app = phone.start()
     assert (app.screen["screen"], app.screen["reason"]) == ("wait", "keystore_failed")
     # Then an event offers the sign-in after the deadline
-    app.settle_until("decision", within_s=30)
+    app.settle_until("screen", within_s=30)
     assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", "key_lost")
     # and what is lost is said, and the files are kept
     app.go_online()

@@ -56,7 +56,7 @@ def shown(app: App) -> tuple[str, str]:
 
 def told(app: App) -> list[tuple[str, str]]:
     """The decisions that came as events."""
-    return [(e["decision"]["screen"], e["decision"]["reason"]) for e in app.of_type("decision")]
+    return [(e["screen"]["screen"], e["screen"]["reason"]) for e in app.of_type("screen")]
 
 
 def complete(app: App, callback: str) -> tuple[str, str]:

@@ -40,7 +40,7 @@ def test_KEEP_4_logging_out_online(sign_in: MakeUser, directory: DirectoryFixtur
     reply = user.app.session_logout()
     # Then tokens and the biometric credential are gone at once
     assert reply["unsent"] == 0
-    assert (reply["decision"]["screen"], reply["decision"]["reason"]) == ("sign_in", "signed_out")
+    assert (reply["screen"]["screen"], reply["screen"]["reason"]) == ("sign_in", "signed_out")
     assert left(user.phone) == set()
     assert "biometric" not in user.phone.keychain.names()
     assert user.app.session_status()["state"] == "signed_out"

@@ -35,7 +35,7 @@ def test_SES_10_a_host_that_claims_success_without_the_key_opens_nothing(
     app = user.restart()
     # When the host reports success without a finger on the sensor
     for _ in range(claims):
-        screen = app.session_unlock({"outcome": "success"})
+        screen = app.unlock("success")
         # Then the session stays locked
         assert (screen["screen"], screen["reason"]) == ("unlock", "biometric_withheld")
         assert app.session_status()["state"] == "locked"

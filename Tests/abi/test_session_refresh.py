@@ -318,7 +318,7 @@ def live(app: App, seconds: int) -> None:
     """Follow `wake_in_ms` for this time."""
     end = app.phone.now_ms + 1000 * seconds
     for _ in range(2000):
-        step = app.runner.step()
+        step = app.step()
         if not step.idle:
             continue
         left = end - app.phone.now_ms

@@ -37,7 +37,7 @@ def test_RES_1_active_session_resumes_home(sign_in: MakeUser, role: str) -> None
     assert user.phone.keychain.calls["load", "biometric"] == 0
     # and the server's later answers do not change the screen
     events = app.settle()
-    assert [event for event in events if event["type"] == "decision"] == []
+    assert [event for event in events if event["type"] == "screen"] == []
     assert "guard" in user.phone.network.purposes()
     assert user.phone.network.count("refresh") == 0
 
@@ -213,9 +213,9 @@ def test_RES_7_the_wait_is_followed_by_a_decision(sign_in: MakeUser) -> None:
     user.phone.pass_time(max(0, deadline - user.phone.now_ms) / 1000 + 1)
     # Then an event carries the decision
     app.settle()
-    decisions = app.of_type("decision")
+    decisions = app.of_type("screen")
     assert decisions, "no decision followed the wait"
-    assert decisions[-1]["decision"]["screen"] == "home"
+    assert decisions[-1]["screen"]["screen"] == "home"
 
 
 def test_KEEP_2_closing_and_opening_resumes_silently(sign_in: MakeUser) -> None:

@@ -51,7 +51,7 @@ def works(user: SignedIn, token: str) -> bool:
 
 
 def changes(app: App) -> list[dict[str, Any]]:
-    return app.of_type("token_changed")
+    return app.of_type("session_token")
 
 
 def test_HST_3_an_open_session_gives_its_token(sign_in: MakeUser) -> None:
@@ -85,7 +85,7 @@ def test_HST_3_a_new_token_wakes_the_host(
     app.session_start({"session": directory.session(user.person)})
     # Then the descriptor says that there is an event
     assert readable(app.wake_fd())
-    assert [event["type"] for event in app.poll()["events"]] == ["token_changed"]
+    assert [event["type"] for event in app.poll()["events"]] == ["session_token"]
 
 
 @pytest.mark.parametrize("left_s", [60, 0, -3600], ids=["ends soon", "ended", "long ended"])

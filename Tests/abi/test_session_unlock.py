@@ -101,7 +101,7 @@ def test_RES_6_a_failed_prompt_leads_to_the_sign_in(sign_in: MakeUser, outcome: 
     # Given the biometric prompt
     user = expired(sign_in())
     # When it fails
-    screen = user.app.session_unlock({"outcome": outcome})  # type: ignore[typeddict-item]
+    screen = user.app.unlock(outcome)  # type: ignore[typeddict-item]
     # Then the sign-in offers BankID and Vipps, and the reason names the cause
     assert (screen["screen"], screen["reason"]) == ("sign_in", OUTCOMES[outcome])
     assert {"bankid", "vipps"} <= {method["id"] for method in screen["methods"]}
@@ -127,7 +127,7 @@ def test_RES_6_each_cause_has_its_own_code_and_text(sign_in: MakeUser) -> None:
     messages = []
     for outcome in OUTCOMES:
         user.restart()
-        message = user.app.session_unlock({"outcome": outcome})["message"]  # type: ignore[typeddict-item]
+        message = user.app.unlock(outcome)["message"]  # type: ignore[typeddict-item]
         assert message is not None
         messages.append(message)
     assert len({message["code"] for message in messages}) == len(OUTCOMES)
@@ -139,7 +139,7 @@ def test_RES_6_a_second_try_after_a_temporary_failure_works(
     sign_in: MakeUser, outcome: str
 ) -> None:
     user = expired(sign_in())
-    user.app.session_unlock({"outcome": outcome})  # type: ignore[typeddict-item]
+    user.app.unlock(outcome)  # type: ignore[typeddict-item]
     app = user.restart()
     assert app.screen["reason"] == "session_expired"
     app.touch()
@@ -166,7 +166,7 @@ def test_RES_6_signing_in_after_a_failed_prompt_keeps_the_user_s_data(sign_in: M
     user.app.go_offline()
     queued = user.app.register()
     expired(user, online=False)
-    user.app.session_unlock({"outcome": "lockout_permanent"})
+    user.app.unlock("lockout_permanent")
     user.app.go_online()
     user.app.sign_in(user.person)
     assert user.app.screen["screen"] == "home"
@@ -197,14 +197,14 @@ def test_RES_6_a_failed_prompt_says_whether_another_one_is_possible(
     app = user.app
     assert app.screen["can_unlock"]
     # When it fails
-    screen = app.session_unlock({"outcome": outcome})  # type: ignore[typeddict-item]
+    screen = app.unlock(outcome)  # type: ignore[typeddict-item]
     # Then the sign-in offers the prompt beside the methods if that can help
     assert (screen["screen"], screen["can_unlock"]) == ("sign_in", AGAIN[outcome])
     assert screen["methods"]
     # and stays as it is until the user chooses
     app.settle()
     assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", OUTCOMES[outcome])
-    assert app.of_type("decision") == []
+    assert app.of_type("screen") == []
     if AGAIN[outcome]:
         app.touch()
         app.settle()
@@ -223,7 +223,7 @@ def test_RES_6_a_sign_in_that_fails_still_offers_the_prompt(sign_in: MakeUser) -
     # Given a failed prompt, and a user who tries a method instead
     user = expired(sign_in())
     app = user.app
-    app.session_unlock({"outcome": "cancelled"})
+    app.unlock("cancelled")
     # When that is refused, or offline, or cancelled in the browser
     waiting = app.sign_in_complete({"email": user.person.email, "password": "wrong-wrong"})
     assert (waiting["screen"], waiting["can_unlock"]) == ("wait", False)
@@ -246,9 +246,9 @@ def test_RES_6_a_sign_in_that_fails_still_offers_the_prompt(sign_in: MakeUser) -
 def test_RES_6_without_a_session_no_prompt_is_offered(sign_in: MakeUser) -> None:
     user = sign_in()
     assert not user.app.screen["can_unlock"]
-    decision = user.app.session_logout()["decision"]
+    decision = user.app.session_logout()["screen"]
     assert (decision["screen"], decision["can_unlock"]) == ("sign_in", False)
-    assert not user.app.session_unlock({"outcome": "cancelled"})["can_unlock"]
+    assert not user.app.unlock("cancelled")["can_unlock"]
 
 
 def test_HST_4_a_lock_of_the_user_is_not_a_lost_key_without_biometrics(sign_in: MakeUser) -> None:
@@ -306,7 +306,7 @@ def test_RES_2_a_start_that_was_refused_lets_nobody_in_later(
     app.settle()
     app.network_set({"online": not online})
     app.settle()
-    assert app.of_type("decision") == []
+    assert app.of_type("screen") == []
     assert app.session_status()["state"] == "locked"
     app.session_background()
     if not online:

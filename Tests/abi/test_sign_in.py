@@ -105,7 +105,7 @@ def test_RES_6_signing_in_with_a_password(phone: Phone, person: Person) -> None:
     assert begin(app, "email") == {"needs": ["email", "password"]}
     app.sign_in_complete({"email": person.email, "password": "wrong-wrong"})
     app.settle()
-    told = [event["decision"]["reason"] for event in app.of_type("decision")]
+    told = [event["screen"]["reason"] for event in app.of_type("screen")]
     assert told == ["sign_in_failed"]
     assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", "sign_in_failed")
     app.sign_in_complete({"email": person.email, "password": PASSWORD})
@@ -191,8 +191,8 @@ def test_B10_a_network_that_goes_while_signing_in_ends_the_wait_at_once(
         app.go_offline()
         app.settle()
     # Then the user is told at once, and nothing promises another attempt
-    [event] = app.of_type("decision")
-    decision = event["decision"]
+    [event] = app.of_type("screen")
+    decision = event["screen"]
     assert (decision["screen"], decision["reason"]) == ("sign_in", "sign_in_offline")
     assert app.poll()["requests"] == []
     # and an answer that comes late opens nothing
@@ -244,7 +244,7 @@ def test_SES_13_sign_ins_that_ran_out_together_end_at_one_poll(
     polled = app.poll()
     # Then the next poll ends the wait and sends none of them
     assert polled["requests"] == []
-    [decision] = [event["decision"] for event in polled["events"] if event["type"] == "decision"]
+    [decision] = [event["screen"] for event in polled["events"] if event["type"] == "screen"]
     assert (decision["screen"], decision["reason"]) == ("sign_in", "sign_in_unreachable")
     assert polled["wake_in_ms"] != 0
 

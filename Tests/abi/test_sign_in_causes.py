@@ -213,16 +213,16 @@ def test_HST_4_who_waits_for_a_sign_in_learns_at_once_why_it_is_tried_again(
     assert message["text"] == "Vi har ikke fått kontakt ennå. Vi prøver fortsatt …"
     assert [line for line in lines if "tried again" in line and cause in line], lines
     # and once is enough, however often it is tried
-    decisions = len(app.of_type("decision"))
+    decisions = len(app.of_type("screen"))
     for _ in range(25):
         if phone.network.count("sign_in") == 1:
             phone.pass_time(1)
             app.settle()
     assert phone.network.count("sign_in") > 1
-    assert len(app.of_type("decision")) == decisions
+    assert len(app.of_type("screen")) == decisions
     # and when the way is free within the minute, the user is in
     phone.network.instead.clear()
-    app.settle_until("decision", within_s=30)
+    app.settle_until("screen", within_s=30)
     assert app.screen["screen"] == "home"
 
 
@@ -277,7 +277,7 @@ def test_HST_4_a_sign_in_that_fails_over_an_open_session_tells_why(
     cause."""
     user = sign_in()
     app = user.app
-    shown = len(app.of_type("decision"))
+    shown = len(app.of_type("screen"))
     # Given a user who signs in again while the session is open, and fails
     if ends == "expired":
         user.phone.network.instead.append(
@@ -304,14 +304,14 @@ def test_HST_4_a_sign_in_that_fails_over_an_open_session_tells_why(
     user.phone.pass_time(TOKEN_S)
     app.settle()
     assert directory.refreshes() == 1
-    decisions = app.of_type("decision")[shown:]
+    decisions = app.of_type("screen")[shown:]
     waits = ["signing_in"] if ends == "expired" else []  # it tells why it is tried again
-    assert [event["decision"]["reason"] for event in decisions] == [*waits, expected[1]]
+    assert [event["screen"]["reason"] for event in decisions] == [*waits, expected[1]]
     # while the session stays open, and its data can be used;
     assert app.session_status()["state"] == "active"
     app.register()
     # and home is there as soon as the user turns to it
-    assert app.sign_in_cancel()["decision"]["screen"] == "home"
+    assert app.sign_in_cancel()["screen"]["screen"] == "home"
     app.settle()
     assert app.screen["screen"] == "home"
 

@@ -55,7 +55,7 @@ def test_FIX_22_an_arrival_leaves_the_wait_for_the_exchange(
     before = len(app.events)
     app.settle()
     screens = [
-        event["decision"]["screen"] for event in app.events[before:] if event["type"] == "decision"
+        event["screen"]["screen"] for event in app.events[before:] if event["type"] == "screen"
     ]
     assert "sign_in" not in screens
     assert app.screen["screen"] == "home"
@@ -108,7 +108,7 @@ def test_FIX_22_a_cancelled_sign_in_waits_for_nothing(phone: Phone, person: Pers
     app = phone.start()
     complete(app, "browser", person)
     app.session_foreground()
-    assert app.sign_in_cancel()["decision"]["screen"] == "sign_in"
+    assert app.sign_in_cancel()["screen"]["screen"] == "sign_in"
     app.session_foreground()
     assert app.screen["screen"] == "sign_in"
 

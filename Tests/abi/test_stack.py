@@ -70,7 +70,7 @@ def answer_deeply(phone: FilePhone, app: App) -> None:
             phone.pass_time(1000)
             app.session_foreground()
             for _ in range(8):
-                app.runner.step()
+                app.step()
             phone.network.instead.remove(instead)
 
 

@@ -212,7 +212,7 @@ def test_OFF_8_no_registration_is_counted_twice(
         else:
             user.phone.pass_time(chance.choice([1, 20, 120]))
             for _ in range(chance.randint(1, 4)):
-                user.app.runner.step()
+                user.app.step()
                 adds_up(user, registered, minutes)
         adds_up(user, registered, minutes)
     user.phone.network.alter.clear()
@@ -538,7 +538,7 @@ class World:
     def settle(self) -> None:
         self.user.app.go_online()
         for _ in range(30):
-            if self.user.app.runner.step().idle:
+            if self.user.app.step().idle:
                 return
 
     def part(self) -> None:

@@ -20,7 +20,7 @@ def test_SES_10_a_lock_discards_undelivered_screens(sign_in: MakeUser) -> None:
     app.session_lock()
     # Then the event that shows home is discarded
     events = app.poll()["events"]
-    assert [event for event in events if event["type"] == "decision"] == []
+    assert [event for event in events if event["type"] == "screen"] == []
     assert app.screen["screen"] == "unlock"
 
 
@@ -55,7 +55,7 @@ def test_a_process_that_finds_another_process_s_session_requests_memberships(
     first.session_start({"session": directory.session(person)})
     polled = second.poll()
     # Then the other one waits and requests the memberships
-    assert [event["decision"]["screen"] for event in polled["events"]] == ["wait"]  # type: ignore[typeddict-item]
+    assert [event["screen"]["screen"] for event in polled["events"]] == ["wait"]  # type: ignore[typeddict-item]
     assert [request["purpose"] for request in polled["requests"]] == ["guard"]
     for request in polled["requests"]:
         second.complete({"id": request["id"], **phone.network(request)})
@@ -84,13 +84,13 @@ def test_ORG_7_another_user_s_confirmed_check_does_not_keep_a_wait_open(
     other = directory.person(directory.organisation())
     second.session_start({"session": directory.session(other)})
     polled = first.poll()
-    assert [event["decision"]["reason"] for event in polled["events"]] == ["guard_pending"]  # type: ignore[typeddict-item]
+    assert [event["screen"]["reason"] for event in polled["events"]] == ["guard_pending"]  # type: ignore[typeddict-item]
     # And the check of that user's memberships fails
     for request in polled["requests"]:
         first.complete({"id": request["id"], "error": "timeout"})
     # Then the wait ends: the host is told that the server cannot be reached
     events = first.poll()["events"]
-    assert [event["decision"]["reason"] for event in events] == ["server_unreachable"]  # type: ignore[typeddict-item]
+    assert [event["screen"]["reason"] for event in events] == ["server_unreachable"]  # type: ignore[typeddict-item]
     first.close()
 
 
@@ -120,8 +120,8 @@ def test_ORG_2_a_membership_that_another_process_found_ended_is_known(
     status = {org["org_id"]: org["status"] for org in first.org_list()["orgs"]}
     assert status == {kept.id: "active", left.id: "revoked"}
     polled = first.poll()
-    decisions = [event for event in polled["events"] if event["type"] == "decision"]
-    assert [event["decision"]["screen"] for event in decisions] == ["select_org"]  # type: ignore[typeddict-item]
+    decisions = [event for event in polled["events"] if event["type"] == "screen"]
+    assert [event["screen"]["screen"] for event in decisions] == ["select_org"]  # type: ignore[typeddict-item]
     assert polled["requests"] == []
     first.close()
 
@@ -151,7 +151,7 @@ def test_RES_7_a_wait_for_the_key_store_ends_when_it_answers(sign_in: MakeUser) 
     app: App = user.phone.start()
     assert (app.screen["screen"], app.screen["reason"]) == ("wait", "keystore_failed")
     # When the host only runs its loop
-    events = app.settle_until("decision", within_s=60)
+    events = app.settle_until("screen", within_s=60)
     # Then the wait ends with an event
     assert events
     assert app.screen["screen"] == "home"
@@ -161,7 +161,7 @@ def test_RES_7_a_wait_for_the_key_store_ends_when_it_answers(sign_in: MakeUser) 
 
 
 def decisions(events: list[Event]) -> list[DecisionEvent]:
-    return [event for event in events if event["type"] == "decision"]  # type: ignore[misc]
+    return [event for event in events if event["type"] == "screen"]  # type: ignore[misc]
 
 
 def test_SES_10_a_decision_that_was_polled_is_older_than_a_later_reply(sign_in: MakeUser) -> None:
@@ -170,12 +170,12 @@ def test_SES_10_a_decision_that_was_polled_is_older_than_a_later_reply(sign_in: 
     app = sign_in().app
     app.go_offline()
     [event] = decisions(app.poll()["events"])
-    assert event["decision"]["screen"] == "home"
+    assert event["screen"]["screen"] == "home"
     # When the app is locked meanwhile
     reply = app.session_lock()
     # Then the numbers tell that the reply is the newer decision
     assert reply["screen"] == "unlock"
-    assert reply["number"] > event["decision"]["number"]
+    assert reply["number"] > event["screen"]["number"]
     # and the binding knows it
     assert app.superseded(event)
 
@@ -187,10 +187,10 @@ def test_SES_10_every_decision_of_a_handle_has_a_higher_number(sign_in: MakeUser
     made = [app.screen, app.session_resume()]
     for change in (app.go_offline, app.go_online):
         change()
-        made += [event["decision"] for event in decisions(app.poll()["events"])]
+        made += [event["screen"] for event in decisions(app.poll()["events"])]
     made += [app.session_background(), app.session_foreground(), app.session_lock(), app.touch()]
-    made.append(app.sign_in_cancel()["decision"])
-    made.append(app.session_logout({})["decision"])
+    made.append(app.sign_in_cancel()["screen"])
+    made.append(app.session_logout({})["screen"])
     # Then each number is higher than the one before
     numbers = [decision["number"] for decision in made]
     assert len(numbers) == 10
@@ -216,7 +216,7 @@ def test_SES_10_the_runner_leaves_out_a_decision_that_a_reply_has_superseded(
     app.runner.on_event = lambda event: seen.append(event["type"])
     # When the network goes, which shows home again with a banner
     app.go_offline()
-    app.runner.step()
+    app.step()
     # Then that screen is not drawn over the lock, and it is acknowledged
     assert "decision" not in seen
     assert app.screen["screen"] == "unlock"

@@ -18,14 +18,14 @@ final class CacheTables {
 /// the search index, which mirrors the file.
 final class CacheFile {
   private let core: Core
-  private let events: EventQueue
+  private let notices: Notices
   private let pulls: PullState
   private var tables: CacheTables?
   private(set) var index: ContactIndex?
 
-  init(_ core: Core, _ events: EventQueue, _ pulls: PullState) {
+  init(_ core: Core, _ notices: Notices, _ pulls: PullState) {
     self.core = core
-    self.events = events
+    self.notices = notices
     self.pulls = pulls
   }
 
@@ -100,11 +100,9 @@ final class CacheFile {
     Log.line(.warning, "the cache was lost; it is fetched from the server again")
     pulls.restart()
     guard core.keyRing.keys != nil else { return }
-    try events.emitDurable(
-      [
-        "type": "storage_recovered", "file": "cache.db", "carried": 0, "unreadable": true,
-        "session": false, "message": core.message(.cacheRecovered),
-      ], owner: nil)
+    try notices.add(
+      "storage_recovered", reason: MessageCode.cacheRecovered.rawValue,
+      ["file": "cache.db", "carried": 0, "unreadable": true, "session": false], owner: nil)
   }
 
   // MARK: The index

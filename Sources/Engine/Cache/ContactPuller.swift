@@ -31,13 +31,13 @@ final class ContactPuller {
   private let reads: ReadFailures
   private let pauses: ServicePauses
   private let reachability: Reachability
-  private let events: EventQueue
+  private let news: News
   private let problems: Problems
   private let inFlight: InFlight
 
   init(
     _ core: Core, _ sessions: SessionStore, state: PullState, cache: CacheFile,
-    reads: ReadFailures, pauses: ServicePauses, reachability: Reachability, events: EventQueue,
+    reads: ReadFailures, pauses: ServicePauses, reachability: Reachability, news: News,
     problems: Problems, inFlight: InFlight
   ) {
     self.core = core
@@ -47,7 +47,7 @@ final class ContactPuller {
     self.reads = reads
     self.pauses = pauses
     self.reachability = reachability
-    self.events = events
+    self.news = news
     self.problems = problems
     self.inFlight = inFlight
   }
@@ -330,32 +330,18 @@ final class ContactPuller {
 
   // MARK: The end
 
-  /// Continue with the next page, or emit `pull_completed`.
+  /// Continue with the next page, or end the pull.
   private func proceed(_ step: PullStep, _ now: Instant) throws(Failure) {
     guard step.isOver else { return state.proceed(step.pull) }
     state.finishContacts(now.monotonicMS)
     problems.noteContacts(step.pull, step.problem, now)
     if step.problem == nil { reachability.noteSuccess() } else { reachability.noteFailure() }
-    try events.emitPulled(
-      .contacts, rows: step.pull.rows, removed: step.pull.removed, skipped: step.pull.skipped,
-      step.problem)
-  }
-}
-
-extension EventQueue {
-  /// Emit `pull_completed`.
-  func emitPulled(
-    _ name: DatasetTable.Name, rows: Int64, removed: Int64 = 0, skipped: Int64 = 0,
-    _ problem: ListProblem? = nil
-  ) throws(Failure) {
-    if skipped > 0 || problem != nil {
-      Log.line(
-        .warning, "a pull: \(skipped) rows could not be used, \(problem?.rawValue ?? "done")")
-    }
-    try emit([
-      "type": "pull_completed", "dataset": .string(name.rawValue), "rows": .int(rows),
-      "removed": .int(removed), "skipped": .int(skipped), "problem": JSON(problem?.rawValue),
-    ])
+    let (pull, problem) = (step.pull, step.problem)
+    Log.line(
+      pull.skipped > 0 || problem != nil ? .warning : .info,
+      "contacts pulled: \(pull.rows) rows, \(pull.removed) removed, \(pull.skipped) not usable, "
+        + (problem?.rawValue ?? "done"))
+    news.notePull()
   }
 }
 

@@ -12,12 +12,12 @@ final class LiveContactReader {
   private let pauses: ServicePauses
   private let reachability: Reachability
   private let pulls: PullState
-  private let events: EventQueue
+  private let news: News
   private let inFlight: InFlight
 
   init(
     _ core: Core, _ sessions: SessionStore, live: LiveContacts, refresh: Refresh,
-    pauses: ServicePauses, reachability: Reachability, pulls: PullState, events: EventQueue,
+    pauses: ServicePauses, reachability: Reachability, pulls: PullState, news: News,
     inFlight: InFlight
   ) {
     self.core = core
@@ -27,7 +27,7 @@ final class LiveContactReader {
     self.pauses = pauses
     self.reachability = reachability
     self.pulls = pulls
-    self.events = events
+    self.news = news
     self.inFlight = inFlight
   }
 
@@ -41,7 +41,7 @@ final class LiveContactReader {
     live.markSent(request)
   }
 
-  /// Hand the contact to the host in an event, or say why there is none.
+  /// Hand the contact to the host in an answer, or say why there is none.
   func finish(
     _ request: LiveRequest, isCurrent: Bool, _ response: HTTPResponse, _ now: Instant
   ) throws(Failure) {
@@ -84,10 +84,12 @@ final class LiveContactReader {
   private func emit(
     _ request: LiveRequest, _ contact: JSON, _ message: JSON
   ) throws(Failure) {
-    try events.emit([
-      "type": "contact", "request": .int(request.number), "id": .uuid(request.contact),
-      "contact": contact, "message": message,
-    ])
+    try news.answer(
+      "contact_get",
+      [
+        "request": .int(request.number), "id": .uuid(request.contact), "contact": contact,
+        "message": message,
+      ])
     live.remove(request)
   }
 }

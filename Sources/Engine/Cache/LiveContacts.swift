@@ -16,7 +16,7 @@ struct LiveRequest {
 }
 
 /// Live reads of single contacts with their withheld columns. What they bring goes to the screen that
-/// asked, in an event, and is stored nowhere. Every request is answered by one event: what ends it
+/// asked, and is stored nowhere. Every request is answered once: what ends it
 /// early gives the reason, and its deadline ends it at the latest.
 final class LiveContacts {
   private static var limitMS: Int64 { 30_000 }
@@ -27,7 +27,7 @@ final class LiveContacts {
 
   init(_ revision: Revision) { self.revision = revision }
 
-  /// Ask for a contact; the number is in the event that answers.
+  /// Ask for a contact; the number is in the answer.
   func add(_ contact: UUID, in org: UUID?, _ now: Instant) -> Int64 {
     lastNumber += 1
     requests.append(

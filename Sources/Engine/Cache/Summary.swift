@@ -119,12 +119,12 @@ final class SummaryPuller {
   private let summary: Summary
   private let reads: ReadFailures
   private let pauses: ServicePauses
-  private let events: EventQueue
+  private let news: News
   private let inFlight: InFlight
 
   init(
     _ core: Core, _ sessions: SessionStore, state: PullState, summary: Summary,
-    reads: ReadFailures, pauses: ServicePauses, events: EventQueue, inFlight: InFlight
+    reads: ReadFailures, pauses: ServicePauses, news: News, inFlight: InFlight
   ) {
     self.core = core
     self.sessions = sessions
@@ -132,7 +132,7 @@ final class SummaryPuller {
     self.summary = summary
     self.reads = reads
     self.pauses = pauses
-    self.events = events
+    self.news = news
     self.inFlight = inFlight
   }
 
@@ -163,7 +163,7 @@ final class SummaryPuller {
     guard try core.meta.int(.uploads) ?? 0 == uploads else { return }
     state.finishSummary(now.monotonicMS)
     try summary.store(figures, of: org, session, now)
-    try events.emitPulled(.summary, rows: 1)
+    news.notePull()
   }
 }
 

@@ -7,9 +7,8 @@ import Vault
 /// Decides what the host shows, and carries the decision out.
 ///
 /// 1. `assess` reads the facts. 2. `SessionPolicy.decide` judges them. 3. `carryOut` does what the
-/// decision asks for: clear, lock, choose. 4. `show` renders the decision and
-/// remembers it. `emitIfChanged` does the same after every call that may change a decision, and
-/// emits an event if the host shows something else.
+/// decision asks for: clear, lock, choose. 4. `show` renders the decision, remembers it, and makes it
+/// the next thing that the host gets. `followChange` does the same where the host shows something else.
 final class Decider {
   private let core: Core
   private let sessions: SessionStore
@@ -18,7 +17,7 @@ final class Decider {
   private let tokens: TokenState
   private let pendingSignIn: PendingSignInState
   private let reachability: Reachability
-  private let events: EventQueue
+  private let news: News
   private let hostView: HostView
   private let presenter: Presenter
   private let orgSelection: OrgSelection
@@ -27,7 +26,7 @@ final class Decider {
   init(
     _ core: Core, _ sessions: SessionStore, lock: Lock, check: MembershipCheck,
     tokens: TokenState, pendingSignIn: PendingSignInState, reachability: Reachability,
-    events: EventQueue, hostView: HostView, presenter: Presenter, orgSelection: OrgSelection,
+    news: News, hostView: HostView, presenter: Presenter, orgSelection: OrgSelection,
     recovery: Recovery
   ) {
     self.core = core
@@ -37,7 +36,7 @@ final class Decider {
     self.tokens = tokens
     self.pendingSignIn = pendingSignIn
     self.reachability = reachability
-    self.events = events
+    self.news = news
     self.hostView = hostView
     self.presenter = presenter
     self.orgSelection = orgSelection
@@ -142,7 +141,7 @@ final class Decider {
 
   // MARK: Deciding
 
-  func decide(_ occasion: Situation.Occasion) throws(Failure) -> JSON {
+  func decide(_ occasion: Situation.Occasion) throws(Failure) {
     try present(try assess(whileOutside(occasion)).situation)
   }
 
@@ -162,7 +161,7 @@ final class Decider {
 
   /// Decide for a user who has just come. While a sign-in is under way they wait for it: the methods or the
   /// prompt would offer what they have just done.
-  func receive(_ occasion: Situation.Occasion) throws(Failure) -> JSON {
+  func receive(_ occasion: Situation.Occasion) throws(Failure) {
     let occasion = try whileOutside(occasion)
     let assessment = try assess(occasion)
     let situation = assessment.situation
@@ -173,31 +172,39 @@ final class Decider {
     {
       decision = Decision(.wait, .signingIn, cause: pending.cause)
     }
-    let reply = try show(decision)
+    try show(decision)
     hostView.arrive(isIn: canSend(situation))
-    return reply
   }
 
   /// Judge a situation, carry out what the decision asks for, and show it.
-  func present(_ situation: Situation) throws(Failure) -> JSON {
+  func present(_ situation: Situation) throws(Failure) {
     let decision = SessionPolicy.decide(situation)
     try carryOut(decision)
-    return try show(decision)
+    try show(decision)
   }
 
-  /// Render a decision, and remember it as what the host shows.
-  func show(_ decision: Decision) throws(Failure) -> JSON {
+  /// The same for a call that asks: it gets the screen, which is shown only if it is another one.
+  func answer(_ situation: Situation) throws(Failure) -> JSON {
+    let decision = SessionPolicy.decide(situation)
+    try carryOut(decision)
     let rendered = try presenter.render(decision)
-    try remember(rendered, decision)
-    // An undelivered decision is older: it must not follow this one.
-    events.discard("decision")
+    if HostView.fingerprint(of: rendered) != hostView.shown.fingerprint {
+      try show(decision, rendered)
+    }
     return rendered
   }
 
-  private func remember(_ rendered: JSON, _ decision: Decision) throws(Failure) {
+  /// Show a decision, also if it looks like the last one.
+  func show(_ decision: Decision) throws(Failure) {
+    try show(decision, try presenter.render(decision))
+  }
+
+  private func show(_ decision: Decision, _ rendered: JSON) throws(Failure) {
+    try JSON.checkMemory()
     hostView.remember(
       rendered, decision.screen, decision.reason, over: try sessions.row(), as: decision,
       checkSinceMS: check.sinceMS)
+    news.show(rendered)
   }
 
   private func carryOut(_ decision: Decision) throws(Failure) {
@@ -234,7 +241,7 @@ final class Decider {
   }
 
   /// Whether the host shows the wait for a pending sign-in. If it has shown another decision since,
-  /// changes are emitted as usual.
+  /// changes are shown as usual.
   private var awaitsSignIn: Bool {
     pendingSignIn.pending != nil && hostView.shown.reason == .signingIn
   }
@@ -260,9 +267,9 @@ final class Decider {
     return endsWait(SessionPolicy.decide(assessment.situation))
   }
 
-  /// Emit a `decision` event if the host should show something else. Before anybody has come, only
-  /// a `wait` that a call was answered with gets one, and it lets nobody in.
-  func emitIfChanged() throws(Failure) {
+  /// Show another screen if the host should show something else. Before anybody has come, only
+  /// a `wait` is followed by one, and it lets nobody in.
+  func followChange() throws(Failure) {
     let isExpected = hostView.visit != .nobody || hostView.shown.isWaiting
     guard !hostView.shown.fingerprint.isEmpty, isExpected, !awaitsSignIn else { return }
     // While the user is outside, this is their arrival: the start goes on that the key store made wait,
@@ -278,7 +285,7 @@ final class Decider {
       if decision.reason != .guardPending || check.isPending { return }
       // No check is requested; request one, then decide again.
       check.askSilently(.discardingAnswer, core.clock.now())
-      return try emitIfChanged()
+      return try followChange()
     }
     let before = hostView.shown
     // The sign-in that the user was led to from the lock stays until the session changes, unless a
@@ -303,23 +310,6 @@ final class Decider {
     guard before.isWaiting || HostView.fingerprint(of: rendered) != before.fingerprint else {
       return
     }
-    try remember(rendered, decision)
-    try emit(rendered, over: before)
-  }
-
-  /// Show a decision and emit it.
-  func emit(_ decision: Decision) throws(Failure) {
-    let before = hostView.shown
-    try emit(try show(decision), over: before)
-  }
-
-  /// If emitting fails, the host still shows the earlier decision; a later call emits the new one.
-  private func emit(_ rendered: JSON, over before: Shown) throws(Failure) {
-    do throws(Failure) {
-      try events.emit(["type": "decision", "decision": rendered])
-    } catch {
-      hostView.restore(before)
-      throw error
-    }
+    try show(decision, rendered)
   }
 }

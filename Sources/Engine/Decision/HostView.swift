@@ -2,12 +2,12 @@ import Base
 import Policy
 import Store
 
-/// The last decision that the host received.
+/// The last decision that was made for the host.
 struct Shown {
   /// Identifies the decision: screen, route, organisation, role and banners; for `select_org` also
   /// the reason and the organisations offered. Empty: no decision was made yet.
   var fingerprint = ""
-  /// The host was told to wait: a `decision` event must follow.
+  /// The host was told to wait: another screen must follow.
   var isWaiting = false
   /// The screen of that decision.
   var screen: Screen?
@@ -41,8 +41,7 @@ enum Visit {
   case inside
 }
 
-/// Remembers what the host shows, so that a changed decision becomes an event and an unchanged one
-/// does not.
+/// Remembers what the host shows, so that it gets a changed decision, and no unchanged one.
 final class HostView {
   private let revision: Revision
   private(set) var shown = Shown() { didSet { revision.advance() } }
@@ -91,10 +90,7 @@ final class HostView {
     if shown.isSigningIn { shown.canUnlock = before }
   }
 
-  /// The event could not be emitted, so the host still shows what it showed before.
-  func restore(_ before: Shown) { shown = before }
-
-  /// The next decision is emitted even if it looks the same.
+  /// The next decision is given even if it looks the same.
   func expectDecision() { shown.isWaiting = true }
 
   /// The host was told a deadline for the membership check, so the check must keep its start.

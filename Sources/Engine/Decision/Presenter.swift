@@ -10,9 +10,6 @@ final class Presenter {
   private let check: MembershipCheck
   private let pendingSignIn: PendingSignInState
   private let reachability: Reachability
-  /// The number of the last decision. Replies and events reach the host on different ways; the numbers
-  /// tell which of two decisions is the newer one.
-  private var lastNumber: Int64 = 0
 
   init(
     _ core: Core, _ sessions: SessionStore, check: MembershipCheck,
@@ -33,7 +30,6 @@ final class Presenter {
     let chosen = isHome ? sessions.session?.chosen : nil
     var notices = Banners(decision: decision)
     notices.owesErasure = sessions.keys.isOwing
-    lastNumber += 1
     return [
       "screen": .string(decision.screen.rawValue),
       "reason": .string(decision.reason.rawValue),
@@ -47,7 +43,6 @@ final class Presenter {
       "orgs": decision.screen == .selectOrg ? organisations() : [],
       "banners": banners(notices, asOfMS: try sessions.row().membershipsMS),
       "deadline_ms": JSON(deadlineMS(decision, now)),
-      "number": .int(lastNumber),
     ]
   }
 

@@ -239,8 +239,6 @@ enum DataFolder {
     if label == .keyless { keyless.add(aside, number, try salvage.blob(.keyCheck)) }
     try fresh.transaction { () throws(Failure) in
       try meta.set(.salvage, .text(aside))
-      // Hosts acknowledge by number, also those of other processes, which know the old file.
-      try meta.set(.eventSequence, .int(try salvage.number(.eventSequence)))
       if let project = try salvage.project() { try meta.setProject(project) }
       if !keyless.files.isEmpty { try meta.set(.keyless, .text(try keyless.text)) }
       // A lost key is never overwritten: the next one has another name.

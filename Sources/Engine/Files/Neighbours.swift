@@ -12,9 +12,9 @@ final class Neighbours {
   private let descriptor: Int32
   /// The connection, and the number of rows that it had changed, at the end of the last call.
   private var told: (database: Database?, changes: Int32) = (nil, 0)
-  /// One of them has written since the last poll: the host should poll, whatever calls came between,
-  /// because only a poll tells of another decision.
-  var urgesPoll = false
+  /// One of them has written since the last look for work: the host should ask, whatever calls came
+  /// between, because only a look finds another decision.
+  var urgesLook = false
 
   init(folder: String) { descriptor = platform_neighbours_open(folder + "/holdfast.handles") }
 

@@ -8,7 +8,7 @@ import Vault
 ///
 /// A damaged main file is renamed, never deleted. A fresh one takes its place and stores the old
 /// one's name. When the device key is available, one transaction carries over every item whose seal
-/// opens, the session row, durable events and orders to revoke a session, and adds the event that says
+/// opens, the session row, notices and orders to revoke a session, and adds the notice that says
 /// how many items these were, and whether anything could not be read. The seals of the session row are
 /// opened at its first use. Pending sign-ins are not carried over: the user signs in again.
 ///
@@ -25,7 +25,7 @@ final class Recovery {
 
   private let core: Core
   private let sessions: SessionStore
-  private let events: EventQueue
+  private let notices: Notices
   private let cache: CacheFile
   private let links: ItemLinks
   /// A damaged file was set aside when the current one was opened.
@@ -36,12 +36,12 @@ final class Recovery {
   private(set) var isNeeded = false { didSet { core.revision.advance() } }
 
   init(
-    _ core: Core, _ sessions: SessionStore, events: EventQueue, cache: CacheFile,
+    _ core: Core, _ sessions: SessionStore, notices: Notices, cache: CacheFile,
     links: ItemLinks, hasRecovered: Bool
   ) {
     self.core = core
     self.sessions = sessions
-    self.events = events
+    self.notices = notices
     self.cache = cache
     self.links = links
     self.hasRecovered = hasRecovered
@@ -184,12 +184,12 @@ final class Recovery {
   }
 
   private func emit(_ report: Report, _ aside: String) throws(Failure) {
-    try events.emitDurable(
+    let reason: MessageCode = DataFolder.isKeyless(aside) ? .storageKeyLost : .storageRecovered
+    try notices.add(
+      "storage_recovered", reason: reason.rawValue,
       [
-        "type": "storage_recovered", "file": .string(aside), "carried": .int(report.carried),
+        "file": .string(aside), "carried": .int(report.carried),
         "unreadable": .bool(report.isUnreadable), "session": .bool(report.hasSession),
-        "message": core.message(
-          DataFolder.isKeyless(aside) ? .storageKeyLost : .storageRecovered),
       ], owner: nil)
   }
 
@@ -213,8 +213,8 @@ final class Recovery {
       }
     }
     for tag in children { try link(tag, keys) }
-    try salvage.eachEvent { (sequence, owner, sealed) throws(Failure) in
-      if try !events.emitAgain(sequence, owner: owner, sealed, keys) { report.isUnreadable = true }
+    try salvage.eachNotice { (number, owner, sealed) throws(Failure) in
+      if try !notices.addAgain(number, owner: owner, sealed, keys) { report.isUnreadable = true }
     }
     try salvage.eachRevocation { (sealed) throws(Failure) in
       if try Revocation.isOrder(sealed, keys) {

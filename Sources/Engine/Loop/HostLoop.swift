@@ -3,10 +3,12 @@ import Policy
 import Store
 import Supabase
 
-/// The host's loop: `poll` hands out requests and events, `complete` takes responses.
+/// The host's loop: `next` gives one thing at a time, `complete` takes responses.
 final class HostLoop {
   /// How often to look whether another process changed the file.
   private static var lookIntervalMS: Int64 { 1000 }
+  /// A host asks for requests within this time; see `noteSilence`.
+  private static var silenceMS: Int64 { 5000 }
 
   private let core: Core
   private let sessions: SessionStore
@@ -14,20 +16,30 @@ final class HostLoop {
   private let dispatch: Dispatch
   private let wakeTimer: WakeTimer
   private let inFlight: InFlight
-  private let events: EventQueue
+  private let news: News
+  private let notices: Notices
   private let signIn: SignIn
   private let token: SessionToken
   private let liveReader: LiveContactReader
+  private let presence: Presence
+  private let hostView: HostView
+  private let sync: SyncControl
+  private let problems: Problems
   private let decider: Decider
   /// The last call could begin.
-  var canPoll = true
+  var canAsk = true
   /// The host has not said that the app left the screen.
-  var isOnScreen = true
+  var isOnScreen: Bool
+  /// When requests were last asked for, or when it was last looked whether one waits, by the monotonic clock.
+  private var askedMS: Int64
+  /// A request waited when it was last looked.
+  private var isWaiting = false
 
   init(
     _ core: Core, _ sessions: SessionStore, scheduler: Scheduler, dispatch: Dispatch,
-    wakeTimer: WakeTimer, inFlight: InFlight, events: EventQueue, signIn: SignIn,
-    token: SessionToken, liveReader: LiveContactReader, decider: Decider
+    wakeTimer: WakeTimer, inFlight: InFlight, news: News, notices: Notices, signIn: SignIn,
+    token: SessionToken, liveReader: LiveContactReader, presence: Presence, hostView: HostView,
+    sync: SyncControl, problems: Problems, decider: Decider
   ) {
     self.core = core
     self.sessions = sessions
@@ -35,73 +47,132 @@ final class HostLoop {
     self.dispatch = dispatch
     self.wakeTimer = wakeTimer
     self.inFlight = inFlight
-    self.events = events
+    self.news = news
+    self.notices = notices
     self.signIn = signIn
     self.token = token
     self.liveReader = liveReader
+    self.presence = presence
+    self.hostView = hostView
+    self.sync = sync
+    self.problems = problems
     self.decider = decider
+    isOnScreen = core.configuration.role == .app
+    askedMS = core.clock.now().monotonicMS
   }
 
-  func poll(_ request: JSON) throws(Failure) -> JSON {
-    let fields = try Fields(request, known: ["ack", "max_events", "only_new", "from_oldest"])
-    let limit = try fields.integer(ifPresent: "max_events", in: 0...Int64(EventQueue.pageSize))
-    let onlyNew = try fields.bool(ifPresent: "only_new") ?? false
-    if let sequence = try fields.integer(ifPresent: "ack", in: 0...Fields.safe.upperBound) {
-      try events.acknowledge(upTo: sequence)
-    }
-    if try fields.bool(ifPresent: "from_oldest") ?? false { events.forgetHandedOut() }
+  // MARK: Giving
+
+  /// One thing for the host; nil: there is nothing now.
+  ///
+  /// A screen comes first, and before any other work is looked for: the call that follows an operation gives
+  /// what the operation has led to.
+  func next(_ what: Wanted) throws(Failure) -> JSON? {
     let now = core.clock.now()
-    // A poll looks for work itself, whatever the wake-up was.
-    wakeTimer.beginPoll()
-    core.neighbours.urgesPoll = false
+    if what.includesRequests { hear(now) }
+    if what.includesNews {
+      // A disk that does not take it hides no screen; `take` tries again.
+      try? notices.acknowledge()
+      if let screen = news.takeScreen() { return ["screen": screen] }
+    }
+    wakeTimer.beginLook(what)
+    let failure = try workOffKept(now)
+    try look(now)
+    if what.includesNews, let found = try takeNews() { return found }
+    if what.includesRequests, let request = try nextRequest(now) { return ["request": request] }
+    if let failure { throw failure }
+    return nil
+  }
+
+  /// What the reader is told when there is nothing: in how many milliseconds to ask again; nil: after a call
+  /// or a response.
+  func promise(_ what: Wanted) throws(Failure) -> Int64? {
+    let now = core.clock.now()
+    let wakeMS = try wakeIn(what, now)
+    wakeTimer.promise(what, wakeMS, now)
+    return beforeNextLook(wakeMS)
+  }
+
+  /// Do what is due, whoever asks.
+  private func look(_ now: Instant) throws(Failure) {
+    core.neighbours.urgesLook = false
     sessions.keys.lookForOwed()
     try sessions.keys.eraseOwed()
     try expire(now)
     try signIn.expire(now, decider)
-    try decider.emitIfChanged()
-    try sendAll(now)
+    // The first screen, if `open` could not decide.
+    if core.configuration.role == .app, hostView.shown.fingerprint.isEmpty {
+      _ = try presence.resume([:])
+    }
+    try decider.followChange()
+    try scheduler.prepare(now)
     try liveReader.answerEnded(now)
     try token.announce()
-    if events.holds("contact"), try !decider.canUse(decider.assess(.navigate).situation) {
-      events.withdrawContacts(core.message(.contactWithdrawn))
-    }
-    do throws(Failure) {
-      let taken = try events.take(
-        limit: limit.map { Int($0) } ?? EventQueue.pageSize, onlyNew: onlyNew)
-      let reply: JSON = [:]
-      let wakeMS = try wakeIn(now)
-      wakeTimer.promise(wakeMS, now)
-      reply.set("requests", .array(inFlight.takeOutbox()))
-      reply.set("events", .array(taken))
-      reply.set("wake_in_ms", JSON(beforeNextLook(wakeMS)))
-      return reply
-    } catch {
-      events.restore()
-      throw error
+    if news.holdsContact, try !decider.canUse(decider.assess(.navigate).situation) {
+      news.withdrawContacts(core.message(.contactWithdrawn))
     }
   }
 
-  private func sendAll(_ now: Instant) throws(Failure) {
-    try scheduler.prepare(now)
+  private func takeNews() throws(Failure) -> JSON? {
+    if let screen = news.takeScreen() { return ["screen": screen] }
+    if let answer = news.takeAnswer() { return ["answer": answer] }
+    if let notice = try notices.take() { return ["notice": notice] }
+    let state = try news.takeSync { (run) throws(Failure) in try sync.describe(run) }
+    return state.map { ["sync": $0] }
+  }
+
+  /// Make the next request, and give it.
+  private func nextRequest(_ now: Instant) throws(Failure) -> JSON? {
+    if let request = inFlight.take(now) { return request }
     while let job = try scheduler.next(now) {
       try dispatch.send(job, now)
+      if let request = inFlight.take(now) { return request }
       try scheduler.prepare(now)
     }
+    return nil
   }
 
-  func complete(_ request: JSON) throws(Failure) -> JSON {
+  // MARK: Responses
+
+  /// Take a response. From here on the library has it: a failure of storage only delays what follows. Before
+  /// the call begins, because that may fail, too.
+  func keepResponse(_ request: JSON) throws(Failure) {
     let fields = try Fields(request, known: ["id", "status", "headers", "body", "error"])
     let id = try fields.integer("id", in: 0...Fields.safe.upperBound)
     let now = core.clock.now()
+    let found = inFlight.find(id)
     let response = try HTTPResponse.read(
-      fields, nowMS: try core.serverMS(now), most: inFlight.find(id)?.purpose.mostValues ?? 0)
+      fields, nowMS: (try? core.serverMS(now)) ?? now.wallMS, most: found?.purpose.mostValues ?? 0)
+    if let found, found.deadlineMS > now.monotonicMS { inFlight.keep(response, for: found) }
+  }
+
+  /// Work off what was kept.
+  func complete() throws(Failure) -> JSON {
+    let now = core.clock.now()
+    if let failure = try workOffKept(now) { throw failure }
     try expire(now)
-    guard let request = inFlight.find(id) else { return ["accepted": false] }
-    if response.isOwn(request.purpose) { try core.learnServerTime(response.dateMS, now) }
-    try dispatch.finish(request, response, now)
-    try decider.emitIfChanged()
+    try decider.followChange()
     try token.announce()
-    return ["accepted": true]
+    return [:]
+  }
+
+  /// Work the kept responses off. Returns the first failure; throws one after which the call runs again.
+  private func workOffKept(_ now: Instant) throws(Failure) -> Failure? {
+    var first: Failure?
+    for request in inFlight.answered {
+      guard let response = request.response else { continue }
+      do throws(Failure) {
+        if response.isOwn(request.purpose) { try core.learnServerTime(response.dateMS, now) }
+        try dispatch.finish(request, response, now)
+      } catch {
+        if error.code == .storageDamaged || core.reads.mustRunAgain { throw error }
+        // There is room that was kept for such a call.
+        if error.code == .storageFull, !core.database.isTight { throw error }
+        Log.line(.warning, "response \(request.id) waits: \(error.code.rawValue)")
+        first = first ?? error
+      }
+    }
+    return first
   }
 
   /// Handle requests after their deadline as timed out.
@@ -111,18 +182,40 @@ final class HostLoop {
     }
   }
 
-  // MARK: Between calls
+  // MARK: A host that does not ask
 
-  /// A new call begins: what the last poll handed out has reached the host.
-  func begin() {
-    events.confirm()
-    inFlight.confirmOutbox()
+  /// Requests are asked for.
+  private func hear(_ now: Instant) {
+    askedMS = now.monotonicMS
+    isWaiting = false
+    problems.endSilence()
   }
 
-  /// Building the reply failed; hand out the same requests and events at the next poll.
+  /// A call begins. If nothing has asked for requests since one could be sent, and that is a while ago, the
+  /// host has no loop, or it has ended.
+  func noteSilence() throws(Failure) {
+    let now = core.clock.now()
+    guard abs(now.monotonicMS - askedMS) >= HostLoop.silenceMS else { return }
+    askedMS = now.monotonicMS
+    let job = try scheduler.next(now)
+    if let job, isWaiting { problems.noteSilence(job.purpose, now) }
+    isWaiting = job != nil
+  }
+
+  // MARK: Between calls
+
+  /// A new call begins: what the last one gave has reached the host.
+  func begin() {
+    news.confirm()
+    notices.confirm()
+    inFlight.confirmTaken()
+  }
+
+  /// Building the reply failed; give the same again.
   func replyWasLost() {
-    events.restore()
-    inFlight.restoreOutbox()
+    news.restore()
+    notices.restore()
+    inFlight.restoreTaken()
   }
 
   func willRunAgain() {
@@ -130,10 +223,12 @@ final class HostLoop {
     inFlight.restoreFinished()
   }
 
-  private func wakeIn(_ now: Instant) throws(Failure) -> Int64? {
-    if core.neighbours.urgesPoll || core.database.hasForeignCommits { return 0 }
-    if try token.hasNews() { return 0 }
-    return try wakeTimer.wakeIn(now) { (now) throws(Failure) in try scheduler.nextWakeMS(now) }
+  private func wakeIn(_ what: Wanted, _ now: Instant) throws(Failure) -> Int64? {
+    if core.neighbours.urgesLook || core.database.hasForeignCommits { return 0 }
+    if what.includesNews, try token.hasNews() { return 0 }
+    return try wakeTimer.wakeIn(what, now) { (now) throws(Failure) in
+      try scheduler.nextWakeMS(what, now)
+    }
   }
 
   /// How long the host may sleep. The user looks at the app: what another process changes must show soon.
@@ -142,22 +237,11 @@ final class HostLoop {
     return min(wakeMS ?? Int64.max, HostLoop.lookIntervalMS)
   }
 
-  /// Whether the host should poll now: there is work, something is due earlier than the last poll
-  /// said, or that time is over.
-  func wantsPoll() throws(Failure) -> Bool {
-    guard canPoll else { return false }
+  /// Whether this reader should ask now: there is work, something is due earlier than it was told, or that
+  /// time is over.
+  func wants(_ what: Wanted) throws(Failure) -> Bool {
+    guard canAsk else { return false }
     let now = core.clock.now()
-    return wakeTimer.isDue(try wakeIn(now), now)
-  }
-
-  /// How long a waiting thread may sleep; 0: poll now; nil: until it is woken.
-  func dueIn() throws(Failure) -> Int64? {
-    if try wantsPoll() { return 0 }
-    let now = core.clock.now()
-    let wake = try wakeIn(now)
-    // A host that waits before its first poll has been told nothing, and some times count from the query.
-    if wakeTimer.promisedIn(now) == nil { wakeTimer.promise(wake, now) }
-    guard let next = beforeNextLook(wake) else { return nil }
-    return min(next, wakeTimer.promisedIn(now) ?? next)
+    return wakeTimer.isDue(what, try wakeIn(what, now), now)
   }
 }

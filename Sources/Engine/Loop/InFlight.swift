@@ -24,6 +24,8 @@ final class InFlightRequest {
   let generation: Int64
   /// When the request counts as timed out, by the monotonic clock.
   let deadlineMS: Int64
+  /// The response, from when the host has passed it until it is worked off.
+  fileprivate(set) var response: HTTPResponse?
 
   init(
     id: Int64, purpose: Purpose, content: Content, generation: Int64, deadlineMS: Int64
@@ -36,7 +38,7 @@ final class InFlightRequest {
   }
 }
 
-/// The requests that wait for a response, and those among them that the host has not polled yet.
+/// The requests that wait for a response, and the one that was made and not given to the host yet.
 final class InFlight {
   /// A rendered request for the host.
   private struct Outgoing {
@@ -50,9 +52,10 @@ final class InFlight {
   private let revision: Revision
   private(set) var requests: [InFlightRequest] = [] { didSet { revision.advance() } }
   private(set) var lastID: Int64
-  private var outbox: [Outgoing] = []
-  /// What the current call took out of the outbox.
-  private var taken: [Outgoing] = []
+  /// Made by the current call, or by one whose reply was lost.
+  private var made: Outgoing?
+  /// What the current call has given.
+  private var taken: Outgoing?
   /// The requests whose responses the current call has processed.
   private var finished: [InFlightRequest] = []
 
@@ -75,11 +78,21 @@ final class InFlight {
 
   func find(_ id: Int64) -> InFlightRequest? { requests.first { $0.id == id } }
 
+  /// The requests whose time is up. One that has its response is not late.
   func late(_ now: Instant) -> [InFlightRequest] {
-    requests.filter { $0.deadlineMS <= now.monotonicMS }
+    requests.filter { $0.deadlineMS <= now.monotonicMS && $0.response == nil }
   }
 
-  /// Put a request in flight; the next poll hands it to the host.
+  /// Keep the response until it is worked off. The first one counts.
+  func keep(_ response: HTTPResponse, for request: InFlightRequest) {
+    if request.response == nil { request.response = response }
+    revision.advance()
+  }
+
+  /// The requests whose responses are not worked off yet.
+  var answered: [InFlightRequest] { requests.filter { $0.response != nil } }
+
+  /// Put a request in flight; `take` gives it to the host.
   func send(
     _ request: Request, _ content: InFlightRequest.Content, generation: Int64, _ now: Instant
   ) throws(Failure) {
@@ -90,7 +103,7 @@ final class InFlight {
       InFlightRequest(
         id: lastID, purpose: request.purpose, content: content, generation: generation,
         deadlineMS: now.monotonicMS + request.timeoutMS + InFlight.graceMS))
-    outbox.append(Outgoing(id: lastID, request: rendered))
+    made = Outgoing(id: lastID, request: rendered)
     Log.line(.debug, "request \(lastID): \(request.purpose.rawValue)")
   }
 
@@ -109,27 +122,29 @@ final class InFlight {
   /// Remove all requests; late responses to them are ignored.
   func removeAll() {
     requests = []
-    outbox = []
+    made = nil
   }
 
-  // MARK: Handing out
+  // MARK: Giving
 
-  /// Take the requests that the host has not seen and that are still in flight.
-  func takeOutbox() -> [JSON] {
-    taken = outbox
-    outbox = []
-    return taken.filter { find($0.id) != nil }.map { $0.request }
+  /// Take the request that was made, if its time is not over.
+  func take(_ now: Instant) -> JSON? {
+    guard let outgoing = made else { return nil }
+    made = nil
+    guard let request = find(outgoing.id), request.deadlineMS > now.monotonicMS else { return nil }
+    taken = outgoing
+    return outgoing.request
   }
 
-  /// The reply of this call was lost: keep its requests for the next poll.
-  func restoreOutbox() {
-    outbox = taken + outbox
-    taken = []
+  /// The reply of this call was lost: give its request again.
+  func restoreTaken() {
+    made = taken ?? made
+    taken = nil
   }
 
-  /// A new call begins: what the last one took has reached the host.
-  func confirmOutbox() {
-    taken = []
+  /// A new call begins: what the last one gave has reached the host.
+  func confirmTaken() {
+    taken = nil
     finished = []
   }
 }

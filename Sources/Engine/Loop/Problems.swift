@@ -55,7 +55,17 @@ final class Problem {
     self.lifetimeS = lifetimeS
   }
 
+  /// Nothing asks for requests.
+  init(silence purpose: Purpose, _ now: Instant) {
+    subject = Problems.Subject("host", purpose)
+    code = Problem.silence
+    cause = nil
+    (table, column) = (nil, nil)
+    sinceMS = now.wallMS
+  }
+
   static var lifetime: String { "token_lifetime" }
+  static var silence: String { "nobody_asks" }
 
   func live(_ seconds: Int64) { lifetimeS = seconds }
 
@@ -124,6 +134,11 @@ final class Problem {
       """
     case "loop":
       "The server sends the same page again, or none where it counts rows, as if it ignored filters or order."
+    case Problem.silence:
+      """
+      A request waits, and nothing asks for it. Call holdfast_next in a loop, on a thread or when \
+      holdfast_wake_fd is readable, or use the HTTP driver.
+      """
     case "too_many_rows": "The user has more memberships than the library keeps."
     default: "The server refuses the request for its schema or configuration; see its log."
     }
@@ -292,6 +307,20 @@ final class Problems {
     if let known { return all[known].live(lifetimeS) }
     all.append(Problem(lifetimeS: lifetimeS, now))
     Log.line(.warning, "access tokens live \(lifetimeS) s: too short")
+  }
+
+  /// A request waits, and nothing has asked for a while.
+  func noteSilence(_ purpose: Purpose, _ now: Instant) {
+    guard !all.contains(where: { $0.code == Problem.silence }) else { return }
+    all.append(Problem(silence: purpose, now))
+    Log.line(.warning, "a request waits, and nothing asks for it: call holdfast_next")
+  }
+
+  /// Something asks again.
+  func endSilence() {
+    if all.contains(where: { $0.code == Problem.silence }) {
+      all.removeAll { $0.code == Problem.silence }
+    }
   }
 
   /// What the server refused of this kind was the fault of an item.

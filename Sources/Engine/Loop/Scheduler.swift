@@ -3,11 +3,11 @@ import Policy
 import Store
 import Supabase
 
-/// Chooses the next request, and computes when the host should poll again.
+/// Chooses the next request, and computes when the host should ask again.
 ///
 /// `next` and the queries after a call only read. Changes that must come first, such as reclaiming
-/// a dead process's lease, are made by `prepare`, which only a poll calls. A pending preparation is
-/// a reason to poll.
+/// a dead process's lease, are made by `prepare`, which only `HostLoop` calls. A pending preparation is
+/// a reason to ask.
 final class Scheduler {
   /// A request that can be sent now.
   enum Job {
@@ -22,6 +22,20 @@ final class Scheduler {
     indirect case contacts(OpenSession, UUID?)
     indirect case summary(OpenSession, UUID?)
     indirect case live(OpenSession, LiveRequest)
+
+    var purpose: Purpose {
+      switch self {
+      case .refresh: .refresh
+      case .validate: .validate
+      case .membershipCheck: .membershipCheck
+      case .signIn: .signIn
+      case .revoke: .revoke
+      case .upload, .readBack: .upload
+      case .contacts: .pull
+      case .summary: .summary
+      case .live: .live
+      }
+    }
   }
 
   /// What has to change before the next request can be chosen, in this order.
@@ -47,6 +61,8 @@ final class Scheduler {
     case promote
   }
 
+  /// A response that storage did not take is worked off again after this time.
+  private static var retryMS: Int64 { 1000 }
   /// The key store sends no notice; ask every 10 s.
   private static var keyStoreIntervalMS: Int64 { 10_000 }
   /// How often to check another process's refresh: it may end long before its lease.
@@ -61,7 +77,8 @@ final class Scheduler {
   private let check: MembershipCheck
   private let reachability: Reachability
   private let pauses: ServicePauses
-  private let events: EventQueue
+  private let news: News
+  private let notices: Notices
   private let hostView: HostView
   private let inFlight: InFlight
   private let uploader: Uploader
@@ -73,7 +90,7 @@ final class Scheduler {
   init(
     _ core: Core, _ sessions: SessionStore, decider: Decider, tokens: TokenState,
     pendingSignIn: PendingSignInState, refresh: Refresh, check: MembershipCheck,
-    reachability: Reachability, pauses: ServicePauses, events: EventQueue, hostView: HostView,
+    reachability: Reachability, pauses: ServicePauses, news: News, notices: Notices, hostView: HostView,
     inFlight: InFlight, uploader: Uploader, live: LiveContacts, pulls: PullState,
     contactPuller: ContactPuller, summaryPuller: SummaryPuller
   ) {
@@ -86,7 +103,8 @@ final class Scheduler {
     self.check = check
     self.reachability = reachability
     self.pauses = pauses
-    self.events = events
+    self.news = news
+    self.notices = notices
     self.hostView = hostView
     self.inFlight = inFlight
     self.uploader = uploader
@@ -184,7 +202,7 @@ final class Scheduler {
 
   // MARK: Preparing
 
-  /// Do what has to be done before `next` can choose, each thing at most once. Only a poll calls this.
+  /// Do what has to be done before `next` can choose, each thing at most once.
   func prepare(_ now: Instant) throws(Failure) {
     if try asksForKeys(now) { _ = try decider.assess(.navigate) }
     var done = -1
@@ -278,24 +296,26 @@ final class Scheduler {
     try core.queue.leftMS(of: session.owner, now: core.steady(now), longest: .backoffs)
   }
 
-  // MARK: When to poll
+  // MARK: When to ask
 
-  /// Whether a poll has work.
-  func hasWork(_ now: Instant) throws(Failure) -> Bool {
+  /// Whether there is something to give, or to do before. A host that takes only news does not learn that a
+  /// request can be sent.
+  func hasWork(_ what: Wanted, _ now: Instant) throws(Failure) -> Bool {
+    if what.includesNews, !news.isEmpty { return true }
     if !core.keyRing.wasAsked, try asksForKeys(now) { return true }
-    if try wantsCheck(now) { return true }
+    if what.includesRequests, try wantsCheck(now) { return true }
     if !inFlight.late(now).isEmpty || live.firstEnded(now) != nil { return true }
     if let pending = pendingSignIn.pending, pending.deadlineMS <= now.monotonicMS { return true }
-    if try events.hasUndelivered() { return true }
+    if what.includesNews, try notices.hasAny() { return true }
     // Before the preparations, because usually there is a request to send, and finding it takes fewer
     // statements.
-    if try next(now) != nil { return true }
+    if what.includesRequests, try next(now) != nil { return true }
     if try preparation(now) != nil { return true }
     return try decider.hasUntoldDecision(now)
   }
 
   /// Whether `next` has the session or the memberships to check, as at every start: then there is work,
-  /// whatever else there is. That is known without a statement of the events or of the revocations.
+  /// whatever else there is. That is known without a statement of the notices or of the revocations.
   private func wantsCheck(_ now: Instant) throws(Failure) -> Bool {
     guard tokens.needsValidation || check.isNeeded, reachability.isOnline,
       core.keyRing.keys != nil, let (session, row) = try usableSession(),
@@ -306,16 +326,18 @@ final class Scheduler {
     return try maySend(.membershipCheck, now)
   }
 
-  /// Milliseconds until a poll has work; 0: now; nil: nothing becomes due by time alone.
-  func nextWakeMS(_ now: Instant) throws(Failure) -> Int64? {
-    if try hasWork(now) { return 0 }
+  /// Milliseconds until there is work; 0: now; nil: nothing becomes due by time alone.
+  func nextWakeMS(_ what: Wanted, _ now: Instant) throws(Failure) -> Int64? {
+    if try hasWork(what, now) { return 0 }
     var next: Int64?
     func consider(_ milliseconds: Int64?) {
       // A time already due but not sendable is blocked by another condition below; skip it.
       guard let milliseconds, milliseconds > 0 else { return }
       next = min(next ?? Int64.max, milliseconds)
     }
-    for request in inFlight.requests { consider(request.deadlineMS - now.monotonicMS) }
+    for request in inFlight.requests {
+      consider(request.response == nil ? request.deadlineMS - now.monotonicMS : Scheduler.retryMS)
+    }
     consider(live.nextDeadlineMS.map { $0 - now.monotonicMS })
     if let pending = pendingSignIn.pending { consider(pending.deadlineMS - now.monotonicMS) }
     if hostView.shown.isWaiting, check.isNeeded, reachability.isOnline {

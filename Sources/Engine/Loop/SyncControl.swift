@@ -4,9 +4,10 @@ import Store
 import Supabase
 import Vault
 
-/// `sync_now` and `sync_status`.
+/// `sync_now`, `sync_status`, and the state of sync that `next` gives.
 final class SyncControl {
   private let core: Core
+  private let sessions: SessionStore
   private let check: MembershipCheck
   private let reachability: Reachability
   private let pauses: ServicePauses
@@ -18,11 +19,12 @@ final class SyncControl {
   private let decider: Decider
 
   init(
-    _ core: Core, check: MembershipCheck, reachability: Reachability, pauses: ServicePauses,
+    _ core: Core, _ sessions: SessionStore, check: MembershipCheck, reachability: Reachability, pauses: ServicePauses,
     hold: UploadHold, inFlight: InFlight, pulls: PullState, cache: CacheFile, problems: Problems,
     decider: Decider
   ) {
     self.core = core
+    self.sessions = sessions
     self.check = check
     self.reachability = reachability
     self.pauses = pauses
@@ -34,7 +36,7 @@ final class SyncControl {
     self.decider = decider
   }
 
-  /// Check the memberships, pull and send with the next polls. What a server put off stays put off, and
+  /// Check the memberships, pull and send next. What a server put off stays put off, and
   /// so does a refresh that failed: the auth service is not asked more often because a user pulls.
   func start(_ request: JSON) throws(Failure) -> JSON {
     _ = try Fields(request, known: [])
@@ -61,20 +63,26 @@ final class SyncControl {
     ]
   }
 
+  /// What is known of the cached data of the user's organisation. nil: they have not chosen one.
+  private func datasets(
+    _ session: OpenSession
+  ) throws(Failure) -> (contacts: DatasetTable.Entry?, summary: DatasetTable.Entry?) {
+    guard !core.configuration.backend.hasOrganisations || session.choice != nil else {
+      return (nil, nil)
+    }
+    let org = CacheNames.org(session.choice, session, try core.keys())
+    return try cache.use { (tables) throws(Failure) in
+      (try tables.datasets.read(.contacts, of: org), try tables.datasets.read(.summary, of: org))
+    }
+  }
+
   func status(_ request: JSON) throws(Failure) -> JSON {
     _ = try Fields(request, known: [])
-    let (session, keys) = (try decider.requireSession(), try core.keys())
+    let session = try decider.requireSession()
     let now = core.clock.now()
     let pause = try hold.longestPause(now)
-    var contacts: DatasetTable.Entry?
-    var summary: DatasetTable.Entry?
+    let (contacts, summary) = try datasets(session)
     let backend = core.configuration.backend
-    if !backend.hasOrganisations || session.choice != nil {
-      let org = CacheNames.org(session.choice, session, keys)
-      (contacts, summary) = try cache.use { (tables) throws(Failure) in
-        (try tables.datasets.read(.contacts, of: org), try tables.datasets.read(.summary, of: org))
-      }
-    }
     return [
       "running": .bool(inFlight.contains(.upload) || inFlight.contains(.pull)),
       "counts": try core.queue.counts(of: session.owner).json,
@@ -83,6 +91,29 @@ final class SyncControl {
       "contacts": backend.has(.contacts) ? SyncControl.json(contacts) : .null,
       "summary": backend.has(.summary) ? ["as_of_ms": JSON(summary?.asOfMS)] : .null,
       "problems": problems.json,
+    ]
+  }
+
+  /// The state of sync, with the run that goes on or has just ended.
+  func describe(_ report: RunReport?) throws(Failure) -> JSON {
+    let owner = try core.sessionTable.read().owner
+    let run = report?.owner == owner ? report : nil
+    let counts = try owner.map { (owner) throws(Failure) in try core.queue.counts(of: owner) }
+    let session = try decider.assessUnchanged().flatMap {
+      decider.canUse($0.situation) ? sessions.session : nil
+    }
+    // A cache that cannot be read hides nothing else.
+    let (contacts, summary) = session.flatMap { try? datasets($0) } ?? (nil, nil)
+    let (waiting, ids) = (counts?.waiting ?? 0, run?.ids ?? [])
+    return [
+      "running": .bool(run != nil && run?.outcome == nil),
+      "sent": .int(run?.sent ?? 0), "parked": .int(run?.parked ?? 0),
+      "left": .int((counts?.pending ?? 0) + (counts?.sending ?? 0) + waiting),
+      "waiting": .int(waiting),
+      "ids": .array(ids), "ids_truncated": .bool(Int64(ids.count) < run?.sent ?? 0),
+      "duration_ms": .int(run?.durationMS ?? 0),
+      "message": run?.outcome.map { core.message($0) } ?? .null,
+      "contacts_ms": JSON(contacts?.asOfMS), "summary_ms": JSON(summary?.asOfMS),
     ]
   }
 }

@@ -1,7 +1,17 @@
 import Base
 import Store
 
-/// Computes when the host should poll again.
+/// What a host takes from `next`.
+public enum Wanted: Int, CaseIterable {
+  case news = 1
+  case requests = 2
+  case all = 3
+
+  var includesNews: Bool { rawValue & Wanted.news.rawValue != 0 }
+  var includesRequests: Bool { rawValue & Wanted.requests.rawValue != 0 }
+}
+
+/// Computes when the host should ask again: for each kind of reader.
 ///
 /// The time is computed from what is stored and in flight, never from a flag, so no wake-up is
 /// lost. That takes many statements, and every call needs the time, so the result is kept until
@@ -18,7 +28,7 @@ final class WakeTimer {
     /// The device's clock minus the monotonic one.
     let offsetMS: Int64
 
-    /// Something was already due when the time was computed. It stays due until a poll.
+    /// Something was already due when the time was computed. It stays due until the reader looks.
     var isDue: Bool { dueMS == foundMS }
   }
 
@@ -26,33 +36,33 @@ final class WakeTimer {
   private static var toleranceMS: Int64 { 50 }
 
   private let core: Core
-  private var known: Known?
-  /// Until when the last poll told the host to wait, by the monotonic clock; nil before the first
-  /// poll.
-  private var promisedMS: Int64?
+  /// By `Wanted`.
+  private var known = [Known?](repeating: nil, count: 4)
+  /// Until when each reader was told to wait, by the monotonic clock; nil before its first call.
+  private var promised = [Int64?](repeating: nil, count: 4)
 
   init(_ core: Core) { self.core = core }
 
-  /// A poll begins: compute the time again at the next query.
-  func beginPoll() {
-    known = nil
-    promisedMS = nil
+  /// A reader looks for work: compute its time again at the next query.
+  func beginLook(_ what: Wanted) {
+    known[what.rawValue] = nil
+    promised[what.rawValue] = nil
   }
 
-  /// Milliseconds until the next poll has work; 0: now; nil: nothing becomes due by time alone.
+  /// Milliseconds until there is work for the reader; 0: now; nil: nothing becomes due by time alone.
   /// `find` computes it.
   func wakeIn(
-    _ now: Instant, _ find: (Instant) throws(Failure) -> Int64?
+    _ what: Wanted, _ now: Instant, _ find: (Instant) throws(Failure) -> Int64?
   ) throws(Failure) -> Int64? {
     let version = core.database.version
-    if let known, isValid(known, version, now) {
+    if let known = known[what.rawValue], isValid(known, version, now) {
       return known.dueMS.map { max(0, $0 - now.monotonicMS) }
     }
-    known = nil
+    known[what.rawValue] = nil
     let wake = try find(now)
     // Keep it only if nothing was written to the file meanwhile.
     if let version, version == core.database.version {
-      known = Known(
+      known[what.rawValue] = Known(
         dueMS: wake.map { now.monotonicMS + $0 }, version: version,
         revision: core.revision.value, hasKeys: core.keyRing.keys != nil,
         foundMS: now.monotonicMS, offsetMS: now.wallMS - now.monotonicMS)
@@ -60,21 +70,17 @@ final class WakeTimer {
     return wake
   }
 
-  /// A poll tells the host to come back after `wake`.
-  func promise(_ wake: Int64?, _ now: Instant) {
-    promisedMS = wake.map { now.monotonicMS + $0 } ?? Int64.max / 2
+  /// The reader is told to come back after `wake`.
+  func promise(_ what: Wanted, _ wake: Int64?, _ now: Instant) {
+    promised[what.rawValue] = wake.map { now.monotonicMS + $0 } ?? Int64.max / 2
   }
 
-  /// Milliseconds until the time that the last poll told the host; nil: it told none. A time that
-  /// counts from the query, as the key store's, moves on with each query; this one does not.
-  func promisedIn(_ now: Instant) -> Int64? {
-    promisedMS.map { max(0, $0 - now.monotonicMS) }
-  }
-
-  /// Whether `wake` comes earlier than the last poll promised, or that time is over.
-  func isDue(_ wake: Int64?, _ now: Instant) -> Bool {
-    guard wake != 0, let promised = promisedIn(now) else { return wake == 0 }
-    return promised == 0 || wake.map { $0 < promised - WakeTimer.toleranceMS } ?? false
+  /// Whether `wake` comes earlier than the reader was told, or that time is over. A time that counts from
+  /// the query, as the key store's, moves on with each query; what was told does not.
+  func isDue(_ what: Wanted, _ wake: Int64?, _ now: Instant) -> Bool {
+    guard wake != 0, let told = promised[what.rawValue] else { return wake == 0 }
+    let left = max(0, told - now.monotonicMS)
+    return left == 0 || wake.map { $0 < left - WakeTimer.toleranceMS } ?? false
   }
 
   private func isValid(_ known: Known, _ version: FileVersion?, _ now: Instant) -> Bool {
@@ -86,16 +92,21 @@ final class WakeTimer {
 
   // MARK: Calls that only add work
 
-  /// Whether something is known to be due.
-  func isKnownDue() -> Bool {
-    guard let known, known.isDue else { return false }
-    return isValid(known, core.database.version, core.clock.now())
+  /// The readers for which something is known to be due.
+  func knownDue() -> [Wanted] {
+    let (version, now) = (core.database.version, core.clock.now())
+    return Wanted.allCases.filter {
+      guard let known = known[$0.rawValue], known.isDue else { return false }
+      return isValid(known, version, now)
+    }
   }
 
-  /// The call has only added work: what was due before it is still due.
-  func keepDue() {
+  /// The call has only added work: what was due for these readers is still due.
+  func keepDue(_ readers: [Wanted]) {
     guard let version = core.database.version else { return }
-    known?.version = version
-    known?.revision = core.revision.value
+    for what in readers {
+      known[what.rawValue]?.version = version
+      known[what.rawValue]?.revision = core.revision.value
+    }
   }
 }

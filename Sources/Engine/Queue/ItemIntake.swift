@@ -42,8 +42,8 @@ final class ItemIntake {
       request,
       known: ["kind", "payload", "id", "depends_on", "occurred_at_ms", "org_id", "state"])
     // Adding only adds work: what was due stays due, so the wake-up is not computed again.
-    let isDue = wakeTimer.isKnownDue()
-    defer { if isDue { wakeTimer.keepDue() } }
+    let due = wakeTimer.knownDue()
+    defer { wakeTimer.keepDue(due) }
     let (session, current) = try decider.requirePlace()
     let org = try readOrganisation(fields, session) ?? current
     _ = try ItemReport.readState(fields)

@@ -6,12 +6,12 @@ import Vault
 /// Parks items: the user decides what becomes of them.
 final class Parking {
   private let core: Core
-  private let events: EventQueue
+  private let notices: Notices
   private let syncRuns: SyncRunReporter
 
-  init(_ core: Core, _ events: EventQueue, _ syncRuns: SyncRunReporter) {
+  init(_ core: Core, _ notices: Notices, _ syncRuns: SyncRunReporter) {
     self.core = core
-    self.events = events
+    self.notices = notices
     self.syncRuns = syncRuns
   }
 
@@ -25,7 +25,7 @@ final class Parking {
     try park(rows, rejection, now)
   }
 
-  /// Park items with the reason, each with an event.
+  /// Park items with the reason, each with a notice.
   func park(
     _ rows: [QueueRow], _ rejection: Rejection, _ now: Instant
   ) throws(Failure) {
@@ -41,12 +41,10 @@ final class Parking {
           row.sequence,
           .parked(rejection: try rejection.sealed(for: row, key), charge: .attempt))
         try core.syncRuns.count(of: row.owner, sent: 0, parked: 1, now: try core.steadyToStore(now))
-        try events.emitDurable(
-          [
-            "type": "item_parked", "id": .uuid(item?.id ?? row.substituteID),
-            "reason": ["code": .string(rejection.code), "text": core.text(ofCode: rejection.code)],
-            "field": JSON(rejection.field),
-          ], owner: row.owner)
+        try notices.add(
+          "item_parked", reason: rejection.code,
+          ["id": .uuid(item?.id ?? row.substituteID), "field": JSON(rejection.field)],
+          owner: row.owner)
         try syncRuns.endIfDone(row.owner, now)
       }
     }

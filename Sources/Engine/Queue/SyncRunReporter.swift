@@ -3,29 +3,26 @@ import Policy
 import Store
 import Vault
 
-/// Emits `sync_progress` during a run, and one `sync_completed` when none of the owner's items can
-/// be sent any more.
+/// Notes the progress of a run for the host, and its end, when none of the owner's items can be sent any
+/// more.
 final class SyncRunReporter {
   private let core: Core
-  private let events: EventQueue
+  private let news: News
 
-  init(_ core: Core, _ events: EventQueue) {
+  init(_ core: Core, _ news: News) {
     self.core = core
-    self.events = events
+    self.news = news
   }
 
-  /// The most ids in an event.
-  private static var maxIDs: Int { 500 }
-
-  /// Items are proved to be stored: count them, and keep their ids for the events.
+  /// Items are proved to be stored: count them, and keep their ids for the host.
   func countStored(_ ids: [UUID], of owner: [UInt8], _ now: Instant) throws(Failure) {
     let before = try core.syncRuns.find(of: owner)
     try core.syncRuns.count(
       of: owner, sent: Int64(ids.count), parked: 0, now: try core.steadyToStore(now))
-    if let before, before.sent >= Int64(SyncRunReporter.maxIDs) { return }
+    if let before, before.sent >= Int64(News.mostIDs) { return }
     let key = try core.keys().queues.derived(for: owner)
     var known = try storedIDs(before, of: owner, key)
-    for id in ids where known.count < SyncRunReporter.maxIDs { known.append(.uuid(id)) }
+    for id in ids where known.count < News.mostIDs { known.append(.uuid(id)) }
     try core.syncRuns.keep(
       ids: try key.seal(["ids": .array(known)] as JSON, SyncRunReporter.context(owner)), of: owner)
   }
@@ -43,16 +40,14 @@ final class SyncRunReporter {
     SealContext(table: "sync_run", owner: owner, column: "ids")
   }
 
-  /// An event of the run with its totals and the ids of the items that were stored.
-  private func event(
-    _ type: StaticCString, _ run: SyncRun, of owner: [UInt8]
-  ) throws(Failure) -> JSON {
-    let ids = try storedIDs(run, of: owner, try core.keys().queues.derived(for: owner))
-    return [
-      "type": .string(type.string), "sent": .int(run.sent), "parked": .int(run.parked),
-      "ids": .array(ids),
-      "ids_truncated": .bool(Int64(ids.count) < run.sent),
-    ]
+  /// The totals of a run, and the ids of the items that were stored.
+  private func report(
+    _ run: SyncRun, of owner: [UInt8], _ now: Instant
+  ) throws(Failure) -> RunReport {
+    RunReport(
+      owner: owner, sent: run.sent, parked: run.parked,
+      ids: try storedIDs(run, of: owner, try core.keys().queues.derived(for: owner)),
+      durationMS: max(0, try core.steady(now) - run.started))
   }
 
   /// End the run if no item of the owner's is pending, sending or suspended. An item that was refused
@@ -67,24 +62,18 @@ final class SyncRunReporter {
     if run.sent + run.parked == 0 { return }
     let waiting = try core.queue.counts(of: owner).waiting
     try core.meta.set(.lastSyncRun, .int(now.wallMS))
-    let event = try event("sync_completed", run, of: owner)
-    event.set("waiting", .int(waiting))
-    event.set("duration_ms", .int(max(0, try core.steady(now) - run.started)))
-    event.set("message", core.message(message(run, waiting)))
-    try events.emitDurable(event, owner: owner)
+    var report = try report(run, of: owner, now)
+    report.outcome = outcome(run, waiting)
+    news.noteEnd(report)
   }
 
-  private func message(_ run: SyncRun, _ waiting: Int64) -> MessageCode {
+  private func outcome(_ run: SyncRun, _ waiting: Int64) -> MessageCode {
     if run.parked > 0 { return .syncCompletedParked }
     return waiting > 0 ? .syncCompletedWaiting : .syncCompleted
   }
 
   func emitProgress(_ owner: [UInt8], _ now: Instant) throws(Failure) {
-    try events.emitProgress(now) { () throws(Failure) in
-      guard let run = try core.syncRuns.find(of: owner) else { return nil }
-      let event = try event("sync_progress", run, of: owner)
-      event.set("counts", try core.queue.counts(of: owner).json)
-      return event
-    }
+    guard news.wantsProgress(now), let run = try core.syncRuns.find(of: owner) else { return }
+    news.noteProgress(try report(run, of: owner, now), now)
   }
 }

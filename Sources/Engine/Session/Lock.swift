@@ -3,28 +3,6 @@ import Policy
 import Store
 import Vault
 
-/// The outcome of the biometric prompt, as the host reports it. The raw values are the codes of the
-/// C API.
-enum PromptOutcome: String, CaseIterable {
-  case success, failed, cancelled, lockout
-  case lockoutPermanent = "lockout_permanent"
-  case notEnrolled = "not_enrolled"
-  case invalidated, unavailable
-
-  var judged: Situation.Outcome {
-    switch self {
-    case .success: return .success
-    case .failed: return .failed
-    case .cancelled: return .cancelled
-    case .lockout: return .lockout
-    case .lockoutPermanent: return .lockoutPermanent
-    case .notEnrolled: return .notEnrolled
-    case .invalidated: return .invalidated
-    case .unavailable: return .unavailable
-    }
-  }
-}
-
 /// Locks and unlocks the session. `SessionKeys` describes the keys and the order of the steps.
 ///
 /// A lock that the policy asks for without a biometric wrap is only a flag, because erasing `session`
@@ -97,11 +75,13 @@ final class Lock {
   private func outcome(of refusal: KeyRefusal) -> Situation.Outcome {
     if refusal.isGone { return .invalidated }
     switch refusal {
+    case .cancelled: return .cancelled
+    case .failed, .wrongLength: return .failed
     case .lockout: return .lockout
     case .lockoutPermanent: return .lockoutPermanent
     case .notEnrolled: return .notEnrolled
     case .unavailable: return .unavailable
-    // The host reports success, but the key store gives no key: the session stays locked.
+    // The key store gives no key, and no reason that concerns the user: the session stays locked.
     default: return .withheld
     }
   }

@@ -7,6 +7,8 @@ import Vault
 /// and stores an order to revoke the session at the server.
 final class Logout {
   private enum Scope: String, CaseIterable { case local, global }
+  /// What becomes of items that were not sent.
+  private enum Unsent: String, CaseIterable { case keep, discard }
 
   private let core: Core
   private let sessions: SessionStore
@@ -28,9 +30,10 @@ final class Logout {
   }
 
   func logOut(_ request: JSON) throws(Failure) -> JSON {
-    let fields = try Fields(request, known: ["scope", "discard", "confirm_unsent"])
+    let fields = try Fields(request, known: ["scope", "unsent", "confirm_unsent"])
     let scope = try fields.choice(ifPresent: "scope", Scope.self) ?? .local
-    let discard = try fields.bool(ifPresent: "discard") ?? false
+    let choice = try fields.choice(ifPresent: "unsent", Unsent.self)
+    let discard = choice == .discard
     let confirmed = try fields.integer(ifPresent: "confirm_unsent", in: 0...Fields.safe.upperBound)
     _ = try decider.assess(.navigate)
     // On a full disk one transaction has no room for a long queue: what is discarded goes before it.
@@ -47,6 +50,8 @@ final class Logout {
         if discard {
           try Logout.require(confirmed, unsent)
           try core.queue.removeAll(of: owner)
+        } else if choice == nil, unsent > 0 {
+          try Logout.require(nil, unsent)
         }
       }
       if try sessions.reload(row) == .open, let session = sessions.session {
@@ -61,8 +66,8 @@ final class Logout {
     try sessions.keys.erase(.biometric)
     try sessions.keys.eraseOwed()
     try pauses.clearAuth()
-    let decision = try decider.show(Decision(.signIn, .signedOut))
-    return ["unsent": .int(unsent), "decision": decision]
+    try decider.show(Decision(.signIn, .signedOut))
+    return ["unsent": .int(unsent)]
   }
 
   /// Delete the unsent items, a few in each transaction; returns how many there were.
@@ -74,11 +79,12 @@ final class Logout {
     return unsent
   }
 
-  /// The host must have confirmed the number of the unsent items.
+  /// The host must have said what becomes of the unsent items, and confirmed their number to delete them.
   private static func require(_ confirmed: Int64?, _ unsent: Int64) throws(Failure) {
-    guard confirmed == unsent else {
+    guard confirmed ?? 0 == unsent else {
       throw Failure(
-        .sessionConfirmUnsent, "confirm_unsent must be the number of unsent items",
+        .sessionConfirmUnsent,
+        "items are unsent: \"unsent\":\"keep\", or \"discard\" with their number as confirm_unsent",
         field: "/confirm_unsent", detail: ["unsent": .int(unsent)])
     }
   }

@@ -23,7 +23,7 @@ final class MembershipUpdate {
   private let refresh: Refresh
   private let pauses: ServicePauses
   private let reachability: Reachability
-  private let events: EventQueue
+  private let notices: Notices
   private let cache: CacheFile
   private let pulls: PullState
   private let syncRun: SyncRunReporter
@@ -32,7 +32,7 @@ final class MembershipUpdate {
 
   init(
     _ core: Core, _ sessions: SessionStore, check: MembershipCheck, tokens: TokenState,
-    refresh: Refresh, pauses: ServicePauses, reachability: Reachability, events: EventQueue,
+    refresh: Refresh, pauses: ServicePauses, reachability: Reachability, notices: Notices,
     cache: CacheFile, pulls: PullState, syncRun: SyncRunReporter, problems: Problems,
     inFlight: InFlight
   ) {
@@ -43,7 +43,7 @@ final class MembershipUpdate {
     self.refresh = refresh
     self.pauses = pauses
     self.reachability = reachability
-    self.events = events
+    self.notices = notices
     self.cache = cache
     self.pulls = pulls
     self.syncRun = syncRun
@@ -196,7 +196,6 @@ final class MembershipUpdate {
       reason = .roleUnknown
     default: return
     }
-    try events.emitDurable(
-      ["type": "org_access_changed", "reason": .string(reason.rawValue)], owner: session.owner)
+    try notices.add("org_access_changed", reason: reason.rawValue, owner: session.owner)
   }
 }

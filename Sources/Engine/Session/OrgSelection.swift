@@ -61,7 +61,8 @@ final class OrgSelection {
     }
     var decision = SessionPolicy.decide(try decider.assess(.foreground).situation)
     if decision.screen == .home { decision.reason = reason }
-    return try decider.show(decision)
+    try decider.show(decision)
+    return [:]
   }
 
   /// Store the choice and raise the generation in one step: late responses for the previous
@@ -88,7 +89,7 @@ final class OrgSelection {
     _ = try choose(only.orgID, session)
   }
 
-  /// Whether the role may open a screen; else a decision that says where to go.
+  /// Whether the role may open a screen; else the screen to show instead.
   func checkRoute(_ request: JSON, _ decider: Decider) throws(Failure) -> JSON {
     let fields = try Fields(request, known: ["route"])
     let route = try fields.string("route", maximum: 2048)
@@ -96,11 +97,11 @@ final class OrgSelection {
     var decision = SessionPolicy.decide(situation)
     guard decision.screen == .home, decider.canUse(situation),
       let routes = core.configuration.routes(under: sessions.session?.chosen)
-    else { return try decider.present(situation) }
+    else { return ["allow": false, "screen": try decider.answer(situation)] }
     if RoutePolicy.allows(route, screens: routes.screens, home: routes.home) {
       return ["allow": true]
     }
     decision.reason = .routeForbidden
-    return try presenter.render(decision)
+    return ["allow": false, "screen": try presenter.render(decision)]
   }
 }

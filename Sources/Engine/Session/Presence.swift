@@ -41,19 +41,24 @@ final class Presence {
     self.decider = decider
   }
 
+  /// The app has started. For a user who is in, it is back on the screen: a call that is made twice undoes
+  /// nothing.
   func resume(_ request: JSON) throws(Failure) -> JSON {
+    guard hostView.visit != .inside else { return try foreground(request) }
     _ = try Fields(request, known: [])
-    return try arrive(.resume)
+    try arrive(.resume)
+    return [:]
   }
 
   func foreground(_ request: JSON) throws(Failure) -> JSON {
     _ = try Fields(request, known: [])
-    let reply = try arrive(.foreground)
+    try arrive(.foreground)
     let wasOpen = sessions.session != nil
     // A lock that is only a flag leaves the session open; the time away goes on.
     try endAbsence()
     // Another handle may have locked meanwhile.
-    return wasOpen && sessions.session == nil ? try decider.receive(.foreground) : reply
+    if wasOpen, sessions.session == nil { try decider.receive(.foreground) }
+    return [:]
   }
 
   private func endAbsence() throws(Failure) {
@@ -64,14 +69,13 @@ final class Presence {
   }
 
   /// Decide at once from what is stored; the server confirms it afterwards.
-  private func arrive(_ occasion: Situation.Occasion) throws(Failure) -> JSON {
-    let reply = try decider.receive(occasion)
+  private func arrive(_ occasion: Situation.Occasion) throws(Failure) {
+    try decider.receive(occasion)
     if sessions.session != nil {
       requireConfirmation()
       // The decision has been made. If it is to wait, it told when that ends.
       check.askSilently(check.isConfirmed ? .keepingAnswer : .discardingAnswer, core.clock.now())
     }
-    return reply
   }
 
   /// Validate the session, check the memberships and pull the cache when next possible.
@@ -96,7 +100,7 @@ final class Presence {
     if cameOnline, core.keyRing.keys != nil, sessions.session != nil {
       confirmWithServer()
     }
-    try decider.emitIfChanged()
+    try decider.followChange()
     return [:]
   }
 
@@ -119,7 +123,8 @@ final class Presence {
       throw error
     }
     // The time-out begins now, so this decision does not lock yet.
-    return try decider.decide(.navigate)
+    try decider.decide(.navigate)
+    return [:]
   }
 
   // MARK: Locking and unlocking
@@ -127,27 +132,31 @@ final class Presence {
   func lock(_ request: JSON) throws(Failure) -> JSON {
     _ = try Fields(request, known: [])
     try lock.lock(byUser: true)
-    return try decider.decide(.navigate)
+    try decider.decide(.navigate)
+    return [:]
   }
 
+  /// The user has answered the prompt: the key store has the answer.
   func unlock(_ request: JSON) throws(Failure) -> JSON {
-    let fields = try Fields(request, known: ["outcome"])
-    let outcome = try fields.choice("outcome", PromptOutcome.self)
+    _ = try Fields(request, known: [])
     let assessment = try decider.assess(.unlock)
     var situation = assessment.situation
     guard SessionPolicy.decide(situation).screen == .unlock else {
-      return try decider.receive(.navigate)
+      try decider.receive(.navigate)
+      return [:]
     }
-    situation.outcome = outcome == .success ? try lock.unlock(assessment.row) : outcome.judged
+    situation.outcome = try lock.unlock(assessment.row)
     if situation.outcome == .invalidated { try lock.dropWraps(assessment.row) }
     hostView.arrive(isIn: situation.outcome == .success)
-    guard situation.outcome == .success else { return try decider.present(situation) }
-    confirmWithServer()
-    // Present the policy with the state before the unlock, with outcome success.
-    var unlocked = try decider.assess(.unlock).situation
-    unlocked.record = .sealed
-    unlocked.outcome = .success
-    return try decider.present(unlocked)
+    if situation.outcome == .success {
+      confirmWithServer()
+      // Present the policy with the state before the unlock, with outcome success.
+      situation = try decider.assess(.unlock).situation
+      situation.record = .sealed
+      situation.outcome = .success
+    }
+    try decider.present(situation)
+    return [:]
   }
 
   // MARK: Status

@@ -24,13 +24,13 @@ final class Refresh {
   private let membershipCheck: MembershipCheck
   private let pauses: ServicePauses
   private let reachability: Reachability
-  private let events: EventQueue
+  private let notices: Notices
   private let inFlight: InFlight
   private let problems: Problems
 
   init(
     _ core: Core, _ sessions: SessionStore, tokens: TokenState, membershipCheck: MembershipCheck,
-    pauses: ServicePauses, reachability: Reachability, events: EventQueue, inFlight: InFlight,
+    pauses: ServicePauses, reachability: Reachability, notices: Notices, inFlight: InFlight,
     problems: Problems
   ) {
     self.core = core
@@ -39,7 +39,7 @@ final class Refresh {
     self.membershipCheck = membershipCheck
     self.pauses = pauses
     self.reachability = reachability
-    self.events = events
+    self.notices = notices
     self.inFlight = inFlight
     self.problems = problems
   }
@@ -195,7 +195,7 @@ final class Refresh {
     let isEnded = try core.database.transaction { () throws(Failure) in
       guard try sessions.row().generation == generation else { return false }
       try sessions.clear(ended: reason)
-      try events.emitDurable(["type": "session_ended", "reason": .string(reason)], owner: nil)
+      try notices.add("session_ended", reason: reason, owner: nil)
       return true
     }
     guard isEnded else { return }

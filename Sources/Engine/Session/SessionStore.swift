@@ -34,7 +34,8 @@ final class SessionStore {
   }
 
   private let core: Core
-  private let events: EventQueue
+  private let news: News
+  private let notices: Notices
   private let membershipCheck: MembershipCheck
   private let tokens: TokenState
   private let pendingSignIn: PendingSignInState
@@ -55,12 +56,13 @@ final class SessionStore {
   private(set) var keyState = Situation.Keys.ready
 
   init(
-    _ core: Core, events: EventQueue, membershipCheck: MembershipCheck, tokens: TokenState,
+    _ core: Core, news: News, notices: Notices, membershipCheck: MembershipCheck, tokens: TokenState,
     pendingSignIn: PendingSignInState, inFlight: InFlight, uploads: UploadState, pulls: PullState,
     liveContacts: LiveContacts, cache: CacheFile, problems: Problems
   ) {
     self.core = core
-    self.events = events
+    self.news = news
+    self.notices = notices
     self.membershipCheck = membershipCheck
     self.tokens = tokens
     self.pendingSignIn = pendingSignIn
@@ -138,7 +140,7 @@ final class SessionStore {
   /// Before a call: another handle may have written, and may have locked or owe an erasure.
   func followNeighbours() {
     guard core.database.takeForeignCommits() else { return }
-    core.neighbours.urgesPoll = true
+    core.neighbours.urgesLook = true
     keys.lookForOwed()
     keys.doubtVault()
   }
@@ -252,18 +254,18 @@ final class SessionStore {
       reset(.session)
       cache.close()
       inFlight.removeAll()
-      events.forgetHandedOut()
+      notices.forgetGiven()
       core.keyRing.forget()
     case .damagedFile:
       dropMirror()
       inFlight.removeAll()
       uploads.removeReadBacks()
-      events.forgetHandedOut()
+      notices.forgetGiven()
       core.keyRing.forget()
     case .file:
       dropMirror()
       keys.forgetVault()
-      events.forgetHandedOut()
+      notices.forgetGiven()
       core.keyRing.forget()
     }
   }
@@ -271,7 +273,7 @@ final class SessionStore {
   /// The user may no longer see contacts that were asked for: each request is answered without one.
   private func withdrawContacts() {
     liveContacts.end(.contactWithdrawn)
-    events.withdrawContacts(core.message(.contactWithdrawn))
+    news.withdrawContacts(core.message(.contactWithdrawn))
   }
 
   private func dropMirror() {

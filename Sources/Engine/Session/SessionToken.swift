@@ -27,20 +27,20 @@ final class SessionToken {
   private let refresh: Refresh
   private let pauses: ServicePauses
   private let reachability: Reachability
-  private let events: EventQueue
+  private let news: News
   private let decider: Decider
   private var told = Told.nothing
 
   init(
     _ core: Core, _ sessions: SessionStore, refresh: Refresh, pauses: ServicePauses,
-    reachability: Reachability, events: EventQueue, decider: Decider
+    reachability: Reachability, news: News, decider: Decider
   ) {
     self.core = core
     self.sessions = sessions
     self.refresh = refresh
     self.pauses = pauses
     self.reachability = reachability
-    self.events = events
+    self.news = news
     self.decider = decider
   }
 
@@ -66,19 +66,19 @@ final class SessionToken {
     return max(SessionToken.responseMS, try pauses.leftMS(.refresh, now))
   }
 
-  /// Tell the host that there is another token than the one it has. The event does not hold it.
+  /// Tell the host that there is another token than the one it has. The answer does not hold it.
   func announce() throws(Failure) {
-    guard let (session, row) = try news() else { return }
-    events.discard("token_changed")
-    try events.emit(["type": "token_changed", "expires_ms": .int(row.expiresMS)])
+    guard let (session, row) = try otherToken() else { return }
+    news.discard("session_token")
+    try news.answer("session_token", ["expires_ms": .int(row.expiresMS)])
     told = .token(SessionToken.digest(of: session), generation: session.generation)
   }
 
-  /// Whether a poll would tell of another token.
-  func hasNews() throws(Failure) -> Bool { try news() != nil }
+  /// Whether there is another token to tell of.
+  func hasNews() throws(Failure) -> Bool { try otherToken() != nil }
 
   /// The session, if its token is another one than the host has.
-  private func news() throws(Failure) -> (OpenSession, SessionRow)? {
+  private func otherToken() throws(Failure) -> (OpenSession, SessionRow)? {
     if case .nothing = told { return nil }
     guard let assessment = try decider.assessUnchanged(),
       decider.canUse(assessment.situation), let session = sessions.session

@@ -81,8 +81,13 @@ final class SignIn {
 
   // MARK: Completing
 
-  /// Take the proof from one of the three forms of the request; the next poll sends it.
+  /// Take the proof from one of the three forms of the request; it is sent next.
   func complete(_ request: JSON, _ decider: Decider) throws(Failure) -> JSON {
+    try takeProof(request, decider)
+    return [:]
+  }
+
+  private func takeProof(_ request: JSON, _ decider: Decider) throws(Failure) {
     let fields = try Fields(
       request, known: ["callback_url", "id_token", "nonce", "email", "password", "method"])
     if fields.optional("callback_url") != nil {
@@ -141,7 +146,7 @@ final class SignIn {
 
   /// A callback proves nothing until the server has taken its code with a verifier of this device. So
   /// it ends no sign-in: the verifiers stay until one succeeds, is cancelled or expires.
-  private func completeInBrowser(_ fields: Fields, _ decider: Decider) throws(Failure) -> JSON {
+  private func completeInBrowser(_ fields: Fields, _ decider: Decider) throws(Failure) {
     let providers = core.configuration.methods.filter { $0.flow == .pkce }.map { $0.provider }
     guard let redirectURL = core.configuration.redirectURL, !providers.isEmpty else {
       throw Failure(
@@ -183,7 +188,7 @@ final class SignIn {
 
   private func start(
     _ proof: PendingSignIn.Proof, _ decider: Decider
-  ) throws(Failure) -> JSON {
+  ) throws(Failure) {
     _ = try core.keys()
     var (isCallback, returns) = (false, false)
     if case .pkce = proof {
@@ -205,7 +210,7 @@ final class SignIn {
   /// Show why the sign-in ended at once. What the prompt could open before it can open now.
   private func show(
     _ reason: Reason, cause: SignInCause? = nil, _ decider: Decider
-  ) throws(Failure) -> JSON {
+  ) throws(Failure) {
     try decider.show(
       Decision(.signIn, reason, cause: cause, canUnlock: hostView.shown.canUnlock))
   }
@@ -216,10 +221,10 @@ final class SignIn {
   func cancel(_ request: JSON, _ decider: Decider) throws(Failure) -> JSON {
     _ = try Fields(request, known: [])
     let inBrowser = try stored.cancelAll()
-    let decision = try decider.decide(.navigate)
+    try decider.decide(.navigate)
     let isCancelled = inBrowser || state.pending != nil
     state.end()
-    return ["cancelled": .bool(isCancelled), "decision": decision]
+    return ["cancelled": .bool(isCancelled)]
   }
 
   // MARK: The exchange
@@ -245,7 +250,7 @@ final class SignIn {
     guard state.pending != nil, !reachability.isOnline else { return }
     state.dropWaiting()
     try fail(.signInOffline, decider)
-    try decider.emitIfChanged()
+    try decider.followChange()
   }
 
   /// Process the response to the exchange. It counts only if nobody signed in, unlocked or logged
@@ -299,7 +304,7 @@ final class SignIn {
     guard let cause, hostView.shown.isSigningIn, hostView.shown.decision?.cause != cause else {
       return
     }
-    try decider.emit(Decision(.wait, .signingIn, cause: cause))
+    try decider.show(Decision(.wait, .signingIn, cause: cause))
     let host = core.configuration.backend.host
     Log.line(.warning, "the sign-in is tried again: \(cause.rawValue), host \(host)")
   }
@@ -333,8 +338,8 @@ final class SignIn {
     hostView.expectDecision()
   }
 
-  /// End the sign-in without a session, or go on with a callback that waits. If emitting fails, keep the
-  /// sign-in pending and retry.
+  /// End the sign-in without a session, or go on with a callback that waits. If showing that fails, keep
+  /// the sign-in pending and retry.
   private func fail(
     _ reason: Reason, cause: SignInCause? = nil, to facts: ResponseFacts = .none, _ decider: Decider
   ) throws(Failure) {
@@ -344,7 +349,7 @@ final class SignIn {
     guard let told = state.outcome(failure) else { return showSession() }
     // The user has gone on with the open session meanwhile, and stays there.
     if sessions.session != nil, !hostView.shown.isSigningIn { return showSession() }
-    try decider.emit(
+    try decider.show(
       Decision(
         .signIn, told.reason, cause: told.cause, canUnlock: hostView.shown.canUnlock))
     state.end()

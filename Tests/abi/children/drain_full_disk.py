@@ -43,7 +43,7 @@ def main() -> None:
         assert code == "7 storage.full True", code
         # The queue drains while others take what room there is
         app.go_online()
-        while not app.runner.step().idle:
+        while not app.step().idle:
             fill()
         assert app.queue_list()["items"] == []
         # An item is added only when the reserve is whole again: it does not take its room
@@ -61,7 +61,7 @@ def main() -> None:
         ]
         fill()
         shown = app.session_logout()
-        assert shown["decision"]["screen"] == "sign_in", shown
+        assert shown["screen"]["screen"] == "sign_in", shown
         fill()
         app.settle()
         # When there is room again, so is the reserve

@@ -62,7 +62,7 @@ def main() -> None:
         confirmed = app.queue_list({"limit": 1})["counts"]["pending"]
         assert confirmed == len(accepted), confirmed
         reply = app.session_logout({"discard": True, "confirm_unsent": confirmed})
-        assert reply["decision"]["screen"] == "sign_in", reply
+        assert reply["screen"]["screen"] == "sign_in", reply
         assert reply["unsent"] == confirmed, reply
         phone.close()
         print(json.dumps([accepted, [], 0]))
@@ -71,7 +71,7 @@ def main() -> None:
     app.go_online()
     fill(others)
     for _ in range(1000):
-        if app.runner.step().idle:
+        if app.step().idle:
             break
         fill(others)
     left = app.queue_list({"limit": 1})["counts"]
@@ -82,7 +82,7 @@ def main() -> None:
         app.settle()
     fill(others)
     shown = app.session_logout()
-    assert shown["decision"]["screen"] == "sign_in", shown
+    assert shown["screen"]["screen"] == "sign_in", shown
     app.settle()
     if others:
         Path(others).unlink()

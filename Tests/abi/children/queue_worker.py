@@ -23,10 +23,10 @@ def main() -> None:
     for number in range(count):
         print(app.register(minutes=minutes), flush=True)
         if number % 5 == 4:
-            app.runner.step()
+            app.step()
     for _ in range(2000):
         try:
-            step = app.runner.step()
+            step = app.step()
         except HoldfastError as error:
             if not error.retryable:
                 raise

@@ -22,7 +22,7 @@ def main() -> None:
     give_up = time.monotonic() + 60
     while "refresh" in app.session_status()["owed"]:
         assert time.monotonic() < give_up, "the refresh did not happen in time"
-        if app.runner.step().idle:
+        if app.step().idle:
             time.sleep(0.02)
     status = app.session_status()
     sent = [request["purpose"] for request in phone.network.sent]

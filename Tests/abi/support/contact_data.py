@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import random
+import re
 import unicodedata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from local_supabase import Control
 
-from . import attacker
+from . import attacker, secrecy
 from .phone import App
 
 if TYPE_CHECKING:
@@ -83,15 +84,30 @@ def truth(control: Control, org: str) -> Rows:
 
 
 def pull(user: SignedIn, after_s: float = 0) -> list[dict[str, Any]]:
-    """Advance the time and pull; returns the events about the contacts."""
+    """Advance the time and pull; returns what the log says of the pulls of contacts."""
     user.phone.pass_time(after_s)
-    before = len(user.app.events)
+    before = len(secrecy.current.heard)
     user.app.sync_now()
     user.app.settle()
+    return pulled(before)
+
+
+#: The line of the log about a pull of contacts that has ended.
+PULLED = re.compile(r"contacts pulled: (\d+) rows, (\d+) removed, (\d+) not usable, (\w+)")
+
+
+def pulled(since: int = 0) -> list[dict[str, Any]]:
+    """What the log says of the pulls of contacts."""
+    found = [PULLED.fullmatch(line) for _, line in secrecy.current.heard[since:]]
     return [
-        dict(event)
-        for event in user.app.events[before:]
-        if event["type"] == "pull_completed" and event["dataset"] == "contacts"
+        {
+            "rows": int(one[1]),
+            "removed": int(one[2]),
+            "skipped": int(one[3]),
+            "problem": None if one[4] == "done" else one[4],
+        }
+        for one in found
+        if one
     ]
 
 

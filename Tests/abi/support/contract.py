@@ -1,4 +1,4 @@
-"""Checks every reply, event, error and accepted request against holdfast.schema.json."""
+"""Checks every reply, all that `next` gives, every error and accepted request against holdfast.schema.json."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .paths import SCHEMA
 DOCUMENT: dict[str, Any] = json.loads(SCHEMA.read_text(encoding="utf-8"))
 OPERATIONS: dict[str, dict[str, Any]] = DOCUMENT["x-operations"]
 
-#: What this run has checked: ("reply", operation), ("error", code), ("event", type).
+#: What this run has checked: ("reply", operation), ("error", code), ("next", form), ("notice", type), ("answer", operation).
 judged: Counter[tuple[str, str]] = Counter()
 
 
@@ -23,13 +23,17 @@ def known(schema: dict[str, Any]) -> list[str]:
     return list(schema.get("enum", schema.get("x-known-values", ())))
 
 
+#: For the versions that follow.
+OTHERS = [{"$ref": "#/$defs/OtherNotice"}, {"$ref": "#/$defs/OtherAnswer"}]
+
+
 def closed(schema: Any) -> Any:  # noqa: ANN401
     """What this version of the library keeps to: no field and no code that the schema lacks.
 
     The published shapes of replies and events are open, for the versions that follow.
     """
     if isinstance(schema, list):
-        return [closed(one) for one in schema if one != {"$ref": "#/$defs/OtherEvent"}]
+        return [closed(one) for one in schema if one not in OTHERS]
     if not isinstance(schema, dict):
         return schema
     made = {name: closed(inner) for name, inner in schema.items() if name != "x-known-values"}
@@ -77,7 +81,8 @@ def _validator(reference: str) -> jsonschema_rs.Draft202012Validator:
 
 def errors_of(operation: str) -> set[str]:
     """The codes with which an operation may fail."""
-    return {*OPERATIONS[operation]["errors"], *DOCUMENT["x-errors-of-every-operation"]}
+    own = DOCUMENT["x-next"] if operation == "next" else OPERATIONS[operation]
+    return {*own["errors"], *DOCUMENT["x-errors-of-every-operation"]}
 
 
 class ContractError(AssertionError):
@@ -106,8 +111,12 @@ def judge_reply(operation: str, status: int, reply: dict[str, Any] | None) -> No
     if status == 0:
         _judge(OPERATIONS[operation]["reply"]["$ref"], reply, f"the reply of {operation}")
         judged["reply", operation] += 1
-        for event in (reply or {}).get("events", []) if operation == "poll" else []:
-            judge_event(event)
+        return
+    _judge_failure(operation, status, reply)
+
+
+def _judge_failure(operation: str, status: int, reply: dict[str, Any] | None) -> None:
+    if status == 11 and reply is None:
         return
     _judge("#/$defs/ErrorReply", reply, f"the error of {operation} (status {status})")
     code = (reply or {})["error"]["code"]
@@ -116,15 +125,32 @@ def judge_reply(operation: str, status: int, reply: dict[str, Any] | None) -> No
     judged["error", code] += 1
 
 
-def judge_event(event: dict[str, Any]) -> None:
-    """Check an event against its own type, so that the message names the fault."""
-    for choice in CLOSED["Event"]["oneOf"]:
-        name = choice["$ref"].rsplit("/", 1)[1]
-        if DOCUMENT["$defs"][name]["properties"]["type"]["const"] == event.get("type"):
-            _judge(choice["$ref"], event, "an event")
-            judged["event", event["type"]] += 1
-            return
-    raise ContractError(f"no event of the schema has the type of {event}")
+def judge_next(status: int, thing: dict[str, Any] | None) -> None:
+    """Check what `next` gave against its own form, so that the message names the fault."""
+    if status != 0:
+        return _judge_failure("next", status, thing)
+    (name,) = list(thing or {})
+    (form,) = [one for one in FORMS if name in CLOSED[one]["required"]]
+    inner = (thing or {})[name]
+    for tag, union in (("notice", "Notice"), ("answer", "Answer")):
+        if name == tag:
+            _judge_tagged(union, inner)
+            judged[name, inner.get("type", inner.get("to"))] += 1
+    _judge(f"#/$defs/{form}", thing, f"a {name}")
+    judged["next", name] += 1
+
+
+#: The forms of what `next` gives.
+FORMS = [one["$ref"].rsplit("/", 1)[1] for one in CLOSED["NextReply"]["anyOf"]]
+
+
+def _judge_tagged(union: str, value: dict[str, Any]) -> None:
+    """A member of a union with constants, by its constant."""
+    for choice in CLOSED[union]["oneOf"]:
+        shape = CLOSED[choice["$ref"].rsplit("/", 1)[1]]["properties"]
+        if any(value.get(name) == field.get("const", ...) for name, field in shape.items()):
+            return _judge(choice["$ref"], value, f"a member of {union}")
+    raise ContractError(f"{union} has no member such as {value}")
 
 
 def judge_accepted_request(operation: str, request: dict[str, Any]) -> None:

@@ -81,6 +81,13 @@ static int serve(void) {
       status = (int32_t)((int64_t(*)(void))symbol("live_count"))();
     } else if (strcmp(name, "stack") == 0) {
       status = stack_used();
+    } else if (strcmp(name, "next") == 0) {
+      int what = 0, timeout_ms = 0;
+      if (sscanf(request, "%d %d", &what, &timeout_ms) != 2)
+        return 5;
+      int32_t (*next)(holdfast *, int32_t, int32_t, char **) =
+          (int32_t(*)(holdfast *, int32_t, int32_t, char **))symbol(name);
+      status = next(handle, what, timeout_ms, &reply);
     } else if (symbol(name) != NULL) {
       status = ((operation *)symbol(name))(handle, request, &reply);
     }

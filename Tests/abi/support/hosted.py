@@ -45,6 +45,9 @@ class HostedLibrary(Library):
     def call(self, name: str, handle: int | None, request: bytes | None) -> Answer:
         return self._ask(name, request or b"")
 
+    def next(self, handle: int | None, what: int, timeout_ms: int) -> Answer:
+        return self._ask("next", f"{what} {timeout_ms}".encode())
+
     def close(self, handle: int | None) -> None:
         if self.process.poll() is None and handle:
             self._ask("close", b"")

@@ -34,7 +34,7 @@ def shown(app: App) -> tuple[str, str]:
 def until_lost(app: App) -> None:
     """Follow `wake_in_ms` from the wait to the sign-in."""
     assert shown(app) == WAIT
-    app.settle_until("decision", within_s=30)
+    app.settle_until("screen", within_s=30)
     assert shown(app) == LOST
 
 

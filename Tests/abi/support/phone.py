@@ -6,13 +6,26 @@ import json
 import shutil
 import uuid
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-from holdfast import Holdfast, Library, Runner
+from holdfast import Holdfast, Library
+from holdfast.errors import ClosedError, InvalidError
 from holdfast.handle import encode
-from holdfast.keystore import KeyStore
-from holdfast.types import ClockSetRequest, Decision, Event
+from holdfast.keystore import (
+    KEY_CANCELLED,
+    KEY_FAILED,
+    KEY_INVALIDATED,
+    KEY_LOCKOUT,
+    KEY_LOCKOUT_PERMANENT,
+    KEY_NOT_ENROLLED,
+    KEY_UNAVAILABLE,
+    KeyStore,
+)
+from holdfast.library import ALL, NEWS
+from holdfast.transport import REFUSED, answered
+from holdfast.types import ClockSetRequest, Decision
 
 from . import contract, secrecy
 from .directory_fixtures import Backend, DirectoryFixtures, Organisation, Person, Reached
@@ -45,20 +58,82 @@ POLICY = {
 TOKEN_S = 3600
 
 
+#: The calls whose purpose is a screen: it is the next thing that the library gives.
+SCREEN_CALLS = {
+    "session_start",
+    "sign_in_complete",
+    "sign_in_cancel",
+    "session_resume",
+    "session_unlock",
+    "session_lock",
+    "session_background",
+    "session_foreground",
+    "session_logout",
+    "org_select",
+}
+
+#: How the user may answer a prompt, and what the key store answers then.
+PROMPTS = {
+    "failed": KEY_FAILED,
+    "cancelled": KEY_CANCELLED,
+    "lockout": KEY_LOCKOUT,
+    "lockout_permanent": KEY_LOCKOUT_PERMANENT,
+    "not_enrolled": KEY_NOT_ENROLLED,
+    "invalidated": KEY_INVALIDATED,
+    "unavailable": KEY_UNAVAILABLE,
+}
+
+Thing = dict[str, Any]
+
+
+@dataclass
+class Round:
+    """What the library gave until it had nothing more, and what became of the requests."""
+
+    requests: list[Any] = field(default_factory=list, repr=False)
+    answers: list[Any] = field(default_factory=list, repr=False)
+    events: list[Thing] = field(default_factory=list)
+    wake_in_ms: int | None = None
+
+    @property
+    def idle(self) -> bool:
+        """Whether there was nothing."""
+        return not self.requests and not self.events
+
+
+def event(thing: Thing) -> Thing:
+    """What `next` gave, as one object with a type.
+
+    A notice has its own. The state of sync after a run's end has the type `sync_completed`.
+    """
+    if "screen" in thing:
+        return {"type": "screen", **thing}
+    if "notice" in thing:
+        return dict(thing["notice"])
+    if "answer" in thing:
+        answer = thing["answer"]
+        return {"type": "contact" if answer["to"] == "contact_get" else answer["to"], **answer}
+    sync = thing["sync"]
+    return {"type": "sync_completed" if sync["message"] else "sync", **sync}
+
+
 class App(Holdfast):
-    """An open Holdfast that checks every reply and event against the schema (ABI-5)."""
+    """An open Holdfast that checks every reply and all that `next` gives against the schema (ABI-5).
+
+    It is opened as a worker, so that a test can set its clocks before somebody comes.
+    """
 
     def __init__(self, phone: Phone, config: dict[str, Any]) -> None:
         self.phone = phone
-        #: All events so far.
-        self.events: list[Event] = []
+        #: All that the library gave so far, except requests.
+        self.events: list[Thing] = []
         #: What the app shows now.
         self.shown: Decision | None = None
         secrecy.listen(phone.library)
+        config = {"role": "worker", **config}
         super().__init__(cast(Any, config), phone.key_store, library=phone.library)
         contract.judge_reply("open", 0, cast(dict[str, Any], self.opened))
         contract.judge_accepted_request("open", config)
-        self.runner = Runner(self, self._on_event, phone.network)
 
     def raw(self, name: str, request: Mapping[str, Any] | None) -> Any:  # noqa: ANN401
         """Make one call."""
@@ -72,42 +147,96 @@ class App(Holdfast):
             contract.judge_accepted_request(name, dict(request or {}))
         return self._decode(name, status, reply)
 
-    def _call(self, name: str, request: Mapping[str, Any] | None) -> object:
-        value = self.raw(name, request)
-        decision = value.get("decision", value)
-        if "screen" in decision and name != "route_check":
-            self.shown = cast(Decision, decision)
-            self._judge_organisation(self.shown)
-        return value
+    def _call(self, name: str, request: Mapping[str, Any] | None) -> Any:  # noqa: ANN401
+        """Make one call; after one whose purpose is a screen, the reply is that screen.
 
-    def _judge_organisation(self, shown: Decision) -> None:
+        With what else the call replies, the screen stands beside it.
+        """
+        value = self.raw(name, request)
+        if name not in SCREEN_CALLS:
+            return value
+        thing = self.next(0, what=NEWS)
+        assert thing is not None and "screen" in thing, thing
+        self._show(thing)
+        return {**value, **thing} if value else thing["screen"]
+
+    def next(self, timeout_ms: int = -1, *, what: int = ALL) -> Any:  # noqa: ANN401
+        """The next thing; None when the handle is closed."""
+        status, reply = self.library.next(self._handle, what, timeout_ms)
+        heard = None if reply is None else json.loads(reply)
+        contract.judge_next(status, heard)
+        secrecy.current.given(status, heard or {})
+        return None if status == ClosedError.status else self._decode("next", status, reply)
+
+    def _show(self, thing: Any) -> None:  # noqa: ANN401
         """A screen `home` is that of an organisation, if the app has organisations."""
+        self.shown = thing["screen"]
+        shown = thing["screen"]
         has_any = self.phone.config["backend"].get("memberships", {}) is not None
         if shown["screen"] == "home":
             assert (shown["org"] is not None) == has_any, shown
 
-    def show(self, event: Event) -> None:
-        """Take an event of the library."""
-        self._on_event(event)
-
-    def _on_event(self, event: Event) -> None:
-        self.events.append(event)
-        if event["type"] == "decision":
-            self.shown = event["decision"]
-
     # The host's loop --------------------------------------------------------------------------
 
-    def settle(self) -> list[Event]:
-        """Poll, send and complete until the library is idle; returns the events."""
-        before = len(self.events)
-        self.runner.run_until_idle()
-        return self.events[before:]
+    def take(self, what: int = ALL) -> Round:
+        """Take all that the library gives now."""
+        taken = Round()
+        while True:
+            thing = self.next(0, what=what)
+            assert thing is not None, "the handle is closed"
+            if "wake_in_ms" in thing:
+                taken.wake_in_ms = thing["wake_in_ms"]
+                return taken
+            if "request" in thing:
+                taken.requests.append(thing["request"])
+                continue
+            if "screen" in thing:
+                self._show(thing)
+            taken.events.append(event(thing))
+            self.events.append(taken.events[-1])
 
-    def settle_until(self, wanted: str, within_s: float = 600) -> list[Event]:
+    def poll(self, what: int = ALL) -> Any:  # noqa: ANN401
+        """The same, as one object: `requests`, `events`, `wake_in_ms`."""
+        taken = self.take(what)
+        return {
+            "requests": taken.requests,
+            "events": taken.events,
+            "wake_in_ms": taken.wake_in_ms,
+        }
+
+    def step(self) -> Round:
+        """Take all, then send and complete each request in turn."""
+        taken = self.take()
+        for request in taken.requests:
+            answer = self.phone.network(request)
+            taken.answers.append(answer)
+            self.answer(request, answer)
+        return taken
+
+    def answer(self, request: Any, answer: Any = None) -> None:  # noqa: ANN401
+        """Complete a request with this answer, or with the network's.
+
+        An answer that the library cannot take is a failed request.
+        """
+        answer = self.phone.network(request) if answer is None else answer
+        try:
+            self.complete(answered(request, answer))
+        except (InvalidError, TypeError, ValueError):
+            self.complete(answered(request, REFUSED))
+
+    def settle(self, limit: int = 100) -> list[Thing]:
+        """Take, send and complete until the library is idle; returns what came."""
+        before = len(self.events)
+        for _ in range(limit):
+            if self.step().idle:
+                return self.events[before:]
+        raise AssertionError(f"still busy after {limit} rounds")
+
+    def settle_until(self, wanted: str, within_s: float = 600) -> list[Thing]:
         """Settle and follow `wake_in_ms` until an event of this type arrives."""
         before = len(self.events)
         for _ in range(200):
-            step = self.runner.step()
+            step = self.step()
             if any(event["type"] == wanted for event in self.events[before:]):
                 self.settle()
                 return self.events[before:]
@@ -118,14 +247,14 @@ class App(Holdfast):
                 self.phone.pass_time(max(step.wake_in_ms, 1) / 1000)
         raise AssertionError(f"no {wanted} after 200 rounds")
 
-    def of_type(self, kind: str) -> list[dict[str, Any]]:
+    def of_type(self, kind: str) -> list[Thing]:
         """The events of this type so far."""
-        return [cast(dict[str, Any], event) for event in self.events if event["type"] == kind]
+        return [event for event in self.events if event["type"] == kind]
 
     @property
     def screen(self) -> Decision:
         """What the app shows now."""
-        assert self.shown is not None, "no decision yet"
+        assert self.shown is not None, "no screen yet"
         return self.shown
 
     # What users do ----------------------------------------------------------------------------
@@ -142,7 +271,13 @@ class App(Holdfast):
     def touch(self) -> Decision:
         """Answer the biometric prompt with the enrolled finger."""
         self.phone.keychain.present_finger()
-        return self.session_unlock({"outcome": "success"})
+        return cast(Decision, self.session_unlock())
+
+    def unlock(self, outcome: str) -> Decision:
+        """Answer the biometric prompt in another way: the key store tells the library how."""
+        if outcome != "success":
+            self.phone.keychain.answer("load", "biometric", PROMPTS[outcome])
+        return cast(Decision, self.session_unlock())
 
     def register(self, minutes: int = 30, **more: Any) -> str:  # noqa: ANN401
         """Register an activity that happens now; returns its id."""

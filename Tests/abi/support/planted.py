@@ -244,7 +244,7 @@ class World:
             return
         call = self.core.session_logout if how == "logout" else self.core.session_lock
         reply = self.twice(f"session_{how}", call)
-        shown = reply["decision"]["screen"] if how == "logout" else reply["screen"]
+        shown = reply["screen"]["screen"] if how == "logout" else reply["screen"]
         if shown not in ({"sign_in"} if how == "logout" else {"sign_in", "unlock"}):
             self.faults.append(f"after {how}: {shown}")
         if "session" in self.keys.keys:
@@ -305,7 +305,7 @@ def make_stock(library: Library, folder: Path) -> Stock:
     world.run(1000)
     answers.lose = 1
     items = {world.added()}
-    world.runner.step()
+    world.step()
     world.online(False)
     first = world.added()
     items |= {first, world.added(depends_on=first), world.added(), world.added()}

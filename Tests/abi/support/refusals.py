@@ -80,7 +80,7 @@ def live(user: SignedIn, seconds: float, until: Callable[[], bool] = lambda: Fal
     start = phone.now_ms
     end = start + round(seconds * 1000)
     while True:
-        step = user.app.runner.step()
+        step = user.app.step()
         if not step.idle:
             continue
         if until() or phone.now_ms >= end:

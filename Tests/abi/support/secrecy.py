@@ -43,31 +43,30 @@ PUBLIC = frozenset({
 TIME = re.compile(r"\d{4}-\d\d-\d\d[T ].*|[\d.:+-]+")
 #: Requests that hold no secrets: only words and times of the host.
 OPEN_REQUESTS = frozenset({
-    "open", "clock_set", "complete", "poll", "network_set", "route_check", "session_unlock",
+    "open", "clock_set", "complete", "network_set", "route_check", "session_unlock",
     "sign_in_begin", "session_logout", "queue_list", "queue_export",
 })  # fmt: skip
 
-#: Fields that an event must hold, as JSON pointers by type, `*` for every element. All other fields
-#: are searched.
-MAY_STAND_IN_EVENTS = {
+#: Fields that news must hold, as JSON pointers by type, `*` for every element. All other fields are
+#: searched.
+MAY_STAND_IN_NEWS = {
     # The screen names the organisation and offers the others. The route is the host's own name for
     # a screen and may equal the name of a role.
-    "decision": [
-        "/decision/route",
-        "/decision/org/id",
-        "/decision/org/name",
-        "/decision/org/role",
-        "/decision/orgs/*/org_id",
-        "/decision/orgs/*/name",
-        "/decision/orgs/*/role",
+    "screen": [
+        "/screen/route",
+        "/screen/org/id",
+        "/screen/org/name",
+        "/screen/org/role",
+        "/screen/orgs/*/org_id",
+        "/screen/orgs/*/name",
+        "/screen/orgs/*/role",
     ],
     # The item's id; the host reads its content with queue_get.
-    "item_parked": ["/id"],
+    "item_parked": ["/notice/id"],
     # The ids of the items that were stored.
-    "sync_progress": ["/ids"],
-    "sync_completed": ["/ids"],
+    "sync": ["/sync/ids"],
     # The contact that the host asked for.
-    "contact": ["/id", "/contact"],
+    "contact_get": ["/answer/id", "/answer/contact"],
 }
 
 
@@ -142,9 +141,16 @@ class Secrets:
         elif operation == "sign_in_begin":
             self.add("state", reply.get("state"))
             self.add("nonce", reply.get("nonce"))
-        elif operation == "poll":
-            for event in reply["events"]:
-                self.heard.append((f"an event {event['type']}", _text(searched(event))))
+
+    def given(self, status: int, thing: Mapping[str, Any]) -> None:
+        """What `next` gave."""
+        if status != 0:
+            self.heard.append(("the error of next", _text(thing)))
+        elif "request" not in thing:
+            name = next(iter(thing), "")
+            inner = thing.get(name)
+            kind = inner.get("type", inner.get("to", name)) if isinstance(inner, Mapping) else name
+            self.heard.append((f"a {kind}", _text(searched(kind, thing))))
 
     def sent(self, request: Mapping[str, Any]) -> None:
         """An HTTP request to the server."""
@@ -267,15 +273,15 @@ class SecretsOfAChild(Secrets):
         self._notebook.write([what, value, heard])
 
 
-def searched(event: Mapping[str, Any]) -> dict[str, Any]:
-    """The event without the fields that it must hold (MAY_STAND_IN_EVENTS)."""
-    left = copy.deepcopy(dict(event))
-    if event["type"] == "decision" and event["decision"]["message"] is not None:
+def searched(kind: str, thing: Mapping[str, Any]) -> dict[str, Any]:
+    """What `next` gave without the fields that it must hold (MAY_STAND_IN_NEWS)."""
+    left = copy.deepcopy(dict(thing))
+    if kind == "screen" and left["screen"]["message"] is not None:
         # The message may name the closed organisation.
-        for org in event["decision"]["orgs"]:
-            message = left["decision"]["message"]
+        message = left["screen"]["message"]
+        for org in left["screen"]["orgs"]:
             message["text"] = message["text"].replace(org["name"], "")
-    for pointer in MAY_STAND_IN_EVENTS.get(event["type"], []):
+    for pointer in MAY_STAND_IN_NEWS.get(kind, []):
         _remove(left, pointer.split("/")[1:])
     return left
 

@@ -52,5 +52,5 @@ def settle_sign_in(app: App) -> None:
     """Settle until the sign-in has ended, at most the minute for which it is tried."""
     start = app.phone.monotonic_ms
     while app.screen["screen"] == "wait":
-        app.settle_until("decision", within_s=61)
+        app.settle_until("screen", within_s=61)
     assert app.phone.monotonic_ms - start <= 61_000

@@ -1,4 +1,4 @@
-"""Hosts that wait: the wake descriptor, threads in `wait`, and other handles that wake them."""
+"""Hosts that wait: the wake descriptor, threads in `next`, and other handles that wake them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+from holdfast.library import ALL
 from patience import patience, until_asleep
 
 from .phone import App, Phone
@@ -48,12 +50,15 @@ def quiet(*apps: App) -> None:
 
 
 class Waiting:
-    """A thread in `wait` without a limit."""
+    """A thread in `next` without a limit."""
 
-    def __init__(self, app: App) -> None:
+    def __init__(self, app: App, what: int = ALL) -> None:
         self.app = app
-        self.answers: list[bool] = []
-        self.thread = threading.Thread(target=lambda: self.answers.append(app.wait(-1)))
+        #: What it got; None: the handle was closed.
+        self.answers: list[Any] = []
+        self.thread = threading.Thread(
+            target=lambda: self.answers.append(app.next(-1, what=what))
+        )
         self.thread.start()
         until_asleep(self.thread)
 
@@ -63,7 +68,7 @@ class Waiting:
         return int(next(line for line in lines if line.startswith("voluntary")).split()[1])
 
     def ends(self) -> bool:
-        """Whether `wait` returns; closes the handle if not."""
+        """Whether `next` returns; closes the handle if not."""
         self.thread.join(HANG_S)
         ended = not self.thread.is_alive()
         if not ended:

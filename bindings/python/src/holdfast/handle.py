@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-import threading
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from .errors import OK, ClosedError, HoldfastError, InternalError
 from .keystore import KeyStore, KeyStoreStruct, checked, struct_for
-from .library import Library
+from .library import ALL, Library
 from .operations import Operations
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import TracebackType
 
-    from .types import Config, Event, OpenReply
+    from .types import Config, NextReply, OpenReply
 
 
 class Holdfast(Operations):
@@ -40,37 +39,17 @@ class Holdfast(Operations):
         """
         self._handle = 0
         checked(keystore)
-        # The number of the newest decision that a call was answered with.
-        self._decided = 0
-        self._deciding = threading.Lock()
         self.library = library or Library.default()
         # Kept as long as this object: a call on another thread may outlast close().
         self._keystore: KeyStoreStruct | None = None if keystore is None else struct_for(keystore)
         self._handle, (status, reply) = self.library.open(encode(plain(config)), self._keystore)
-        #: The reply of holdfast_open(): the version, the key store in use, and whether damaged
-        #: files were set aside.
+        #: The reply of holdfast_open(): the version, the key store in use, whether damaged files
+        #: were set aside, and the first screen.
         self.opened = cast("OpenReply", self._decode("open", status, reply))
 
     def _call(self, name: str, request: Mapping[str, Any] | None) -> object:
         sent = None if request is None else encode(request)
         return self._decode(name, *self.library.call(name, self._handle, sent))
-
-    def _follow(self, reply: dict[str, Any]) -> None:
-        """Remember the number of a decision in a reply."""
-        decision = reply.get("decision", reply)
-        number = decision.get("number", 0) if "screen" in decision else 0
-        with self._deciding:
-            self._decided = max(self._decided, number)
-
-    def superseded(self, event: Event) -> bool:
-        """Whether the event is a decision that is older than one that a call has replied.
-
-        Do not draw such an event. Ask on the thread that draws, just before it draws: another
-        thread may have polled the event before the reply came.
-        """
-        if event["type"] != "decision":
-            return False
-        return event["decision"]["number"] < self._decided
 
     def _decode(self, name: str, status: int, reply: bytes | None) -> dict[str, Any]:
         """The reply as a dict; raises the exception of an error reply."""
@@ -79,27 +58,26 @@ class Holdfast(Operations):
             raise HoldfastError.of(status, value)
         if value is None:
             raise InternalError("internal.defect", "success without a reply")
-        self._follow(value)
         return value
 
-    def wait(self, timeout_ms: int = -1) -> bool:
-        """Block until there is something to poll, or `timeout_ms` has passed; negative: no limit.
+    def next(self, timeout_ms: int = -1, *, what: int = ALL) -> NextReply | None:
+        """The next thing for the host; None when the handle is closed.
 
-        Returns True to poll now, also at the timeout, and False if the handle was closed.
+        Blocks up to `timeout_ms` until there is one; negative: no limit. One of {"screen"},
+        {"answer"}, {"notice"}, {"sync"}, {"request"}; {"wake_in_ms"}: nothing now. One reader for
+        each handle.
         """
-        status = self.library.wait(self._handle, timeout_ms)
-        if status == OK:
-            return True
+        status, reply = self.library.next(self._handle, what, timeout_ms)
         if status == ClosedError.status:
-            return False
-        raise HoldfastError.of(status, None)
+            return None
+        return cast("NextReply", self._decode("next", status, reply))
 
-    def wake_fd(self) -> int:
-        """A descriptor that is readable while there is something to poll.
+    def wake_fd(self, *, what: int = ALL) -> int:
+        """A descriptor that is readable while `next` has something.
 
         For selectors and event loops: do not read, write or close it. -1 for an invalid handle.
         """
-        return self.library.wake_fd(self._handle)
+        return self.library.wake_fd(self._handle, what)
 
     def close(self) -> None:
         """Close, after running calls on other threads have finished; may be called twice."""

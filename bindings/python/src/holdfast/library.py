@@ -23,6 +23,9 @@ LOG_FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int32, ctypes.c_
 
 Answer = tuple[int, bytes | None]
 
+#: What `Library.next` gives: all but requests, requests alone, or both.
+NEWS, REQUESTS, ALL = 1, 2, 3
+
 
 class Library:
     """A loaded libholdfast with bytes as requests and replies; see `Holdfast` for dicts."""
@@ -73,9 +76,10 @@ class Library:
         dll.holdfast_live_count.argtypes, dll.holdfast_live_count.restype = (), ctypes.c_int64
         dll.holdfast_log.argtypes = (ctypes.c_int32, LOG_FUNCTION, void)
         dll.holdfast_log.restype = None
-        dll.holdfast_wait.argtypes = (void, ctypes.c_int32)
-        dll.holdfast_wait.restype = ctypes.c_int32
-        dll.holdfast_wake_fd.argtypes, dll.holdfast_wake_fd.restype = (void,), ctypes.c_int32
+        dll.holdfast_next.argtypes = (void, ctypes.c_int32, ctypes.c_int32, reply)
+        dll.holdfast_next.restype = ctypes.c_int32
+        dll.holdfast_wake_fd.argtypes = (void, ctypes.c_int32)
+        dll.holdfast_wake_fd.restype = ctypes.c_int32
 
     def open(self, config: bytes | None, keystore: KeyStoreStruct | None) -> tuple[int, Answer]:
         """Return (handle, (status, reply)); the handle is 0 unless the status is 0."""
@@ -111,14 +115,15 @@ class Library:
         """Release a reply; None is ignored."""
         self._free(pointer)
 
-    def wait(self, handle: int | None, timeout_ms: int) -> int:
-        """Return the status of holdfast_wait(); other Python threads run meanwhile."""
-        status: int = self._dll.holdfast_wait(handle, timeout_ms)
-        return status
+    def next(self, handle: int | None, what: int, timeout_ms: int) -> Answer:
+        """Return (status, reply) of holdfast_next(); other Python threads run meanwhile."""
+        reply = ctypes.c_void_p()
+        status = self._dll.holdfast_next(handle, what, timeout_ms, ctypes.byref(reply))
+        return status, self._take(reply)
 
-    def wake_fd(self, handle: int | None) -> int:
-        """A descriptor, readable while there is something to poll; -1 for an invalid handle."""
-        descriptor: int = self._dll.holdfast_wake_fd(handle)
+    def wake_fd(self, handle: int | None, what: int) -> int:
+        """A descriptor, readable while `next` has something; -1 for an invalid handle."""
+        descriptor: int = self._dll.holdfast_wake_fd(handle, what)
         return descriptor
 
     def version(self) -> str:

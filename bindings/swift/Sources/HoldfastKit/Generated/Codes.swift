@@ -62,19 +62,19 @@ public struct ErrorCode: OpenCode, Readable {
   public static let requestUnknownOperation = ErrorCode(rawValue: "request.unknown_operation")
   /// No user is signed in. Show the sign-in.
   public static let sessionNone = ErrorCode(rawValue: "session.none")
-  /// The session is locked, or nobody came in on this handle yet. Show the decision of
-  /// session_resume: with `can_unlock`, ask for biometrics and call session_unlock; else offer its
-  /// `methods`.
+  /// The session is locked, or nobody came in on this handle yet. Show the screen that
+  /// holdfast_next gives: with `can_unlock`, ask for biometrics and call session_unlock; else offer
+  /// its `methods`.
   public static let sessionLocked = ErrorCode(rawValue: "session.locked")
-  /// The access token is about to end or was refused, and the library fetches another one. Keep
-  /// polling, and ask again after the event token_changed, or after `detail.wait_ms` (null: once
-  /// there is a network).
+  /// The access token is about to end or was refused, and the library fetches another one. Go on
+  /// asking holdfast_next, and ask again after the answer to session_token, or after
+  /// `detail.wait_ms` (null: once there is a network).
   public static let sessionRefreshing = ErrorCode(rawValue: "session.refreshing")
   /// session_start did not receive a token response; `field` names what is missing. Pass on the
   /// server's response unchanged.
   public static let sessionInvalid = ErrorCode(rawValue: "session.invalid")
-  /// `discard` requires `confirm_unsent` to equal the number of unsent items, which is in
-  /// `detail.unsent`. Show it to the user and ask again.
+  /// Items are unsent; `detail.unsent` is their number. Ask the user, and pass `unsent`: `keep`, or
+  /// `discard` with the number as `confirm_unsent`.
   public static let sessionConfirmUnsent = ErrorCode(rawValue: "session.confirm_unsent")
   /// `auth_methods` has no such method, or none with this flow. The message suggests a near name;
   /// if none is near, it lists all.
@@ -121,7 +121,7 @@ public struct ErrorCode: OpenCode, Readable {
   /// The user has no queued item with this id. The message says whether it was stored or cancelled,
   /// as does queue_get, as long as the library remembers (`policy.stored_items`).
   public static let queueNotFound = ErrorCode(rawValue: "queue.not_found")
-  /// The item is being sent. Try again after the next event.
+  /// The item is being sent. Try again when holdfast_next gives the state of sync.
   public static let queueInFlight = ErrorCode(rawValue: "queue.in_flight")
   /// The cache of the chosen organisation has no such contact.
   public static let contactNotFound = ErrorCode(rawValue: "contact.not_found")
@@ -216,6 +216,12 @@ public enum KeyStoreChoiceKind: String, Codable, Sendable, Hashable, CaseIterabl
 /// `manual` is for tests and uses clock_set.
 public enum ConfigClock: String, Codable, Sendable, Hashable, CaseIterable {
   case system, manual
+}
+
+/// `worker`: nobody is at the screen, and none is given until session_resume or session_foreground.
+/// For a process that only sends what is queued.
+public enum ConfigRole: String, Codable, Sendable, Hashable, CaseIterable {
+  case app, worker
 }
 
 /// How a method of the sign-in works.
@@ -427,22 +433,43 @@ public enum TransportError: String, Codable, Sendable, Hashable, CaseIterable {
 }
 
 /// What changed.
-public struct OrgAccessChangedEventReason: OpenCode, Readable {
+public struct OrgAccessChangedNoticeReason: OpenCode, Readable {
   public let rawValue: String
   public init(rawValue: String) { self.rawValue = rawValue }
 
-  public static let membershipRevoked = OrgAccessChangedEventReason(rawValue: "membership_revoked")
-  public static let orgDisabled = OrgAccessChangedEventReason(rawValue: "org_disabled")
-  public static let roleUnknown = OrgAccessChangedEventReason(rawValue: "role_unknown")
+  public static let membershipRevoked = OrgAccessChangedNoticeReason(rawValue: "membership_revoked")
+  public static let orgDisabled = OrgAccessChangedNoticeReason(rawValue: "org_disabled")
+  public static let roleUnknown = OrgAccessChangedNoticeReason(rawValue: "role_unknown")
 }
 
-/// What is pulled.
-public struct Dataset: OpenCode, Readable {
+/// What was wrong.
+public struct StorageRecoveredNoticeReason: OpenCode, Readable {
   public let rawValue: String
   public init(rawValue: String) { self.rawValue = rawValue }
 
-  public static let contacts = Dataset(rawValue: "contacts")
-  public static let summary = Dataset(rawValue: "summary")
+  public static let storageRecovered = StorageRecoveredNoticeReason(rawValue: "storage_recovered")
+  public static let storageKeyLost = StorageRecoveredNoticeReason(rawValue: "storage_key_lost")
+  public static let cacheRecovered = StorageRecoveredNoticeReason(rawValue: "cache_recovered")
+}
+
+/// The types of notices.
+public struct NoticeType: OpenCode, Readable {
+  public let rawValue: String
+  public init(rawValue: String) { self.rawValue = rawValue }
+
+  public static let itemParked = NoticeType(rawValue: "item_parked")
+  public static let sessionEnded = NoticeType(rawValue: "session_ended")
+  public static let orgAccessChanged = NoticeType(rawValue: "org_access_changed")
+  public static let storageRecovered = NoticeType(rawValue: "storage_recovered")
+}
+
+/// What answers answer.
+public struct AnswerTo: OpenCode, Readable {
+  public let rawValue: String
+  public init(rawValue: String) { self.rawValue = rawValue }
+
+  public static let contactGet = AnswerTo(rawValue: "contact_get")
+  public static let sessionToken = AnswerTo(rawValue: "session_token")
 }
 
 /// Why a pull was given up.
@@ -452,24 +479,6 @@ public struct PullProblem: OpenCode, Readable {
 
   public static let loop = PullProblem(rawValue: "loop")
   public static let unusableRow = PullProblem(rawValue: "unusable_row")
-}
-
-/// The types of events.
-public struct EventType: OpenCode, Readable {
-  public let rawValue: String
-  public init(rawValue: String) { self.rawValue = rawValue }
-
-  public static let decision = EventType(rawValue: "decision")
-  public static let syncProgress = EventType(rawValue: "sync_progress")
-  public static let syncCompleted = EventType(rawValue: "sync_completed")
-  public static let itemParked = EventType(rawValue: "item_parked")
-  public static let sessionEnded = EventType(rawValue: "session_ended")
-  public static let orgAccessChanged = EventType(rawValue: "org_access_changed")
-  public static let storageRecovered = EventType(rawValue: "storage_recovered")
-  public static let contact = EventType(rawValue: "contact")
-  public static let pullCompleted = EventType(rawValue: "pull_completed")
-  public static let tokenChanged = EventType(rawValue: "token_changed")
-  public static let log = EventType(rawValue: "log")
 }
 
 /// The key store in use. `host`: the functions that the host passed. `secret_service`: only from
@@ -509,12 +518,6 @@ public struct NeedsPasswordNeedsItem: OpenCode, Readable {
   public static let password = NeedsPasswordNeedsItem(rawValue: "password")
 }
 
-/// How a biometric prompt ended.
-public enum Outcome: String, Codable, Sendable, Hashable, CaseIterable {
-  case success, failed, cancelled, lockout, lockoutPermanent = "lockout_permanent"
-  case notEnrolled = "not_enrolled", invalidated, unavailable
-}
-
 /// Whether somebody is signed in and has unlocked.
 public struct SessionStatusReplyState: OpenCode, Readable {
   public let rawValue: String
@@ -541,6 +544,12 @@ public enum SessionLogoutRequestScope: String, Codable, Sendable, Hashable, Case
   case local, global
 }
 
+/// What becomes of unsent items: `keep` them for their owner's next sign-in, or erase them.
+/// Required while there are any.
+public enum SessionLogoutRequestUnsent: String, Codable, Sendable, Hashable, CaseIterable {
+  case keep, discard
+}
+
 /// `confirmed` by the server in time, `cached`, or `none` known.
 public struct OrgListReplyFreshness: OpenCode, Readable {
   public let rawValue: String
@@ -552,12 +561,13 @@ public struct OrgListReplyFreshness: OpenCode, Readable {
 }
 
 /// Which part of the configuration a problem is about. backend: `url` or `api_key`, so all
-/// requests.
+/// requests. host: the app itself.
 public struct ProblemWhat: OpenCode, Readable {
   public let rawValue: String
   public init(rawValue: String) { self.rawValue = rawValue }
 
   public static let backend = ProblemWhat(rawValue: "backend")
+  public static let host = ProblemWhat(rawValue: "host")
   public static let memberships = ProblemWhat(rawValue: "memberships")
   public static let contacts = ProblemWhat(rawValue: "contacts")
   public static let summary = ProblemWhat(rawValue: "summary")

@@ -14,7 +14,7 @@ public enum OperationName: String, Sendable, CaseIterable {
   case queueCancel = "queue_cancel", queueRetry = "queue_retry", queueExport = "queue_export"
   case queueExplain = "queue_explain", contactSearch = "contact_search", contactGet = "contact_get"
   case summaryGet = "summary_get", networkSet = "network_set", syncNow = "sync_now"
-  case syncStatus = "sync_status", poll, complete
+  case syncStatus = "sync_status", complete
 }
 
 extension Holdfast {
@@ -37,10 +37,9 @@ extension Holdfast {
   ///
   /// ```swift
   /// try await app.sessionStart(session: ["access_token": "...", "refresh_token": "...", "expires_in": 3600, "user": ["id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e02"]])
-  /// // {"screen": "home", "reason": "active", "route": "/mentor", "org": {"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e01", "name": "North", "role": "peer_mentor"}, "message": null, "can_unlock": false, "methods": [], "orgs": [], "banners": [], "deadline_ms": null, "number": 3}
   /// ```
-  public func sessionStart(session: [String: JSON]) async throws(HoldfastError) -> Decision {
-    try await ask(.sessionStart, SessionStartRequest(session: session))
+  public func sessionStart(session: [String: JSON]) async throws(HoldfastError) {
+    let _: EmptyReply = try await ask(.sessionStart, SessionStartRequest(session: session))
   }
 
   /// Begin a sign-in.
@@ -64,73 +63,64 @@ extension Holdfast {
   ///
   /// ```swift
   /// try await app.signInComplete(.password(email: "kari@example.org", password: "...", method: "email"))
-  /// // {"screen": "wait", "reason": "signing_in", "route": null, "org": null, "message": {"code": "signing_in", "text": "Signing in."}, "can_unlock": false, "methods": [], "orgs": [], "banners": [], "deadline_ms": 1796000002500, "number": 3}
   /// ```
-  public func signInComplete(_ request: SignInCompleteRequest) async throws(HoldfastError) -> Decision {
-    try await ask(.signInComplete, request)
+  public func signInComplete(_ request: SignInCompleteRequest) async throws(HoldfastError) {
+    let _: EmptyReply = try await ask(.signInComplete, request)
   }
 
   /// Cancel the sign-in that is under way.
   ///
   /// ```swift
   /// try await app.signInCancel()
-  /// // {"cancelled": true, "decision": {"screen": "sign_in", "reason": "signed_out", "route": null, "org": null, "message": {"code": "signed_out", "text": "You are signed out."}, "can_unlock": false, "methods": [{"id": "bankid", "label": "BankID", "flow": "pkce"}], "orgs": [], "banners": [], "deadline_ms": null, "number": 3}}
+  /// // {"cancelled": true}
   /// ```
   public func signInCancel() async throws(HoldfastError) -> SignInCancelReply {
     try await ask(.signInCancel)
   }
 
-  /// Decide what to show at a cold start, from disk alone.
+  /// Decide again what to show, as at a start, from disk alone. Called twice, it undoes nothing.
   ///
   /// ```swift
   /// try await app.sessionResume()
-  /// // {"screen": "home", "reason": "active", "route": "/mentor", "org": {"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e01", "name": "North", "role": "peer_mentor"}, "message": null, "can_unlock": false, "methods": [], "orgs": [], "banners": [], "deadline_ms": null, "number": 3}
   /// ```
-  public func sessionResume() async throws(HoldfastError) -> Decision {
-    try await ask(.sessionResume)
+  public func sessionResume() async throws(HoldfastError) {
+    let _: EmptyReply = try await ask(.sessionResume)
   }
 
-  /// Report the outcome of the biometric prompt.
-  ///
-  /// Fails, among others, with `request.missing_field`, `request.wrong_type`,
-  /// `request.invalid_value`: see ``ErrorCode``.
+  /// Open the session with the key `biometric`, after the prompt.
   ///
   /// ```swift
-  /// try await app.sessionUnlock(outcome: .success)
-  /// // {"screen": "home", "reason": "active", "route": "/mentor", "org": {"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e01", "name": "North", "role": "peer_mentor"}, "message": null, "can_unlock": false, "methods": [], "orgs": [], "banners": [], "deadline_ms": null, "number": 3}
+  /// try await app.sessionUnlock()
   /// ```
-  public func sessionUnlock(outcome: Outcome) async throws(HoldfastError) -> Decision {
-    try await ask(.sessionUnlock, SessionUnlockRequest(outcome: outcome))
+  public func sessionUnlock() async throws(HoldfastError) {
+    let _: EmptyReply = try await ask(.sessionUnlock)
   }
 
   /// Lock the session now.
   ///
   /// ```swift
   /// try await app.sessionLock()
-  /// // {"screen": "unlock", "reason": "user_locked", "route": null, "org": null, "message": {"code": "user_locked", "text": "The app is locked. Please confirm that it is you."}, "can_unlock": true, "methods": [], "orgs": [], "banners": [], "deadline_ms": null, "number": 3}
   /// ```
-  public func sessionLock() async throws(HoldfastError) -> Decision {
-    try await ask(.sessionLock)
+  public func sessionLock() async throws(HoldfastError) {
+    let _: EmptyReply = try await ask(.sessionLock)
   }
 
   /// Report that the app left the screen.
   ///
   /// ```swift
   /// try await app.sessionBackground()
-  /// // {"screen": "home", "reason": "active", "route": "/mentor", "org": {"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e01", "name": "North", "role": "peer_mentor"}, "message": null, "can_unlock": false, "methods": [], "orgs": [], "banners": [], "deadline_ms": null, "number": 3}
   /// ```
-  public func sessionBackground() async throws(HoldfastError) -> Decision {
-    try await ask(.sessionBackground)
+  public func sessionBackground() async throws(HoldfastError) {
+    let _: EmptyReply = try await ask(.sessionBackground)
   }
 
   /// Report that the app is back.
   ///
   /// ```swift
   /// try await app.sessionForeground()
-  /// // {"screen": "home", "reason": "active", "route": "/mentor", "org": {"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e01", "name": "North", "role": "peer_mentor"}, "message": null, "can_unlock": false, "methods": [], "orgs": [], "banners": [], "deadline_ms": null, "number": 3}
   /// ```
-  public func sessionForeground() async throws(HoldfastError) -> Decision {
-    try await ask(.sessionForeground)
+  public func sessionForeground() async throws(HoldfastError) {
+    let _: EmptyReply = try await ask(.sessionForeground)
   }
 
   /// Return state, expiry, age of the last validation, and pending requests to the server.
@@ -162,13 +152,14 @@ extension Holdfast {
   /// `session.confirm_unsent`: see ``ErrorCode``.
   ///
   /// ```swift
-  /// try await app.sessionLogout(scope: .local, discard: true, confirmUnsent: 2)
-  /// // {"unsent": 2, "decision": {"screen": "sign_in", "reason": "signed_out", "route": null, "org": null, "message": {"code": "signed_out", "text": "You are signed out."}, "can_unlock": false, "methods": [{"id": "bankid", "label": "BankID", "flow": "pkce"}], "orgs": [], "banners": [], "deadline_ms": null, "number": 3}}
+  /// try await app.sessionLogout(scope: .local, unsent: .discard, confirmUnsent: 2)
+  /// // {"unsent": 2}
   /// ```
   public func sessionLogout(
-    scope: SessionLogoutRequestScope? = nil, discard: Bool? = nil, confirmUnsent: Int? = nil
+    scope: SessionLogoutRequestScope? = nil, unsent: SessionLogoutRequestUnsent? = nil,
+    confirmUnsent: Int? = nil
   ) async throws(HoldfastError) -> SessionLogoutReply {
-    try await ask(.sessionLogout, SessionLogoutRequest(scope: scope, discard: discard, confirmUnsent: confirmUnsent))
+    try await ask(.sessionLogout, SessionLogoutRequest(scope: scope, unsent: unsent, confirmUnsent: confirmUnsent))
   }
 
   /// List the memberships with role, status and freshness.
@@ -192,10 +183,9 @@ extension Holdfast {
   ///
   /// ```swift
   /// try await app.orgSelect(orgId: "01976b36-5e10-7f3a-9c44-2f0a6d1b8e01")
-  /// // {"screen": "home", "reason": "active", "route": "/mentor", "org": {"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e01", "name": "North", "role": "peer_mentor"}, "message": null, "can_unlock": false, "methods": [], "orgs": [], "banners": [], "deadline_ms": null, "number": 3}
   /// ```
-  public func orgSelect(orgId: String) async throws(HoldfastError) -> Decision {
-    try await ask(.orgSelect, OrgSelectRequest(orgId: orgId))
+  public func orgSelect(orgId: String) async throws(HoldfastError) {
+    let _: EmptyReply = try await ask(.orgSelect, OrgSelectRequest(orgId: orgId))
   }
 
   /// Check whether a screen may open.
@@ -402,30 +392,16 @@ extension Holdfast {
     try await ask(.syncStatus)
   }
 
-  /// Fetch the host's next requests and events.
-  ///
-  /// Fails, among others, with `request.wrong_type`, `request.invalid_value`: see ``ErrorCode``.
-  ///
-  /// ```swift
-  /// try await app.poll(ack: 14, maxEvents: 200, onlyNew: false, fromOldest: false)
-  /// // {"requests": [{"id": 41, "purpose": "pull", "method": "GET", "url": "https://x.supabase.co/rest/v1/contacts?select=id", "headers": {"apikey": "..."}, "body": null, "timeout_ms": 30000}], "events": [{"seq": 12, "type": "decision", "decision": {"screen": "home", "reason": "active", "route": "/mentor", "org": {"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e01", "name": "North", "role": "peer_mentor"}, "message": null, "can_unlock": false, "methods": [], "orgs": [], "banners": [], "deadline_ms": null, "number": 3}}], "wake_in_ms": 25000}
-  /// ```
-  public func poll(
-    ack: Int? = nil, maxEvents: Int? = nil, onlyNew: Bool? = nil, fromOldest: Bool? = nil
-  ) async throws(HoldfastError) -> PollReply {
-    try await ask(.poll, PollRequest(ack: ack, maxEvents: maxEvents, onlyNew: onlyNew, fromOldest: fromOldest))
-  }
-
-  /// Pass the response to a request.
+  /// Pass the response to a request. The library keeps it until it is worked off: never repeat the
+  /// call.
   ///
   /// Fails, among others, with `request.missing_field`, `request.wrong_type`,
   /// `request.invalid_value`: see ``ErrorCode``.
   ///
   /// ```swift
   /// try await app.complete(.answer(id: 41, status: 200, headers: ["content-type": "application/json"], body: "[]"))
-  /// // {"accepted": true}
   /// ```
-  public func complete(_ request: CompleteRequest) async throws(HoldfastError) -> CompleteReply {
-    try await ask(.complete, request)
+  public func complete(_ request: CompleteRequest) async throws(HoldfastError) {
+    let _: EmptyReply = try await ask(.complete, request)
   }
 }

@@ -117,7 +117,7 @@ public struct ContactsMapping: Codable, Sendable, Hashable {
   /// without organisations), `updated_at` and `deleted_at`. Default: `["name", "municipality",
   /// "relation"]`.
   public var columns: [String]?
-  /// Columns that are never cached; contact_get with `live` fetches them for one event. Default:
+  /// Columns that are never cached; contact_get with `live` fetches them for one answer. Default:
   /// `["phone", "address", "national_id"]`.
   public var withheld: [String]?
 
@@ -314,20 +314,24 @@ public struct Config: Codable, Sendable, Hashable {
   public var keystore: KeyStoreChoice?
   /// `manual` is for tests and uses clock_set. Default: `"system"`.
   public var clock: ConfigClock?
+  /// `worker`: nobody is at the screen, and none is given until session_resume or
+  /// session_foreground. For a process that only sends what is queued. Default: `"app"`.
+  public var role: ConfigRole?
 
   public init(
     dataDir: String, backend: Backend, authMethods: [AuthMethodConfig]? = nil,
     redirectUrl: String? = nil, routes: [String: RoleRoutes]? = nil, policy: Policy? = nil,
-    locale: String? = nil, keystore: KeyStoreChoice? = nil, clock: ConfigClock? = nil
+    locale: String? = nil, keystore: KeyStoreChoice? = nil, clock: ConfigClock? = nil,
+    role: ConfigRole? = nil
   ) {
     self.dataDir = dataDir; self.backend = backend; self.authMethods = authMethods
     self.redirectUrl = redirectUrl; self.routes = routes; self.policy = policy
-    self.locale = locale; self.keystore = keystore; self.clock = clock
+    self.locale = locale; self.keystore = keystore; self.clock = clock; self.role = role
   }
 
   enum CodingKeys: String, CodingKey {
     case dataDir = "data_dir", backend, authMethods = "auth_methods", redirectUrl = "redirect_url"
-    case routes, policy, locale, keystore, clock
+    case routes, policy, locale, keystore, clock, role
   }
 }
 
@@ -441,21 +445,17 @@ public struct Decision: Codable, Sendable, Hashable, ReadableRecord {
   public var orgs: [Membership]
   /// What to show above the content.
   public var banners: [Banner]
-  /// With `wait`: until then an event `decision` follows.
+  /// With `wait`: another screen follows until then.
   public var deadline: Instant?
-  /// Counts the decisions of this handle, replies and events alike. Show a decision only if its
-  /// number is higher than that of the one on the screen: an older event can arrive after the reply
-  /// of a newer call. A new handle counts from 1.
-  public var number: Int
 
   public init(
     screen: Screen, reason: DecisionReason, route: String? = nil, org: OrgSummary? = nil,
     message: Message? = nil, canUnlock: Bool, methods: [AuthMethod], orgs: [Membership],
-    banners: [Banner], deadline: Instant? = nil, number: Int
+    banners: [Banner], deadline: Instant? = nil
   ) {
     self.screen = screen; self.reason = reason; self.route = route; self.org = org
     self.message = message; self.canUnlock = canUnlock; self.methods = methods; self.orgs = orgs
-    self.banners = banners; self.deadline = deadline; self.number = number
+    self.banners = banners; self.deadline = deadline
   }
 
   init(of object: inout Fields) throws(Unreadable) {
@@ -464,15 +464,14 @@ public struct Decision: Codable, Sendable, Hashable, ReadableRecord {
       route: object.optional("route"), org: object.optional("org"),
       message: object.optional("message"), canUnlock: object.value("can_unlock"),
       methods: object.value("methods"), orgs: object.value("orgs"),
-      banners: object.value("banners"), deadline: object.optional("deadline_ms"),
-      number: object.value("number"))
+      banners: object.value("banners"), deadline: object.optional("deadline_ms"))
   }
 
   var decided: Decision? { self }
 
   enum CodingKeys: String, CodingKey {
     case screen, reason, route, org, message, canUnlock = "can_unlock", methods, orgs, banners
-    case deadline = "deadline_ms", number
+    case deadline = "deadline_ms"
   }
 }
 
@@ -715,354 +714,338 @@ public struct HttpRequest: Codable, Sendable, Hashable, ReadableRecord {
   }
 }
 
-/// The host must show another screen. Returned once; a newer decision replaces it.
-public struct DecisionEvent: Codable, Sendable, Hashable, ReadableRecord {
-  /// The number of the event; it increases. Pass it as `ack` to holdfast_poll() after handling a
-  /// durable event.
-  public var seq: Int
-  /// The type of the event.
-  public private(set) var type = "decision"
-  /// What to show now.
-  public var decision: Decision
-
-  public init(seq: Int, decision: Decision) { self.seq = seq; self.decision = decision }
-
-  init(of object: inout Fields) throws(Unreadable) {
-    try self.init(seq: object.value("seq"), decision: object.value("decision"))
-  }
-
-  var decided: Decision? { decision }
-}
-
-/// The progress of the sync run, at most every 200 ms: items that were sent and parked since it
-/// began. `ids` names those that were sent; `ids_truncated`: there are more than it names. Replaces
-/// one that was not returned yet. Returned once.
-public struct SyncProgressEvent: Codable, Sendable, Hashable, ReadableRecord {
-  /// The number of the event; it increases. Pass it as `ack` to holdfast_poll() after handling a
-  /// durable event.
-  public var seq: Int
-  /// The type of the event.
-  public private(set) var type = "sync_progress"
-  /// Items that the server has stored.
-  public var sent: Int
-  /// Items that were parked.
-  public var parked: Int
-  /// The stored items.
-  public var ids: [String]
-  /// Whether more were stored than `ids` names.
-  public var idsTruncated: Bool
-  /// The queue now.
-  public var counts: Counts
-
-  public init(
-    seq: Int, sent: Int, parked: Int, ids: [String], idsTruncated: Bool, counts: Counts
-  ) {
-    self.seq = seq; self.sent = sent; self.parked = parked; self.ids = ids
-    self.idsTruncated = idsTruncated; self.counts = counts
-  }
-
-  init(of object: inout Fields) throws(Unreadable) {
-    try self.init(
-      seq: object.value("seq"), sent: object.value("sent"), parked: object.value("parked"),
-      ids: object.value("ids"), idsTruncated: object.value("ids_truncated"),
-      counts: object.value("counts"))
-  }
-
-  enum CodingKeys: String, CodingKey {
-    case seq, type, sent, parked, ids, idsTruncated = "ids_truncated", counts
-  }
-}
-
-/// A sync run has ended: the library can send no further item of this user now. Counts the items
-/// that were sent and parked since it began, and those that still wait. `ids` names those that were
-/// sent; `ids_truncated`: there are more than it names. The message says whether something was
-/// parked or waits. Returned until acknowledged.
-public struct SyncCompletedEvent: Codable, Sendable, Hashable, ReadableRecord {
-  /// The number of the event; it increases. Pass it as `ack` to holdfast_poll() after handling a
-  /// durable event.
-  public var seq: Int
-  /// The type of the event.
-  public private(set) var type = "sync_completed"
-  /// Items that the server has stored.
-  public var sent: Int
-  /// Items that were parked.
-  public var parked: Int
-  /// Items that still wait.
-  public var waiting: Int
-  /// How long the run took.
-  public var durationMs: Int
-  /// The stored items.
-  public var ids: [String]
-  /// Whether more were stored than `ids` names.
-  public var idsTruncated: Bool
-  /// The outcome, for the user.
-  public var message: Message
-
-  public init(
-    seq: Int, sent: Int, parked: Int, waiting: Int, durationMs: Int, ids: [String],
-    idsTruncated: Bool, message: Message
-  ) {
-    self.seq = seq; self.sent = sent; self.parked = parked; self.waiting = waiting
-    self.durationMs = durationMs; self.ids = ids; self.idsTruncated = idsTruncated
-    self.message = message
-  }
-
-  init(of object: inout Fields) throws(Unreadable) {
-    try self.init(
-      seq: object.value("seq"), sent: object.value("sent"), parked: object.value("parked"),
-      waiting: object.value("waiting"), durationMs: object.value("duration_ms"),
-      ids: object.value("ids"), idsTruncated: object.value("ids_truncated"),
-      message: object.value("message"))
-  }
-
-  enum CodingKeys: String, CodingKey {
-    case seq, type, sent, parked, waiting, durationMs = "duration_ms", ids
-    case idsTruncated = "ids_truncated", message
-  }
-}
-
-/// The library parked an item; the user must edit, retry or cancel it. `field` is the column, if
-/// the server named one. Returned until acknowledged.
-public struct ItemParkedEvent: Codable, Sendable, Hashable, ReadableRecord {
-  /// The number of the event; it increases. Pass it as `ack` to holdfast_poll() after handling a
-  /// durable event.
-  public var seq: Int
-  /// The type of the event.
+/// The library parked an item; the user must edit, retry or cancel it.
+public struct ItemParkedNotice: Codable, Sendable, Hashable, ReadableRecord {
+  /// What it is about.
   public private(set) var type = "item_parked"
+  /// Why, as in the item's `reason`.
+  public var reason: String
+  /// The reason, for the user.
+  public var text: String
   /// The item.
   public var id: String
-  /// Why, for the user.
-  public var reason: Message
-  /// The column that the server refused.
+  /// The column that the server refused, if it named one.
   public var field: String?
 
-  public init(seq: Int, id: String, reason: Message, field: String? = nil) {
-    self.seq = seq; self.id = id; self.reason = reason; self.field = field
+  public init(reason: String, text: String, id: String, field: String? = nil) {
+    self.reason = reason; self.text = text; self.id = id; self.field = field
   }
 
   init(of object: inout Fields) throws(Unreadable) {
     try self.init(
-      seq: object.value("seq"), id: object.value("id"), reason: object.value("reason"),
+      reason: object.value("reason"), text: object.value("text"), id: object.value("id"),
       field: object.optional("field"))
   }
 }
 
-/// The session has ended. `reason` is the server's proof, refresh_token_not_found,
-/// refresh_token_already_used, session_not_found, session_expired, user_banned, user_not_found or
-/// invalid_grant, or session_corrupt for an unreadable record. Returned until acknowledged.
-public struct SessionEndedEvent: Codable, Sendable, Hashable, ReadableRecord {
-  /// The number of the event; it increases. Pass it as `ack` to holdfast_poll() after handling a
-  /// durable event.
-  public var seq: Int
-  /// The type of the event.
+/// The session has ended.
+public struct SessionEndedNotice: Codable, Sendable, Hashable, ReadableRecord {
+  /// What it is about.
   public private(set) var type = "session_ended"
-  /// The server's proof, or session_corrupt.
+  /// The server's proof, refresh_token_not_found, refresh_token_already_used, session_not_found,
+  /// session_expired, user_banned, user_not_found or invalid_grant, or session_corrupt for an
+  /// unreadable record.
   public var reason: String
+  /// The reason, for the user.
+  public var text: String
 
-  public init(seq: Int, reason: String) { self.seq = seq; self.reason = reason }
+  public init(reason: String, text: String) { self.reason = reason; self.text = text }
 
   init(of object: inout Fields) throws(Unreadable) {
-    try self.init(seq: object.value("seq"), reason: object.value("reason"))
+    try self.init(reason: object.value("reason"), text: object.value("text"))
   }
 }
 
 /// The user lost access to the chosen organisation, or has a role there that `routes` does not
-/// have. Returned until acknowledged.
-public struct OrgAccessChangedEvent: Codable, Sendable, Hashable, ReadableRecord {
-  /// The number of the event; it increases. Pass it as `ack` to holdfast_poll() after handling a
-  /// durable event.
-  public var seq: Int
-  /// The type of the event.
+/// have.
+public struct OrgAccessChangedNotice: Codable, Sendable, Hashable, ReadableRecord {
+  /// What it is about.
   public private(set) var type = "org_access_changed"
   /// What changed.
-  public var reason: OrgAccessChangedEventReason
+  public var reason: OrgAccessChangedNoticeReason
+  /// The reason, for the user.
+  public var text: String
 
-  public init(seq: Int, reason: OrgAccessChangedEventReason) {
-    self.seq = seq; self.reason = reason
+  public init(reason: OrgAccessChangedNoticeReason, text: String) {
+    self.reason = reason; self.text = text
   }
 
   init(of object: inout Fields) throws(Unreadable) {
-    try self.init(seq: object.value("seq"), reason: object.value("reason"))
+    try self.init(reason: object.value("reason"), text: object.value("text"))
   }
 }
 
-/// The library set a damaged file aside as `file`, or one whose device key the key store no longer
-/// has (the code of `message` is storage_key_lost then). `carried` counts the items that it carried
-/// over; `unreadable` says whether anything could not be read, so that items may be lost; `session`
-/// says whether it carried the session over. Returned until acknowledged.
-public struct StorageRecoveredEvent: Codable, Sendable, Hashable, ReadableRecord {
-  /// The number of the event; it increases. Pass it as `ack` to holdfast_poll() after handling a
-  /// durable event.
-  public var seq: Int
-  /// The type of the event.
+/// The library set a damaged file aside, or one whose device key the key store no longer has.
+public struct StorageRecoveredNotice: Codable, Sendable, Hashable, ReadableRecord {
+  /// What it is about.
   public private(set) var type = "storage_recovered"
+  /// What was wrong.
+  public var reason: StorageRecoveredNoticeReason
+  /// The reason, for the user.
+  public var text: String
   /// The name of the file that was set aside.
   public var file: String
   /// Items that were carried over.
   public var carried: Int
-  /// Whether part of the file could not be read. If not, all that it held is here.
+  /// Whether part of the file could not be read, so that items may be lost. If not, all that it
+  /// held is here.
   public var unreadable: Bool
   /// Whether the session was carried over.
   public var session: Bool
-  /// The outcome, for the user.
-  public var message: Message
 
   public init(
-    seq: Int, file: String, carried: Int, unreadable: Bool, session: Bool, message: Message
+    reason: StorageRecoveredNoticeReason, text: String, file: String, carried: Int,
+    unreadable: Bool, session: Bool
   ) {
-    self.seq = seq; self.file = file; self.carried = carried; self.unreadable = unreadable
-    self.session = session; self.message = message
+    self.reason = reason; self.text = text; self.file = file; self.carried = carried
+    self.unreadable = unreadable; self.session = session
   }
 
   init(of object: inout Fields) throws(Unreadable) {
     try self.init(
-      seq: object.value("seq"), file: object.value("file"), carried: object.value("carried"),
-      unreadable: object.value("unreadable"), session: object.value("session"),
-      message: object.value("message"))
+      reason: object.value("reason"), text: object.value("text"), file: object.value("file"),
+      carried: object.value("carried"), unreadable: object.value("unreadable"),
+      session: object.value("session"))
   }
 }
 
-/// The result of contact_get with `live`, at most 30 s later. `contact` is null if the contact is
-/// gone or could not be fetched, or if the session was locked or the organisation changed
-/// meanwhile; `message` says which. Returned once.
-public struct ContactEvent: Codable, Sendable, Hashable, ReadableRecord {
-  /// The number of the event; it increases. Pass it as `ack` to holdfast_poll() after handling a
-  /// durable event.
-  public var seq: Int
-  /// The type of the event.
-  public private(set) var type = "contact"
-  /// The `request` of the reply of contact_get.
-  public var request: Int
-  /// The contact's id.
-  public var id: String
-  /// The contact with its withheld columns.
-  public var contact: Contact?
-  /// Why there is no contact.
-  public var message: Message?
-
-  public init(
-    seq: Int, request: Int, id: String, contact: Contact? = nil, message: Message? = nil
-  ) {
-    self.seq = seq; self.request = request; self.id = id; self.contact = contact
-    self.message = message
-  }
-
-  init(of object: inout Fields) throws(Unreadable) {
-    try self.init(
-      seq: object.value("seq"), request: object.value("request"), id: object.value("id"),
-      contact: object.optional("contact"), message: object.optional("message"))
-  }
-}
-
-/// A pull of contacts or figures has ended. Counts the rows that were stored, removed and skipped;
-/// `problem` says why the pull was given up. Returned once.
-public struct PullCompletedEvent: Codable, Sendable, Hashable, ReadableRecord {
-  /// The number of the event; it increases. Pass it as `ack` to holdfast_poll() after handling a
-  /// durable event.
-  public var seq: Int
-  /// The type of the event.
-  public private(set) var type = "pull_completed"
-  /// What was pulled.
-  public var dataset: Dataset
-  /// Rows that were stored.
-  public var rows: Int
-  /// Rows that were removed.
-  public var removed: Int
-  /// Rows that could not be used.
-  public var skipped: Int
-  /// Why the pull was given up.
-  public var problem: PullProblem?
-
-  public init(
-    seq: Int, dataset: Dataset, rows: Int, removed: Int, skipped: Int, problem: PullProblem? = nil
-  ) {
-    self.seq = seq; self.dataset = dataset; self.rows = rows; self.removed = removed
-    self.skipped = skipped; self.problem = problem
-  }
-
-  init(of object: inout Fields) throws(Unreadable) {
-    try self.init(
-      seq: object.value("seq"), dataset: object.value("dataset"), rows: object.value("rows"),
-      removed: object.value("removed"), skipped: object.value("skipped"),
-      problem: object.optional("problem"))
-  }
-}
-
-/// There is another access token than the one that session_token gave, or one after
-/// session.refreshing. Only a handle on which session_token was called gets it. Returned once.
-public struct TokenChangedEvent: Codable, Sendable, Hashable, ReadableRecord {
-  /// The number of the event; it increases. Pass it as `ack` to holdfast_poll() after handling a
-  /// durable event.
-  public var seq: Int
-  /// The type of the event.
-  public private(set) var type = "token_changed"
-  /// When the new token ends, in server time.
-  public var expires: Instant
-
-  public init(seq: Int, expires: Instant) { self.seq = seq; self.expires = expires }
-
-  init(of object: inout Fields) throws(Unreadable) {
-    try self.init(seq: object.value("seq"), expires: object.value("expires_ms"))
-  }
-
-  enum CodingKeys: String, CodingKey { case seq, type, expires = "expires_ms" }
-}
-
-/// A line of the library's log, for developers. Only the HTTP driver has this event, with its
-/// option `log_level`. It is returned once, and acknowledges nothing.
-public struct LogEvent: Codable, Sendable, Hashable, ReadableRecord {
-  /// Always 0: it is not acknowledged.
-  public var seq: Int
-  /// The type of the event.
-  public private(set) var type = "log"
-  /// 0 error, 1 warning, 2 info, 3 debug.
-  public var level: Int
-  /// The line. It holds no token, name or payload.
-  public var line: String
-
-  public init(seq: Int, level: Int, line: String) {
-    self.seq = seq; self.level = level; self.line = line
-  }
-
-  init(of object: inout Fields) throws(Unreadable) {
-    try self.init(
-      seq: object.value("seq"), level: object.value("level"), line: object.value("line"))
-  }
-}
-
-/// An event of a type that this schema does not know. Ignore it, and acknowledge it.
-public struct OtherEvent: Codable, Sendable, Hashable, ReadableRecord {
-  /// The number of the event; it increases. Pass it as `ack` to holdfast_poll() after handling a
-  /// durable event.
-  public var seq: Int
+/// A notice that this schema does not know. Show its text.
+public struct OtherNotice: Codable, Sendable, Hashable, ReadableRecord {
   /// A type that this schema does not know.
   public var type: String
+  /// The reason, for programs.
+  public var reason: String
+  /// The reason, for the user.
+  public var text: String
   /// The other fields.
   public var fields: [String: JSON]
 
-  public init(seq: Int, type: String, fields: [String: JSON] = [:]) {
-    self.seq = seq; self.type = type; self.fields = fields
+  public init(
+    type: String, reason: String, text: String, fields: [String: JSON] = [:]
+  ) {
+    self.type = type; self.reason = reason; self.text = text; self.fields = fields
   }
 
   init(of object: inout Fields) throws(Unreadable) {
     try self.init(
-      seq: object.value("seq"), type: object.value("type"),
-      fields: object.others(than: ["seq", "type"]))
+      type: object.value("type"), reason: object.value("reason"), text: object.value("text"),
+      fields: object.others(than: ["type", "reason", "text"]))
   }
 
   public init(from decoder: any Decoder) throws {
     let values = try decoder.container(keyedBy: AnyKey.self)
-    seq = try values.decode(Int.self, forKey: AnyKey("seq"))
     type = try values.decode(String.self, forKey: AnyKey("type"))
-    fields = try values.others(than: ["seq", "type"])
+    reason = try values.decode(String.self, forKey: AnyKey("reason"))
+    text = try values.decode(String.self, forKey: AnyKey("text"))
+    fields = try values.others(than: ["type", "reason", "text"])
   }
 
   public func encode(to encoder: any Encoder) throws {
     var values = encoder.container(keyedBy: AnyKey.self)
     for (key, value) in fields { try values.encode(value, forKey: AnyKey(key)) }
-    try values.encode(seq, forKey: AnyKey("seq"))
     try values.encode(type, forKey: AnyKey("type"))
+    try values.encode(reason, forKey: AnyKey("reason"))
+    try values.encode(text, forKey: AnyKey("text"))
   }
+}
+
+/// The answer to contact_get with `live`, at most 30 s later.
+public struct ContactAnswer: Codable, Sendable, Hashable, ReadableRecord {
+  /// What it answers.
+  public private(set) var to = "contact_get"
+  /// The `request` of the reply of contact_get.
+  public var request: Int
+  /// The contact's id.
+  public var id: String
+  /// The contact with its withheld columns; null: `message` says why there is none.
+  public var contact: Contact?
+  /// Why there is no contact: contact_gone, contact_unreachable, offline, or contact_withdrawn
+  /// after a lock or another choice of organisation.
+  public var message: Message?
+
+  public init(
+    request: Int, id: String, contact: Contact? = nil, message: Message? = nil
+  ) {
+    self.request = request; self.id = id; self.contact = contact; self.message = message
+  }
+
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(
+      request: object.value("request"), id: object.value("id"), contact: object.optional("contact"),
+      message: object.optional("message"))
+  }
+}
+
+/// There is another access token than the one that session_token gave, or one after
+/// session.refreshing. Only a handle on which session_token was called gets it.
+public struct TokenAnswer: Codable, Sendable, Hashable, ReadableRecord {
+  /// What it answers.
+  public private(set) var to = "session_token"
+  /// When the new token ends, in server time.
+  public var expires: Instant
+
+  public init(expires: Instant) { self.expires = expires }
+
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(expires: object.value("expires_ms"))
+  }
+
+  enum CodingKeys: String, CodingKey { case to, expires = "expires_ms" }
+}
+
+/// An answer that this schema does not know. Ignore it.
+public struct OtherAnswer: Codable, Sendable, Hashable, ReadableRecord {
+  /// An operation that this schema does not know.
+  public var to: String
+  /// The other fields.
+  public var fields: [String: JSON]
+
+  public init(to: String, fields: [String: JSON] = [:]) { self.to = to; self.fields = fields }
+
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(to: object.value("to"), fields: object.others(than: ["to"]))
+  }
+
+  public init(from decoder: any Decoder) throws {
+    let values = try decoder.container(keyedBy: AnyKey.self)
+    to = try values.decode(String.self, forKey: AnyKey("to"))
+    fields = try values.others(than: ["to"])
+  }
+
+  public func encode(to encoder: any Encoder) throws {
+    var values = encoder.container(keyedBy: AnyKey.self)
+    for (key, value) in fields { try values.encode(value, forKey: AnyKey(key)) }
+    try values.encode(to, forKey: AnyKey("to"))
+  }
+}
+
+/// The state of sync, when it has changed: during a run at most every 200 ms, and always after its
+/// end; after a pull. Only the newest is given, once.
+public struct SyncState: Codable, Sendable, Hashable, ReadableRecord {
+  /// Whether a run goes on: items that were sent, and more to send.
+  public var running: Bool
+  /// Items that the server has stored since the run began. 0 once its end was told.
+  public var sent: Int
+  /// Items that were parked since.
+  public var parked: Int
+  /// Items of the user that are still to be sent, those that wait among them.
+  public var left: Int
+  /// Those that wait for something.
+  public var waiting: Int
+  /// The stored items.
+  public var ids: [String]
+  /// Whether more were stored than `ids` names.
+  public var idsTruncated: Bool
+  /// How long the run has taken.
+  public var durationMs: Int
+  /// After the end of a run: its outcome, for the user.
+  public var message: Message?
+  /// When the last complete pull of contacts ended: search again when it changes.
+  public var contacts: Instant?
+  /// The same for the figures.
+  public var summary: Instant?
+
+  public init(
+    running: Bool, sent: Int, parked: Int, left: Int, waiting: Int, ids: [String],
+    idsTruncated: Bool, durationMs: Int, message: Message? = nil, contacts: Instant? = nil,
+    summary: Instant? = nil
+  ) {
+    self.running = running; self.sent = sent; self.parked = parked; self.left = left
+    self.waiting = waiting; self.ids = ids; self.idsTruncated = idsTruncated
+    self.durationMs = durationMs; self.message = message; self.contacts = contacts
+    self.summary = summary
+  }
+
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(
+      running: object.value("running"), sent: object.value("sent"), parked: object.value("parked"),
+      left: object.value("left"), waiting: object.value("waiting"), ids: object.value("ids"),
+      idsTruncated: object.value("ids_truncated"), durationMs: object.value("duration_ms"),
+      message: object.optional("message"), contacts: object.optional("contacts_ms"),
+      summary: object.optional("summary_ms"))
+  }
+
+  enum CodingKeys: String, CodingKey {
+    case running, sent, parked, left, waiting, ids, idsTruncated = "ids_truncated"
+    case durationMs = "duration_ms", message, contacts = "contacts_ms", summary = "summary_ms"
+  }
+}
+
+/// The screen to show: only the newest, so none is ever old. It comes when it changed, and after
+/// every call whose purpose is a screen.
+public struct NextScreen: Codable, Sendable, Hashable, ReadableRecord {
+  /// What to show now.
+  public var screen: Decision
+
+  public init(screen: Decision) { self.screen = screen }
+
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(screen: object.value("screen"))
+  }
+
+  var decided: Decision? { screen }
+}
+
+/// An answer to a call that was made.
+public struct NextAnswer: Codable, Sendable, Hashable, ReadableRecord {
+  /// The answer.
+  public var answer: Answer
+
+  public init(answer: Answer) { self.answer = answer }
+
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(answer: object.value("answer"))
+  }
+}
+
+/// Something that the user must learn. Asking for the next thing acknowledges it.
+public struct NextNotice: Codable, Sendable, Hashable, ReadableRecord {
+  /// The notice.
+  public var notice: Notice
+
+  public init(notice: Notice) { self.notice = notice }
+
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(notice: object.value("notice"))
+  }
+}
+
+/// The state of sync has changed.
+public struct NextSync: Codable, Sendable, Hashable, ReadableRecord {
+  /// Sync now.
+  public var sync: SyncState
+
+  public init(sync: SyncState) { self.sync = sync }
+
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(sync: object.value("sync"))
+  }
+}
+
+/// A request to send once over HTTP.
+public struct NextRequest: Codable, Sendable, Hashable, ReadableRecord {
+  /// The request.
+  public var request: HttpRequest
+
+  public init(request: HttpRequest) { self.request = request }
+
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(request: object.value("request"))
+  }
+}
+
+/// There is nothing now.
+public struct NextWake: Codable, Sendable, Hashable, ReadableRecord {
+  /// Ask again within this time; null: after a call or a response.
+  public var wakeInMs: Int?
+
+  public init(wakeInMs: Int? = nil) { self.wakeInMs = wakeInMs }
+
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(wakeInMs: object.optional("wake_in_ms"))
+  }
+
+  enum CodingKeys: String, CodingKey { case wakeInMs = "wake_in_ms" }
 }
 
 /// The reply of open.
@@ -1077,22 +1060,27 @@ public struct OpenReply: Codable, Sendable, Hashable, ReadableRecord {
   /// The text of the prompt with which the user releases the key `biometric`, before
   /// session_unlock.
   public var unlockPrompt: String
+  /// The first screen, decided from disk alone; null in a `worker`, and where it could not be
+  /// decided: then holdfast_next gives it, or the error.
+  public var screen: Decision?
 
   public init(
-    version: String, recovered: Bool, keystore: OpenReplyKeystore, unlockPrompt: String
+    version: String, recovered: Bool, keystore: OpenReplyKeystore, unlockPrompt: String,
+    screen: Decision? = nil
   ) {
     self.version = version; self.recovered = recovered; self.keystore = keystore
-    self.unlockPrompt = unlockPrompt
+    self.unlockPrompt = unlockPrompt; self.screen = screen
   }
 
   init(of object: inout Fields) throws(Unreadable) {
     try self.init(
       version: object.value("version"), recovered: object.value("recovered"),
-      keystore: object.value("keystore"), unlockPrompt: object.value("unlock_prompt"))
+      keystore: object.value("keystore"), unlockPrompt: object.value("unlock_prompt"),
+      screen: object.optional("screen"))
   }
 
   enum CodingKeys: String, CodingKey {
-    case version, recovered, keystore, unlockPrompt = "unlock_prompt"
+    case version, recovered, keystore, unlockPrompt = "unlock_prompt", screen
   }
 }
 
@@ -1241,14 +1229,6 @@ public struct SignInPassword: Codable, Sendable, Hashable {
   }
 }
 
-/// The request of session_unlock.
-public struct SessionUnlockRequest: Codable, Sendable, Hashable {
-  /// How the biometric prompt ended.
-  public var outcome: Outcome
-
-  public init(outcome: Outcome) { self.outcome = outcome }
-}
-
 /// The reply of session_status.
 public struct SessionStatusReply: Codable, Sendable, Hashable, ReadableRecord {
   /// Whether somebody is signed in and has unlocked.
@@ -1318,52 +1298,44 @@ public struct SessionTokenReply: Codable, Sendable, Hashable, ReadableRecord {
 public struct SessionLogoutRequest: Codable, Sendable, Hashable {
   /// `global`: end the user's sessions on all devices. Default: `local`.
   public var scope: SessionLogoutRequestScope?
-  /// Erase unsent items. Default: false.
-  public var discard: Bool?
-  /// The number of unsent items, as confirmation of `discard`.
+  /// What becomes of unsent items: `keep` them for their owner's next sign-in, or erase them.
+  /// Required while there are any.
+  public var unsent: SessionLogoutRequestUnsent?
+  /// With `discard`: the number of unsent items, as confirmation.
   public var confirmUnsent: Int?
 
   public init(
-    scope: SessionLogoutRequestScope? = nil, discard: Bool? = nil, confirmUnsent: Int? = nil
+    scope: SessionLogoutRequestScope? = nil, unsent: SessionLogoutRequestUnsent? = nil,
+    confirmUnsent: Int? = nil
   ) {
-    self.scope = scope; self.discard = discard; self.confirmUnsent = confirmUnsent
+    self.scope = scope; self.unsent = unsent; self.confirmUnsent = confirmUnsent
   }
 
-  enum CodingKeys: String, CodingKey { case scope, discard, confirmUnsent = "confirm_unsent" }
+  enum CodingKeys: String, CodingKey { case scope, unsent, confirmUnsent = "confirm_unsent" }
 }
 
 /// The reply of sign_in_cancel.
 public struct SignInCancelReply: Codable, Sendable, Hashable, ReadableRecord {
   /// Whether a sign-in was under way.
   public var cancelled: Bool
-  /// What was shown before it.
-  public var decision: Decision
 
-  public init(cancelled: Bool, decision: Decision) {
-    self.cancelled = cancelled; self.decision = decision
-  }
+  public init(cancelled: Bool) { self.cancelled = cancelled }
 
   init(of object: inout Fields) throws(Unreadable) {
-    try self.init(cancelled: object.value("cancelled"), decision: object.value("decision"))
+    try self.init(cancelled: object.value("cancelled"))
   }
-
-  var decided: Decision? { decision }
 }
 
 /// The reply of session_logout.
 public struct SessionLogoutReply: Codable, Sendable, Hashable, ReadableRecord {
   /// How many items were not sent.
   public var unsent: Int
-  /// What to show now.
-  public var decision: Decision
 
-  public init(unsent: Int, decision: Decision) { self.unsent = unsent; self.decision = decision }
+  public init(unsent: Int) { self.unsent = unsent }
 
   init(of object: inout Fields) throws(Unreadable) {
-    try self.init(unsent: object.value("unsent"), decision: object.value("decision"))
+    try self.init(unsent: object.value("unsent"))
   }
-
-  var decided: Decision? { decision }
 }
 
 /// The reply of org_list.
@@ -1417,6 +1389,23 @@ public struct RouteAllowed: Codable, Sendable, Hashable, ReadableRecord {
   }
 
   init(of object: inout Fields) { self.init() }
+}
+
+/// The screen may not open.
+public struct RouteRefused: Codable, Sendable, Hashable, ReadableRecord {
+  /// The screen may not open.
+  public private(set) var allow = false
+  /// What to show instead: the role's home with the reason route_forbidden, or what stands before
+  /// it.
+  public var screen: Decision
+
+  public init(screen: Decision) { self.screen = screen }
+
+  init(of object: inout Fields) throws(Unreadable) {
+    try self.init(screen: object.value("screen"))
+  }
+
+  var decided: Decision? { screen }
 }
 
 /// The request of queue_add.
@@ -1711,7 +1700,7 @@ public struct ContactGetReply: Codable, Sendable, Hashable, ReadableRecord {
   public var message: Message?
   /// When the last complete pull ended.
   public var asOf: Instant?
-  /// The number in the event `contact` that follows; null: none follows.
+  /// The number in the answer that holdfast_next gives; null: none follows.
   public var request: Int?
   /// What to show above it.
   public var banners: [Banner]
@@ -1824,7 +1813,8 @@ public struct AsOf: Codable, Sendable, Hashable, ReadableRecord {
 
 /// A request that the server refuses for its schema: a table, column or function is missing or has
 /// another name, or a grant or policy is missing. Or a list of memberships or contacts that cannot
-/// be used as a whole. Or, with `what` backend, why no answer comes from the service.
+/// be used as a whole. Or, with `what` backend, why no answer comes from the service. Or, with
+/// `what` host, that the app does not ask for requests.
 public struct Problem: Codable, Sendable, Hashable, ReadableRecord {
   /// The part of the configuration.
   public var what: ProblemWhat
@@ -1844,7 +1834,8 @@ public struct Problem: Codable, Sendable, Hashable, ReadableRecord {
   /// requests in a row got no answer; or token_lifetime: access tokens live shorter than 30 s, so
   /// that the session is refreshed only every 30 s, and requests wait in between; or
   /// token_too_long: a refresh brings a token of more than 16384 bytes, and the session goes on
-  /// with the old one.
+  /// with the old one. With `what` host nobody_asks: for 5 s nothing has asked for requests, and
+  /// one waits.
   public var code: String
   /// When this handle first saw it.
   public var since: Instant
@@ -1946,51 +1937,6 @@ public struct SyncStatusReply: Codable, Sendable, Hashable, ReadableRecord {
   }
 }
 
-/// The request of poll.
-public struct PollRequest: Codable, Sendable, Hashable {
-  /// Delete durable events up to this `seq`.
-  public var ack: Int?
-  /// At most so many durable events. Default: 200.
-  public var maxEvents: Int?
-  /// Leave out events that this handle has returned before. Default: false.
-  public var onlyNew: Bool?
-  /// Begin with the oldest event again. Default: false.
-  public var fromOldest: Bool?
-
-  public init(
-    ack: Int? = nil, maxEvents: Int? = nil, onlyNew: Bool? = nil, fromOldest: Bool? = nil
-  ) {
-    self.ack = ack; self.maxEvents = maxEvents; self.onlyNew = onlyNew
-    self.fromOldest = fromOldest
-  }
-
-  enum CodingKeys: String, CodingKey {
-    case ack, maxEvents = "max_events", onlyNew = "only_new", fromOldest = "from_oldest"
-  }
-}
-
-/// The reply of poll.
-public struct PollReply: Codable, Sendable, Hashable, ReadableRecord {
-  /// Requests to send, each returned once.
-  public var requests: [HttpRequest]
-  /// Events to handle.
-  public var events: [Event]
-  /// Poll again within this time; null: only after a call or a response.
-  public var wakeInMs: Int?
-
-  public init(requests: [HttpRequest], events: [Event], wakeInMs: Int? = nil) {
-    self.requests = requests; self.events = events; self.wakeInMs = wakeInMs
-  }
-
-  init(of object: inout Fields) throws(Unreadable) {
-    try self.init(
-      requests: object.value("requests"), events: object.value("events"),
-      wakeInMs: object.optional("wake_in_ms"))
-  }
-
-  enum CodingKeys: String, CodingKey { case requests, events, wakeInMs = "wake_in_ms" }
-}
-
 /// The server answered.
 public struct HttpAnswer: Codable, Sendable, Hashable {
   /// The number of the request.
@@ -2017,16 +1963,4 @@ public struct HttpFailure: Codable, Sendable, Hashable {
   public var error: TransportError
 
   public init(id: Int, error: TransportError) { self.id = id; self.error = error }
-}
-
-/// The reply of complete.
-public struct CompleteReply: Codable, Sendable, Hashable, ReadableRecord {
-  /// Whether the request was still open.
-  public var accepted: Bool
-
-  public init(accepted: Bool) { self.accepted = accepted }
-
-  init(of object: inout Fields) throws(Unreadable) {
-    try self.init(accepted: object.value("accepted"))
-  }
 }
