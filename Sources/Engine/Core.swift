@@ -34,6 +34,8 @@ final class Core {
   }
   /// Whose items were seen to wait only for items that are in the queue, since the file was opened.
   var ownerOfKnownLinks: [UInt8]?
+  /// The offset of the server's clock that was last read.
+  private var lastOffsetMS: Int64 = 0
   /// The boot for which it is known how steady time differs from the monotonic clock, and by how much.
   private var steadyOffset: (bootID: String, ms: Int64)?
 
@@ -141,8 +143,13 @@ final class Core {
 
   /// The server's time, computed with the offset from its `Date` headers.
   func serverMS(_ now: Instant) throws(Failure) -> Int64 {
-    now.wallMS + (try meta.int(.clockOffset) ?? 0)
+    lastOffsetMS = try meta.int(.clockOffset) ?? 0
+    return now.wallMS + lastOffsetMS
   }
+
+  /// The same with the offset that was last read: for a response, which is read before the call looks at the
+  /// file. A read would hide from the call that another process has written.
+  func lastServerMS(_ now: Instant) -> Int64 { now.wallMS + lastOffsetMS }
 
   func learnServerTime(_ dateMS: Int64?, _ now: Instant) throws(Failure) {
     guard let dateMS else { return }

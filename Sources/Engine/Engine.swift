@@ -462,9 +462,10 @@ public final class Engine {
 
   // MARK: What the host gets
 
-  /// The screen to begin with, from what is stored; null where nobody is at the screen.
+  /// The screen to begin with, from what is stored; null where nobody is at the screen, and before a manual
+  /// clock is set.
   @export(interface) public func firstScreen() throws(Failure) -> JSON {
-    guard core.configuration.role == .app else { return .null }
+    guard core.configuration.role == .app, !core.clock.isManual else { return .null }
     _ = try presence.resume([:])
     return news.takeScreen() ?? .null
   }

@@ -382,7 +382,7 @@ CONSTRAINTS = [
         (table, "x CHECK (0)", f"DELETE FROM {table}")
         for table in (
             "backoff",
-            "durable_event",
+            "notice",
             "lease",
             "queue_count",
             "revocation",

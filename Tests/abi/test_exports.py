@@ -33,7 +33,7 @@ def output(*command: str | Path) -> str:
 
 def test_the_header_declares_what_it_documents() -> None:
     names = declared()
-    assert {"holdfast_open", "holdfast_close", "holdfast_free", "holdfast_poll"} <= names
+    assert {"holdfast_open", "holdfast_close", "holdfast_free", "holdfast_next"} <= names
     assert "holdfast_log_fn" not in names
     assert len(names) >= 37
 

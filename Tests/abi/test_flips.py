@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from holdfast import Holdfast, Library
 
+from support import loop
 from support.counts import FLIPS, counts
 from support.flips import (
     FILES,
@@ -56,7 +57,7 @@ def originals(
         payloads: dict[str, Any] = {}
 
         def settle(core: Any = core, phone: Any = phone) -> None:  # noqa: ANN401
-            while requests := core.poll()["requests"]:
+            while requests := loop.take(core).requests:
                 for request in requests:
                     core.complete({"id": request["id"], **phone.network(request)})
 

@@ -34,7 +34,7 @@ def test_ORG_8_a_changed_role_leads_to_its_home(
     assert [(d["screen"], d["route"]) for d in told] == [("home", "/coordinator")]
     assert user.app.screen["org"] is not None
     assert user.app.screen["org"]["role"] == "coordinator"
-    answer: Any = user.app.route_check({"route": "/mentor"})
+    answer: Any = user.app.route_check({"route": "/mentor"})["screen"]
     assert (answer["reason"], answer["route"]) == ("route_forbidden", "/coordinator")
     assert user.app.route_check({"route": "/reports/1"}) == {"allow": True}
     # and no access event is sent

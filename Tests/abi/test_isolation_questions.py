@@ -145,7 +145,7 @@ def test_a_cancelled_item_whose_question_is_refused_for_good_delays_no_other(
     assert code_of(app, item) == "unknown_outcome"
     assert app.queue_list()["counts"] == {**EMPTY, "parked": 1}
     [event] = app.of_type("item_parked")
-    assert (event["id"], event["reason"]["code"]) == (item, "unknown_outcome")
+    assert (event["id"], event["reason"]) == (item, "unknown_outcome")
     # Cancelled again, it goes, and its fate says what is known
     assert app.queue_cancel({"id": item})["state"] is None
     assert app.queue_get({"id": item})["state"] == "unknown_outcome"

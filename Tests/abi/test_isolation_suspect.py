@@ -100,7 +100,7 @@ def test_B2_B3_an_item_that_fails_whenever_it_is_sent_delays_no_other(
     assert len(fault.met) < HOURS * 30
     # and is parked only as one that is refused on the way, by the rules for those
     parked = app.of_type("item_parked")
-    assert [event["reason"]["code"] for event in parked] == (["blocked"] if parked else [])
+    assert [event["reason"] for event in parked] == (["blocked"] if parked else [])
     assert not (parked and failure in OWN)
     # When the fault ends, then it is stored, within a day at the latest
     fault.end()

@@ -391,7 +391,7 @@ def test_B6_a_cancel_after_a_lost_answer_asks_the_server_first(
     # but parked, so that the user sees it,
     assert code_of(app, item) == "unknown_outcome"
     [event] = app.of_type("item_parked")
-    assert (event["id"], event["reason"]["code"]) == (item, "unknown_outcome")
+    assert (event["id"], event["reason"]) == (item, "unknown_outcome")
     assert user.phone.network.count("upload") >= 1
     # and cancelling it now removes it here
     assert app.queue_cancel({"id": item})["state"] is None

@@ -37,7 +37,7 @@ def texts(phones: MakePhone, directory: DirectoryFixtures, language: str) -> dic
     see(app.screen)
     app.session_logout()
     app.sign_in(person)
-    see(app.route_check({"route": "/admin"}))  # type: ignore[arg-type]
+    see(app.route_check({"route": "/admin"})["screen"])  # type: ignore[arg-type]
     app.go_offline()
     app.settle()
     app.register()

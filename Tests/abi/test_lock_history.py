@@ -371,7 +371,7 @@ def test_LCK_3_a_planted_schema_is_damage(sign_in: MakeUser, plant: str) -> None
 
 
 @pytest.mark.parametrize("locked", [False, True])
-@pytest.mark.parametrize("table", ["session", "durable_event", "revocation", "queue"])
+@pytest.mark.parametrize("table", ["session", "notice", "revocation", "queue"])
 def test_B9_a_column_planted_under_an_open_app_costs_nobody_the_session(
     sign_in: MakeUser, table: str, locked: bool
 ) -> None:
@@ -563,7 +563,7 @@ def test_LCK_5_the_window_counts_for_a_handle_that_nobody_resumed(sign_in: MakeU
     user.phone.pass_time(601)
     app = user.phone.open()
     assert set(history.refused(app)) == {"session.locked"}
-    assert app.route_check({"route": "/mentor"})["screen"] == "unlock"
+    assert app.route_check({"route": "/mentor"})["screen"]["screen"] == "unlock"
 
 
 def test_LCK_5_a_second_report_of_the_background_does_not_restart_the_time(

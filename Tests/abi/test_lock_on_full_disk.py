@@ -133,7 +133,7 @@ def test_KEEP_4_a_logout_that_the_disk_does_not_take_leaves_the_session_to_be_re
     user = sign_in()
     user.app.network_set({"online": False})
     user.app.register(minutes=1)
-    request = {"discard": True, "confirm_unsent": 1} if discard else {}
+    request = {"unsent": "discard", "confirm_unsent": 1} if discard else {"unsent": "keep"}
     # When the disk takes nothing, the user tries again, and then there is room
     with full_disk():
         for _ in range(2):

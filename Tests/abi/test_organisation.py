@@ -304,7 +304,7 @@ def test_ORG_7_navigation_waits_for_the_guard_then_uses_cached_memberships(
     requests = app.poll()["requests"]
     assert "guard" in [request["purpose"] for request in requests]
     # When the host checks a route
-    answer: Any = app.route_check({"route": "/mentor"})
+    answer: Any = app.route_check({"route": "/mentor"})["screen"]
     # Then it must wait, at most for guard_timeout_ms
     assert (answer["screen"], answer["reason"]) == ("wait", "guard_pending")
     left = answer["deadline_ms"] - user.phone.now_ms
@@ -359,6 +359,8 @@ def test_ORG_8_a_forbidden_deep_link_is_redirected(sign_in: MakeUser, role: str)
         if is_allowed:
             assert answer == {"allow": True}, route
             continue
+        assert answer["allow"] is False
+        answer = answer["screen"]
         assert (answer["screen"], answer["reason"]) == ("home", "route_forbidden"), route
         assert answer["route"] == home, route
         assert answer["message"]["code"] == "route_forbidden", route
@@ -369,8 +371,8 @@ def test_ORG_8_a_forbidden_deep_link_is_redirected(sign_in: MakeUser, role: str)
 def test_ORG_8_a_deep_link_is_refused_while_locked_or_signed_out(sign_in: MakeUser) -> None:
     user = sign_in()
     user.app.session_lock()
-    locked: Any = user.app.route_check({"route": "/mentor"})
+    locked: Any = user.app.route_check({"route": "/mentor"})["screen"]
     assert locked["screen"] == "unlock"
     user.app.session_logout()
-    out: Any = user.app.route_check({"route": "/mentor"})
+    out: Any = user.app.route_check({"route": "/mentor"})["screen"]
     assert out["screen"] == "sign_in"

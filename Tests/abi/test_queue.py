@@ -378,11 +378,11 @@ def test_QUE_12_only_an_explicit_discard_deletes_items(
     for _ in range(3):
         user.app.register()
     with pytest.raises(HoldfastError) as caught:
-        user.app.session_logout({"discard": True, "confirm_unsent": 2})
+        user.app.session_logout({"unsent": "discard", "confirm_unsent": 2})
     assert (caught.value.code, caught.value.status) == ("session.confirm_unsent", 4)
     assert caught.value.detail == {"unsent": 3}
     assert user.app.session_status()["state"] == "active"
-    assert user.app.session_logout({"discard": True, "confirm_unsent": 3})["unsent"] == 3
+    assert user.app.session_logout({"unsent": "discard", "confirm_unsent": 3})["unsent"] == 3
     user.app.go_online()
     user.app.sign_in(user.person)
     user.app.settle()

@@ -65,7 +65,7 @@ def test_low_the_same_id_with_other_content_is_parked_as_a_conflict(
     [left] = user.app.queue_list()["items"]
     assert {name: left["payload"][name] for name in payload} == payload
     [parked] = user.app.of_type("item_parked")
-    assert (parked["id"], parked["reason"]["code"]) == (taken, "conflict")
+    assert (parked["id"], parked["reason"]) == (taken, "conflict")
     done = user.app.of_type("sync_completed")[-1]
     assert (done["sent"], done["parked"]) == (1, 1)
 

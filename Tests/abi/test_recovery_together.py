@@ -146,7 +146,7 @@ def test_FIX_1_what_a_user_discards_after_a_recovery_stays_discarded(
     with caller(user.phone, patient) as other:
         recover_both(user, other)
         # When the user logs out and discards the items, and then the other one goes on
-        user.app.session_logout({"discard": True, "confirm_unsent": len(ids)})
+        user.app.session_logout({"unsent": "discard", "confirm_unsent": len(ids)})
         other.end()
     # Then neither the session nor the items are back
     assert user.app.session_status()["state"] == "signed_out"
@@ -214,7 +214,7 @@ WRITES: dict[str, Callable[[list[str]], tuple[str, dict[str, Any], list[str]]]] 
     "cancel": lambda ids: ("queue_cancel", {"id": ids[0], "force": True}, ids[1:]),
     "discard": lambda ids: (
         "session_logout",
-        {"discard": True, "confirm_unsent": len(ids)},
+        {"unsent": "discard", "confirm_unsent": len(ids)},
         [],
     ),
 }

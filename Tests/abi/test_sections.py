@@ -108,7 +108,7 @@ def test_HST_5_without_organisations_a_session_leads_home(
     for purpose in ("guard", "pull", "summary"):
         assert sent(phone, purpose) == [], purpose
     assert app.route_check({"route": "/notes/1"}) == {"allow": True}
-    assert app.route_check({"route": "/admin"})["reason"] == "route_forbidden"
+    assert app.route_check({"route": "/admin"})["screen"]["reason"] == "route_forbidden"
     # and so does a start without a network, and an unlock
     phone.close()
     app = phone.start(online=False)

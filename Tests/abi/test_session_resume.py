@@ -331,7 +331,7 @@ def test_KEEP_6_a_long_time_in_the_background_locks(sign_in: MakeUser) -> None:
     screen = app.session_foreground()
     assert (screen["screen"], screen["reason"]) == ("unlock", "background_timeout")
     assert refused() == ["session.locked"] * 8
-    assert app.route_check({"route": "/mentor"})["screen"] == "unlock"  # type: ignore[typeddict-item]
+    assert app.route_check({"route": "/mentor"})["screen"]["screen"] == "unlock"  # type: ignore[typeddict-item]
     # and no request is sent
     app.settle()
     assert user.phone.network.sent == []

@@ -47,7 +47,7 @@ def deep(depth: int) -> str:
 def refuse_deep_requests(library: HostedLibrary) -> None:
     """Requests as deep as allowed, and much deeper."""
     for depth in (1, 64, 65, 100_000):
-        for name in ("queue_add", "session_start", "complete", "poll", "route_check"):
+        for name in ("queue_add", "session_start", "complete", "route_check"):
             for request in (deep(depth), f'{{"payload":{deep(depth)},"kind":"activity"}}'):
                 assert library.call(name, None, request.encode())[0] != 0 or depth == 1
         assert library.call("queue_add", None, ("[" * depth).encode())[0] != 0
@@ -120,7 +120,7 @@ def test_FIX_17_every_call_works_on_the_stack_that_is_promised(
     destroy_header(phone.folder)
     app = phone.start(online=False)
     assert [found["id"] for found in app.queue_list()["items"]] == items
-    app.session_logout({"discard": True, "confirm_unsent": len(items)})
+    app.session_logout({"unsent": "discard", "confirm_unsent": len(items)})
     used["recovery"] = library.stack_used()
     # and the server's answers are deeper than any that is read,
     app.go_online()

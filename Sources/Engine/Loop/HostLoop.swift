@@ -142,7 +142,7 @@ final class HostLoop {
     let now = core.clock.now()
     let found = inFlight.find(id)
     let response = try HTTPResponse.read(
-      fields, nowMS: (try? core.serverMS(now)) ?? now.wallMS, most: found?.purpose.mostValues ?? 0)
+      fields, nowMS: core.lastServerMS(now), most: found?.purpose.mostValues ?? 0)
     if let found, found.deadlineMS > now.monotonicMS { inFlight.keep(response, for: found) }
   }
 

@@ -38,7 +38,7 @@ final class InFlightRequest {
   }
 }
 
-/// The requests that wait for a response, and the one that was made and not given to the host yet.
+/// The requests that wait for a response, and those among them that were not given to the host yet.
 final class InFlight {
   /// A rendered request for the host.
   private struct Outgoing {
@@ -52,8 +52,8 @@ final class InFlight {
   private let revision: Revision
   private(set) var requests: [InFlightRequest] = [] { didSet { revision.advance() } }
   private(set) var lastID: Int64
-  /// Made by the current call, or by one whose reply was lost.
-  private var made: Outgoing?
+  /// Made, and not given yet: by the current call, by `complete`, or by a call whose reply was lost.
+  private var made: [Outgoing] = []
   /// What the current call has given.
   private var taken: Outgoing?
   /// The requests whose responses the current call has processed.
@@ -103,7 +103,7 @@ final class InFlight {
       InFlightRequest(
         id: lastID, purpose: request.purpose, content: content, generation: generation,
         deadlineMS: now.monotonicMS + request.timeoutMS + InFlight.graceMS))
-    made = Outgoing(id: lastID, request: rendered)
+    made.append(Outgoing(id: lastID, request: rendered))
     Log.line(.debug, "request \(lastID): \(request.purpose.rawValue)")
   }
 
@@ -122,23 +122,28 @@ final class InFlight {
   /// Remove all requests; late responses to them are ignored.
   func removeAll() {
     requests = []
-    made = nil
+    made = []
   }
 
   // MARK: Giving
 
-  /// Take the request that was made, if its time is not over.
+  /// Take a request that was made, if its time is not over.
   func take(_ now: Instant) -> JSON? {
-    guard let outgoing = made else { return nil }
-    made = nil
-    guard let request = find(outgoing.id), request.deadlineMS > now.monotonicMS else { return nil }
-    taken = outgoing
-    return outgoing.request
+    while let outgoing = made.first {
+      made.removeFirst()
+      guard let request = find(outgoing.id), request.deadlineMS > now.monotonicMS else { continue }
+      taken = outgoing
+      return outgoing.request
+    }
+    return nil
   }
+
+  /// Whether a request is made, and not given.
+  var holdsMade: Bool { made.contains { find($0.id) != nil } }
 
   /// The reply of this call was lost: give its request again.
   func restoreTaken() {
-    made = taken ?? made
+    if let taken { made.insert(taken, at: 0) }
     taken = nil
   }
 

@@ -303,6 +303,7 @@ final class Scheduler {
   func hasWork(_ what: Wanted, _ now: Instant) throws(Failure) -> Bool {
     if what.includesNews, !news.isEmpty { return true }
     if !core.keyRing.wasAsked, try asksForKeys(now) { return true }
+    if what.includesRequests, inFlight.holdsMade { return true }
     if what.includesRequests, try wantsCheck(now) { return true }
     if !inFlight.late(now).isEmpty || live.firstEnded(now) != nil { return true }
     if let pending = pendingSignIn.pending, pending.deadlineMS <= now.monotonicMS { return true }

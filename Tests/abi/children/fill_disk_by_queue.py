@@ -61,7 +61,7 @@ def main() -> None:
     if sys.argv[6] == "discard":
         confirmed = app.queue_list({"limit": 1})["counts"]["pending"]
         assert confirmed == len(accepted), confirmed
-        reply = app.session_logout({"discard": True, "confirm_unsent": confirmed})
+        reply = app.session_logout({"unsent": "discard", "confirm_unsent": confirmed})
         assert reply["screen"]["screen"] == "sign_in", reply
         assert reply["unsent"] == confirmed, reply
         phone.close()
@@ -81,7 +81,7 @@ def main() -> None:
         accepted += [app.register(2) for _ in range(5)]
         app.settle()
     fill(others)
-    shown = app.session_logout()
+    shown = app.session_logout({"unsent": "keep"})
     assert shown["screen"]["screen"] == "sign_in", shown
     app.settle()
     if others:

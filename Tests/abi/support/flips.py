@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, cast
 from holdfast import Holdfast, HoldfastError
 from holdfast.keystore import KEY_NOT_ENROLLED, KeyStoreAnswer
 
+from . import loop
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
@@ -99,7 +101,7 @@ class Outcome:
     missing: int = 0
     #: Items that are shown and cannot be read.
     closed: int = 0
-    #: An event says that something could not be read.
+    #: A notice says that something could not be read.
     said: bool = False
     recovered: bool = False
     session_lost: bool = False
@@ -142,7 +144,7 @@ class Case:
                 files[name][at] ^= 1 << bit
         for name, data in files.items():
             (self.folder / name).write_bytes(data)
-        config = {**self.original.config, "data_dir": str(self.folder)}
+        config = {**self.original.config, "data_dir": str(self.folder), "role": "worker"}
         keys = Keys(dict(self.original.keys))
         with contextlib.suppress(StopIteration):
             core = self._twice("open", lambda: Holdfast(config, keys, library=self.library))
@@ -155,7 +157,7 @@ class Case:
     def _judge(self, core: Holdfast) -> None:
         outcome = self.outcome
         core.network_set({"online": False})
-        shown = self._twice("resume", core.session_resume)
+        shown = self._twice("resume", lambda: loop.resume(core))
         if shown["screen"] not in {"home", "wait", "select_org"}:
             outcome.session_lost = True
             self._twice(
@@ -163,7 +165,7 @@ class Case:
                 lambda: core.session_start({"session": cast("Any", self.original.session)}),
             )
         listed = self._list(core)
-        events = self._twice("poll", core.poll)["events"]
+        events = self._twice("next", lambda: loop.take(core)).events
         found = [event for event in events if event["type"] == "storage_recovered"]
         outcome.recovered = bool(found)
         outcome.said = any(event["unreadable"] for event in found)

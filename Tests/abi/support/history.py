@@ -14,7 +14,7 @@ from typing import Any
 
 from holdfast import Holdfast, HoldfastError
 
-from . import attacker
+from . import attacker, loop
 from .counts import COPIES as COPIES_PUT_BACK
 from .counts import counts
 from .phone import App, Phone
@@ -164,7 +164,7 @@ def keys_left(phone: Phone) -> list[bytes]:
 @contextlib.contextmanager
 def start(phone: Phone, folder: Path) -> Iterator[Holdfast]:
     """Another app on this folder, with the keys of the phone."""
-    config = {**phone.config, "data_dir": str(folder)}
+    config = {**phone.config, "data_dir": str(folder), "role": "worker"}
     with Holdfast(config, phone.key_store, library=phone.library) as app:
         clock: Any = {"now_ms": phone.now_ms, "monotonic_ms": phone.monotonic_ms}
         app.clock_set(clock)
@@ -186,11 +186,11 @@ def refused(app: Holdfast) -> list[str]:
 
 
 def bearers(app: Holdfast, anon_key: str) -> list[str]:
-    """The purposes of polled requests that carry a user's token."""
+    """The purposes of requests that carry a user's token."""
     return [
         request["purpose"]
         for _ in range(3)
-        for request in app.poll()["requests"]
+        for request in loop.take(app).requests
         if anon_key not in request["headers"].get("Authorization", anon_key)
         or request["purpose"] == "refresh"
     ]
@@ -199,7 +199,7 @@ def bearers(app: Holdfast, anon_key: str) -> list[str]:
 def assert_closed(app: Holdfast, phone: Phone) -> None:
     """Nobody gets in: no home, no data, no token but in an order to revoke."""
     counts[COPIES_PUT_BACK] += 1
-    decision = app.session_resume()
+    decision = loop.resume(app)
     assert decision["screen"] in {"unlock", "sign_in"}, decision
     assert decision["org"] is None
     assert set(refused(app)) <= {"session.locked", "session.none"}

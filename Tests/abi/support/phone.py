@@ -6,7 +6,6 @@ import json
 import shutil
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
@@ -27,9 +26,10 @@ from holdfast.library import ALL, NEWS
 from holdfast.transport import REFUSED, answered
 from holdfast.types import ClockSetRequest, Decision
 
-from . import contract, secrecy
+from . import contract, loop, secrecy
 from .directory_fixtures import Backend, DirectoryFixtures, Organisation, Person, Reached
 from .keychain import KeyChain
+from .loop import Round, Thing
 from .network import Network, moved_session, real_now_ms
 
 #: The home route and allowed screens of each role of the example backend.
@@ -82,40 +82,6 @@ PROMPTS = {
     "invalidated": KEY_INVALIDATED,
     "unavailable": KEY_UNAVAILABLE,
 }
-
-Thing = dict[str, Any]
-
-
-@dataclass
-class Round:
-    """What the library gave until it had nothing more, and what became of the requests."""
-
-    requests: list[Any] = field(default_factory=list, repr=False)
-    answers: list[Any] = field(default_factory=list, repr=False)
-    events: list[Thing] = field(default_factory=list)
-    wake_in_ms: int | None = None
-
-    @property
-    def idle(self) -> bool:
-        """Whether there was nothing."""
-        return not self.requests and not self.events
-
-
-def event(thing: Thing) -> Thing:
-    """What `next` gave, as one object with a type.
-
-    A notice has its own. The state of sync after a run's end has the type `sync_completed`.
-    """
-    if "screen" in thing:
-        return {"type": "screen", **thing}
-    if "notice" in thing:
-        return dict(thing["notice"])
-    if "answer" in thing:
-        answer = thing["answer"]
-        return {"type": "contact" if answer["to"] == "contact_get" else answer["to"], **answer}
-    sync = thing["sync"]
-    return {"type": "sync_completed" if sync["message"] else "sync", **sync}
-
 
 class App(Holdfast):
     """An open Holdfast that checks every reply and all that `next` gives against the schema (ABI-5).
@@ -180,20 +146,12 @@ class App(Holdfast):
 
     def take(self, what: int = ALL) -> Round:
         """Take all that the library gives now."""
-        taken = Round()
-        while True:
-            thing = self.next(0, what=what)
-            assert thing is not None, "the handle is closed"
-            if "wake_in_ms" in thing:
-                taken.wake_in_ms = thing["wake_in_ms"]
-                return taken
-            if "request" in thing:
-                taken.requests.append(thing["request"])
-                continue
-            if "screen" in thing:
-                self._show(thing)
-            taken.events.append(event(thing))
-            self.events.append(taken.events[-1])
+        taken = loop.take(self, what)
+        for event in taken.events:
+            if event["type"] == "screen":
+                self._show(event)
+        self.events += taken.events
+        return taken
 
     def poll(self, what: int = ALL) -> Any:  # noqa: ANN401
         """The same, as one object: `requests`, `events`, `wake_in_ms`."""

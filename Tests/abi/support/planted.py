@@ -15,8 +15,9 @@ import uuid
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from holdfast import Holdfast, HoldfastError, Runner
+from holdfast import Holdfast, HoldfastError
 
+from . import loop
 from .flips import Keys
 
 if TYPE_CHECKING:
@@ -128,7 +129,6 @@ class World:
         self.faults: list[str] = []
         self.errors: list[str] = []
         self.core: Any = None
-        self.runner: Any = None
 
     def open(self) -> None:
         """Open the app and resume."""
@@ -140,12 +140,12 @@ class World:
             "routes": {"peer_mentor": {"home": "/mentor", "screens": ["*"]}},
             "policy": {"biometric": "preferred", "session_window_s": 2_592_000},
             "clock": "manual",
+            "role": "worker",
         }
         keys: Any = self.keys
         self.core = self.twice("open", lambda: Holdfast(config, keys, library=self.library))
-        self.runner = Runner(self.core, lambda event: self.events.append(dict(event)), self.answers)
         self.pass_time(0)
-        self.enter(self.twice("session_resume", self.core.session_resume))
+        self.enter(self.twice("session_resume", lambda: loop.resume(self.core)))
 
     def close(self) -> None:
         """Close the app."""
@@ -214,11 +214,17 @@ class World:
         for _ in range(STEPS):
             if self.now_ms >= end:
                 return
-            step = self.twice("step", self.runner.step)
+            step = self.twice("step", self.step)
             if step.idle:
                 wake = end - self.now_ms if step.wake_in_ms is None else step.wake_in_ms
                 self.pass_time(min(max(wake, 1), end - self.now_ms))
         self.faults.append(f"{STEPS} polls in {for_ms - end + self.now_ms} ms")
+
+    def step(self) -> loop.Round:
+        """Take all, and answer the requests."""
+        step = loop.step(self.core, self.answers)
+        self.events += step.events
+        return step
 
     def read_all(self) -> None:
         """The calls that a host makes before the network comes."""
@@ -242,23 +248,26 @@ class World:
             self.open()
             self.online(False)
             return
-        call = self.core.session_logout if how == "logout" else self.core.session_lock
-        reply = self.twice(f"session_{how}", call)
-        shown = reply["screen"]["screen"] if how == "logout" else reply["screen"]
+        keep: Any = {"unsent": "keep"}
+        call = self.core.session_lock
+        if how == "logout":
+            call = lambda: self.core.session_logout(keep)  # noqa: E731
+        self.twice(f"session_{how}", call)
+        shown = self.twice("next", lambda: loop.shown(self.core))["screen"]
         if shown not in ({"sign_in"} if how == "logout" else {"sign_in", "unlock"}):
             self.faults.append(f"after {how}: {shown}")
         if "session" in self.keys.keys:
             self.faults.append(f"after {how} the session key stays")
         if self.twice("queue_list", self.core.queue_list) is not None:
             self.faults.append(f"after {how} the queue is shown")
-        self.enter(self.twice("session_resume", self.core.session_resume))
+        self.enter(self.twice("session_resume", lambda: loop.resume(self.core)))
 
     def settle(self, items: set[str], parked: set[str]) -> None:
         """The network comes: each item is stored; `parked` may stay."""
         self.online(True)
         self.run(HOURS_MS)
         if self.twice("session_status", self.core.session_status)["state"] != "active":
-            self.enter(self.twice("session_resume", self.core.session_resume))
+            self.enter(self.twice("session_resume", lambda: loop.resume(self.core)))
         self.twice("queue_retry", self.core.queue_retry)
         self.run(HOURS_MS)
         left = {item["id"]: item for item in self.listed()}
@@ -326,7 +335,7 @@ def make_stock(library: Library, folder: Path) -> Stock:
               SELECT owner, {START_MS}, 1, 0 FROM session;
             INSERT INTO sign_in(state, sealed, created_ms)
               VALUES (randomblob(16), randomblob(90), {START_MS});
-            INSERT INTO durable_event(seq, sealed) VALUES (1, randomblob(90));
+            INSERT INTO notice(number, sealed) VALUES (1, randomblob(90));
             INSERT INTO revocation(sealed, not_before_ms) VALUES (randomblob(90), {START_MS});
             """
         )
