@@ -130,9 +130,7 @@ def test_CAC_3_the_cache_of_an_ended_membership_is_erased(
 def lost(app: App) -> list[dict[str, object]]:
     """The notices about a lost cache."""
     return [
-        event
-        for event in app.of_type("storage_recovered")
-        if event["reason"] == "cache_recovered"
+        event for event in app.of_type("storage_recovered") if event["reason"] == "cache_recovered"
     ]
 
 

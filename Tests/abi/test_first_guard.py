@@ -238,6 +238,6 @@ def test_ORG_7_a_wait_for_the_guard_ends_when_the_key_store_refuses(
         other.sign_in_begin({"method": "bankid"})
         # and the key store is locked at the next read
         phone.keychain.answer("load", "device_b", KEY_LOCKED)
-        # Then the wait ends at its announced deadline, and the host learns what the next read showed
+        # Then the wait ends at its announced deadline, and the host learns what followed
         assert pass_the_deadline(app, wait) == ["keystore_locked", "session_missing"]
         assert app.screen["screen"] == "sign_in"

@@ -8,9 +8,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from holdfast import Holdfast, Library
+from holdfast import Library
 
-from support import loop
 from support.counts import FLIPS, counts
 from support.flips import (
     FILES,
@@ -22,6 +21,7 @@ from support.flips import (
     report,
     take,
 )
+from support.loop import Host
 from support.sizes import sized
 
 if TYPE_CHECKING:
@@ -51,13 +51,13 @@ def originals(
         phone.monotonic_ms = time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000
         keys = Keys({})
         folder = phone.folder
-        core: Any = Holdfast(phone.config, keys, library=library)  # type: ignore[arg-type]
+        core: Any = Host(phone.config, keys, library=library)  # type: ignore[arg-type]
         core.clock_set({"now_ms": phone.now_ms, "monotonic_ms": phone.monotonic_ms})
         core.session_start({"session": session})
         payloads: dict[str, Any] = {}
 
         def settle(core: Any = core, phone: Any = phone) -> None:  # noqa: ANN401
-            while requests := loop.take(core).requests:
+            while requests := core.take().requests:
                 for request in requests:
                     core.complete({"id": request["id"], **phone.network(request)})
 
@@ -73,7 +73,7 @@ def originals(
         register(items)
         if after:
             core.close()
-            core = Holdfast(phone.config, keys, library=library)  # type: ignore[arg-type]
+            core = Host(phone.config, keys, library=library)  # type: ignore[arg-type]
             core.clock_set({"now_ms": phone.now_ms, "monotonic_ms": phone.monotonic_ms})
             core.network_set({"online": False})
             core.session_resume()

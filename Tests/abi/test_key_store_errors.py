@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from holdfast import Holdfast, HoldfastError, Library
+from holdfast import HoldfastError, Library
 from holdfast.keystore import (
     KEY_CANCELLED,
     KEY_FAILED,
@@ -23,6 +23,7 @@ from conftest import MakePhone, MakeUser
 from support import secrecy
 from support.directory_fixtures import PASSWORD, DirectoryFixtures, Person
 from support.liar import with_liar
+from support.loop import Host
 from support.phone import App, Phone
 
 if TYPE_CHECKING:
@@ -293,7 +294,7 @@ def test_API_3_a_session_is_signed_out_when_the_key_store_answers_nothing(
     phone, app = user.phone, user.app
     other = directory.person(user.org)
     # Given another handle that changes something, so that this one asks the store again
-    with Holdfast(phone.config, phone.keychain, library=phone.library) as second:
+    with Host(phone.config, phone.keychain, library=phone.library) as second:
         second.clock_set({"now_ms": phone.now_ms, "monotonic_ms": phone.monotonic_ms})
         second.session_resume()
 

@@ -28,6 +28,7 @@ from conftest import MakePhone, MakeUser
 from support import tamper
 from support.directory_fixtures import DirectoryFixtures
 from support.liar import with_liar
+from support.loop import Host
 from support.phone import Phone
 
 
@@ -188,7 +189,7 @@ def test_API_3_biometric_is_loaded_by_an_unlock_and_looked_for_after_its_erasure
     steps.append("logout")
     app.session_logout()
     app.settle()
-    assert loads == ["success", "logout"]
+    assert loads == ["cancelled", "lockout", "success", "logout"]
     assert app.session_status()["owed"] == []
 
 
@@ -218,7 +219,7 @@ def test_API_3_a_device_key_that_is_not_saved_is_tried_again_after_a_pause(
     phone.keychain.answer("save", "device", *[answer] * 20)
     app = phone.start()
     assert app.screen["screen"] == "wait"
-    polled = app.poll({})
+    polled = app.poll()
     assert polled["wake_in_ms"] is not None
     assert 0 < polled["wake_in_ms"] <= 10_000, "the host is not kept busy"
     phone.keychain.forget_script()
@@ -240,7 +241,7 @@ def test_API_3_handles_that_start_together_make_one_device_key(phones: MakePhone
     phone.keychain.watch = watch
     with contextlib.ExitStack() as stack:
         apps = [
-            stack.enter_context(Holdfast(phone.config, phone.keychain, library=phone.library))
+            stack.enter_context(Host(phone.config, phone.keychain, library=phone.library))
             for _ in range(3)
         ]
         with ThreadPoolExecutor(3) as pool:

@@ -50,7 +50,7 @@ def test_LCK_1_a_lock_by_another_process_closes_a_handle(
     user = sign_in(contacts=1)
     user.app.register()
     if waits == "in the library":
-        user.app.wait(0)
+        user.app.next(1)
     elif waits == "at the descriptor":
         user.app.wake_fd()
     user.app.session_status()
@@ -183,18 +183,17 @@ def test_LCK_1_a_lock_takes_the_key_though_older_files_have_no_session(
 @pytest.mark.parametrize("where", ["this process", "another process"])
 def test_LCK_1_a_lock_elsewhere_wakes_a_host_that_waits(sign_in: MakeUser, where: str) -> None:
     user = sign_in()
-    user.app.wait(0)
     user.app.settle()
     assert not readable(user.app.wake_fd())
     if where == "another process":
         with ended_by_another_process(user, "session_lock"):
-            user.app.wait(0)
+            user.app.session_status()
             assert readable(user.app.wake_fd())
             user.app.settle()
     else:
         with history.start(user.phone, user.phone.folder) as other:
             other.session_lock()
-            user.app.wait(0)
+            user.app.session_status()
             assert readable(user.app.wake_fd())
             user.app.settle()
     assert user.app.screen["screen"] == "unlock"
@@ -311,7 +310,7 @@ def turns(user: SignedIn) -> int:
         with contextlib.suppress(HoldfastError):
             user.app.poll()
         with contextlib.suppress(HoldfastError):
-            user.app.wait(500)
+            user.app.next(500)
         count += 1
     return count
 
@@ -319,7 +318,7 @@ def turns(user: SignedIn) -> int:
 def test_LCK_5_a_folder_that_was_removed_keeps_no_host_busy(sign_in: MakeUser) -> None:
     user = sign_in()
     user.app.settle()
-    user.app.wait(0)
+    user.app.next(1)
     shutil.rmtree(user.phone.folder)
     turns(user)
     asked = user.phone.keychain.calls["load", "session"]

@@ -69,7 +69,7 @@ def test_an_answer_of_many_small_values_is_refused_before_it_is_built(
     phone = FilePhone(tmp_path / "phone", hosted, backend)
     app = phone.start()
     app.session_start({"session": directory.session(person)})
-    [check] = app.poll({})["requests"]
+    [check] = app.poll()["requests"]
     before = peak_of(hosted.pid)
     body = "[" + unit * (14_000_000 // len(unit)) + "0]"
     answer = {"id": check["id"], "status": 200, "headers": {}, "body": body}

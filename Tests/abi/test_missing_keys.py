@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from holdfast import Holdfast, HoldfastError
+from holdfast import HoldfastError
 from holdfast.keystore import KEY_NOT_FOUND
 
 from conftest import MakePhone, MakeUser
 from support import damage, tamper
 from support import sign_in as browser
 from support.directory_fixtures import PASSWORD, DirectoryFixtures, Person
+from support.loop import Host
 from support.missing import ALWAYS, NAMES, NEXT, WAIT, aside, lose, shown, until_lost
 from support.phone import App, FilePhone, Phone
 from support.queue import add, stored
@@ -195,7 +196,7 @@ def test_FIX_6_a_sign_in_begins_anew_and_keeps_the_old_file_and_its_key(
     assert phone.keychain.stored("device") == device
     assert phone.keychain.names() == {*NAMES, "device_b"}
     [event] = app.of_type("storage_recovered")
-    assert (event["unreadable"], event["message"]["code"]) == (True, "storage_key_lost")
+    assert (event["unreadable"], event["reason"]) == (True, "storage_key_lost")
     assert [event["file"]] == aside(phone)
     # and the app works, also after a restart
     app.contact_search({"query": ""})
@@ -299,7 +300,7 @@ def test_FIX_6_two_handles_begin_anew_together(sign_in: MakeUser) -> None:
     with_item(user)
     lose(phone, "not_found")
     first = user.restart()
-    with Holdfast(phone.config, phone.keychain, library=phone.library) as second:
+    with Host(phone.config, phone.keychain, library=phone.library) as second:
         clock: Any = {"now_ms": phone.now_ms, "monotonic_ms": phone.monotonic_ms}
         second.clock_set(clock)
         assert second.session_resume()["reason"] == "keystore_failed"

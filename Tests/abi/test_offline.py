@@ -314,27 +314,24 @@ def test_OFF_4_queued_items_are_sent_after_a_kill(
     )
 
 
-def test_OFF_4_an_unacknowledged_event_comes_again_after_a_kill(
-    sign_in: MakeUser, directory: DirectoryFixtures
-) -> None:
-    # Given items that were sent, and an app that died before it acknowledged the event
+def test_OFF_4_a_notice_that_was_not_followed_comes_again_after_a_kill(sign_in: MakeUser) -> None:
+    # Given an item that was parked, and an app that died after it was given the notice
     user = sign_in()
-    user.app.register()
-    for _ in range(20):
-        step = user.app.poll()
-        for request in step["requests"]:
-            answer: Any = {"id": request["id"], **user.phone.network(request)}
-            user.app.complete(answer)
-        if not step["requests"]:
-            break
-    assert len(directory.activities(user.person)) == 1
+    item = user.app.register(minutes=100_000)
+    notice = None
+    while notice is None:
+        thing = user.app.next(0)
+        notice = thing.get("notice")
+        if "request" in thing:
+            user.app.answer(thing["request"], user.phone.network(thing["request"]))
+    assert notice["id"] == item
     # When it starts again
     app = user.restart()
     app.settle()
-    # Then the event comes once
-    assert [event["sent"] for event in app.of_type("sync_completed")] == [1]
+    # Then the notice comes once more, and then no longer
+    assert app.of_type("item_parked") == [notice]
     user.restart().settle()
-    assert user.app.of_type("sync_completed") == []
+    assert user.app.of_type("item_parked") == []
 
 
 def test_OFF_5_the_session_is_validated_silently(

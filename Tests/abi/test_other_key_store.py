@@ -164,9 +164,9 @@ def test_KEEP_2_a_lost_key_is_not_called_damage(
     assert "device, not_found" in why[0]
     [event] = told(app)
     assert event["unreadable"]
-    assert event["message"]["code"] == "storage_key_lost"
-    assert "nøkkelen" in event["message"]["text"]
-    words = json.dumps([event["message"], [line for _, line in lines]])
+    assert event["reason"] == "storage_key_lost"
+    assert "nøkkelen" in event["text"]
+    words = json.dumps([event["text"], [line for _, line in lines]])
     assert "skad" not in words
     assert "damage" not in words
     assert (phone.folder / event["file"]).exists()

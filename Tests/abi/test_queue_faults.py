@@ -269,12 +269,10 @@ def test_an_item_that_breaks_every_connection_blocks_no_other(
     poison = add(user.app, note="drop table")
     ids = [add(user.app, note="well") for _ in range(20)] + [add(user.app) for _ in range(20)]
 
-    def hang_up(request: HttpRequest) -> Answer:
-        if poison in (request["body"] or ""):
-            return {"error": "offline"}
-        return user.phone.network(request)
+    def hang_up(request: HttpRequest) -> Answer | None:
+        return {"error": "offline"} if poison in (request["body"] or "") else None
 
-    user.app.runner.transport = hang_up
+    user.phone.network.instead.append(hang_up)
     user.app.go_online()
     for _ in range(60):
         if len(stored(directory, user.person)) == len(ids):

@@ -332,7 +332,11 @@ def test_RES_2_a_return_after_a_start_that_was_refused_is_refused(
     phone.close()
     phone.pass_time(TOKEN_S + 60)
     app = phone.start(online=False)
-    for screen in (app.screen, app.session_foreground(), app.route_check({"route": "/mentor"})["screen"]):
+    for screen in (
+        app.screen,
+        app.session_foreground(),
+        app.route_check({"route": "/mentor"})["screen"],
+    ):
         assert (screen["screen"], screen["reason"]) == ("sign_in", "biometric_not_enrolled")
     app.settle()
     assert app.session_status()["state"] == "locked"

@@ -183,12 +183,15 @@ final class Decider {
     try show(decision)
   }
 
-  /// The same for a call that asks: it gets the screen, which is shown only if it is another one.
+  /// The same for a call that asks: it gets the screen. Somebody who is there is shown it, too, if it is
+  /// another one.
   func answer(_ situation: Situation) throws(Failure) -> JSON {
     let decision = SessionPolicy.decide(situation)
     try carryOut(decision)
     let rendered = try presenter.render(decision)
-    if HostView.fingerprint(of: rendered) != hostView.shown.fingerprint {
+    if hostView.visit != .nobody,
+      HostView.fingerprint(of: rendered) != hostView.shown.fingerprint
+    {
       try show(decision, rendered)
     }
     return rendered

@@ -1,4 +1,4 @@
-"""Checks every reply, all that `next` gives, every error and accepted request against holdfast.schema.json."""
+"""Checks replies, what `next` gives, errors and accepted requests against holdfast.schema.json."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from .paths import SCHEMA
 DOCUMENT: dict[str, Any] = json.loads(SCHEMA.read_text(encoding="utf-8"))
 OPERATIONS: dict[str, dict[str, Any]] = DOCUMENT["x-operations"]
 
-#: What this run has checked: ("reply", operation), ("error", code), ("next", form), ("notice", type), ("answer", operation).
+#: What this run has checked: ("reply", operation), ("error", code), ("next", form), ("notice", type),
+#: ("answer", operation).
 judged: Counter[tuple[str, str]] = Counter()
 
 
@@ -128,7 +129,8 @@ def _judge_failure(operation: str, status: int, reply: dict[str, Any] | None) ->
 def judge_next(status: int, thing: dict[str, Any] | None) -> None:
     """Check what `next` gave against its own form, so that the message names the fault."""
     if status != 0:
-        return _judge_failure("next", status, thing)
+        _judge_failure("next", status, thing)
+        return
     (name,) = list(thing or {})
     (form,) = [one for one in FORMS if name in CLOSED[one]["required"]]
     inner = (thing or {})[name]

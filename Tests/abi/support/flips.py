@@ -9,10 +9,10 @@ import shutil
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
-from holdfast import Holdfast, HoldfastError
+from holdfast import HoldfastError
 from holdfast.keystore import KEY_NOT_ENROLLED, KeyStoreAnswer
 
-from . import loop
+from .loop import Host
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -147,17 +147,17 @@ class Case:
         config = {**self.original.config, "data_dir": str(self.folder), "role": "worker"}
         keys = Keys(dict(self.original.keys))
         with contextlib.suppress(StopIteration):
-            core = self._twice("open", lambda: Holdfast(config, keys, library=self.library))
+            core = self._twice("open", lambda: Host(config, keys, library=self.library))
             try:
                 self._judge(core)
             finally:
                 core.close()
         return self.outcome
 
-    def _judge(self, core: Holdfast) -> None:
+    def _judge(self, core: Host) -> None:
         outcome = self.outcome
         core.network_set({"online": False})
-        shown = self._twice("resume", lambda: loop.resume(core))
+        shown = self._twice("resume", core.session_resume)
         if shown["screen"] not in {"home", "wait", "select_org"}:
             outcome.session_lost = True
             self._twice(
@@ -165,7 +165,7 @@ class Case:
                 lambda: core.session_start({"session": cast("Any", self.original.session)}),
             )
         listed = self._list(core)
-        events = self._twice("next", lambda: loop.take(core)).events
+        events = self._twice("next", core.take).events
         found = [event for event in events if event["type"] == "storage_recovered"]
         outcome.recovered = bool(found)
         outcome.said = any(event["unreadable"] for event in found)
@@ -186,7 +186,7 @@ class Case:
             self._twice("sign in again", lambda: core.session_start(sign))
         self._twice("list again", lambda: core.queue_list({"limit": 1}))
 
-    def _list(self, core: Holdfast) -> list[dict[str, Any]]:
+    def _list(self, core: Host) -> list[dict[str, Any]]:
         items: list[dict[str, Any]] = []
         after = 0
         while True:

@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from holdfast import Holdfast, HoldfastError
+from holdfast import HoldfastError
 
-from . import attacker, loop
+from . import attacker
 from .counts import COPIES as COPIES_PUT_BACK
 from .counts import counts
+from .loop import Host
 from .phone import App, Phone
 
 #: The files of the folder without SQLite's index of the log, which it makes anew.
@@ -162,16 +163,16 @@ def keys_left(phone: Phone) -> list[bytes]:
 
 
 @contextlib.contextmanager
-def start(phone: Phone, folder: Path) -> Iterator[Holdfast]:
+def start(phone: Phone, folder: Path) -> Iterator[Host]:
     """Another app on this folder, with the keys of the phone."""
     config = {**phone.config, "data_dir": str(folder), "role": "worker"}
-    with Holdfast(config, phone.key_store, library=phone.library) as app:
+    with Host(config, phone.key_store, library=phone.library) as app:
         clock: Any = {"now_ms": phone.now_ms, "monotonic_ms": phone.monotonic_ms}
         app.clock_set(clock)
         yield app
 
 
-def refused(app: Holdfast) -> list[str]:
+def refused(app: Host) -> list[str]:
     """Make every data call; the codes of the errors. A call that answers fails the test."""
     codes = []
     for name, request in DATA_CALLS:
@@ -185,21 +186,21 @@ def refused(app: Holdfast) -> list[str]:
     return codes
 
 
-def bearers(app: Holdfast, anon_key: str) -> list[str]:
+def bearers(app: Host, anon_key: str) -> list[str]:
     """The purposes of requests that carry a user's token."""
     return [
         request["purpose"]
         for _ in range(3)
-        for request in loop.take(app).requests
+        for request in app.take().requests
         if anon_key not in request["headers"].get("Authorization", anon_key)
         or request["purpose"] == "refresh"
     ]
 
 
-def assert_closed(app: Holdfast, phone: Phone) -> None:
+def assert_closed(app: Host, phone: Phone) -> None:
     """Nobody gets in: no home, no data, no token but in an order to revoke."""
     counts[COPIES_PUT_BACK] += 1
-    decision = loop.resume(app)
+    decision = app.session_resume()
     assert decision["screen"] in {"unlock", "sign_in"}, decision
     assert decision["org"] is None
     assert set(refused(app)) <= {"session.locked", "session.none"}

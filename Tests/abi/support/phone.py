@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from holdfast import Holdfast, Library
-from holdfast.errors import ClosedError, InvalidError
+from holdfast import Library
+from holdfast.errors import ClosedError
 from holdfast.handle import encode
 from holdfast.keystore import (
     KEY_CANCELLED,
@@ -22,14 +22,13 @@ from holdfast.keystore import (
     KEY_UNAVAILABLE,
     KeyStore,
 )
-from holdfast.library import ALL, NEWS
-from holdfast.transport import REFUSED, answered
+from holdfast.library import ALL
 from holdfast.types import ClockSetRequest, Decision
 
-from . import contract, loop, secrecy
+from . import contract, secrecy
 from .directory_fixtures import Backend, DirectoryFixtures, Organisation, Person, Reached
 from .keychain import KeyChain
-from .loop import Round, Thing
+from .loop import Host, Round, Thing
 from .network import Network, moved_session, real_now_ms
 
 #: The home route and allowed screens of each role of the example backend.
@@ -58,20 +57,6 @@ POLICY = {
 TOKEN_S = 3600
 
 
-#: The calls whose purpose is a screen: it is the next thing that the library gives.
-SCREEN_CALLS = {
-    "session_start",
-    "sign_in_complete",
-    "sign_in_cancel",
-    "session_resume",
-    "session_unlock",
-    "session_lock",
-    "session_background",
-    "session_foreground",
-    "session_logout",
-    "org_select",
-}
-
 #: How the user may answer a prompt, and what the key store answers then.
 PROMPTS = {
     "failed": KEY_FAILED,
@@ -83,8 +68,9 @@ PROMPTS = {
     "unavailable": KEY_UNAVAILABLE,
 }
 
-class App(Holdfast):
-    """An open Holdfast that checks every reply and all that `next` gives against the schema (ABI-5).
+
+class App(Host):
+    """An open Holdfast that checks replies and what `next` gives against the schema (ABI-5).
 
     It is opened as a worker, so that a test can set its clocks before somebody comes.
     """
@@ -113,19 +99,6 @@ class App(Holdfast):
             contract.judge_accepted_request(name, dict(request or {}))
         return self._decode(name, status, reply)
 
-    def _call(self, name: str, request: Mapping[str, Any] | None) -> Any:  # noqa: ANN401
-        """Make one call; after one whose purpose is a screen, the reply is that screen.
-
-        With what else the call replies, the screen stands beside it.
-        """
-        value = self.raw(name, request)
-        if name not in SCREEN_CALLS:
-            return value
-        thing = self.next(0, what=NEWS)
-        assert thing is not None and "screen" in thing, thing
-        self._show(thing)
-        return {**value, **thing} if value else thing["screen"]
-
     def next(self, timeout_ms: int = -1, *, what: int = ALL) -> Any:  # noqa: ANN401
         """The next thing; None when the handle is closed."""
         status, reply = self.library.next(self._handle, what, timeout_ms)
@@ -134,10 +107,9 @@ class App(Holdfast):
         secrecy.current.given(status, heard or {})
         return None if status == ClosedError.status else self._decode("next", status, reply)
 
-    def _show(self, thing: Any) -> None:  # noqa: ANN401
+    def see(self, shown: Any) -> None:  # noqa: ANN401
         """A screen `home` is that of an organisation, if the app has organisations."""
-        self.shown = thing["screen"]
-        shown = thing["screen"]
+        self.shown = shown
         has_any = self.phone.config["backend"].get("memberships", {}) is not None
         if shown["screen"] == "home":
             assert (shown["org"] is not None) == has_any, shown
@@ -146,41 +118,13 @@ class App(Holdfast):
 
     def take(self, what: int = ALL) -> Round:
         """Take all that the library gives now."""
-        taken = loop.take(self, what)
-        for event in taken.events:
-            if event["type"] == "screen":
-                self._show(event)
+        taken = super().take(what)
         self.events += taken.events
         return taken
 
-    def poll(self, what: int = ALL) -> Any:  # noqa: ANN401
-        """The same, as one object: `requests`, `events`, `wake_in_ms`."""
-        taken = self.take(what)
-        return {
-            "requests": taken.requests,
-            "events": taken.events,
-            "wake_in_ms": taken.wake_in_ms,
-        }
-
     def step(self) -> Round:
         """Take all, then send and complete each request in turn."""
-        taken = self.take()
-        for request in taken.requests:
-            answer = self.phone.network(request)
-            taken.answers.append(answer)
-            self.answer(request, answer)
-        return taken
-
-    def answer(self, request: Any, answer: Any = None) -> None:  # noqa: ANN401
-        """Complete a request with this answer, or with the network's.
-
-        An answer that the library cannot take is a failed request.
-        """
-        answer = self.phone.network(request) if answer is None else answer
-        try:
-            self.complete(answered(request, answer))
-        except (InvalidError, TypeError, ValueError):
-            self.complete(answered(request, REFUSED))
+        return self.round(self.phone.network)
 
     def settle(self, limit: int = 100) -> list[Thing]:
         """Take, send and complete until the library is idle; returns what came."""

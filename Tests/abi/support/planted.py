@@ -15,10 +15,10 @@ import uuid
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from holdfast import Holdfast, HoldfastError
+from holdfast import HoldfastError
 
-from . import loop
 from .flips import Keys
+from .loop import Host, Round
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -143,9 +143,9 @@ class World:
             "role": "worker",
         }
         keys: Any = self.keys
-        self.core = self.twice("open", lambda: Holdfast(config, keys, library=self.library))
+        self.core = self.twice("open", lambda: Host(config, keys, library=self.library))
         self.pass_time(0)
-        self.enter(self.twice("session_resume", lambda: loop.resume(self.core)))
+        self.enter(self.twice("session_resume", self.core.session_resume))
 
     def close(self) -> None:
         """Close the app."""
@@ -220,9 +220,9 @@ class World:
                 self.pass_time(min(max(wake, 1), end - self.now_ms))
         self.faults.append(f"{STEPS} polls in {for_ms - end + self.now_ms} ms")
 
-    def step(self) -> loop.Round:
+    def step(self) -> Round:
         """Take all, and answer the requests."""
-        step = loop.step(self.core, self.answers)
+        step: Round = self.core.round(self.answers)
         self.events += step.events
         return step
 
@@ -248,26 +248,23 @@ class World:
             self.open()
             self.online(False)
             return
-        keep: Any = {"unsent": "keep"}
-        call = self.core.session_lock
-        if how == "logout":
-            call = lambda: self.core.session_logout(keep)  # noqa: E731
-        self.twice(f"session_{how}", call)
-        shown = self.twice("next", lambda: loop.shown(self.core))["screen"]
+        call = self.core.session_logout if how == "logout" else self.core.session_lock
+        reply = self.twice(f"session_{how}", call)
+        shown = reply["screen"]["screen"] if how == "logout" else reply["screen"]
         if shown not in ({"sign_in"} if how == "logout" else {"sign_in", "unlock"}):
             self.faults.append(f"after {how}: {shown}")
         if "session" in self.keys.keys:
             self.faults.append(f"after {how} the session key stays")
         if self.twice("queue_list", self.core.queue_list) is not None:
             self.faults.append(f"after {how} the queue is shown")
-        self.enter(self.twice("session_resume", lambda: loop.resume(self.core)))
+        self.enter(self.twice("session_resume", self.core.session_resume))
 
     def settle(self, items: set[str], parked: set[str]) -> None:
         """The network comes: each item is stored; `parked` may stay."""
         self.online(True)
         self.run(HOURS_MS)
         if self.twice("session_status", self.core.session_status)["state"] != "active":
-            self.enter(self.twice("session_resume", lambda: loop.resume(self.core)))
+            self.enter(self.twice("session_resume", self.core.session_resume))
         self.twice("queue_retry", self.core.queue_retry)
         self.run(HOURS_MS)
         left = {item["id"]: item for item in self.listed()}

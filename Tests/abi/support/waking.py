@@ -56,9 +56,7 @@ class Waiting:
         self.app = app
         #: What it got; None: the handle was closed.
         self.answers: list[Any] = []
-        self.thread = threading.Thread(
-            target=lambda: self.answers.append(app.next(-1, what=what))
-        )
+        self.thread = threading.Thread(target=lambda: self.answers.append(app.next(-1, what=what)))
         self.thread.start()
         until_asleep(self.thread)
 
