@@ -9,28 +9,35 @@ import Testing
 @Suite struct DeciderTests {
   /// The screens and reasons of the decisions that were emitted.
   private func emitted(_ rig: Rig) throws -> [String] {
-    try rig.takeEvents().compactMap { $0["decision"] }.map {
+    try rig.takeEvents().compactMap { $0["screen"] }.map {
       ($0.string("screen") ?? "") + " " + ($0.string("reason") ?? "")
     }
   }
 
   private func shown(_ rig: Rig, _ occasion: Situation.Occasion = .resume) throws {
-    _ = try rig.decider.decide(occasion)
+    try rig.decider.decide(occasion)
+    _ = try rig.takeEvents()
   }
 
-  // MARK: emitIfChanged
+  /// What the decision shows.
+  private func decided(_ rig: Rig, _ occasion: Situation.Occasion) throws -> JSON {
+    try rig.decider.decide(occasion)
+    return try #require(rig.news.takeScreen())
+  }
+
+  // MARK: followChange
 
   @Test func nothingIsEmittedBeforeTheFirstDecision() throws {
     let rig = try Rig.atHome()
     try rig.sessions.clear(ended: "user_banned")
-    try rig.decider.emitIfChanged()
+    try rig.decider.followChange()
     try expect(emitted(rig).isEmpty)
   }
 
   @Test func anUnchangedDecisionIsNotEmitted() throws {
     let rig = try Rig.atHome()
     try shown(rig)
-    for _ in 0..<2 { try rig.decider.emitIfChanged() }
+    for _ in 0..<2 { try rig.decider.followChange() }
     try expect(emitted(rig).isEmpty)
   }
 
@@ -40,28 +47,14 @@ import Testing
     try shown(rig)
     // When
     _ = rig.reachability.setOnline(false)
-    for _ in 0..<2 { try rig.decider.emitIfChanged() }
+    for _ in 0..<2 { try rig.decider.followChange() }
     // Then the banner `offline` is new
     try expect(emitted(rig), equals: ["home active"])
     // When
     try rig.sessions.clear(ended: "user_banned")
-    for _ in 0..<2 { try rig.decider.emitIfChanged() }
+    for _ in 0..<2 { try rig.decider.followChange() }
     // Then
     try expect(emitted(rig), equals: ["sign_in session_ended"])
-  }
-
-  @Test func aDecisionThatCouldNotBeEmittedIsEmittedByALaterCall() throws {
-    // Given a changed decision, and a file that takes no number for its event
-    let rig = try Rig.atHome()
-    try shown(rig)
-    _ = rig.reachability.setOnline(false)
-    try rig.core.database.execute("PRAGMA query_only=ON")
-    #expect(throws: Failure.self) { try rig.decider.emitIfChanged() }
-    // When
-    try rig.core.database.execute("PRAGMA query_only=OFF")
-    try rig.decider.emitIfChanged()
-    // Then
-    try expect(emitted(rig), equals: ["home active"])
   }
 
   /// How long ago the server listed the memberships, though it confirms the session now; the limit is
@@ -81,13 +74,14 @@ import Testing
     // Given somebody before the lock
     let rig = try Rig.atHome()
     try rig.lock.lock(byUser: true)
-    _ = try rig.decider.receive(.foreground)
+    try rig.decider.receive(.foreground)
+    _ = try rig.takeEvents()
     expect(rig.hostView.visit, equals: .outside)
     // When what the lock shows changes
     _ = rig.reachability.setOnline(false)
-    try rig.decider.emitIfChanged()
+    try rig.decider.followChange()
     try rig.sessions.clear(ended: "user_banned")
-    try rig.decider.emitIfChanged()
+    try rig.decider.followChange()
     // Then
     try expect(emitted(rig), equals: ["sign_in session_ended"])
     expect(rig.hostView.visit, equals: .outside)
@@ -106,7 +100,7 @@ import Testing
     let rig = try Rig.atHome()
     try shown(rig)
     rig.check.ask(.discardingAnswer, rig.now)
-    try rig.decider.emitIfChanged()
+    try rig.decider.followChange()
     try expect(emitted(rig).isEmpty)
   }
 
@@ -117,10 +111,10 @@ import Testing
     try shown(rig, .navigate)
     expect(rig.hostView.shown.reason, equals: .guardPending)
     // When, then
-    try rig.decider.emitIfChanged()
+    try rig.decider.followChange()
     try expect(emitted(rig).isEmpty)
     rig.check.confirm()
-    try rig.decider.emitIfChanged()
+    try rig.decider.followChange()
     try expect(emitted(rig), equals: ["home active"])
     expect(!rig.hostView.shown.isWaiting)
   }
@@ -133,7 +127,7 @@ import Testing
     try expect(!rig.decider.hasUntoldDecision(rig.now))
     rig.advance(1)
     try expect(rig.decider.hasUntoldDecision(rig.now))
-    try rig.decider.emitIfChanged()
+    try rig.decider.followChange()
     try expect(emitted(rig), equals: ["home active"])
     try expect(!rig.decider.hasUntoldDecision(rig.now))
   }
@@ -146,7 +140,7 @@ import Testing
     expect(rig.hostView.shown.reason, equals: .guardPending)
     // When
     rig.advance(2500)
-    for _ in 0..<2 { try rig.decider.emitIfChanged() }
+    for _ in 0..<2 { try rig.decider.followChange() }
     // Then
     try expect(emitted(rig), equals: ["wait server_unreachable"])
   }
@@ -156,7 +150,7 @@ import Testing
     try rig.signIn()
     try shown(rig)
     rig.check.reset()
-    try rig.decider.emitIfChanged()
+    try rig.decider.followChange()
     expect(rig.check.isNeeded)
     try expect(emitted(rig).isEmpty)
   }
@@ -169,10 +163,10 @@ import Testing
         .password(email: "a", password: "b"), over: try rig.sessions.row(),
         deadlineMS: rig.now.monotonicMS + 1000))
     rig.hostView.remember(["screen": "wait"], .wait, .signingIn)
-    try rig.decider.emitIfChanged()
+    try rig.decider.followChange()
     try expect(emitted(rig).isEmpty)
     rig.pendingSignIn.end()
-    try rig.decider.emitIfChanged()
+    try rig.decider.followChange()
     try expect(emitted(rig), equals: ["home active"])
   }
 
@@ -180,18 +174,26 @@ import Testing
     let rig = try Rig.atHome()
     try shown(rig)
     rig.hostView.expectDecision()
-    try rig.decider.emitIfChanged()
+    try rig.decider.followChange()
     try expect(emitted(rig), equals: ["home active"])
   }
 
-  @Test func aReplyReplacesAnEventThatWasNotHandedOut() throws {
+  @Test func onlyTheNewestScreenIsGiven() throws {
     let rig = try Rig.atHome()
     try shown(rig)
     _ = rig.reachability.setOnline(false)
-    try rig.decider.emitIfChanged()
-    expect(rig.events.holds("decision"))
-    try shown(rig, .navigate)
-    expect(!rig.events.holds("decision"))
+    try rig.decider.followChange()
+    try rig.lock.lock(byUser: true)
+    try rig.decider.decide(.navigate)
+    try expect(emitted(rig), equals: ["unlock user_locked"])
+  }
+
+  @Test func aCallThatAsksForAScreenChangesNoneThatIsTheSame() throws {
+    let rig = try Rig.atHome()
+    try shown(rig)
+    let same = try rig.decider.answer(try rig.decider.assess(.navigate).situation)
+    expect(same.string("screen"), equals: "home")
+    try expect(emitted(rig).isEmpty)
   }
 
   // MARK: Carrying out
@@ -202,7 +204,7 @@ import Testing
     _ = try rig.sessions.update(ifGeneration: try rig.sessions.row().generation) {
       $0.tokens = [1]
     }
-    try expect(rig.decider.decide(.resume).string("reason"), equals: "session_corrupt")
+    try expect(decided(rig, .resume).string("reason"), equals: "session_corrupt")
     try expect(rig.sessions.row().owner, equals: nil)
     try expect(rig.state(id(1)), equals: "pending")
   }
@@ -210,7 +212,7 @@ import Testing
   @Test func aLockThatIsDueErasesTheSessionKey() throws {
     let rig = try Rig.atHome()
     try rig.sessions.patch { $0.backgroundWallMS = 0 }
-    try expect(rig.decider.decide(.foreground).string("reason"), equals: "background_timeout")
+    try expect(decided(rig, .foreground).string("reason"), equals: "background_timeout")
     try expect(rig.sessions.row().wrapSession, equals: nil)
     expect(rig.keyStore.keys[.session] == nil)
     expect(rig.sessions.session == nil)
@@ -220,7 +222,7 @@ import Testing
     let rig = try Rig()
     try rig.signIn()
     try rig.list(member(orgA, status: "ended"), member(orgB))
-    let decision = try rig.decider.decide(.navigate)
+    let decision = try decided(rig, .navigate)
     expect(decision["org"]?.uuid("id"), equals: orgB)
     try expect(rig.session.choice, equals: orgB)
   }

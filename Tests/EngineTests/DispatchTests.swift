@@ -61,7 +61,7 @@ import Testing
       request, try response(200, "[\(contact(1, updatedAt: second(1)))]"), rig.now)
     try rig.liveReader.answerEnded(rig.now)
     // Then the request is answered, with no contact
-    let events = try rig.takeEvents().filter { $0.string("type") == "contact" }
+    let events = try rig.takeEvents().filter { $0.string("type") == "contact_get" }
     expect(events.map { $0["contact"]?.isNull }, equals: [true])
     expect(events.map { $0["message"]?.string("code") }, equals: ["contact_withdrawn"])
   }
@@ -72,7 +72,7 @@ import Testing
     let request = try ask(rig, .live)
     try rig.dispatch.finish(
       request, try response(200, "[\(contact(1, name: "Anna", updatedAt: second(1)))]"), rig.now)
-    let event = try #require(try rig.takeEvents().first { $0.string("type") == "contact" })
+    let event = try #require(try rig.takeEvents().first { $0.string("type") == "contact_get" })
     expect(event["contact"]?.string("name"), equals: "Anna")
     expect(event["message"]?.isNull, equals: true)
     expect(event.int("request"), equals: 1)
@@ -90,7 +90,7 @@ import Testing
     try rig.dispatch.finish(
       request, try response(200, "[\(contact(1, updatedAt: second(1)))]"), rig.now)
     // Then
-    try expect(!rig.takeEventTypes().contains("contact"))
+    try expect(!rig.takeEventTypes().contains("contact_get"))
     expect(rig.live.next?.number, equals: 1)
   }
 }

@@ -60,7 +60,7 @@ import Testing
     // Then
     expect(view.shown.isWaiting)
     expect(view.wasToldDeadline)
-    view.restore(home)
+    view.remember(try decision(), .home, .active)
     expect(!view.shown.isWaiting && !view.wasToldDeadline)
     view.expectDecision()
     expect(view.shown.isWaiting)

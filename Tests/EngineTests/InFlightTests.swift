@@ -60,50 +60,78 @@ import Testing
     expect(list.find(1) != nil)
     // A call that ends has processed it.
     list.finish(1)
-    list.confirmOutbox()
+    list.confirmTaken()
     list.restoreFinished()
     expect(list.find(1) == nil)
   }
 
-  @Test func theOutboxIsHandedOutOnce() throws {
+  /// The ids of the requests that are given.
+  private func given(_ list: InFlight, _ now: Instant? = nil) -> [Int64] {
+    var ids: [Int64] = []
+    while let request = list.take(now ?? at) { ids.append(request.int("id") ?? 0) }
+    return ids
+  }
+
+  @Test func aRequestIsGivenOnce() throws {
     // Given
     let rig = try Rig.atHome()
     let list = InFlight(revision, after: 0)
     try list.send(try request(rig), .validate, generation: 1, at)
+    expect(list.holdsMade)
     // When
-    let first = list.takeOutbox()
-    list.confirmOutbox()
+    expect(given(list), equals: [1])
+    list.confirmTaken()
     // Then
-    expect(first.map { $0.int("id") }, equals: [1])
-    expect(list.takeOutbox().isEmpty)
+    expect(!list.holdsMade)
+    expect(given(list).isEmpty)
   }
 
-  @Test func aLostReplyKeepsItsRequestsBeforeNewerOnes() throws {
-    // Given a poll that took request 1, and a request 2 that was sent since
+  @Test func aLostReplyKeepsItsRequestBeforeNewerOnes() throws {
+    // Given a call that gave request 1, and a request 2 that was made since
     let rig = try Rig.atHome()
     let list = InFlight(revision, after: 0)
     try list.send(try request(rig), .validate, generation: 1, at)
-    _ = list.takeOutbox()
+    _ = list.take(at)
     try list.send(try request(rig), .validate, generation: 1, at)
     // When the reply was lost
-    list.restoreOutbox()
+    list.restoreTaken()
     // Then
-    expect(list.takeOutbox().map { $0.int("id") }, equals: [1, 2])
+    expect(given(list), equals: [1, 2])
     // And a reply that has reached the host is not repeated
-    list.confirmOutbox()
-    list.restoreOutbox()
-    expect(list.takeOutbox().isEmpty)
+    list.confirmTaken()
+    list.restoreTaken()
+    expect(given(list).isEmpty)
   }
 
-  @Test func aRequestThatFinishedBeforeItWasPolledIsNotHandedOut() throws {
+  @Test func aRequestThatHasFinishedOrRunOutIsNotGiven() throws {
+    let rig = try Rig.atHome()
+    let list = InFlight(revision, after: 0)
+    for _ in 0..<2 { try list.send(try request(rig), .validate, generation: 1, at) }
+    list.finish(1)
+    let late = Instant(
+      wallMS: at.wallMS, monotonicMS: list.requests[0].deadlineMS, bootID: at.bootID)
+    expect(given(list, late).isEmpty)
+  }
+
+  @Test func aResponseIsKeptUntilItIsWorkedOff() throws {
+    // Given
     let rig = try Rig.atHome()
     let list = InFlight(revision, after: 0)
     try list.send(try request(rig), .validate, generation: 1, at)
+    let sent = try #require(list.find(1))
+    // When a response comes, and another one
+    let first = try response(200, "[]")
+    list.keep(first, for: sent)
+    list.keep(try response(500), for: sent)
+    // Then the first one counts, whatever time passes
+    expect(list.answered.first?.response === first)
+    let late = Instant(wallMS: at.wallMS, monotonicMS: sent.deadlineMS + 1, bootID: at.bootID)
+    expect(list.late(late).isEmpty)
     list.finish(1)
-    expect(list.takeOutbox().isEmpty)
+    expect(list.answered.isEmpty)
   }
 
-  @Test func removeAllForgetsRequestsAndOutboxAndNeverRepeatsAnID() throws {
+  @Test func removeAllForgetsRequestsAndNeverRepeatsAnID() throws {
     // Given
     let rig = try Rig.atHome()
     let list = InFlight(revision, after: 0)
@@ -113,7 +141,7 @@ import Testing
     try list.send(try request(rig), .validate, generation: 1, at)
     // Then
     expect(list.requests.map { $0.id }, equals: [2])
-    expect(list.takeOutbox().map { $0.int("id") }, equals: [2])
+    expect(given(list), equals: [2])
   }
 
   @Test func aPurposeIsInFlightWithItsRequest() throws {

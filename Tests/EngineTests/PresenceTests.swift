@@ -23,18 +23,33 @@ import Testing
     // When an hour passes, and the user holds the device's clock back
     rig.advance(3_700_000, wallMS: 1000)
     // Then the lock is due all the same
-    try expect(rig.presence.foreground([:]).string("screen"), equals: "unlock")
+    _ = try rig.presence.foreground([:])
+    expect(rig.news.takeScreen()?.string("screen"), equals: "unlock")
   }
 
   @Test func anUnlockLetsTheUserInAndAnotherAnswerDoesNot() throws {
     let rig = try Rig.atHome()
     _ = try rig.presence.lock([:])
-    _ = try rig.presence.unlock(["outcome": "cancelled"])
+    let key = rig.keyStore.keys[.biometric]
+    rig.keyStore.refusal = .cancelled
+    _ = try rig.presence.unlock([:])
+    expect(rig.news.takeScreen()?.string("reason"), equals: "biometric_cancelled")
+    rig.keyStore.refusal = nil
+    expect(rig.keyStore.keys[.biometric] === key)
     expect(rig.hostView.visit, equals: .outside)
     try expect(refusal { try rig.decider.requireSession() }, equals: .sessionLocked)
-    _ = try rig.presence.unlock(["outcome": "success"])
+    _ = try rig.presence.unlock([:])
     expect(rig.hostView.visit, equals: .inside)
     try expect(rig.decider.requireSession().userID, equals: alice)
+  }
+
+  @Test func aStartThatIsReportedTwiceUndoesNothing() throws {
+    let rig = try Rig.atHome()
+    for _ in 0..<3 {
+      _ = try rig.presence.resume([:])
+      expect(rig.news.takeScreen()?.string("screen"), equals: "home")
+    }
+    expect(rig.hostView.visit, equals: .inside)
   }
 
   @Test func theStatusNamesWhatIsOwed() throws {

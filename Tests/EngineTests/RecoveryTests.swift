@@ -160,9 +160,9 @@ import class Foundation.FileManager
   }
 
   @Test func noticesAndOrdersAreCarriedOver() throws {
-    // Given an event that was not acknowledged, and a session that is to be ended at the server
+    // Given a notice that was not acknowledged, and a session that is to be ended at the server
     let rig = try Rig.atHome()
-    try rig.events.emitDurable(["type": "item_parked"], owner: try rig.session.owner)
+    try rig.notices.add("item_parked", reason: "server_rule", owner: try rig.session.owner)
     try rig.revocations.add(try rig.session, expiresMS: 0)
     rig.core.database.close()
     try rig.folder.damage("holdfast.db")
@@ -275,7 +275,8 @@ import class Foundation.FileManager
     let next = try rig.withoutKey()
     let names = next.folder.names
     // When
-    let decision = try next.decider.decide(.resume)
+    try next.decider.decide(.resume)
+    let decision = try #require(next.news.takeScreen())
     // Then
     expect(decision.string("screen"), equals: "sign_in")
     expect(decision.string("reason"), equals: "key_lost")

@@ -79,7 +79,7 @@ import Testing
     try rig.revocations.send(
       job, owner: try rig.sessions.row().owner, rig.sessions.session, rig.now)
     // Then
-    let sent = try #require(rig.inFlight.takeOutbox().last)
+    let sent = try #require(rig.inFlight.last(rig.now))
     expect(
       sent.string("url")?.hasSuffix(who == "alice" ? "scope=others" : "scope=global"), equals: true)
     let bearer = "Bearer " + String(decoding: aliceToken.bytes, as: UTF8.self)

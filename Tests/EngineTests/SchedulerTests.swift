@@ -49,7 +49,7 @@ import Testing
   private static let situations = [
     "nothing to do", "work", "late request", "lost lease", "due item", "held items",
     "another user's read-back", "another process signed in", "recovery", "waiting host",
-    "no keys", "locked session", "back-off", "offline", "undelivered event", "pull",
+    "no keys", "locked session", "back-off", "offline", "notice", "pull",
   ]
 
   private func make(_ situation: String) throws -> Rig {
@@ -90,7 +90,8 @@ import Testing
       return next
     case "waiting host":
       rig.check.ask(.discardingAnswer, rig.now)
-      _ = try rig.decider.decide(.navigate)
+      try rig.decider.decide(.navigate)
+      _ = try rig.takeEvents()
       rig.advance(2500)
     case "no keys": rig.sessions.reset(.file)
     case "locked session": try rig.lock.lock(byUser: true)
@@ -100,7 +101,7 @@ import Testing
     case "offline":
       try rig.add(id(1))
       _ = rig.reachability.setOnline(false)
-    case "undelivered event": try rig.events.emitDurable(["type": "item_parked"], owner: nil)
+    case "notice": try rig.notices.add("item_parked", reason: "server_rule", owner: nil)
     case "pull": rig.pulls.requirePull()
     default: break
     }
@@ -121,8 +122,8 @@ import Testing
     // When
     for _ in 0..<2 {
       _ = try rig.scheduler.next(rig.now)
-      _ = try rig.scheduler.hasWork(rig.now)
-      _ = try rig.scheduler.nextWakeMS(rig.now)
+      _ = try rig.scheduler.hasWork(.all, rig.now)
+      _ = try rig.scheduler.nextWakeMS(.all, rig.now)
     }
     // Then
     let after = rig.snapshot()
@@ -138,8 +139,8 @@ import Testing
     let rig = try make(situation)
     let idle: Set = ["nothing to do", "no keys", "locked session", "back-off", "offline"]
     // When, then
-    try expect(rig.scheduler.hasWork(rig.now), equals: !idle.contains(situation))
-    try expect(rig.scheduler.nextWakeMS(rig.now) == 0, equals: !idle.contains(situation))
+    try expect(rig.scheduler.hasWork(.all, rig.now), equals: !idle.contains(situation))
+    try expect(rig.scheduler.nextWakeMS(.all, rig.now) == 0, equals: !idle.contains(situation))
   }
 
   @Test(arguments: situations)
@@ -383,20 +384,25 @@ import Testing
     case "request":
       try rig.add(id(1))
       try send(rig)
+      _ = rig.inFlight.last(rig.now)
     case "sign-in":
       rig.pendingSignIn.begin(
         PendingSignIn(
           .password(email: "a", password: "b"), over: try rig.sessions.row(),
           deadlineMS: rig.now.monotonicMS + 7000))
       try rig.dispatch.send(try #require(try rig.scheduler.next(rig.now)), rig.now)
+      _ = rig.inFlight.last(rig.now)
     case "waiting host":
       rig.check.ask(.discardingAnswer, rig.now)
-      _ = try rig.decider.decide(.navigate)
+      try rig.decider.decide(.navigate)
+      _ = try rig.takeEvents()
       try send(rig)
+      _ = rig.inFlight.last(rig.now)
     case "waiting for keys":
       rig.sessions.reset(.file)
       rig.keyStore.refusal = .locked
-      _ = try rig.decider.decide(.navigate)
+      try rig.decider.decide(.navigate)
+      _ = try rig.takeEvents()
     case "suspended item":
       try rig.add(id(1))
       try rig.core.queue.transition(
@@ -424,14 +430,14 @@ import Testing
     }
     // Then; without a cause only the refresh is left
     let margin = 86_400_000 - rig.core.configuration.limits.refreshMarginMS
-    try expect(rig.scheduler.nextWakeMS(rig.now), equals: wakeMS ?? margin)
+    try expect(rig.scheduler.nextWakeMS(.all, rig.now), equals: wakeMS ?? margin)
   }
 
   @Test func withoutKeysNoPauseWakes() throws {
     let rig = try Rig.atHome()
     try rig.pauses.backOff(.upload, try response(503), rig.now)
     rig.sessions.reset(.file)
-    try expect(rig.scheduler.nextWakeMS(rig.now), equals: nil)
+    try expect(rig.scheduler.nextWakeMS(.all, rig.now), equals: nil)
   }
 
   /// The purpose of the pause, and what is sent after it.
@@ -472,7 +478,7 @@ import Testing
   @Test func offlineOnlyDeadlinesWake() throws {
     let rig = try Rig.atHome()
     _ = rig.reachability.setOnline(false)
-    try expect(rig.scheduler.nextWakeMS(rig.now), equals: nil)
+    try expect(rig.scheduler.nextWakeMS(.all, rig.now), equals: nil)
   }
 }
 

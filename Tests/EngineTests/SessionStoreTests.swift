@@ -12,33 +12,33 @@ import Testing
 
   /// What memory holds for a session, each as `remains` looks it up.
   enum Held: CaseIterable {
-    case mirror, index, refusal, tokenEnd, validation, pendingSignIn, liveContacts, contactEvent
-    case decisionEvent, membershipCheck, requests, readBacks, pullProgress, pullTimes, cachedRows
+    case mirror, index, refusal, tokenEnd, validation, pendingSignIn, liveContacts, contactAnswer
+    case screen, membershipCheck, requests, readBacks, pullProgress, pullTimes, cachedRows
     case cacheConnection, keys
   }
 
   /// What ends with each scope; all else stays.
   private static let ends: [(scope: SessionStore.Scope, ended: Set<Held>)] = [
     (.mirror, [.mirror, .index, .refusal]),
-    (.user, [.liveContacts, .contactEvent, .membershipCheck]),
-    (.organisation, [.index, .pullProgress, .liveContacts, .contactEvent]),
+    (.user, [.liveContacts, .contactAnswer, .membershipCheck]),
+    (.organisation, [.index, .pullProgress, .liveContacts, .contactAnswer]),
     (
       .session,
       [
-        .mirror, .index, .tokenEnd, .pendingSignIn, .liveContacts, .contactEvent, .membershipCheck,
+        .mirror, .index, .tokenEnd, .pendingSignIn, .liveContacts, .contactAnswer, .membershipCheck,
       ]
     ),
     (
       .sessionAndCache,
       [
-        .mirror, .index, .tokenEnd, .pendingSignIn, .liveContacts, .contactEvent, .membershipCheck,
+        .mirror, .index, .tokenEnd, .pendingSignIn, .liveContacts, .contactAnswer, .membershipCheck,
         .cachedRows, .pullProgress, .pullTimes,
       ]
     ),
     (
       .keylessFiles,
       [
-        .mirror, .index, .tokenEnd, .pendingSignIn, .liveContacts, .contactEvent, .membershipCheck,
+        .mirror, .index, .tokenEnd, .pendingSignIn, .liveContacts, .contactAnswer, .membershipCheck,
         .cacheConnection, .requests, .keys,
       ]
     ),
@@ -71,8 +71,8 @@ import Testing
         .password(email: "a", password: "b"), over: try rig.sessions.row(),
         deadlineMS: rig.now.monotonicMS + 1000))
     _ = rig.live.add(id(1), in: orgA, rig.now)
-    try rig.events.emit(["type": "contact", "contact": ["name": "Kari"]])
-    try rig.events.emit(["type": "decision"])
+    try rig.news.answer("contact_get", ["contact": ["name": "Kari"]])
+    rig.news.show(["screen": "home"])
     rig.check.ask(.discardingAnswer, rig.now)
     let tables = try rig.cache.open()
     try tables.contacts.add(
@@ -105,8 +105,9 @@ import Testing
     note(.validation, rig.tokens.needsValidation)
     note(.pendingSignIn, rig.pendingSignIn.pending != nil)
     note(.liveContacts, rig.live.next != nil)
-    note(.contactEvent, try showsContact(rig))
-    note(.decisionEvent, rig.events.holds("decision"))
+    note(.contactAnswer, try showsContact(rig))
+    note(.screen, rig.news.takeScreen() != nil)
+    rig.news.restore()
     note(.membershipCheck, rig.check.isNeeded)
     note(.requests, !rig.inFlight.requests.isEmpty)
     note(.readBacks, !rig.uploads.readBacks.isEmpty)
@@ -118,11 +119,10 @@ import Testing
     return result
   }
 
-  /// Whether the event `contact` still has its contact; without one it says why, and is not lost.
+  /// Whether the answer still has its contact; without one it says why, and is not lost.
   private func showsContact(_ rig: Rig) throws -> Bool {
-    let taken = try rig.events.takeAll()
-    rig.events.restore()
-    let event = try #require(taken.first { $0.string("type") == "contact" })
+    let event = try #require(rig.news.takeAnswer())
+    rig.news.restore()
     if event["contact"]?.isNull == false { return true }
     expect(event["message"]?.string("code"), equals: "contact_withdrawn")
     return false
@@ -210,7 +210,7 @@ import Testing
     // Given
     let rig = try Rig.atHome()
     let other = try Rig(folder: rig.folder, keyStore: rig.keyStore)
-    try rig.events.emit(["type": "contact", "contact": ["name": "Kari"]])
+    try rig.news.answer("contact_get", ["contact": ["name": "Kari"]])
     // When
     try other.signIn(bob)
     _ = try rig.sessions.reload(try rig.sessions.row())
@@ -223,7 +223,7 @@ import Testing
   @Test func theSameUsersNewerSessionKeepsWhatWasHeld() throws {
     let rig = try Rig.atHome()
     let other = try Rig(folder: rig.folder, keyStore: rig.keyStore)
-    try rig.events.emit(["type": "contact", "contact": ["name": "Kari"]])
+    try rig.news.answer("contact_get", ["contact": ["name": "Kari"]])
     try other.signIn(alice)
     _ = try rig.sessions.reload(try rig.sessions.row())
     try expect(showsContact(rig))

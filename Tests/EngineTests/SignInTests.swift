@@ -27,10 +27,10 @@ import Vault
     let nonce = try #require(
       try rig.signInFlow.begin(["method": "apple"]).string("nonce"))
     // When
-    let decision = try rig.signInFlow.complete(
+    _ = try rig.signInFlow.complete(
       ["id_token": "token", "nonce": .string(nonce)], rig.decider)
     // Then
-    expect(decision.string("reason"), equals: "signing_in")
+    expect(rig.news.takeScreen()?.string("reason"), equals: "signing_in")
     // Somebody is there, though nobody was let in.
     expect(rig.hostView.visit, equals: .outside)
     guard case .idToken(let provider, _, _) = rig.pendingSignIn.pending?.proof else {
@@ -58,9 +58,9 @@ import Vault
     // Given
     let rig = try Rig(config: Self.methods)
     func complete(_ query: String) throws -> String? {
-      try rig.signInFlow.complete(
-        ["callback_url": .string("app.example:/signed-in?\(query)")], rig.decider
-      ).string("reason")
+      _ = try rig.signInFlow.complete(
+        ["callback_url": .string("app.example:/signed-in?\(query)")], rig.decider)
+      return rig.news.takeScreen()?.string("reason")
     }
     try expect(refusal { try complete("error=access_denied") }, equals: .signInStateMismatch)
     _ = try rig.signInFlow.begin(["method": "bankid"])
@@ -77,9 +77,9 @@ import Vault
     let rig = try Rig(config: Self.methods)
     _ = try rig.signInFlow.begin(["method": "bankid"])
     func complete() throws -> String? {
-      try rig.signInFlow.complete(
-        ["callback_url": "app.example:/signed-in?code=c"], rig.decider
-      ).string("reason")
+      _ = try rig.signInFlow.complete(
+        ["callback_url": "app.example:/signed-in?code=c"], rig.decider)
+      return rig.news.takeScreen()?.string("reason")
     }
     _ = rig.reachability.setOnline(false)
     try expect(complete(), equals: "sign_in_offline")
@@ -109,7 +109,7 @@ import Vault
         try Fields(["error": .string(error)], known: ["status", "headers", "body", "error"]),
         nowMS: rig.now.wallMS), rig.now)
     // Then
-    try expect(rig.takeEvents().last?["decision"]?.string("reason"), equals: reason)
+    try expect(rig.takeEvents().last?["screen"]?.string("reason"), equals: reason)
     expect(rig.pendingSignIn.pending == nil, equals: ends)
     try expect(rig.pauses.leftMS(.signIn, rig.now) > 0, equals: !ends)
   }
@@ -149,14 +149,14 @@ import Vault
     try rig.pauses.backOff(
       .signIn, try response(429, #"{"code":"over_request_rate_limit"}"#, retryAfter: "600"), rig.now
     )
-    try expect(!rig.scheduler.hasWork(rig.now))
-    try expect(rig.scheduler.nextWakeMS(rig.now), equals: 1)
+    try expect(!rig.scheduler.hasWork(.all, rig.now))
+    try expect(rig.scheduler.nextWakeMS(.all, rig.now), equals: 1)
     rig.advance(1)
-    try expect(rig.scheduler.hasWork(rig.now))
+    try expect(rig.scheduler.hasWork(.all, rig.now))
     try rig.signInFlow.expire(rig.now, rig.decider)
     expect(rig.pendingSignIn.pending == nil)
     try expect(
-      rig.takeEvents().map { $0["decision"]?.string("reason") }, equals: ["sign_in_unreachable"])
+      rig.takeEvents().map { $0["screen"]?.string("reason") }, equals: ["sign_in_unreachable"])
   }
 
   // MARK: Callbacks
@@ -257,7 +257,7 @@ import Vault
     expect(rig.pendingSignIn.pending == nil)
     if event == "the session ends" {
       try expect(
-        rig.takeEvents().last?["decision"]?.string("reason"), equals: "sign_in_failed")
+        rig.takeEvents().last?["screen"]?.string("reason"), equals: "sign_in_failed")
     }
   }
 }

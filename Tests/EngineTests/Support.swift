@@ -80,7 +80,8 @@ final class Rig {
   let core: Core
   let reachability: Reachability
   let hostView: HostView
-  let events: EventQueue
+  let news: News
+  let notices: Notices
   let inFlight: InFlight
   let wakeTimer: WakeTimer
   let pauses: ServicePauses
@@ -147,7 +148,8 @@ final class Rig {
     let revision = core.revision
     reachability = Reachability(revision)
     hostView = HostView(revision)
-    events = EventQueue(core)
+    news = News(revision)
+    notices = Notices(core)
     inFlight = InFlight(revision, after: 0)
     wakeTimer = WakeTimer(core)
     pauses = ServicePauses(core)
@@ -157,20 +159,20 @@ final class Rig {
     uploads = UploadState(revision)
     pulls = PullState(revision)
     live = LiveContacts(revision)
-    cache = CacheFile(core, events, pulls)
+    cache = CacheFile(core, notices, pulls)
     let problems = Problems(core)
     sessions = SessionStore(
-      core, events: events, membershipCheck: check, tokens: tokens, pendingSignIn: pendingSignIn,
-      inFlight: inFlight, uploads: uploads, pulls: pulls, liveContacts: live, cache: cache,
+      core, news: news, notices: notices, membershipCheck: check, tokens: tokens,
+      pendingSignIn: pendingSignIn, inFlight: inFlight, uploads: uploads, pulls: pulls, liveContacts: live, cache: cache,
       problems: problems)
     lock = Lock(core, sessions)
     links = ItemLinks(core)
     recovery = Recovery(
-      core, sessions, events: events, cache: cache, links: links, hasRecovered: opened.replaced)
+      core, sessions, notices: notices, cache: cache, links: links, hasRecovered: opened.replaced)
     revocations = Revocation(core, inFlight)
     refresh = Refresh(
       core, sessions, tokens: tokens, membershipCheck: check, pauses: pauses,
-      reachability: reachability, events: events, inFlight: inFlight, problems: problems)
+      reachability: reachability, notices: notices, inFlight: inFlight, problems: problems)
     sessionStart = SessionStart(
       core, sessions, recovery: recovery, hostView: hostView, revocations: revocations,
       tokens: tokens, pendingSignIn: pendingSignIn, membershipCheck: check, pauses: pauses,
@@ -179,14 +181,14 @@ final class Rig {
       core, sessions, recovery: recovery, sessionStart: sessionStart, state: pendingSignIn,
       revocations: revocations, pauses: pauses, reachability: reachability, hostView: hostView,
       inFlight: inFlight)
-    syncRuns = SyncRunReporter(core, events)
+    syncRuns = SyncRunReporter(core, news)
     memberships = MembershipUpdate(
       core, sessions, check: check, tokens: tokens, refresh: refresh, pauses: pauses,
-      reachability: reachability, events: events, cache: cache, pulls: pulls, syncRun: syncRuns,
+      reachability: reachability, notices: notices, cache: cache, pulls: pulls, syncRun: syncRuns,
       problems: problems, inFlight: inFlight)
     summary = Summary(core, cache)
     isolation = BatchIsolation(core, uploads)
-    parking = Parking(core, events, syncRuns)
+    parking = Parking(core, notices, syncRuns)
     let blocked = BlockedItems(
       core, uploads, isolation: isolation, pauses: pauses, syncRuns: syncRuns)
     settlement = UploadSettlement(
@@ -200,20 +202,20 @@ final class Rig {
     let reads = ReadFailures(core, refresh, pauses, reachability)
     contactPuller = ContactPuller(
       core, sessions, state: pulls, cache: cache, reads: reads, pauses: pauses,
-      reachability: reachability, events: events, problems: problems, inFlight: inFlight)
+      reachability: reachability, news: news, problems: problems, inFlight: inFlight)
     summaryPuller = SummaryPuller(
       core, sessions, state: pulls, summary: summary, reads: reads, pauses: pauses,
-      events: events, inFlight: inFlight)
+      news: news, inFlight: inFlight)
     liveReader = LiveContactReader(
       core, sessions, live: live, refresh: refresh, pauses: pauses, reachability: reachability,
-      pulls: pulls, events: events, inFlight: inFlight)
+      pulls: pulls, news: news, inFlight: inFlight)
     presenter = Presenter(
       core, sessions, check: check, pendingSignIn: pendingSignIn, reachability: reachability)
     orgSelection = OrgSelection(
       core, sessions, check: check, cache: cache, pulls: pulls, presenter: presenter)
     decider = Decider(
       core, sessions, lock: lock, check: check, tokens: tokens, pendingSignIn: pendingSignIn,
-      reachability: reachability, events: events, hostView: hostView, presenter: presenter,
+      reachability: reachability, news: news, hostView: hostView, presenter: presenter,
       orgSelection: orgSelection, recovery: recovery)
     presence = Presence(
       core, sessions, lock: lock, keyless: KeylessFiles(core, sessions, links), refresh: refresh,
@@ -232,11 +234,12 @@ final class Rig {
       core, cache: cache, live: live, presenter: presenter, reachability: reachability,
       decider: decider)
     sync = SyncControl(
-      core, check: check, reachability: reachability, pauses: pauses, hold: hold,
+      core, sessions, check: check, reachability: reachability, pauses: pauses, hold: hold,
       inFlight: inFlight, pulls: pulls, cache: cache, problems: problems, decider: decider)
     scheduler = Scheduler(
       core, sessions, decider: decider, tokens: tokens, pendingSignIn: pendingSignIn,
-      refresh: refresh, check: check, reachability: reachability, pauses: pauses, events: events,
+      refresh: refresh, check: check, reachability: reachability, pauses: pauses, news: news,
+      notices: notices,
       hostView: hostView, inFlight: inFlight, uploader: uploader, live: live, pulls: pulls,
       contactPuller: contactPuller, summaryPuller: summaryPuller)
     dispatch = Dispatch(
@@ -359,12 +362,23 @@ final class Rig {
 
   // MARK: Events
 
+  /// All that `next` would give, each with a type. A notice has its own; the state of sync after a run's end
+  /// is `sync_completed`.
   func takeEvents() throws -> [JSON] {
-    let taken = try events.takeAll()
-    events.confirm()
-    if let last = taken.compactMap({ $0.int("seq") }).max() {
-      try events.acknowledge(upTo: last)
+    var taken: [JSON] = []
+    if let screen = news.takeScreen() { taken.append(["type": "screen", "screen": screen]) }
+    while let answer = news.takeAnswer() {
+      answer.set("type", answer["to"] ?? .null)
+      taken.append(answer)
     }
+    while let notice = try notices.take() { taken.append(notice) }
+    let state = try news.takeSync { (run) throws(Failure) in try sync.describe(run) }
+    if let state {
+      state.set("type", state["message"]?.isNull == false ? "sync_completed" : "sync")
+      taken.append(state)
+    }
+    news.confirm()
+    notices.confirm()
     return taken
   }
 
@@ -390,6 +404,15 @@ final class Rig {
     return Snapshot(
       revision: core.revision.value, version: core.database.version, files: files,
       keyLoads: keyStore.loads)
+  }
+}
+
+extension InFlight {
+  /// Take all requests that were made; returns the last one.
+  func last(_ now: Instant) -> JSON? {
+    var last: JSON?
+    while let request = take(now) { last = request }
+    return last
   }
 }
 
@@ -427,13 +450,6 @@ func response(
   return try HTTPResponse.read(
     try Fields(fields, known: ["status", "headers", "body", "error"]),
     nowMS: Rig.start.wallMS)
-}
-
-extension EventQueue {
-  /// Take all that a poll without limits hands out.
-  func takeAll() throws(Failure) -> [JSON] {
-    try take(limit: EventQueue.pageSize, onlyNew: false)
-  }
 }
 
 /// The body that names these ids.

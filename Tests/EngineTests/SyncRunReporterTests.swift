@@ -96,9 +96,10 @@ import Testing
     try rig.add(id(1))
     try rig.syncRuns.emitProgress(owner, rig.now)
     let event = try #require(try rig.takeEvents().first)
-    expect(event.string("type"), equals: "sync_progress")
+    expect(event.string("type"), equals: "sync")
     expect(event.int("sent"), equals: 3)
-    expect(event["counts"]?.int("pending"), equals: 1)
+    expect(event.int("left"), equals: 1)
+    expect(event.bool("running"), equals: true)
   }
 
   /// How many items each of two uploads has stored, and how many of their ids the event names.

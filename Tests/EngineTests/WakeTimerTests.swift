@@ -15,7 +15,7 @@ import Testing
   }
 
   private func ask(_ rig: Rig, _ finder: Finder) throws -> Int64? {
-    try rig.wakeTimer.wakeIn(rig.now) { (_) throws(Failure) in
+    try rig.wakeTimer.wakeIn(.all, rig.now) { (_) throws(Failure) in
       finder.count += 1
       return finder.result
     }
@@ -51,7 +51,10 @@ import Testing
     rig.advance(60_000)
     try expect(ask(rig, finder), equals: 0)
     expect(finder.count, equals: 1)
-    rig.wakeTimer.beginPoll()
+    rig.wakeTimer.beginLook(.news)
+    _ = try ask(rig, finder)
+    expect(finder.count, equals: 1)
+    rig.wakeTimer.beginLook(.all)
     _ = try ask(rig, finder)
     expect(finder.count, equals: 2)
   }
@@ -92,7 +95,7 @@ import Testing
     let rig = try Rig.atHome()
     let other = try Database(path: rig.folder.path + "/holdfast.db", .full)
     // When
-    _ = try rig.wakeTimer.wakeIn(rig.now) { (_) throws(Failure) in
+    _ = try rig.wakeTimer.wakeIn(.all, rig.now) { (_) throws(Failure) in
       try MetaTable(other).set(.uploads, .int(9))
       return 10_000
     }
@@ -103,45 +106,45 @@ import Testing
   }
 
   @Test func aTimeClearlyBeforeThePromisedOneAndThePromisedOneAreDue() throws {
-    // Given: before the first poll only work that is due counts
+    // Given: before the first call only work that is due counts
     let rig = try Rig.atHome()
     let timer = rig.wakeTimer
-    expect(timer.isDue(0, rig.now))
-    expect(!timer.isDue(1, rig.now))
-    // When a poll promised 10 s
-    timer.promise(10_000, rig.now)
+    expect(timer.isDue(.all, 0, rig.now))
+    expect(!timer.isDue(.all, 1, rig.now))
+    // When a call promised 10 s
+    timer.promise(.all, 10_000, rig.now)
     // Then
     for (wake, isDue) in [(0, true), (9949, true), (9950, false), (10_000, false)] {
-      expect(timer.isDue(Int64(wake), rig.now), equals: isDue, "\(wake) ms")
+      expect(timer.isDue(.all, Int64(wake), rig.now), equals: isDue, "\(wake) ms")
     }
     rig.advance(9000)
-    expect(timer.isDue(900, rig.now))
-    expect(!timer.isDue(1000, rig.now))
-    expect(!timer.isDue(nil, rig.now))
-    expect(timer.promisedIn(rig.now), equals: 1000)
+    expect(timer.isDue(.all, 900, rig.now))
+    expect(!timer.isDue(.all, 1000, rig.now))
+    expect(!timer.isDue(.all, nil, rig.now))
+    expect(!timer.isDue(.news, 900, rig.now))
     // And when that time has come, whatever is computed anew
     rig.advance(1000)
-    expect(timer.isDue(10_000, rig.now))
-    expect(timer.isDue(nil, rig.now))
-    // And after a poll that promised nothing, every time is due
-    timer.promise(nil, rig.now)
-    expect(timer.isDue(86_400_000, rig.now))
+    expect(timer.isDue(.all, 10_000, rig.now))
+    expect(timer.isDue(.all, nil, rig.now))
+    // And after a call that promised nothing, every time is due
+    timer.promise(.all, nil, rig.now)
+    expect(timer.isDue(.all, 86_400_000, rig.now))
   }
 
   @Test func aCallThatOnlyAddsWorkKeepsWhatWasDue() throws {
     // Given
     let rig = try Rig.atHome()
     let finder = Finder(0)
-    expect(!rig.wakeTimer.isKnownDue())
+    expect(rig.wakeTimer.knownDue().isEmpty)
     _ = try ask(rig, finder)
-    expect(rig.wakeTimer.isKnownDue())
+    expect(rig.wakeTimer.knownDue() == [.all])
     // When the call writes
     try rig.core.meta.set(.uploads, .int(7))
     rig.core.revision.advance()
-    expect(!rig.wakeTimer.isKnownDue())
-    rig.wakeTimer.keepDue()
+    expect(rig.wakeTimer.knownDue().isEmpty)
+    rig.wakeTimer.keepDue([.all])
     // Then
-    expect(rig.wakeTimer.isKnownDue())
+    expect(rig.wakeTimer.knownDue() == [.all])
     try expect(ask(rig, finder), equals: 0)
     expect(finder.count, equals: 1)
   }
@@ -149,6 +152,6 @@ import Testing
   @Test func aTimeInTheFutureIsNotKnownToBeDue() throws {
     let rig = try Rig.atHome()
     _ = try ask(rig, Finder(1))
-    expect(!rig.wakeTimer.isKnownDue())
+    expect(rig.wakeTimer.knownDue().isEmpty)
   }
 }

@@ -50,14 +50,14 @@ import Testing
   }
 
   @Test func aCounterBeginsWith1AndContinuesAfterOtherWriters() throws {
-    try expect(table.next(.eventSequence), equals: 1)
-    try expect(table.next(.eventSequence), equals: 2)
+    try expect(table.next(.notice), equals: 1)
+    try expect(table.next(.notice), equals: 2)
     let other = MetaTable(try folder.open())
-    try expect(other.next(.eventSequence), equals: 3)
-    try expect(table.next(.eventSequence), equals: 4)
+    try expect(other.next(.notice), equals: 3)
+    try expect(table.next(.notice), equals: 4)
     try expect(table.next(.uploads), equals: 1)
-    try expect(table.next(.eventSequence, above: 3), equals: 5)
-    try expect(other.next(.eventSequence, above: 9), equals: 10)
-    try expect(table.next(.eventSequence), equals: 11)
+    try expect(table.next(.notice, above: 3), equals: 5)
+    try expect(other.next(.notice, above: 9), equals: 10)
+    try expect(table.next(.notice), equals: 11)
   }
 }

@@ -254,16 +254,16 @@ import Testing
     let folder = try TemporaryFolder()
     let database = try folder.open()
     let meta = MetaTable(database)
-    try meta.set(.eventSequence, .int(7))
+    try meta.set(.retryGroup, .int(7))
     try meta.setProject("https://a.example")
     try database.flush()
     let salvage = try Salvage.open(database.path)
-    try expect(salvage.number(.eventSequence) == 7 && salvage.number(.deviceKey) == 0)
+    try expect(salvage.number(.retryGroup) == 7 && salvage.number(.deviceKey) == 0)
     try expect(salvage.project() == "https://a.example" && salvage.text(.salvage) == nil)
     for value in ["'x'", "-1", "1099511627776", "9223372036854775807"] {
       tamper(
-        database.path, "UPDATE meta SET value = \(value) WHERE name = 'event_seq'")
-      try expect(Salvage.open(database.path).number(.eventSequence), equals: 0)
+        database.path, "UPDATE meta SET value = \(value) WHERE name = 'retry_group'")
+      try expect(Salvage.open(database.path).number(.retryGroup), equals: 0)
     }
   }
 }

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from holdfast import HoldfastError, Runner
 from holdfast.transport import Answer
-from holdfast.types import Event, HttpRequest
+from holdfast.types import HttpRequest
 from patience import eventually, patience
 
 from support import scan
@@ -100,38 +100,38 @@ def test_a_poll_asks_for_no_key_while_nobody_is_signed_in(phone: Phone) -> None:
     assert app.step().wake_in_ms is None
 
 
-def test_wait_returns_when_another_thread_adds_an_item(sign_in: MakeUser) -> None:
+def test_next_returns_when_another_thread_adds_an_item(sign_in: MakeUser) -> None:
     user = sign_in()
     app = user.app
     app.settle()
     waiting = Waiting(app)
     app.register()
     assert waiting.ends()
-    assert waiting.answers == [True]
+    assert waiting.answers[0]["request"]["purpose"] == "upload"
 
 
-def test_wait_returns_at_its_timeout(sign_in: MakeUser) -> None:
+def test_next_returns_at_its_timeout(sign_in: MakeUser) -> None:
     app = sign_in().app
     app.settle()
     began = time.monotonic()
-    assert app.wait(150)
+    assert "wake_in_ms" in app.next(150)
     assert time.monotonic() - began > 0.1
 
 
-def test_the_runner_s_thread_sends_items_and_reports_events(
+def test_the_runner_s_thread_sends_items_and_passes_news(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     # Given a runner on its own thread, with the real clock
     user = sign_in(clock="system")
-    events: Queue[Event] = Queue()
-    with Runner(user.app, events.put):
+    things: Queue[Any] = Queue()
+    with Runner(user.app, things.put):
         # When activities are registered
         ids = [user.app.register(minutes=5 + number) for number in range(3)]
-        # Then they reach the server, and the event arrives
+        # Then they reach the server, and the host learns of it
         sent = 0
         while sent < 3:
-            event = events.get(timeout=HANG_S)
-            sent += event["sent"] if event["type"] == "sync_completed" else 0
+            sync = things.get(timeout=HANG_S).get("sync")
+            sent += sync["sent"] if sync and sync["message"] else 0
     assert sorted(str(row["id"]) for row in directory.activities(user.person)) == sorted(ids)
 
 
@@ -228,7 +228,7 @@ def test_a_waiting_thread_is_woken_too(backing_off: SignedIn) -> None:
     waiting = Waiting(backing_off.app)
     backing_off.app.network_set({"online": True})
     assert waiting.ends()
-    assert waiting.answers == [True]
+    assert "screen" in waiting.answers[0]
 
 
 def test_a_descriptor_that_is_asked_for_late_tells_of_what_there_is(sign_in: MakeUser) -> None:
@@ -326,16 +326,16 @@ def test_a_host_that_waits_before_its_first_poll_is_woken_in_time(sign_in: MakeU
     user.phone.keychain.unlocked_since_boot = False
     app = user.phone.open()
     assert app.session_resume()["reason"] == "keystore_locked"
-    assert app.wait(20)
+    assert "wake_in_ms" in app.next(20)
     # When the time has come to ask the key store again
     user.phone.keychain.unlocked_since_boot = True
     user.phone.pass_time(10)
-    # Then a wait returns at once, and the poll after it goes on
+    # Then it is there at once
     began = time.monotonic()
-    assert app.wait(int(2000 * HANG_S))
+    assert "screen" in app.next(int(2000 * HANG_S))
     assert time.monotonic() - began < HANG_S
     app.settle()
-    assert app.of_type("screen")[-1]["screen"]["screen"] == "home"
+    assert app.session_resume()["screen"] == "home"
 
 
 # Requests and answers -----------------------------------------------------------------------------
@@ -549,7 +549,7 @@ def test_B1_a_transport_that_raises_does_not_end_the_runner(
         eventually(lambda: len(directory.activities(user.person)) == 1)
 
 
-def test_sync_progress_comes_at_most_five_times_a_second(
+def test_the_state_of_a_run_comes_at_most_five_times_a_second(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     # Given many small batches, by the real clock
@@ -564,10 +564,10 @@ def test_sync_progress_comes_at_most_five_times_a_second(
     begun = time.monotonic()
     app.settle(limit=2000)
     seconds = time.monotonic() - begun
-    progress = app.of_type("sync_progress")
+    progress = [one for one in app.of_type("sync") if one["running"]]
     assert 1 <= len(progress) <= seconds * 5 + 1
     assert [e["sent"] for e in progress] == sorted(e["sent"] for e in progress)
-    assert all(sum(e["counts"].values()) + e["sent"] == 120 for e in progress)
+    assert all(e["left"] + e["parked"] + e["sent"] == 120 for e in progress)
 
 
 def test_an_idle_app_is_rarely_woken(sign_in: MakeUser) -> None:

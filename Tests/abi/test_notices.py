@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
+from holdfast.library import REQUESTS
 
 from support import children
 from support.directory_fixtures import DirectoryFixtures
@@ -38,7 +39,7 @@ def test_ATK_11_a_waiting_thread_notices_another_handle(user: SignedIn) -> None:
         item = other.register()
         # Then the thread is woken, and the first handle sends the item
         assert waiting.ends()
-        (request,) = user.app.poll()["requests"]
+        request = waiting.answers[0]["request"]
         assert request["purpose"] == "upload"
         assert item in (request["body"] or "")
 
@@ -102,20 +103,21 @@ def test_ATK_11_a_call_between_does_not_hide_another_decision(
         assert not readable(app.wake_fd())
 
 
-def test_ATK_11_a_lasting_event_of_another_handle_wakes(user: SignedIn) -> None:
+def test_ATK_11_a_notice_of_another_handle_wakes(user: SignedIn) -> None:
     # Given a handle that knows no network, and another one that has one
     app = user.app
     app.network_set({"online": False})
     with another(user.phone) as other:
         quiet(app, other)
-        # When the other one sends an item to its end, and has not acknowledged the event
-        item = other.register()
-        while not other.of_type("sync_completed"):
-            other.step()
-        # Then the first one is woken, and shows that the item was sent
+        # When the other one has an item parked, and takes no notice
+        item = other.register(minutes=100_000)
+        while other.queue_get({"id": item})["item"]["state"] != "parked":
+            for request in other.take(REQUESTS).requests:
+                other.answer(request, user.phone.network(request))
+        # Then the first one is woken, and shows that
         assert readable(app.wake_fd(), HANG_S)
         app.settle()
-        assert [event["ids"] for event in app.of_type("sync_completed")] == [[item]]
+        assert [notice["id"] for notice in app.of_type("item_parked")] == [item]
 
 
 def test_ATK_11_calls_that_change_nothing_wake_nobody(user: SignedIn) -> None:

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from holdfast import HttpTransport
 from local_supabase import LocalSupabase
 
 from support.directory_fixtures import DirectoryFixtures
@@ -99,7 +98,6 @@ def test_QUE_14_a_hundred_thousand_items(
     # When it is sent over loopback
     Path(f"/proc/{hosted.pid}/clear_refs").write_text("5")
     resident = field_of(f"/proc/{hosted.pid}/status", "VmRSS")
-    app.runner.transport = HttpTransport()
     phone.network.up = True
     app.network_set({"online": True})
     directory.control.clear_requests()

@@ -75,7 +75,7 @@ def validator(schema: dict[str, Any]) -> jsonschema_rs.Draft202012Validator:
 
 
 REQUESTS = side("request")
-REPLIES = side("reply", "BuildInfo", "Event", "ErrorReply", "EventType")
+REPLIES = side("reply", "BuildInfo", "NextReply", "ErrorReply", "NoticeType", "AnswerTo")
 
 
 def test_requests_are_closed() -> None:
@@ -105,7 +105,9 @@ def test_the_root_names_every_shape_once() -> None:
         for which in ("request", "reply")
     }
     expected["build_info"] = {"$ref": "#/$defs/BuildInfo"}
-    expected["event"] = {"$ref": "#/$defs/Event"}
+    expected["next_reply"] = contract.DOCUMENT["x-next"]["reply"]
+    expected["notice_type"] = {"$ref": "#/$defs/NoticeType"}
+    expected["answer_to"] = {"$ref": "#/$defs/AnswerTo"}
     expected["error"] = {"$ref": "#/$defs/ErrorReply"}
     assert contract.DOCUMENT["type"] == "object"
     assert contract.DOCUMENT["properties"] == expected
@@ -165,5 +167,5 @@ def test_the_header_and_the_schema_name_the_same_errors() -> None:
             assert code in contract.errors_of(name), (name, code)
             compared += 1
     assert compared >= 30
-    assert set(sections) - set(contract.OPERATIONS) == {"call", "version_number", "wait", "wake_fd"}
+    assert set(sections) - set(contract.OPERATIONS) == {"call", "next", "version_number", "wake_fd"}
     assert (ROOT / "docs/abi.md").read_text("utf-8").count("x-known-values") == 1

@@ -84,18 +84,17 @@ def test_a_scan_with_damaged_memory_reports_the_damage() -> None:
         scanner.find(bytes(32768))
 
 
-def test_a_log_line_an_error_and_an_event_are_searched() -> None:
+def test_a_log_line_an_error_and_news_are_searched() -> None:
     for number in range(3):
         secrets = knowing()
         secrets.line(3, "request 1: refresh" + f" {TOKEN}" * (number == 0))
         error = {"code": "queue.not_found", "message": "no item " + ID * (number == 1)}
         secrets.reply("queue_get", 3, {"error": error})
-        event = {"type": "sync_completed", "message": {"text": NAME * (number == 2)}}
-        secrets.reply("poll", 0, {"events": [event]})
+        secrets.given(0, {"sync": {"message": {"text": NAME * (number == 2)}}})
         assert len(secrets.search_all()) >= 1, number
 
 
-def test_a_decision_may_hold_only_the_organisation() -> None:
+def test_a_screen_may_hold_only_the_organisation() -> None:
     secrets = Secrets()
     secrets.add("name", NAME)
     secrets.add("id", ID)
@@ -103,12 +102,13 @@ def test_a_decision_may_hold_only_the_organisation() -> None:
     org = {"id": ID, "name": NAME, "role": "coordinator"}
     orgs = [{"org_id": ID, "name": NAME, "role": "coordinator", "status": "revoked"}]
     message = {"code": "membership_revoked", "text": f"Tilgangen til {NAME} er avsluttet."}
-    decision = {"org": org, "orgs": orgs, "message": message, "route": "/coordinator"}
-    secrets.reply("poll", 0, {"events": [{"type": "decision", "decision": decision}]})
+    screen = {"org": org, "orgs": orgs, "message": message, "route": "/coordinator"}
+    secrets.given(0, {"screen": screen})
     assert secrets.search_all() == []
     for slip in ({"banners": [ID]}, {"route": f"/contacts/{TOKEN}"}, {"reason": NAME}):
-        event = {"type": "decision", "decision": {**decision, **slip}}
-        found = Scanner(secrets.known).find(json.dumps(secrecy.searched(event)).encode())
+        thing = {"screen": {**screen, **slip}}
+        left = json.dumps(secrecy.searched("screen", thing))
+        found = Scanner(secrets.known).find(left.encode())
         assert bool(found) == ("route" not in slip), slip
 
 
@@ -147,4 +147,4 @@ def test_fixtures_register_every_secret(sign_in: MakeUser, no_secret_is_readable
     expected |= {first["name"], "en fortrolig samtale", elsewhere}
     assert expected <= set(secrets.known)
     assert any(what == "a log line of level 3" for what, _ in secrets.heard)
-    assert any(what == "an event sync_completed" for what, _ in secrets.heard)
+    assert any(what == "a sync" for what, _ in secrets.heard)

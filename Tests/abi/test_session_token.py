@@ -103,12 +103,12 @@ def test_HST_3_a_token_that_is_about_to_end_is_refreshed_first(
     # Then it is to ask again, and knows when
     assert (error.status, error.code, error.retryable) == (2, "session.refreshing", True)
     assert 0 < cast(int, error.detail["wait_ms"]) <= 60_000
-    # The next poll refreshes, and an event tells of the new token, without it
+    # The next poll refreshes, and an answer tells of the new token, without it
     app.settle()
     assert user.phone.directory.refreshes() == 1
     [event] = changes(app)
     new = app.session_token()
-    assert set(event) == {"type", "seq", "expires_ms"}
+    assert set(event) == {"type", "to", "expires_ms"}
     assert event["expires_ms"] == new["expires_ms"] > old["expires_ms"]
     assert new["access_token"] != old["access_token"]
     assert works(user, new["access_token"])

@@ -107,7 +107,6 @@ def test_RES_6_a_failed_prompt_leads_to_the_sign_in(sign_in: MakeUser, outcome: 
     assert {"bankid", "vipps"} <= {method["id"] for method in screen["methods"]}
     assert screen["message"] is not None
     assert screen["message"]["text"]
-    assert user.phone.keychain.calls["load", "biometric"] == 0
     assert user.app.session_status()["state"] == "locked"
 
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from holdfast.keystore import KEY_FAILED
-from holdfast.types import DecisionEvent, Event
 
 from conftest import MakePhone, MakeUser
 from support.directory_fixtures import PASSWORD, DirectoryFixtures
@@ -155,68 +152,3 @@ def test_RES_7_a_wait_for_the_key_store_ends_when_it_answers(sign_in: MakeUser) 
     # Then the wait ends with an event
     assert events
     assert app.screen["screen"] == "home"
-
-
-# The numbers of decisions ------------------------------------------------------------------------
-
-
-def decisions(events: list[Event]) -> list[DecisionEvent]:
-    return [event for event in events if event["type"] == "screen"]  # type: ignore[misc]
-
-
-def test_SES_10_a_decision_that_was_polled_is_older_than_a_later_reply(sign_in: MakeUser) -> None:
-    """A polled `home` was drawn over the `unlock` of a later session_lock."""
-    # Given an event that shows home, polled and not drawn yet
-    app = sign_in().app
-    app.go_offline()
-    [event] = decisions(app.poll()["events"])
-    assert event["screen"]["screen"] == "home"
-    # When the app is locked meanwhile
-    reply = app.session_lock()
-    # Then the numbers tell that the reply is the newer decision
-    assert reply["screen"] == "unlock"
-    assert reply["number"] > event["screen"]["number"]
-    # and the binding knows it
-    assert app.superseded(event)
-
-
-def test_SES_10_every_decision_of_a_handle_has_a_higher_number(sign_in: MakeUser) -> None:
-    # Given the decisions of a session, replies and events, in the order in which they were made
-    user = sign_in()
-    app = user.app
-    made = [app.screen, app.session_resume()]
-    for change in (app.go_offline, app.go_online):
-        change()
-        made += [event["screen"] for event in decisions(app.poll()["events"])]
-    made += [app.session_background(), app.session_foreground(), app.session_lock(), app.touch()]
-    made.append(app.sign_in_cancel()["screen"])
-    made.append(app.session_logout({})["screen"])
-    # Then each number is higher than the one before
-    numbers = [decision["number"] for decision in made]
-    assert len(numbers) == 10
-    assert numbers == sorted(set(numbers))
-
-
-def test_SES_10_the_runner_leaves_out_a_decision_that_a_reply_has_superseded(
-    sign_in: MakeUser,
-) -> None:
-    # Given a poll whose first event locks the app, as a host does that answers an event with a call
-    app = sign_in().app
-    app.settle()
-    seen: list[str] = []
-    polled = app.poll
-
-    def poll(request: Any = None) -> Any:  # noqa: ANN401
-        reply = polled(request)
-        if decisions(reply["events"]):
-            app.session_lock()
-        return reply
-
-    app.poll = poll  # type: ignore[method-assign]
-    app.runner.on_event = lambda event: seen.append(event["type"])
-    # When the network goes, which shows home again with a banner
-    app.go_offline()
-    app.step()
-    # Then that screen is not drawn over the lock, and it is acknowledged
-    assert "decision" not in seen
-    assert app.screen["screen"] == "unlock"

@@ -22,21 +22,23 @@ from patience import until_asleep
 from support.phone import App, Phone
 
 
-def sleep(app: App, how: str, wake_in_ms: int | None) -> None:
-    """As a host does: in the library, or on its descriptor for as long as the last poll said."""
-    if how == "descriptor":
-        select.select([app.wake_fd()], [], [], None if wake_in_ms is None else wake_in_ms / 1000)
-    else:
-        app.wait(-1)
+def sleep(app: App, wake_in_ms: int | None) -> None:
+    """As an event loop does: on the descriptor, for as long as the library said."""
+    select.select([app.wake_fd()], [], [], None if wake_in_ms is None else wake_in_ms / 1000)
 
 
 def wait(app: App, how: str) -> None:
-    reply = app.poll()
+    taken = app.take()
     print("waits", flush=True)
     while True:
-        sleep(app, how, reply["wake_in_ms"])
-        reply = app.poll()
-        for request in reply["requests"]:
+        if how == "descriptor":
+            sleep(app, taken.wake_in_ms)
+            taken = app.take()
+            requests = taken.requests
+        else:
+            thing = app.next(-1)
+            requests = [thing["request"]] if "request" in thing else []
+        for request in requests:
             rows = json.loads(request["body"] or "[]") if request["purpose"] == "upload" else []
             if rows:
                 print(request["purpose"], rows[0]["id"], flush=True)
@@ -48,7 +50,7 @@ def wake_ups(app: App) -> str:
 
     def work() -> None:
         while True:
-            app.wait(-1)
+            app.next(-1)
             app.settle()
 
     thread = threading.Thread(target=work, daemon=True)
@@ -82,7 +84,7 @@ def in_two_processes(phone: Phone, app: App) -> None:
     before = app.queue_list()["counts"]
     os.write(1, b"waits\n")
     while app.queue_list()["counts"] == before:
-        sleep(app, "descriptor", app.poll()["wake_in_ms"])
+        sleep(app, app.take().wake_in_ms)
     os.write(1, b"woken\n")
     if is_parent:
         os.wait()

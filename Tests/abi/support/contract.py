@@ -14,8 +14,8 @@ from .paths import SCHEMA
 DOCUMENT: dict[str, Any] = json.loads(SCHEMA.read_text(encoding="utf-8"))
 OPERATIONS: dict[str, dict[str, Any]] = DOCUMENT["x-operations"]
 
-#: What this run has checked: ("reply", operation), ("error", code), ("next", form), ("notice", type),
-#: ("answer", operation).
+#: What this run has checked: ("reply", operation), ("error", code), ("next", form),
+#: ("notice", type), ("answer", operation).
 judged: Counter[tuple[str, str]] = Counter()
 
 

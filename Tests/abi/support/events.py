@@ -1,4 +1,4 @@
-"""Lasting events: handles that raise them, and polls that bring them."""
+"""Notices: handles that raise them."""
 
 from __future__ import annotations
 
@@ -14,19 +14,6 @@ from .phone import App
 from .queue import BAD_MINUTES, add
 from .refusals import coded
 from .users import SignedIn
-
-#: The kinds that return until they are acknowledged.
-DURABLE = {
-    "sync_completed",
-    "item_parked",
-    "session_ended",
-    "org_access_changed",
-    "storage_recovered",
-}
-
-
-#: The events of one poll.
-PAGE = 200
 
 
 @contextmanager
@@ -59,7 +46,7 @@ def answered(app: App, request: Any) -> None:  # noqa: ANN401
 
 
 def park(app: App, count: int) -> list[str]:
-    """Park `count` items without acknowledging an event; returns their ids.
+    """Park `count` items; returns their ids.
 
     Many items are parked in few requests if they go through the function, which answers for each
     row (`RPC`).
@@ -81,26 +68,3 @@ def parked_items(app: App) -> list[Any]:
         items += page["items"]
         after = page["next"]
     return items
-
-
-def parked_in(polled: Any) -> list[str]:  # noqa: ANN401
-    """The ids of a poll's `item_parked` events."""
-    return [e["id"] for e in polled["events"] if e["type"] == "item_parked"]
-
-
-def seqs(polled: Any, kinds: set[str] = DURABLE) -> list[int]:  # noqa: ANN401
-    """The numbers of a poll's durable events."""
-    return [event["seq"] for event in polled["events"] if event["type"] in kinds]
-
-
-def settle(app: App) -> Any:  # noqa: ANN401
-    """Send and complete until nothing is to be sent; returns the last poll."""
-    while requests := (polled := app.poll())["requests"]:
-        for request in requests:
-            app.complete(answered_by(request, app.phone.network(request)))
-    return polled
-
-
-def sleeps(polled: Any) -> bool:  # noqa: ANN401
-    """Whether a poll tells the host to sleep."""
-    return polled["wake_in_ms"] is None or polled["wake_in_ms"] > 1000

@@ -21,6 +21,8 @@ class HostedLibrary(Library):
         """Load the library there; the calls run on a stack of so many bytes."""
         self.path = path
         command = [*EMULATOR, str(program), str(path)] + ([] if stack is None else [str(stack)])
+        #: The number of the open handle.
+        self._number = 0
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     @property
@@ -40,7 +42,8 @@ class HostedLibrary(Library):
     def open(self, config: bytes | None, keystore: KeyStoreStruct | None) -> tuple[int, Answer]:
         assert keystore is None, "key-store callbacks do not work across processes"
         answer = self._ask("open", config or b"")
-        return (1 if answer[0] == 0 else 0), answer
+        self._number += 1
+        return (self._number if answer[0] == 0 else 0), answer
 
     def call(self, name: str, handle: int | None, request: bytes | None) -> Answer:
         return self._ask(name, request or b"")
@@ -49,7 +52,7 @@ class HostedLibrary(Library):
         return self._ask("next", f"{what} {timeout_ms}".encode())
 
     def close(self, handle: int | None) -> None:
-        if self.process.poll() is None and handle:
+        if self.process.poll() is None and handle == self._number:
             self._ask("close", b"")
 
     def set_log(self, level: int, function: Callable[[int, str], None] | None) -> None:

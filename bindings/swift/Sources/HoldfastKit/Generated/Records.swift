@@ -1060,8 +1060,8 @@ public struct OpenReply: Codable, Sendable, Hashable, ReadableRecord {
   /// The text of the prompt with which the user releases the key `biometric`, before
   /// session_unlock.
   public var unlockPrompt: String
-  /// The first screen, decided from disk alone; null in a `worker`, and where it could not be
-  /// decided: then holdfast_next gives it, or the error.
+  /// The first screen, decided from disk alone; null in a `worker`, with a manual clock, and where
+  /// it could not be decided: then holdfast_next gives it, or the error.
   public var screen: Decision?
 
   public init(

@@ -1,0 +1,101 @@
+import Base
+import Policy
+import Store
+import TestSupport
+import Testing
+
+@testable import Engine
+
+@Suite struct NoticesTests {
+  private func add(_ rig: Rig, _ reason: String, owner: [UInt8]? = nil) throws {
+    try rig.notices.add("item_parked", reason: reason, owner: owner)
+  }
+
+  private func take(_ rig: Rig) throws -> String? {
+    try rig.notices.take()?.string("reason")
+  }
+
+  @Test func aNoticeIsGivenWithItsText() throws {
+    let rig = try Rig.atHome()
+    try add(rig, "server_rule")
+    let notice = try #require(try rig.notices.take())
+    expect(notice.string("type"), equals: "item_parked")
+    expect(notice.string("text")?.isEmpty, equals: false)
+  }
+
+  @Test func theServersReasonForAnEndHasTheTextOfAnEnd() throws {
+    let rig = try Rig.atHome()
+    try rig.notices.add("session_ended", reason: "user_banned", owner: nil)
+    let notice = try #require(try rig.notices.take())
+    expect(notice["text"]?.string, equals: Messages.text(.sessionEnded, .en))
+  }
+
+  @Test func theNextOneComesAfterTheLastOneIsAcknowledged() throws {
+    // Given
+    let rig = try Rig.atHome()
+    try add(rig, "server_rule")
+    try add(rig, "too_long")
+    try expect(rig.notices.hasAny())
+    try expect(take(rig), equals: "server_rule")
+    // When the host asks for the next one
+    try expect(take(rig), equals: "too_long")
+    // Then another handle finds the one that was not acknowledged
+    let other = try Rig(folder: rig.folder, keyStore: rig.keyStore)
+    _ = try other.sessions.reload(try other.sessions.row())
+    _ = try other.core.keyRing.state(for: other.core.database)
+    try expect(take(other), equals: "too_long")
+    try rig.notices.acknowledge()
+    try expect(!rig.notices.hasAny())
+    try expect(take(rig), equals: nil)
+    try expect(take(other), equals: nil)
+  }
+
+  @Test func aLostReplyGivesTheSameAgain() throws {
+    let rig = try Rig.atHome()
+    try add(rig, "server_rule")
+    try expect(take(rig), equals: "server_rule")
+    rig.notices.restore()
+    try expect(rig.notices.hasAny())
+    try expect(take(rig), equals: "server_rule")
+    rig.notices.confirm()
+    rig.notices.restore()
+    try expect(!rig.notices.hasAny())
+  }
+
+  @Test func noneIsShownToAnotherUser() throws {
+    // Given notices for one user, and for everybody
+    let rig = try Rig.atHome()
+    try add(rig, "server_rule", owner: try rig.session.owner)
+    try add(rig, "too_long")
+    // When another user is in
+    try rig.signIn(bob)
+    // Then
+    try expect(take(rig), equals: "too_long")
+    try expect(take(rig), equals: nil)
+    try rig.signIn(alice)
+    try expect(take(rig), equals: "server_rule")
+  }
+
+  @Test func oneWhoseSealDoesNotOpenHidesNoOther() throws {
+    let rig = try Rig.atHome()
+    try rig.core.notices.add(0, owner: nil, sealed: [1, 2, 3])
+    try add(rig, "server_rule")
+    try expect(take(rig), equals: "server_rule")
+    try rig.notices.acknowledge()
+    try expect(!rig.notices.hasAny())
+  }
+
+  @Test func aNumberIsNeverUsedAgain() throws {
+    // Given two handles that have given the same notice
+    let rig = try Rig.atHome()
+    let other = try Rig(folder: rig.folder, keyStore: rig.keyStore)
+    _ = try other.core.keyRing.state(for: other.core.database)
+    try add(rig, "server_rule")
+    for each in [rig, other] { try expect(take(each), equals: "server_rule") }
+    // When one has acknowledged it, and another notice comes
+    try other.notices.acknowledge()
+    try add(other, "too_long")
+    // Then the first one does not acknowledge that
+    try expect(take(rig), equals: "too_long")
+  }
+}
