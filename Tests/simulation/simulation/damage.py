@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from holdfast import Holdfast, HoldfastError
 from holdfast.handle import encode
+from holdfast.library import ALL
 
 from support import attacker
 from support.flips import CALLS, FILES, INDEX, PAGE, Original, draw
@@ -74,7 +75,6 @@ class _Case:
         host.close()
         again = Host(self._device, self._folder)
         again.resume()
-        # The events come again: nobody acknowledged them.
         said = said or again.said()
         again.close()
         self._judge(before, excused, said, _rows(self._folder))
@@ -145,7 +145,7 @@ class Host:
         self._pid = self._world.machine.new_process()
         keychain = MemoryKeyChain(folder)
         keychain.take_over(device.keychain)
-        config = {**device.config, "data_dir": str(folder)}
+        config = {**device.config, "data_dir": str(folder), "role": "worker"}
 
         def start() -> Holdfast:
             return Holdfast(cast("Any", config), keychain, library=self._world.library)
@@ -179,6 +179,16 @@ class Host:
         self._world.trace.note(f"{self._device.name} damaged {name} -> {status} {reply!r}")
         return self._core._decode(name, status, reply)
 
+    def next_thing(self) -> Json:
+        """What the library gives next; nothing, if it expects to fail."""
+
+        def take() -> Any:  # noqa: ANN401
+            status, reply = self._world.library.next(self._core._handle, ALL, 0)
+            self._world.trace.note(f"{self._device.name} damaged next -> {status} {reply!r}")
+            return self._core._decode("next", status, reply)
+
+        return self._twice("next", take) or {"wake_in_ms": None}
+
     def resume(self) -> None:
         """Resume the session, and read what a user who is in sees."""
         self.call("session_resume", {})
@@ -186,16 +196,12 @@ class Host:
         self.call("sync_status", {})
 
     def said(self) -> bool:
-        """Return whether an event says that something could not be read."""
+        """Return whether a notice says that something could not be read."""
         said = False
-        request: Json = {"from_oldest": True}
-        while events := (self.call("poll", request) or {"events": []})["events"]:
-            said = said or any(
-                event["unreadable"]
-                for event in events
-                if event["type"] == "storage_recovered" and ".damaged-" in event["file"]
-            )
-            request = {"only_new": True}
+        while "wake_in_ms" not in (thing := self.next_thing()):
+            notice = thing.get("notice") or {"type": "", "unreadable": False}
+            if notice["type"] == "storage_recovered" and ".damaged-" in notice["file"]:
+                said = said or notice["unreadable"]
         return said
 
     def close(self) -> None:

@@ -67,7 +67,6 @@ LONG_MS = 1_000_000_000
 MIN_REFUSALS = 7
 MIN_REFUSED_MS = 3 * 3_600_000
 #: Reasons of a screen that is shown while the key store does not give the device key.
-KEYLESS = {"keystore_failed", "keystore_locked", "key_lost"}
 #: An item's id in a request body. Other ids have other names there.
 ID = r'"id": ?"([0-9a-f-]{36})"'
 
@@ -91,8 +90,6 @@ class InvariantChecker:
         self.biometric_loads = 0
         self._notes: dict[str, str] = {}
         self.seen_rows = 0
-        #: (device, number) -> the event, to find two with one number.
-        self._events: dict[tuple[str, int], Json] = {}
         self._polls: dict[str, deque[int]] = {}
         self._refreshes: dict[str, deque[int]] = {}
         #: Tokens that a device received, for the search for secrets.
@@ -125,11 +122,14 @@ class InvariantChecker:
             raise Violation("a number that no double holds is refused", f"{process} {request}")
         if self.world.version >= 3 and name in WAKING:
             self._others_wake(process, name, after)
-        decision = reply.get("decision", reply)
-        if "screen" in decision:
-            self._shown(process, name, decision, after)
+        if name == "route_check" and not reply["allow"]:
+            self._shown(process, name, reply["screen"], after)
+
+    def shown(self, process: Process, name: str, decision: Json) -> None:
+        """Check the screen that a call has led to."""
+        self._shown(process, name, decision, process.device.stored)
         if name in {"session_resume", "session_foreground"}:
-            self._returned(process, reply)
+            self._returned(process, decision)
 
     def refused(
         self, process: Process | None, name: str, error: HoldfastError, request: Json | None = None
@@ -363,9 +363,8 @@ class InvariantChecker:
     # The loop -------------------------------------------------------------------------------------
 
     def polled(self, process: Process, polled: Json) -> None:
-        """Check the result of a poll."""
+        """Check what a host was given in a round."""
         device = process.device
-        self._in_order(process, polled["events"])
         for event in polled["events"]:
             self._event(process, event)
         self._live_answers(process)
@@ -382,13 +381,12 @@ class InvariantChecker:
         if wake is not None and wake < 0:
             raise Violation("wake_in_ms is never in the past", f"{process} {wake}")
         if not polled["events"] and not polled["requests"] and wake == 0:
-            process.polls_in_a_row += 1
+            process.rounds_in_a_row += 1
         else:
-            process.polls_in_a_row = 0
-        if process.polls_in_a_row > 3:
+            process.rounds_in_a_row = 0
+        if process.rounds_in_a_row > 3:
             raise Violation("wake_in_ms is never in the past", f"{process} is busy for nothing")
         self._bounded(self._polls, str(process), MAX_POLLS, "no busy loop")
-        process.was_keyless = (process.shown or {}).get("reason") in KEYLESS
 
     def _bounded(self, table: dict[str, deque[int]], who: str, most: int, rule: str) -> None:
         seen = table.setdefault(who, deque())
@@ -398,44 +396,13 @@ class InvariantChecker:
         if len(seen) > most:
             raise Violation(rule, f"{who}: {len(seen)} within a minute")
 
-    def _in_order(self, process: Process, events: list[Json]) -> None:
-        """Numbers rise, and an event comes again only until it is acknowledged.
-
-        A user's own events, which may be older, come when they sign in. While the key store does
-        not give the device key, events of the file wait, and the screen that says so does not.
-        """
-        owner = process.device.stored.owner
-        if process.was_keyless:
-            process.last_event = 0
-        if owner != process.events_of:
-            # The host acknowledged events of the user before: this user's may come again.
-            process.events_of, process.last_event = owner, 0
-        else:
-            done = max(process.acknowledged or 0, process.acknowledged_of.get(owner, 0))
-            process.acknowledged_of[owner] = done
-        numbers = [event["seq"] for event in events]
-        new = [number for number in numbers if number not in process.seen_events]
-        again = [number for number in numbers if number in process.seen_events]
-        if numbers != sorted(set(numbers)) or min(new, default=process.last_event + 1) <= (
-            process.last_event
-        ):
-            raise Violation("events come in order", f"{process} {numbers} {process.last_event}")
-        if again and min(again) <= process.acknowledged_of.get(owner, 0):
-            raise Violation("an acknowledged event does not return", f"{process} {numbers}")
-        process.last_event = max(new, default=process.last_event)
-        process.seen_events.update(numbers)
-        for event in events:
-            known = self._events.setdefault((process.device.name, event["seq"]), event)
-            if known != event:
-                raise Violation("no two events share a number", f"{process} {known} {event}")
-
     def _live_answers(self, process: Process) -> None:
         """Every live read is answered by an event."""
         if any(process.device.monotonic_ms - since > LIVE_MS for since in process.live.values()):
-            process.polls_too_late += 1
+            process.rounds_too_late += 1
         else:
-            process.polls_too_late = 0
-        if process.polls_too_late > 1:
+            process.rounds_too_late = 0
+        if process.rounds_too_late > 1:
             raise Violation("every live read is answered", f"{process} {process.live}")
 
     def _event(self, process: Process, event: Json) -> None:
@@ -443,10 +410,10 @@ class InvariantChecker:
             process.live.pop(event["request"], None)
         if event["type"] == "sync_completed":
             process.completed += 1
-        if event["type"] == "item_parked" and event["reason"]["code"] == "blocked":
+        if event["type"] == "item_parked" and event["reason"] == "blocked":
             self._blocked(process, event)
-        if event["type"] == "decision":
-            self._shown(process, "event", event["decision"], process.device.stored)
+        if event["type"] == "screen":
+            self._shown(process, "event", event["screen"], process.device.stored)
         if event["type"] == "contact" and event["contact"] is not None:
             if not process.device.stored.usable:
                 raise Violation("no data is shown while locked", f"{process}: a contact")
@@ -460,9 +427,8 @@ class InvariantChecker:
         """An item is parked as refused on the way after many refusals, which take hours."""
         device = process.device
         entry = self.world.ledger.get(device.name, device.user, event["id"])
-        if entry is None or event["seq"] in process.seen_blocks:
+        if entry is None:
             return
-        process.seen_blocks.add(event["seq"])
         is_fair = entry.refusals >= MIN_REFUSALS
         took = self.world.now_ms - entry.first_refused_ms
         if not device.clock_jumped:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import select
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from holdfast import Holdfast, HoldfastError
 from holdfast.handle import encode
+from holdfast.library import ALL, NEWS, REQUESTS
+from holdfast.library import Answer as Answered
+
+from support.loop import SCREEN_CALLS, event
 
 from . import numbers
 from .network import Answer, InFlightRequest
@@ -20,7 +24,7 @@ Json = dict[str, Any]
 
 
 class Process(Holdfast):
-    """Holds what a host knows: the requests in flight, the next poll, the present screen."""
+    """Holds what a host knows: the requests in flight, when to ask again, the present screen."""
 
     def __init__(self, device: Device) -> None:
         """Open the device's folder in a process of its own."""
@@ -31,40 +35,28 @@ class Process(Holdfast):
         self.shown: Json | None = None
         #: The present `wait` screen: its start and its longest duration, by the monotonic clock.
         self.waiting: tuple[int, int] | None = None
-        #: When to poll again, by the monotonic clock; None: only when the descriptor signals.
+        #: When to ask again, by the monotonic clock; None: only when the descriptor signals.
         self.due: int | None = None
-        self.ack: int | None = None
-        #: How many of a poll's events the host acknowledges; None: all.
-        self.acknowledges: int | None = None
+        #: After how many notices the host asks for no more news in a round; None: it reads all.
+        self.patience: int | None = None
         #: The queue's configuration (`device.QUEUES`).
         self.queue = device.queue
-        #: The highest number that a poll acknowledged.
-        self.acknowledged: int | None = None
-        #: Owner -> the highest number that was acknowledged while they were signed in.
-        self.acknowledged_of: dict[bytes | None, int] = {}
-        #: Numbers of events that a poll returned, the highest of them, and whose events they are.
-        self.seen_events: set[int] = set()
-        self.last_event = 0
-        self.events_of: bytes | None = None
-        #: At the last poll, the key store did not give the device key.
-        self.was_keyless = False
         #: Live reads without an answer: request -> when it was made, by the monotonic clock.
         self.live: dict[int, int] = {}
-        #: Polls since the oldest of them should have been answered.
-        self.polls_too_late = 0
+        #: Rounds since the oldest of them should have been answered.
+        self.rounds_too_late = 0
         #: How many times `sync_completed` came.
         self.completed = 0
-        #: Numbers of the events that told of an item that is blocked.
-        self.seen_blocks: set[int] = set()
         #: How many uploads the service judged, as far as this process was told.
         self.judged_uploads = 0
         self.is_open = False
-        #: Consecutive polls that returned nothing although `wake_in_ms` was 0.
-        self.polls_in_a_row = 0
+        #: Consecutive rounds that brought nothing although `wake_in_ms` was 0.
+        self.rounds_in_a_row = 0
         self._clock_ms: tuple[int, int, str] | None = None
         self._poller = select.poll()
         with self._inside():
-            super().__init__(cast(Any, device.config), device.keychain, library=self.world.library)
+            config: Any = {**device.config, "role": "worker"}
+            super().__init__(config, device.keychain, library=self.world.library)
             self._poller.register(self.wake_fd(), select.POLLIN)
         self.is_open = True
         self.due = device.monotonic_ms
@@ -91,23 +83,42 @@ class Process(Holdfast):
     # Calls ----------------------------------------------------------------------------------------
 
     def _call(self, name: str, request: Mapping[str, Any] | None) -> object:
-        self._set_clock()
+        """Make a call; the reply of one whose purpose is a screen is that screen."""
         encoded = None if request is None else numbers.encode(encode(request))
+        given = dict(request or {})
+        value = self._checked(
+            name,
+            given,
+            (encoded or b"").decode(),
+            lambda: self.library.call(name, self._handle, encoded),
+        )
+        if name not in SCREEN_CALLS:
+            return value
+        screen = self.next_thing(NEWS)["screen"]
+        self.world.invariants.shown(self, name, screen)
+        return screen
+
+    def next_thing(self, what: int = ALL) -> Json:
+        """What the library gives next."""
+        return self._checked(
+            "next", {}, str(what), lambda: self.library.next(self._handle, what, 0)
+        )
+
+    def _checked(self, name: str, request: Json, sent: str, call: Callable[[], Answered]) -> Json:
+        self._set_clock()
         invariants = self.world.invariants
-        invariants.before(self, name, dict(request or {}))
+        invariants.before(self, name, request)
         with self._inside():
-            status, reply = self.library.call(name, self._handle, encoded)
+            status, reply = call()
         self.world.calls += 1
         text = (reply or b"").decode()
-        self.world.trace.note(
-            f"{self} @{self.world.now_ms} {name} {(encoded or b'').decode()} -> {status} {text}"
-        )
+        self.world.trace.note(f"{self} @{self.world.now_ms} {name} {sent} -> {status} {text}")
         try:
             value = self._decode(name, status, reply)
         except HoldfastError as error:
-            invariants.refused(self, name, error, dict(request or {}))
+            invariants.refused(self, name, error, request)
             raise
-        invariants.answered(self, name, dict(request or {}), value)
+        invariants.answered(self, name, request, value)
         return value
 
     def _set_clock(self) -> None:
@@ -136,29 +147,42 @@ class Process(Holdfast):
         """Whether the descriptor is readable."""
         return bool(self._poller.poll(0))
 
-    def wait_is_over(self) -> bool:
-        """Call holdfast_wait() with a timeout of 0, as a worker thread would."""
-        with self._inside():
-            return self.wait(0)
-
     def round(self) -> None:
-        """Poll once and put the requests in flight."""
-        self._set_clock()
-        polled = self.ask("poll", None if self.ack is None else {"ack": self.ack})
+        """Take what there is, and put the requests in flight."""
         now = self.device.monotonic_ms
-        if polled is None:
+        try:
+            polled = self.collect()
+        except HoldfastError:
+            # The invariants checked the error.
             self.due = now + 1000
             return
         wake = polled["wake_in_ms"]
         self.due = None if wake is None else now + wake
-        self.acknowledged = self.ack
-        for event in polled["events"][: self.acknowledges]:
-            self.ack = max(self.ack or 0, event["seq"])
         for request in polled["requests"]:
             files = len(self.device.set_aside)
             sent = InFlightRequest(request["id"], request, self.world.now_ms, files)
             self.in_flight.append(sent)
         self.world.invariants.polled(self, polled)
+
+    def collect(self) -> Json:
+        """All that the library gives now: `requests`, `events`, `wake_in_ms`."""
+        requests: list[Json] = []
+        events: list[Json] = []
+        what, notices = ALL, 0
+        while True:
+            thing = self.next_thing(what)
+            if "wake_in_ms" in thing:
+                wake = thing["wake_in_ms"]
+                # A host that has left news comes back for them.
+                late = wake if what == ALL else min(wake or 1000, 1000)
+                return {"requests": requests, "events": events, "wake_in_ms": late}
+            if "request" in thing:
+                requests.append(thing["request"])
+                continue
+            events.append(event(thing))
+            notices += "notice" in thing
+            if self.patience is not None and notices > self.patience:
+                what = REQUESTS
 
     def hand_over(self, sent: InFlightRequest, answer: Answer) -> None:
         """Complete a request with its answer."""

@@ -50,7 +50,12 @@ def warm_up(library: Library) -> bytes:
     """
     with tempfile.TemporaryDirectory() as folder:
         backend = {"url": URL, "api_key": "none"}
-        config = {"data_dir": folder, "backend": backend, "keystore": {"kind": "file"}}
+        config = {
+            "data_dir": folder,
+            "backend": backend,
+            "keystore": {"kind": "file"},
+            "role": "worker",
+        }
         Holdfast(
             {**config, "policy": {"biometric": "off"}, "auth_methods": []}, library=library
         ).close()

@@ -38,8 +38,8 @@ def app_changes(world: World, process: Process, chance: random.Random) -> None:
 
 @action(4, since=2)
 def read_slowly(world: World, process: Process, chance: random.Random) -> None:
-    """The host acknowledges few events, or all again (A5)."""
-    process.acknowledges = chance.choice((0, 1, 3, None))
+    """The host asks for few notices at a time, or for all again (A5)."""
+    process.patience = chance.choice((0, 1, 3, None))
 
 
 @action(2, since=2)

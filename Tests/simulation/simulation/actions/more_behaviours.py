@@ -12,7 +12,7 @@ from ..world import World
 from . import steps
 from .registry import DAY, HOUR, MINUTE, SECOND, Json, action
 
-#: More durable events than a poll returns.
+#: More notices than a host takes at once.
 MANY = 210
 #: Answers after which it is unknown whether the server stored an upload (B5, B6): it is lost, or
 #: names too few rows; then the question about it is answered, refused, or lost.
@@ -122,7 +122,7 @@ def _change(world: World, process: Process, chance: random.Random, item: Json) -
 
 @action(1, since=3)
 def many_events(world: World, process: Process, chance: random.Random) -> None:
-    """More items are parked than a poll returns, and the host reads slowly (A5).
+    """Many items are parked, and the host reads slowly (A5).
 
     Seldom, and only where one request rejects them all: it costs time.
     """
@@ -131,5 +131,5 @@ def many_events(world: World, process: Process, chance: random.Random) -> None:
     for _ in range(MANY):
         if not steps.add(world, process, chance, bad=True):
             return
-    process.acknowledges = chance.choice((1, 50, None))
+    process.patience = chance.choice((1, 50, None))
     world.run(MINUTE, chance)

@@ -4,15 +4,27 @@ from __future__ import annotations
 
 import random
 
+from holdfast.keystore import (
+    KEY_CANCELLED,
+    KEY_FAILED,
+    KEY_INVALIDATED,
+    KEY_LOCKOUT,
+    KEY_LOCKOUT_PERMANENT,
+    KEY_NOT_ENROLLED,
+    KEY_OK,
+    KEY_UNAVAILABLE,
+)
+
 from ..ledger import HELD, TAKEN_BACK, Entry
 from ..process import Process
 from ..world import World
 from . import steps
 from .registry import HOUR, MINUTE, SECOND, Json, action
 
+#: What the key store answers to a prompt.
 OUTCOMES = (
-    "success", "failed", "cancelled", "lockout", "lockout_permanent", "not_enrolled",
-    "invalidated", "unavailable",
+    KEY_OK, KEY_FAILED, KEY_CANCELLED, KEY_LOCKOUT, KEY_LOCKOUT_PERMANENT, KEY_NOT_ENROLLED,
+    KEY_INVALIDATED, KEY_UNAVAILABLE,
 )  # fmt: skip
 
 
@@ -24,7 +36,7 @@ def react(world: World, process: Process, chance: random.Random) -> None:
         process.ask("session_resume")
     elif screen == "unlock":
         process.device.keychain.present_finger()
-        process.ask("session_unlock", {"outcome": "success"})
+        process.ask("session_unlock")
     elif screen == "sign_in":
         steps.sign_in(world, process, chance, chance.choice(list(world.people)))
     elif screen == "select_org":
@@ -44,12 +56,13 @@ def sign_in_as_another(world: World, process: Process, chance: random.Random) ->
 
 @action(6)
 def prompt_ends(world: World, process: Process, chance: random.Random) -> None:
-    """The biometric prompt ends; the host may report a false outcome."""
+    """The biometric prompt ends; the host may unlock without a finger."""
     if chance.random() < 0.5:
         process.device.keychain.present_finger()
     else:
         process.device.keychain.take_finger_away()
-    process.ask("session_unlock", {"outcome": chance.choice(OUTCOMES)})
+    process.device.keychain.answer("load", "biometric", chance.choice(OUTCOMES))
+    process.ask("session_unlock")
 
 
 @action(6)
@@ -85,10 +98,12 @@ def log_out(world: World, process: Process, chance: random.Random) -> None:
     user = device.user
     unsent = device.stored.queued.get(device.stored.owner or b"", 0)
     if chance.random() < 0.3:
-        request |= {"discard": True, "confirm_unsent": unsent + chance.choice((0, 0, 1))}
+        request |= {"unsent": "discard", "confirm_unsent": unsent + chance.choice((0, 0, 1))}
+    else:
+        request["unsent"] = "keep"
     with world.in_doubt(10_000):
         reply = process.ask("session_logout", request)
-    if reply is not None and request.get("discard") and user is not None:
+    if reply is not None and request["unsent"] == "discard" and user is not None:
         for entry in world.ledger.of(device.name, user):
             entry.state = TAKEN_BACK
 

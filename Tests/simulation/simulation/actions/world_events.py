@@ -31,8 +31,8 @@ def run_long(world: World, process: Process, chance: random.Random) -> None:
 
 @action(6)
 def wait(world: World, process: Process, chance: random.Random) -> None:
-    """A worker thread calls holdfast_wait()."""
-    process.wait_is_over()
+    """The host asks without having been woken."""
+    process.round()
 
 
 @action(10)

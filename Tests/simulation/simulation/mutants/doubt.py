@@ -13,7 +13,7 @@ from holdfast import HoldfastError
 from .. import end_state
 from ..process import Process
 from ..world import World
-from .injection import Json, Mutant, change_reply, change_row, violates
+from .injection import Json, Mutant, change_reply, change_round, change_row, violates
 
 # What a firewall refuses --------------------------------------------------------------------------
 
@@ -23,9 +23,9 @@ def _blocked_at_once() -> Mutant:
     def blame(_: Process, reply: Json) -> None:
         for event in reply["events"]:
             if event["type"] == "item_parked":
-                event["reason"]["code"] = "blocked"
+                event["reason"] = "blocked"
 
-    return change_reply("poll", blame)
+    return change_round(blame)
 
 
 @violates("an item is parked for a true reason")
@@ -66,7 +66,7 @@ def _never_completed() -> Mutant:
     def swallow(_: Process, reply: Json) -> None:
         reply["events"] = [one for one in reply["events"] if one["type"] != "sync_completed"]
 
-    return change_reply("poll", swallow)
+    return change_round(swallow)
 
 
 @violates("a refused item is parked in the end", step=end_state.FIREWALL_STAYS)

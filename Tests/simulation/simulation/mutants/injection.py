@@ -47,6 +47,18 @@ def change_reply(name: str, change: Callable[[Process, Json], object]) -> Mutant
     return mock.patch.object(Process, "_decode", decode)
 
 
+def change_round(change: Callable[[Process, Json], object]) -> Mutant:
+    """Change what a host was given in a round: `requests`, `events`, `wake_in_ms`."""
+    original = Process.collect
+
+    def collect(self: Process) -> Json:
+        polled = original(self)
+        change(self, polled)
+        return polled
+
+    return mock.patch.object(Process, "collect", collect)
+
+
 def fail_call(name: str, code: str, when: Callable[[Process], bool]) -> Mutant:
     """Make the call, then report that it failed."""
 
@@ -62,25 +74,24 @@ def fail_call(name: str, code: str, when: Callable[[Process], bool]) -> Mutant:
 
 
 def change_decision(change: Callable[[Process, Json], object]) -> Mutant:
-    """Change every decision in an event."""
+    """Change every screen that was not asked for."""
 
     def change_decisions(process: Process, reply: Json) -> None:
         for event in reply["events"]:
-            if event["type"] == "decision":
-                change(process, event["decision"])
+            if event["type"] == "screen":
+                change(process, event["screen"])
 
-    return change_reply("poll", change_decisions)
+    return change_round(change_decisions)
 
 
 def add_event(event: Json, when: Callable[[Process], bool] = lambda _: True) -> Mutant:
-    """Add an event to every poll, with a number of its own."""
+    """Add an event to every round."""
 
     def add(process: Process, reply: Json) -> None:
         if when(process):
-            last = max((one["seq"] for one in reply["events"]), default=process.last_event)
-            reply["events"].append({**event, "seq": last + 1_000_000})
+            reply["events"].append(dict(event))
 
-    return change_reply("poll", add)
+    return change_round(add)
 
 
 def change_request(change: Callable[[Process, Json], object], purpose: str = "") -> Mutant:
@@ -91,7 +102,7 @@ def change_request(change: Callable[[Process, Json], object], purpose: str = "")
             if request["purpose"] == purpose or not purpose:
                 change(process, request)
 
-    return change_reply("poll", change_requests)
+    return change_round(change_requests)
 
 
 def repeat_request(when: Callable[[Process, Json], bool], **changes: str) -> Mutant:
@@ -106,10 +117,10 @@ def repeat_request(when: Callable[[Process, Json], bool], **changes: str) -> Mut
         for request in reply["requests"]:
             seen[request["purpose"]] = {**request, "device": id(device)}
 
-    return change_reply("poll", poll)
+    return change_round(poll)
 
 
-def change_file(statement: str, every: int = 7, name: str = "queue_get poll") -> Mutant:
+def change_file(statement: str, every: int = 7, name: str = "queue_get next") -> Mutant:
     """Change the device's database without the library."""
     count = 0
 

@@ -15,6 +15,7 @@ from .injection import (
     Mutant,
     change_decision,
     change_reply,
+    change_round,
     fail_call,
     is_healthy,
     run_before,
@@ -26,27 +27,26 @@ from .injection import (
 
 @violates("every wait is resolved")
 def _never_told() -> Mutant:
-    return change_reply(
-        "poll",
+    return change_round(
         lambda _, reply: reply.update(
-            events=[event for event in reply["events"] if event["type"] != "decision"]
+            events=[event for event in reply["events"] if event["type"] != "screen"]
         ),
     )
 
 
 @violates("wake_in_ms is never in the past")
 def _in_the_past() -> Mutant:
-    return change_reply("poll", lambda _, reply: reply.update(wake_in_ms=-1))
+    return change_round(lambda _, reply: reply.update(wake_in_ms=-1))
 
 
 @violates("wake_in_ms is never in the past")
 def _always_now() -> Mutant:
-    return change_reply("poll", lambda _, reply: reply.update(wake_in_ms=0))
+    return change_round(lambda _, reply: reply.update(wake_in_ms=0))
 
 
 @violates("no busy loop")
 def _always_soon() -> Mutant:
-    return change_reply("poll", lambda _, reply: reply.update(wake_in_ms=1))
+    return change_round(lambda _, reply: reply.update(wake_in_ms=1))
 
 
 @violates("no refresh storm")
@@ -56,7 +56,7 @@ def _storm() -> Mutant:
             if request["purpose"] == "refresh":
                 reply["requests"] += [request] * 15
 
-    return change_reply("poll", poll)
+    return change_round(poll)
 
 
 @violates("two processes never do the same work")
@@ -67,42 +67,7 @@ def _both_at_once() -> Mutant:
                 if sent.request["purpose"] == "refresh" and other is not process:
                     reply["requests"].append(sent.request)
 
-    return change_reply("poll", poll)
-
-
-@violates("events come in order")
-def _out_of_turn() -> Mutant:
-    return change_reply("poll", lambda _, reply: reply["events"].reverse())
-
-
-@violates("no two events share a number")
-def _same_number() -> Mutant:
-    """An event that another process of the device has seen has the number of its neighbour."""
-    seen: dict[Device, set[int]] = {}
-
-    def exchange(process: Process, reply: Json) -> None:
-        events, known = reply["events"], seen.setdefault(process.device, set())
-        numbers = [event["seq"] for event in events]
-        if not known.isdisjoint(numbers):
-            for event, number in zip(events, numbers[1:] + numbers[:1], strict=True):
-                event["seq"] = number
-            events.sort(key=lambda event: event["seq"])
-        known.update(numbers)
-
-    return change_reply("poll", exchange)
-
-
-@violates("an acknowledged event does not return")
-def _comes_again() -> Mutant:
-    last: dict[Process, Json] = {}
-
-    def repeat(process: Process, reply: Json) -> None:
-        if process in last and not reply["events"] and process.ack == last[process]["seq"]:
-            reply["events"] = [last[process]]
-        elif reply["events"]:
-            last[process] = reply["events"][-1]
-
-    return change_reply("poll", repeat)
+    return change_round(poll)
 
 
 @violates("every live read is answered")
@@ -110,7 +75,7 @@ def _never_answered() -> Mutant:
     def swallow(_: Process, reply: Json) -> None:
         reply["events"] = [event for event in reply["events"] if event["type"] != "contact"]
 
-    return change_reply("poll", swallow)
+    return change_round(swallow)
 
 
 @violates("a failing read holds up nothing else")
