@@ -23,15 +23,12 @@ static char reply_lost[] = "{\"error\":{\"code\":\"memory.exhausted\",\"message\
 static char nothing[] = "{}";
 static char accepted_answer[] = "{\"accepted\":true}";
 static char late_answer[] = "{\"accepted\":false}";
-static char no_event[] = "{\"event\":null,\"closed\":false}";
-static char no_more_events[] = "{\"event\":null,\"closed\":true}";
 static char no_key[] = "{\"key_request\":null,\"closed\":false}";
 static char no_more_keys[] = "{\"key_request\":null,\"closed\":true}";
 
 bool hfh_is_constant(const char *text) {
   return text == no_memory || text == reply_lost || text == nothing || text == accepted_answer ||
-         text == late_answer || text == no_event || text == no_more_events || text == no_key ||
-         text == no_more_keys;
+         text == late_answer || text == no_key || text == no_more_keys;
 }
 
 static char *failure(const char *code, const char *message, const char *field) {
@@ -64,17 +61,6 @@ static char *refused(const char *code, const char *message, const char *path, co
   char *reply = failure(code, message, field);
   free(field);
   return reply;
-}
-
-/* Makes an event a reply of event_next, in its own memory. */
-static char *in_reply(char *event) {
-  static const char before[] = "{\"event\":", after[] = ",\"closed\":false}";
-  _Static_assert(sizeof before + sizeof after <= HFH_EVENT_ROOM, "behind the text of an event");
-  size_t length = strlen(event);
-  memmove(event + sizeof before - 1, event, length);
-  memcpy(event, before, sizeof before - 1);
-  memcpy(event + sizeof before - 1 + length, after, sizeof after);
-  return event;
 }
 
 /* The core's reply in the driver's memory. */
@@ -115,6 +101,7 @@ typedef struct {
   char *app;        /* the name of the keys in the secret service; NULL: another key store */
   char *folder;     /* with `app`: the data_dir */
   hfh_mailbox *box; /* of the key store "host" */
+  bool resumes;     /* the first screen comes later, because the host answers key requests then */
 } parts;
 
 static void free_parts(parts *it) {
@@ -197,6 +184,12 @@ static char *split(const char *request, parts *it) {
     json_object_del(root, "http");
     if (has_store)
       json_object_del(root, "keystore");
+    /* Nobody answers key requests before the handle is there. */
+    const char *role = json_string_value(json_object_get(root, "role"));
+    if (it->box != NULL && (role == NULL || strcmp(role, "app") == 0)) {
+      it->resumes = true;
+      json_object_set_new(root, "role", json_string("worker"));
+    }
     it->config = json_dumps(root, JSON_COMPACT);
     reply = it->config == NULL ? no_memory : NULL;
   }
@@ -215,7 +208,7 @@ static char *wrong_options(const char *text) {
   else if (status != HOLDFAST_OK)
     reply = refused(wrong.code, wrong.message, *wrong.name == 0 ? "/http" : "/http/", wrong.name);
   else if (!options.thread)
-    reply = failure("request.invalid_value", "event_next needs the driver's own thread",
+    reply = failure("request.invalid_value", "next needs the driver's own thread",
                     "/http/thread");
   hfh_options_free(&options);
   return reply;
@@ -277,6 +270,8 @@ static char *open_with(const char *config, const parts *it) {
     hfh_secret_belongs(&store, self, it->folder);
   status = reply == reply_lost ? HOLDFAST_NOMEM : hfh_start(self, it->options, it->box, &driver);
   if (status == HOLDFAST_OK) {
+    if (it->resumes)
+      hfh_owe_resume(self);
     reply = opened(self, it->app != NULL, reply);
     if (reply != NULL)
       return reply;
@@ -376,22 +371,24 @@ static char *close_app(holdfast *self, const char *request) {
   return nothing;
 }
 
-static char *next_event(holdfast *self, const char *request) {
-  int32_t timeout_ms = -1;
-  char *event = NULL, *reply = read_request(request, &timeout_ms);
+/* The next thing for the host: all but requests, which the driver takes. */
+static char *next_thing(holdfast *self, const char *request) {
+  int32_t timeout_ms = -1, status = HOLDFAST_OK;
+  char *reply = read_request(request, &timeout_ms);
   if (reply != NULL)
     return reply;
-  int32_t status = hfh_event_next(self, timeout_ms, &event);
-  switch (status) {
-  case HOLDFAST_OK:
-    return in_reply(event);
-  case HOLDFAST_NOT_FOUND:
-    return no_event;
-  case HOLDFAST_CLOSED:
-    return no_more_events;
-  default:
-    return failed_start(status);
+  if (hfh_take_resume(self))
+    holdfast_session_resume(self, NULL, NULL);
+  char *text = hfh_kept(self);
+  if (text == NULL)
+    status = holdfast_next(self, HOLDFAST_NEXT_NEWS, timeout_ms, &text);
+  reply = text == NULL ? NULL : strdup(text);
+  if (reply == NULL && status == HOLDFAST_OK) {
+    hfh_keep(self, text); /* the core gives it once */
+    return no_memory;
   }
+  holdfast_free(text);
+  return reply == NULL ? no_memory : reply;
 }
 
 /* ---- the key store "host" ---- */
@@ -493,22 +490,21 @@ char *holdfast_http_call(int64_t app, const char *operation, const char *request
                    NULL);
   if (strcmp(name, "open") == 0)
     return open_app(request);
-  if (strcmp(name, "event_next") == 0)
-    return next_event(self, request);
   if (strcmp(name, "key_next") == 0)
     return next_key(self, request);
   if (strcmp(name, "key_complete") == 0)
     return complete_key(self, request);
   if (strcmp(name, "close") == 0)
     return close_app(self, request);
-  if (strcmp(name, "poll") == 0 || strcmp(name, "complete") == 0)
-    return failure("request.unknown_operation",
-                   "the driver calls this by itself; event_next returns the events", NULL);
+  if (strcmp(name, "complete") == 0)
+    return failure("request.unknown_operation", "the driver calls this by itself", NULL);
   if (hfh_answers_keys(self))
     return failure("handle.busy",
                    "this thread answers the key requests, and the call would wait for it: make the "
                    "call on another thread",
                    NULL);
+  if (strcmp(name, "next") == 0)
+    return next_thing(self, request);
   char *reply = NULL;
   int32_t status = holdfast_call(self, operation, request, &reply);
   char *text = passed_on(status, reply);

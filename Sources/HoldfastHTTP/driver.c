@@ -14,6 +14,8 @@
 #include <malloc.h>
 #endif
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -23,6 +25,8 @@ struct driver {
   uintptr_t token;
   hfh_worker worker;
   hfh_mailbox *box; /* NULL: the key store is not "host" */
+  char *kept;       /* see hfh_keep(); protected by the list's lock, as the next one */
+  bool resumes;     /* see hfh_owe_resume() */
   pthread_t thread;
   int users;   /* the list, the thread if there is one, and calls; protected by the list's lock */
   bool forked; /* the driver belongs to the parent process */
@@ -48,10 +52,10 @@ static void destroy(struct driver *driver) {
   hfh_loop_free(worker);
   if (worker->wake >= 0)
     close(worker->wake);
-  hfh_events_free(&worker->events);
   pthread_mutex_destroy(&worker->lock);
   hfh_options_free(&worker->options);
   hfh_mailbox_free(driver->box);
+  holdfast_free(driver->kept);
   free(driver);
 }
 
@@ -92,25 +96,20 @@ static int32_t enter(const holdfast_http *token, struct driver **found) {
 
 /* ---- the log ---- */
 
-/* The library has one log for the whole process. Each driver that wants lines gets all of them. */
+/* The library has one log for the whole process. */
 static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
-static long log_level = -1;
+static atomic_long log_level = -1;
 
 /* Called by the library, inside any call. */
 void hfh_log_line(void *context, int32_t level, const char *line) {
   (void)context;
-  pthread_mutex_lock(&list_lock);
-  for (struct driver *driver = list; driver != NULL; driver = driver->next) {
-    if (driver->forked || driver->worker.options.log_level < level)
-      continue;
-    hfh_events_log(&driver->worker.events, level, line);
-    if (!driver->worker.options.thread)
-      hfh_loop_ring_outside(&driver->worker);
-  }
-  pthread_mutex_unlock(&list_lock);
+  if (level > atomic_load(&log_level))
+    return;
+  static const char *const names[] = {"error", "warning", "info", "debug"};
+  fprintf(stderr, "holdfast: %s: %s\n", names[level < 0 || level > 3 ? 3 : level], line);
 }
 
-/* Drivers have started or stopped: ask the library for as many lines as the one that wants most. */
+/* Drivers have started or stopped: write as many lines as the one wants that wants most. */
 static void follow_log(void) {
   pthread_mutex_lock(&log_lock);
   long wanted = -1;
@@ -119,9 +118,9 @@ static void follow_log(void) {
     if (!driver->forked && driver->worker.options.log_level > wanted)
       wanted = driver->worker.options.log_level;
   pthread_mutex_unlock(&list_lock);
-  if (wanted != log_level) /* else the host's own function stays */
+  if (wanted != atomic_load(&log_level)) /* else the host's own function stays */
     holdfast_log((int32_t)wanted, wanted < 0 ? NULL : hfh_log_line, NULL);
-  log_level = wanted;
+  atomic_store(&log_level, wanted);
   pthread_mutex_unlock(&log_lock);
 }
 
@@ -194,14 +193,15 @@ static bool start_thread(struct driver *driver) {
   return started;
 }
 
-/* Duplicate the handle's descriptor. The original is closed with the handle, and its number may
+/* Duplicate the handle's descriptor for requests. The original is closed with the handle, and its number may
  * then be used for another file. */
 static int32_t watch(hfh_worker *worker) {
-  int32_t status = holdfast_wait(worker->self, 0);
-  if (status != HOLDFAST_OK)
-    return status;
-  worker->wake = fcntl(holdfast_wake_fd(worker->self), F_DUPFD_CLOEXEC, 0);
-  return worker->wake < 0 ? HOLDFAST_CLOSED : HOLDFAST_OK;
+  int descriptor = holdfast_wake_fd(worker->self, HOLDFAST_NEXT_REQUESTS);
+  worker->wake = descriptor < 0 ? -1 : fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+  if (worker->wake >= 0)
+    return HOLDFAST_OK;
+  int32_t status = holdfast_session_status(worker->self, NULL, NULL);
+  return status == HOLDFAST_CLOSED || status == HOLDFAST_FORKED ? status : HOLDFAST_NOMEM;
 }
 
 static int32_t make(holdfast *self, const char *options, struct driver **made) {
@@ -210,15 +210,14 @@ static int32_t make(holdfast *self, const char *options, struct driver **made) {
     return HOLDFAST_NOMEM;
   hfh_worker *worker = &driver->worker;
   worker->self = self;
-  worker->ack = -1;
   worker->wake = -1;
   worker->loop = (hfh_loop){.set = -1, .bell = -1, .timer = -1};
   hfh_wrong wrong;
   int32_t status = hfh_options_read(options, &worker->options, &wrong);
-  if (status != HOLDFAST_OK || !hfh_events_init(&worker->events)) {
+  if (status != HOLDFAST_OK) {
     hfh_options_free(&worker->options);
     free(driver);
-    return status == HOLDFAST_OK ? HOLDFAST_NOMEM : status;
+    return status;
   }
   pthread_mutex_init(&worker->lock, NULL);
   status = watch(worker);
@@ -310,7 +309,7 @@ int32_t holdfast_http_run(holdfast_http *token, int32_t *timeout_ms) {
   return status;
 }
 
-/* ---- stop, next, ack, free ---- */
+/* ---- stop, free ---- */
 
 void holdfast_http_stop(holdfast_http *token) {
   pthread_mutex_lock(&list_lock);
@@ -326,7 +325,6 @@ void holdfast_http_stop(holdfast_http *token) {
   follow_log();
   if (driver->box != NULL) /* the worker may wait for a key */
     hfh_mailbox_close(driver->box);
-  hfh_events_end(&driver->worker.events, true);
   if (!driver->worker.options.thread) {
     hfh_loop_stop(&driver->worker);
     leave(driver);
@@ -340,34 +338,47 @@ void holdfast_http_stop(holdfast_http *token) {
   leave(driver);
 }
 
-static int32_t next(struct driver *driver, int32_t timeout_ms, char **event) {
-  /* Without a thread, waiting here could keep the loop from the work that brings an event. */
-  int32_t wait_ms = driver->worker.options.thread ? timeout_ms : 0;
-  int32_t status = hfh_events_take(&driver->worker.events, wait_ms, event);
-  if (status == HOLDFAST_OK)
-    hfh_worker_resume(&driver->worker);
-  leave(driver);
-  return status;
+void hfh_owe_resume(const holdfast *self) {
+  uintptr_t token = (uintptr_t)hfh_driver_of(self);
+  pthread_mutex_lock(&list_lock);
+  struct driver *driver = *place_of((holdfast_http *)token);
+  if (driver != NULL)
+    driver->resumes = true;
+  pthread_mutex_unlock(&list_lock);
 }
 
-int32_t holdfast_http_next(holdfast_http *token, int32_t timeout_ms, char **event) {
-  if (event == NULL)
-    return HOLDFAST_INVALID;
-  *event = NULL;
-  struct driver *driver = NULL;
-  int32_t status = enter(token, &driver);
-  return status == HOLDFAST_OK ? next(driver, timeout_ms, event) : status;
+bool hfh_take_resume(const holdfast *self) {
+  uintptr_t token = (uintptr_t)hfh_driver_of(self);
+  pthread_mutex_lock(&list_lock);
+  struct driver *driver = *place_of((holdfast_http *)token);
+  bool resumes = driver != NULL && driver->resumes;
+  if (resumes)
+    driver->resumes = false;
+  pthread_mutex_unlock(&list_lock);
+  return resumes;
 }
 
-int32_t hfh_event_next(const holdfast *self, int32_t timeout_ms, char **event) {
-  struct driver *driver = NULL;
-  int32_t status = enter(hfh_driver_of(self), &driver);
-  if (status != HOLDFAST_OK)
-    return status;
-  json_int_t shown = hfh_events_shown(&driver->worker.events);
-  if (shown > 0)
-    hfh_worker_ack(&driver->worker, shown);
-  return next(driver, timeout_ms, event);
+void hfh_keep(const holdfast *self, char *text) {
+  uintptr_t token = (uintptr_t)hfh_driver_of(self);
+  pthread_mutex_lock(&list_lock);
+  struct driver *driver = *place_of((holdfast_http *)token);
+  if (driver != NULL && driver->kept == NULL) {
+    driver->kept = text;
+    text = NULL;
+  }
+  pthread_mutex_unlock(&list_lock);
+  holdfast_free(text);
+}
+
+char *hfh_kept(const holdfast *self) {
+  uintptr_t token = (uintptr_t)hfh_driver_of(self);
+  pthread_mutex_lock(&list_lock);
+  struct driver *driver = *place_of((holdfast_http *)token);
+  char *text = driver == NULL ? NULL : driver->kept;
+  if (driver != NULL)
+    driver->kept = NULL;
+  pthread_mutex_unlock(&list_lock);
+  return text;
 }
 
 /* ---- the key store "host" ---- */
@@ -406,18 +417,6 @@ bool hfh_answers_keys(const holdfast *self) {
   bool here = driver->box != NULL && hfh_mailbox_is_answered_here(driver->box);
   leave(driver);
   return here;
-}
-
-int32_t holdfast_http_ack(holdfast_http *token, int64_t seq) {
-  if (seq < 0 || seq > ((int64_t)1 << 53))
-    return HOLDFAST_INVALID;
-  struct driver *driver = NULL;
-  int32_t status = enter(token, &driver);
-  if (status != HOLDFAST_OK)
-    return status;
-  hfh_worker_ack(&driver->worker, seq);
-  leave(driver);
-  return status;
 }
 
 void holdfast_http_free(char *text) {

@@ -39,7 +39,7 @@ static inline void hfh_drop_half_character(char *text) {
     text[first - 1] = 0;
 }
 
-/* By the monotonic clock; in events.c. */
+/* By the monotonic clock; in worker.c. */
 int64_t hfh_now_ms(void);
 
 /* ---- options.c ---- */
@@ -54,7 +54,7 @@ typedef struct {
   char *proxy;             /* NULL: from the environment */
   char *user_agent;
   bool thread;    /* false: the host calls holdfast_http_run() */
-  long log_level; /* lines of the log up to this level are events; -1: none */
+  long log_level; /* lines of the log up to this level go to stderr; -1: none */
 } hfh_options;
 
 /* What is wrong with options: the name of the one that is (empty: with all of them), the code of an
@@ -72,50 +72,6 @@ void hfh_options_free(hfh_options *options);
 /* The URL is one of Supabase's dashboard, as a browser shows it, in place of a project's. */
 bool hfh_is_dashboard(const char *url, hfh_wrong *wrong);
 
-/* ---- events.c: the queue of events from the worker to the host ---- */
-
-/* What is free behind the text of an event, so that event_next needs no memory for its reply: it
- * could otherwise take an event and not return it. */
-enum { HFH_EVENT_ROOM = 32 };
-
-typedef struct hfh_event {
-  struct hfh_event *next;
-  char *text;
-  bool progress;  /* a sync_progress event, which the next one replaces */
-  bool line;      /* a line of the log */
-  json_int_t seq; /* 0: a line of the log */
-} hfh_event;
-
-typedef struct {
-  pthread_mutex_t lock;
-  pthread_cond_t changed;
-  hfh_event *first;
-  size_t count;     /* without lines of the log */
-  size_t lines;     /* lines of the log */
-  bool ended;       /* no more events will come */
-  bool dropped;     /* the driver was stopped: discard the events that are left */
-  json_int_t shown; /* the seq of the last event that was taken; 0: hfh_events_shown() has told */
-  bool missed;      /* the next poll must ask for all events again; only the worker uses it */
-  json_int_t *seen; /* the seqs of the last poll, to recognise events that come again */
-  size_t seen_count;
-} hfh_events;
-
-bool hfh_events_init(hfh_events *events);
-void hfh_events_free(hfh_events *events);
-/* Add the new events of a poll; true if there was any. */
-bool hfh_events_add(hfh_events *events, const json_t *polled);
-/* Add a line of the log, as an event. Where many wait, the oldest gives way. */
-void hfh_events_log(hfh_events *events, int32_t level, const char *line);
-/* The seq of the last event that was taken since the last call; 0: none. */
-json_int_t hfh_events_shown(hfh_events *events);
-/* So many events wait for the host that the worker takes no more; so few that it takes more. */
-bool hfh_events_are_full(hfh_events *events);
-bool hfh_events_have_room(hfh_events *events);
-/* End the queue. With `drop`, discard the events that were not taken yet. */
-void hfh_events_end(hfh_events *events, bool drop);
-/* Take the next event, waiting for it as holdfast_http_next() describes. */
-int32_t hfh_events_take(hfh_events *events, int32_t timeout_ms, char **event);
-
 /* ---- transfer.c: one request in flight ---- */
 
 typedef struct hfh_transfer {
@@ -132,7 +88,7 @@ typedef struct hfh_transfer {
   size_t response_limit;
 } hfh_transfer;
 
-/* Prepare a request of holdfast_poll(); NULL when it cannot be sent. */
+/* Prepare a request of holdfast_next(); NULL when it cannot be sent. */
 hfh_transfer *hfh_transfer_new(const json_t *request, const hfh_options *options);
 void hfh_transfer_free(hfh_transfer *transfer);
 /* The request of holdfast_complete() for a finished transfer or, with hfh_failure(), for a failed
@@ -143,14 +99,6 @@ char *hfh_failure(json_int_t id, const char *error);
 void hfh_secret_free(char *text);
 
 /* ---- worker.c: what the thread and the host's loop have in common ---- */
-
-/* An answer that the core could not take. */
-typedef struct hfh_answer {
-  struct hfh_answer *next;
-  json_int_t id;
-  char *text;
-  int tries;
-} hfh_answer;
 
 /* The descriptors of a driver without a thread; all -1 with one. */
 typedef struct {
@@ -164,45 +112,37 @@ typedef struct {
 typedef struct {
   holdfast *self;
   hfh_options options;
-  hfh_events events;
   CURLM *multi;
   hfh_transfer *transfers; /* in flight */
-  hfh_answer *answers;     /* to be passed to the core at `answers_at` */
-  int64_t answers_at;
-  int wake; /* a duplicate of the handle's descriptor */
+  int wake;                /* a duplicate of the handle's descriptor for requests */
   hfh_loop loop;
-  int32_t status;       /* of the last poll */
-  int64_t poll_at;      /* when to poll again */
-  bool completed;       /* a request was completed since the last poll */
+  int32_t status;       /* of the last holdfast_next() */
+  int64_t next_at;      /* when to ask again */
+  bool completed;       /* a request was completed since the core was last asked */
   bool called;          /* the handle's descriptor was readable */
-  int in_vain;          /* polls in a row for the descriptor that brought nothing new */
-  bool paused;          /* the last poll took no events, because the host is slow */
+  int in_vain;          /* times in a row that the descriptor was, and brought nothing */
   pthread_mutex_t lock; /* protects the members below */
   bool stopping;
   bool running; /* a thread is in hfh_loop_run() or hfh_loop_stop() */
   bool ended;
-  int64_t ack; /* the next acknowledgement to pass on; -1: none */
 } hfh_worker;
 
 /* The thread: serve the handle until it is closed or hfh_worker_stop() is called. */
 void hfh_worker_run(hfh_worker *worker);
 void hfh_worker_stop(hfh_worker *worker);
-void hfh_worker_ack(hfh_worker *worker, int64_t seq);
-/* The host has taken an event. */
-void hfh_worker_resume(hfh_worker *worker);
 
 /* The parts of a step. Only one thread at a time may be in them. */
-/* Poll the core, if there is a reason to. */
-void hfh_worker_poll(hfh_worker *worker);
+/* Take the requests of the core, if there is a reason to ask, and begin them. */
+void hfh_worker_take(hfh_worker *worker);
 /* Complete the requests that have finished, and note that in `completed`. */
 void hfh_worker_collect(hfh_worker *worker);
 /* The time of the next step, as far as the core determines it. */
 int64_t hfh_worker_due(const hfh_worker *worker);
-/* The handle's descriptor calls for a poll. */
+/* The handle's descriptor calls for a step. */
 bool hfh_worker_listens(const hfh_worker *worker);
 /* The handle is closed or belongs to the parent process. */
 bool hfh_worker_is_over(const hfh_worker *worker);
-/* Complete what is in flight as cancelled, and end the events. */
+/* Complete what is in flight as cancelled. */
 void hfh_worker_end(hfh_worker *worker);
 
 /* ---- loop.c: without a thread, on the host's event loop ---- */
@@ -212,8 +152,6 @@ int32_t hfh_loop_init(hfh_worker *worker);
 void hfh_loop_free(hfh_worker *worker);
 /* Make the descriptor readable, so that the host calls holdfast_http_run(). */
 void hfh_loop_ring(hfh_worker *worker);
-/* The same, unless a step runs: after it, the host takes the events anyway. */
-void hfh_loop_ring_outside(hfh_worker *worker);
 int32_t hfh_loop_run(hfh_worker *worker, int32_t *timeout_ms);
 void hfh_loop_stop(hfh_worker *worker);
 
@@ -235,14 +173,20 @@ void hfh_secret_after_fork(void);
 
 /* ---- driver.c and call.c: what they need of each other ---- */
 
-/* A line for every driver that wants lines of this level. `context` is not used. */
+/* Write a line of the log, if a driver wants lines of this level. `context` is not used. */
 void hfh_log_line(void *context, int32_t level, const char *line);
 /* Prepare libcurl and jansson, once per process. */
 bool hfh_prepare(void);
 /* The driver of a handle; NULL if it has none. */
 holdfast_http *hfh_driver_of(const holdfast *self);
-/* Acknowledge the events that were taken, and take the next one, as the operation event_next. */
-int32_t hfh_event_next(const holdfast *self, int32_t timeout_ms, char **event);
+/* The first holdfast_next() of this handle begins with holdfast_session_resume(). And whether it does:
+ * true once. */
+void hfh_owe_resume(const holdfast *self);
+bool hfh_take_resume(const holdfast *self);
+/* Keep what could not be passed on for want of memory; takes over `text`. And what was kept: NULL,
+ * or a text that the caller frees with holdfast_free(). */
+void hfh_keep(const holdfast *self, char *text);
+char *hfh_kept(const holdfast *self);
 /* How long a request of the key store "host" waits for its answer; a test shortens it. */
 extern int32_t hfh_key_wait_ms;
 /* As holdfast_http_start(), for a handle whose key store is this mailbox, or NULL. The driver has a

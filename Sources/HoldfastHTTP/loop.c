@@ -88,14 +88,6 @@ void hfh_loop_ring(hfh_worker *worker) {
   (void)done; /* a bell that cannot be raised further rings already */
 }
 
-void hfh_loop_ring_outside(hfh_worker *worker) {
-  pthread_mutex_lock(&worker->lock);
-  bool running = worker->running;
-  pthread_mutex_unlock(&worker->lock);
-  if (!running)
-    hfh_loop_ring(worker);
-}
-
 /* ---- a step ---- */
 
 /* Let libcurl work, and note what else is readable. */
@@ -151,8 +143,8 @@ static int64_t step(hfh_worker *worker) {
   take_ready(worker);
   take_time(worker);
   hfh_worker_collect(worker);
-  hfh_worker_poll(worker);
-  take_time(worker); /* begins the requests of the poll */
+  hfh_worker_take(worker);
+  take_time(worker); /* begins the requests that were taken */
   hfh_worker_collect(worker);
   int64_t next = hfh_worker_due(worker);
   if (worker->loop.curl_at < next)
@@ -249,7 +241,6 @@ int32_t hfh_loop_init(hfh_worker *worker) {
 }
 void hfh_loop_free(hfh_worker *worker) { (void)worker; }
 void hfh_loop_ring(hfh_worker *worker) { (void)worker; }
-void hfh_loop_ring_outside(hfh_worker *worker) { (void)worker; }
 int32_t hfh_loop_run(hfh_worker *worker, int32_t *timeout_ms) {
   (void)worker;
   (void)timeout_ms;

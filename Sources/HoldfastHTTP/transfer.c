@@ -1,4 +1,4 @@
-/* One HTTP request: from the JSON of holdfast_poll() to libcurl's options, and from the response to
+/* One HTTP request: from the JSON of holdfast_next() to libcurl's options, and from the response to
  * the JSON of holdfast_complete(). All copies of headers and bodies are zeroed before they are
  * released. */
 #define _GNU_SOURCE /* explicit_bzero, SOCK_CLOEXEC */

@@ -28,7 +28,6 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     built = ctypes.CDLL(str(path))
     declare(built)
     built.fake_open.restype = ctypes.c_void_p
-    built.fake_acked.restype = ctypes.c_int64
     built.holdfast_live_count.restype = ctypes.c_int64
     built.fake_completion.restype = ctypes.c_char_p
     built.holdfast_close.argtypes = [ctypes.c_void_p]

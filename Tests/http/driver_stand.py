@@ -31,8 +31,6 @@ def declare(library: ctypes.CDLL) -> None:
     library.holdfast_http_start.argtypes = [pointer, text, ctypes.POINTER(pointer)]
     library.holdfast_http_stop.argtypes = [pointer]
     library.holdfast_http_stop.restype = None
-    library.holdfast_http_next.argtypes = [pointer, ctypes.c_int32, ctypes.POINTER(pointer)]
-    library.holdfast_http_ack.argtypes = [pointer, ctypes.c_int64]
     library.holdfast_http_fd.argtypes = [pointer]
     library.holdfast_http_run.argtypes = [pointer, ctypes.POINTER(ctypes.c_int32)]
     library.holdfast_http_call.argtypes = [ctypes.c_int64, text, text]
@@ -65,30 +63,6 @@ class Driver:
         if self._loop is not None:
             self._loop.end()
         self.library.holdfast_http_stop(self.token)
-        if self._loop is not None:
-            self._loop.tell()
-
-    def next(self, timeout_ms: int = EVENT_MS) -> dict[str, Any] | int:
-        """Return the next event, or the status when there is none."""
-        if self._loop is None:
-            return take(self.library, self.token, timeout_ms)
-        return self._loop.next(timeout_ms)
-
-    def ack(self, seq: int) -> int:
-        return int(self.library.holdfast_http_ack(self.token, seq))
-
-
-def take(library: ctypes.CDLL, token: int | None, timeout_ms: int) -> dict[str, Any] | int:
-    """Call holdfast_http_next()."""
-    event = ctypes.c_void_p()
-    status = library.holdfast_http_next(token, timeout_ms, ctypes.byref(event))
-    if status != OK:
-        assert event.value is None
-        return int(status)
-    assert event.value is not None
-    value = json.loads(ctypes.string_at(event.value))
-    library.holdfast_http_free(event)
-    return dict(value)
 
 
 class Loop:
@@ -98,7 +72,6 @@ class Loop:
         self.library = library
         self.token = token
         self._quit_read, self._quit = os.pipe()
-        self._turned = threading.Condition()
         self._thread = threading.Thread(target=self._turn, daemon=True)
         self._thread.start()
 
@@ -111,29 +84,11 @@ class Loop:
             if any(number == self._quit_read for number, _ in watched.poll()):
                 return
             status = self.library.holdfast_http_run(self.token, None)
-            self.tell()
-
-    def tell(self) -> None:
-        """Wake those who wait for an event."""
-        with self._turned:
-            self._turned.notify_all()
 
     def end(self) -> None:
         """End the loop; the driver goes on existing."""
         os.write(self._quit, b"x")
         self._thread.join()
-
-    def next(self, timeout_ms: int) -> dict[str, Any] | int:
-        """Wait for an event as a host does: by turns of the loop."""
-        events: list[dict[str, Any] | int] = []
-
-        def came() -> bool:
-            events[:] = [take(self.library, self.token, -1)]
-            return events != [NOT_FOUND]
-
-        with self._turned:
-            self._turned.wait_for(came, None if timeout_ms < 0 else timeout_ms / 1000)
-        return events[0]
 
 
 class Core:
@@ -159,8 +114,9 @@ class Core:
         self.library.fake_request(json.dumps(request).encode())
         return self._id
 
-    def event(self, **event: Any) -> None:
-        self.library.fake_event(json.dumps(event).encode())
+    def news(self, **thing: Any) -> None:
+        """A thing for the reader of news."""
+        self.library.fake_news(json.dumps(thing).encode())
 
     def completion(self, timeout_ms: int = COMPLETION_MS) -> dict[str, Any] | None:
         """Return the next argument of holdfast_complete(), or None."""

@@ -1,4 +1,4 @@
-/* A fake libholdfast: hands out the test's requests and events, and records completions. One handle
+/* A fake libholdfast: gives the test's requests and news, and records completions. One handle
  * at a time. conftest.py builds it together with the driver's sources. */
 #define _GNU_SOURCE
 #include "holdfast.h"
@@ -15,16 +15,14 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t told = PTHREAD_COND_INITIALIZER;
-static json_t *requests, *events, *completions;
-static json_int_t acked = -1;
-static int descriptor = -1, stuck = 0, poll_status = 0, polls = 0, handle_number = 0;
-static int busy, busy_status = HOLDFAST_BUSY, wake_in_ms = -1;
-static void (*on_poll)(void);
-static bool paused;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static json_t *requests, *news, *completions;
+static int descriptor = -1, stuck = 0, next_status = 0, asked = 0, handle_number = 0;
+static int wake_in_ms = -1;
+static void (*on_next)(void);
 static pid_t process;
 static holdfast_keystore keys;
 static atomic_int replies;
-enum { PAGE = 200 };
 
 static holdfast *current(void) { return (holdfast *)(uintptr_t)(handle_number * 2 + 1); }
 
@@ -40,6 +38,16 @@ static void raise_descriptor(void) {
   (void)done;
 }
 
+static struct timespec after(int ms) {
+  struct timespec limit;
+  clock_gettime(CLOCK_REALTIME, &limit);
+  limit.tv_sec += ms / 1000;
+  limit.tv_nsec += (ms % 1000) * 1000000L;
+  limit.tv_sec += limit.tv_nsec / 1000000000L;
+  limit.tv_nsec %= 1000000000L;
+  return limit;
+}
+
 /* ---- called by the test ---- */
 
 /* The real core does this with the last call on a closed handle; here the next one does. */
@@ -53,15 +61,14 @@ holdfast *fake_open(void) {
   drop_keys();
   pthread_mutex_lock(&lock);
   json_decref(requests);
-  json_decref(events);
+  json_decref(news);
   json_decref(completions);
   requests = json_array();
-  events = json_array();
+  news = json_array();
   completions = json_array();
-  acked = -1;
-  stuck = poll_status = polls = busy = 0;
+  stuck = next_status = asked = 0;
   wake_in_ms = -1;
-  on_poll = NULL;
+  on_next = NULL;
   descriptor = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   handle_number += 1;
   process = getpid();
@@ -75,6 +82,7 @@ void holdfast_close(holdfast *self) {
     raise_descriptor();
     close(descriptor);
     descriptor = -1;
+    pthread_cond_broadcast(&changed);
   }
   pthread_mutex_unlock(&lock);
 }
@@ -83,70 +91,43 @@ static void add(json_t **to, const char *text) {
   pthread_mutex_lock(&lock);
   json_array_append_new(*to, json_loads(text, JSON_ALLOW_NUL | JSON_DECODE_ANY, NULL));
   raise_descriptor();
+  pthread_cond_broadcast(&changed);
   pthread_mutex_unlock(&lock);
 }
 
 void fake_request(const char *text) { add(&requests, text); }
-/* At most PAGE events are in one poll, none if it has "max_events":0. An event with "durable":true
- * returns in every poll until it is acknowledged. */
-void fake_event(const char *text) { add(&events, text); }
+/* A thing for a reader of news, such as {"screen":{...}}. */
+void fake_news(const char *text) { add(&news, text); }
 
-void fake_set(int new_stuck, int new_poll_status) {
+void fake_set(int new_stuck, int new_next_status) {
   pthread_mutex_lock(&lock);
   stuck = new_stuck;
-  poll_status = new_poll_status;
+  next_status = new_next_status;
   raise_descriptor();
   pthread_mutex_unlock(&lock);
 }
 
-/* The next `times` completions are refused with this status, as while another process writes. */
-void fake_busy(int times, int status) {
-  pthread_mutex_lock(&lock);
-  busy = times;
-  busy_status = status;
-  pthread_mutex_unlock(&lock);
-}
-
-/* The `wake_in_ms` of the next poll only; negative: null. */
+/* The next `wake_in_ms` only; negative: null. */
 void fake_wake_in(int ms) {
   pthread_mutex_lock(&lock);
   wake_in_ms = ms;
   pthread_mutex_unlock(&lock);
 }
 
-/* Call the host in every poll, as the core calls its key store and log. */
-void fake_on_poll(void (*function)(void)) { on_poll = function; }
+/* Call the host each time that requests are asked for, as the core calls its key store and log. */
+void fake_on_next(void (*function)(void)) { on_next = function; }
 
-int fake_polls(void) {
+/* How often requests were asked for. */
+int fake_asked(void) {
   pthread_mutex_lock(&lock);
-  int count = polls;
+  int count = asked;
   pthread_mutex_unlock(&lock);
   return count;
-}
-
-/* The number of events that no poll has returned yet. */
-int fake_events(void) {
-  pthread_mutex_lock(&lock);
-  int count = (int)json_array_size(events);
-  pthread_mutex_unlock(&lock);
-  return count;
-}
-
-int64_t fake_acked(void) {
-  pthread_mutex_lock(&lock);
-  int64_t seq = acked;
-  pthread_mutex_unlock(&lock);
-  return seq;
 }
 
 /* The next argument of holdfast_complete(), or NULL when none came within `timeout_ms`. */
 char *fake_completion(int timeout_ms) {
-  struct timespec limit;
-  clock_gettime(CLOCK_REALTIME, &limit);
-  limit.tv_sec += timeout_ms / 1000;
-  limit.tv_nsec += (timeout_ms % 1000) * 1000000L;
-  limit.tv_sec += limit.tv_nsec / 1000000000L;
-  limit.tv_nsec %= 1000000000L;
+  struct timespec limit = after(timeout_ms);
   pthread_mutex_lock(&lock);
   while (json_array_size(completions) == 0 && pthread_cond_timedwait(&told, &lock, &limit) == 0)
     ;
@@ -198,6 +179,11 @@ static char *replied(const char *text) {
   return strdup(text);
 }
 
+static char *replied_json(const json_t *value) {
+  atomic_fetch_add(&replies, 1);
+  return json_dumps(value, JSON_COMPACT);
+}
+
 /* How long the driver's mailbox waits for an answer. */
 extern int32_t hfh_key_wait_ms;
 void fake_key_wait(int ms) { hfh_key_wait_ms = ms; }
@@ -228,6 +214,7 @@ int32_t holdfast_open(const char *config, const holdfast_keystore *keystore, hol
                       char **reply) {
   json_t *given = config == NULL ? NULL : json_loads(config, JSON_REJECT_DUPLICATES, NULL);
   const char *folder = json_string_value(json_object_get(given, "data_dir"));
+  json_object_del(given, "role");
   bool known = json_object_size(given) == 1 && folder != NULL && strcmp(folder, "x") == 0;
   json_decref(given);
   *self = known ? fake_open() : NULL;
@@ -262,72 +249,81 @@ int32_t holdfast_call(holdfast *self, const char *operation, const char *request
   return HOLDFAST_OK;
 }
 
-int32_t holdfast_wake_fd(holdfast *self) {
+int32_t holdfast_wake_fd(holdfast *self, int32_t what) {
+  (void)what; /* the driver only asks for that of requests */
   pthread_mutex_lock(&lock);
   int number = check(self) == HOLDFAST_OK ? descriptor : -1;
   pthread_mutex_unlock(&lock);
   return number;
 }
 
-int32_t holdfast_wait(holdfast *self, int32_t timeout_ms) {
-  (void)timeout_ms; /* the driver only asks whether the handle is open */
+int32_t holdfast_session_status(holdfast *self, const char *request, char **reply) {
+  (void)request;
+  (void)reply; /* the driver only asks whether the handle is open */
   pthread_mutex_lock(&lock);
   int32_t status = check(self);
   pthread_mutex_unlock(&lock);
   return status;
 }
 
-static void acknowledge(json_int_t seq) {
-  acked = seq;
-  for (size_t i = json_array_size(events); i-- > 0;) {
-    const json_t *event = json_array_get(events, i);
-    if (json_integer_value(json_object_get(event, "seq")) <= seq)
-      json_array_remove(events, i);
-  }
+/* With the key store "host", the first holdfast_next() begins with this. */
+int32_t holdfast_session_resume(holdfast *self, const char *request, char **reply) {
+  return holdfast_session_status(self, request, reply);
 }
 
-int32_t holdfast_poll(holdfast *self, const char *request, char **reply) {
+/* The first thing of a list, taken out of it; a new reference, or NULL. */
+static json_t *first(json_t *list, const char *name) {
+  json_t *taken = json_incref(json_array_get(list, 0));
+  json_array_remove(list, 0);
+  if (taken == NULL || name == NULL)
+    return taken;
+  return json_pack("{s:o}", name, taken);
+}
+
+static json_t *take_request(void) {
+  asked += 1;
+  uint64_t count;
+  ssize_t done = stuck ? 0 : read(descriptor, &count, sizeof count);
+  (void)done;
+  json_t *thing = first(requests, "request");
+  if (thing != NULL && json_array_size(requests) > 0)
+    raise_descriptor();
+  return thing;
+}
+
+static json_t *take_news(const holdfast *self, int32_t timeout_ms) {
+  struct timespec limit = after(timeout_ms < 0 ? 0 : timeout_ms);
+  while (timeout_ms != 0 && json_array_size(news) == 0 && check(self) == HOLDFAST_OK) {
+    if (timeout_ms < 0)
+      pthread_cond_wait(&changed, &lock);
+    else if (pthread_cond_timedwait(&changed, &lock, &limit) != 0)
+      break;
+  }
+  return first(news, NULL);
+}
+
+int32_t holdfast_next(holdfast *self, int32_t what, int32_t timeout_ms, char **reply) {
   *reply = NULL;
-  if (on_poll != NULL)
-    on_poll();
+  if (what == HOLDFAST_NEXT_REQUESTS && on_next != NULL)
+    on_next();
   pthread_mutex_lock(&lock);
+  json_t *thing = NULL;
   int32_t status = check(self);
+  if (status == HOLDFAST_OK && what == HOLDFAST_NEXT_REQUESTS)
+    status = next_status;
   if (status == HOLDFAST_OK) {
-    polls += 1;
-    status = poll_status;
+    thing = what == HOLDFAST_NEXT_REQUESTS ? take_request() : take_news(self, timeout_ms);
+    status = check(self);
   }
-  if (status == HOLDFAST_OK) {
-    uint64_t count;
-    ssize_t done = stuck ? 0 : read(descriptor, &count, sizeof count);
-    (void)done;
-    json_t *order = json_loads(*request == 0 ? "{}" : request, 0, NULL);
-    json_t *ack = json_object_get(order, "ack");
-    if (ack != NULL)
-      acknowledge(json_integer_value(ack));
-    json_t *limit = json_object_get(order, "max_events");
-    size_t most = limit == NULL ? PAGE : (size_t)json_integer_value(limit);
-    paused = most == 0;
-    json_decref(order);
-    json_t *page = json_array();
-    for (size_t i = 0; i < json_array_size(events) && json_array_size(page) < most;) {
-      json_t *event = json_array_get(events, i);
-      json_array_append(page, event);
-      if (json_is_true(json_object_get(event, "durable")))
-        i += 1;
-      else
-        json_array_remove(events, i);
-    }
-    if (!paused && json_array_size(page) == PAGE)
-      raise_descriptor();
-    json_t *wake = wake_in_ms < 0 ? json_null() : json_integer(wake_in_ms);
+  if (status == HOLDFAST_OK && thing == NULL) {
+    thing = json_pack("{s:o}", "wake_in_ms", wake_in_ms < 0 ? json_null() : json_integer(wake_in_ms));
     wake_in_ms = -1;
-    json_t *answer =
-        json_pack("{s:O,s:o,s:o}", "requests", requests, "events", page, "wake_in_ms", wake);
-    *reply = json_dumps(answer, JSON_COMPACT);
-    atomic_fetch_add(&replies, 1);
-    json_decref(answer);
-    json_array_clear(requests);
   }
+  if (status == HOLDFAST_OK)
+    *reply = replied_json(thing);
+  else
+    *reply = replied("{\"error\":{\"code\":\"handle.closed\"}}");
+  json_decref(thing);
   pthread_mutex_unlock(&lock);
   return status;
 }
@@ -341,10 +337,6 @@ int32_t holdfast_complete(holdfast *self, const char *request, char **reply) {
   int32_t status = check(self);
   if (status == HOLDFAST_OK && answer == NULL)
     status = HOLDFAST_INVALID;
-  if (status == HOLDFAST_OK && busy > 0) {
-    busy -= 1;
-    status = busy_status;
-  }
   if (status == HOLDFAST_OK)
     json_array_append(completions, answer);
   json_decref(answer);

@@ -1,4 +1,4 @@
-"""The HTTP driver against a fake core: its requests, its completions, its events, its end."""
+"""The HTTP driver against a fake core: its requests, its completions, its end."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ import socket
 import struct
 import threading
 import time
-from typing import Any
 
 import pytest
-from patience import eventually, patience, until_asleep
+from patience import eventually, patience
 from refused import refused_port
 
 from driver_stand import (
@@ -352,104 +351,6 @@ def test_requests_go_through_the_proxy(core: Core, server: Server) -> None:
 # Events ---------------------------------------------------------------------------------------------
 
 
-def test_one_time_event_arrives_once(core: Core, driver: Driver) -> None:
-    core.event(seq=1, type="decision", decision={"screen": "home"})
-    assert driver.next() == {"seq": 1, "type": "decision", "decision": {"screen": "home"}}
-    assert driver.next(100) == NOT_FOUND
-
-
-def test_durable_event_arrives_once_per_driver_until_acknowledged(core: Core) -> None:
-    # Given a durable event, which every poll returns
-    driver = Driver(core.library, core.handle)
-    core.event(seq=7, type="sync_completed", durable=True)
-    assert driver.next()["seq"] == 7  # type: ignore[index]
-    # When more polls follow
-    core.event(seq=8, type="decision")
-    assert driver.next()["seq"] == 8  # type: ignore[index]
-    assert driver.next(100) == NOT_FOUND
-    driver.stop()
-    # Then the next driver delivers it again, until it is acknowledged
-    driver = Driver(core.library, core.handle)
-    assert driver.next()["seq"] == 7  # type: ignore[index]
-    assert driver.ack(7) == OK
-    eventually(lambda: core.library.fake_acked() == 7, what="the core knows what was acknowledged")
-    driver.stop()
-    driver = Driver(core.library, core.handle)
-    assert driver.next(200) == NOT_FOUND
-    driver.stop()
-
-
-def test_event_with_a_lower_seq_is_delivered(core: Core, driver: Driver) -> None:
-    """Another process on the same folder may store an event with a lower number later."""
-    core.event(seq=9, type="item_parked", durable=True)
-    assert driver.next()["seq"] == 9  # type: ignore[index]
-    core.event(seq=4, type="item_parked", durable=True)
-    assert driver.next()["seq"] == 4  # type: ignore[index]
-    assert driver.next(100) == NOT_FOUND
-
-
-def test_newer_progress_replaces_progress_that_nobody_took(core: Core, driver: Driver) -> None:
-    for seq in range(1, 6):
-        core.event(seq=seq, type="sync_progress", sent=seq)
-        core.event(seq=seq + 100, type="decision")
-    core.fetch("nonsense://to-be-sure-that-all-are-polled")
-    taken = [driver.next() for _ in range(6)]
-    progress = [e for e in taken if isinstance(e, dict) and e["type"] == "sync_progress"]
-    assert [e["seq"] for e in progress] == [5]
-    assert driver.next(0) == NOT_FOUND
-
-
-def test_A5_a_slow_host_loses_no_event(core: Core, driver: Driver) -> None:
-    """The driver kept 4,096 events and dropped the oldest, also those a user must learn of."""
-    for seq in range(1, 6001):
-        core.event(seq=seq, type="contact")
-    # Given a host that takes none while the network goes on
-    for _ in range(20):
-        core.fetch("nonsense://the-worker-polls-on")
-    left = core.library.fake_events()
-    assert left >= 5000, "the driver holds more than it must"
-    # When it takes them
-    taken = [driver.next() for _ in range(6000)]
-    assert [event["seq"] for event in taken if isinstance(event, dict)] == list(range(1, 6001))
-    assert driver.next(0) == NOT_FOUND
-
-
-def test_acknowledgement_just_before_the_stop_reaches_the_core(core: Core) -> None:
-    driver = Driver(core.library, core.handle)
-    core.event(seq=3, type="sync_completed", durable=True)
-    assert driver.next()["seq"] == 3  # type: ignore[index]
-    driver.ack(3)
-    driver.stop()
-    assert core.library.fake_acked() == 3
-
-
-def test_ack_out_of_range_is_invalid(driver: Driver) -> None:
-    assert driver.ack(-1) == INVALID
-    assert driver.ack(2**53 + 1) == INVALID
-
-
-class Waiting:
-    """A host's thread that waits for an event without a limit; it sleeps in the call by now."""
-
-    def __init__(self, driver: Driver) -> None:
-        self._results: list[dict[str, Any] | int] = []
-        self._thread = threading.Thread(target=lambda: self._results.append(driver.next(-1)))
-        self._thread.start()
-        until_asleep(self._thread)
-        assert self._results == []
-
-    def result(self) -> dict[str, Any] | int:
-        self._thread.join(patience(60))
-        assert not self._thread.is_alive(), "nothing woke the thread"
-        return self._results[0]
-
-
-def test_next_waits_for_an_event(core: Core, driver: Driver) -> None:
-    waiting = Waiting(driver)
-    core.event(seq=1, type="decision")
-    assert waiting.result() == {"seq": 1, "type": "decision"}
-
-
 # The end --------------------------------------------------------------------------------------------
 
 
@@ -471,25 +372,9 @@ def test_close_of_the_handle_ends_requests_in_flight(core: Core, server: Server)
     core.request(server.url)
     eventually(lambda: server.received, what="the server has the request")
     core.close()
-    # Then the driver has ended, though the server has not answered
-    assert driver.next(-1) == CLOSED
+    # Then the driver ends, though the server has not answered
     driver.stop()
     assert core.completion(0) is None
-
-
-def test_events_before_the_close_can_still_be_taken(core: Core, driver: Driver) -> None:
-    core.event(seq=1, type="session_ended", durable=True)
-    core.fetch("nonsense://to-be-sure-that-it-is-polled")
-    core.close()
-    assert driver.next()["seq"] == 1  # type: ignore[index]
-    assert driver.next() == CLOSED
-
-
-def test_stop_wakes_a_thread_that_waits_for_an_event(core: Core) -> None:
-    driver = Driver(core.library, core.handle)
-    waiting = Waiting(driver)
-    driver.stop()
-    assert waiting.result() == CLOSED
 
 
 def test_stop_from_several_threads_at_once(core: Core, server: Server) -> None:
@@ -503,15 +388,12 @@ def test_stop_from_several_threads_at_once(core: Core, server: Server) -> None:
         for thread in threads:
             thread.join(patience(60))
             assert not thread.is_alive()
-        assert driver.next(0) == CLOSED
 
 
 @pytest.mark.parametrize("token", [None, 0, 1, 12345, 2**63 + 7])
 def test_invalid_driver_is_closed(library: ctypes.CDLL, token: int | None) -> None:
-    event = ctypes.c_void_p()
     library.holdfast_http_stop(token)
-    assert library.holdfast_http_next(token, 0, ctypes.byref(event)) == CLOSED
-    assert library.holdfast_http_ack(token, 1) == CLOSED
+    assert library.holdfast_http_run(token, None) == CLOSED
 
 
 @pytest.mark.parametrize("handle", [None, 1, 4711])
@@ -523,7 +405,6 @@ def test_invalid_handle_is_closed(library: ctypes.CDLL, handle: int | None) -> N
 
 def test_null_out_parameters_are_invalid(core: Core, driver: Driver) -> None:
     assert core.library.holdfast_http_start(core.handle, None, None) == INVALID
-    assert core.library.holdfast_http_next(driver.token, 0, None) == INVALID
     core.library.holdfast_http_free(None)
 
 
@@ -579,14 +460,10 @@ def test_child_process_is_told_forked(core: Core, driver: Driver, server: Server
     child = os.fork()
     if child == 0:
         signal.alarm(int(patience(60)))
-        event = ctypes.c_void_p()
-        answers = [
-            core.library.holdfast_http_next(driver.token, -1, ctypes.byref(event)),
-            core.library.holdfast_http_ack(driver.token, 1),
-        ]
+        answers = [core.library.holdfast_http_run(driver.token, None)]
         core.library.holdfast_http_stop(driver.token)
-        answers.append(core.library.holdfast_http_ack(driver.token, 1))
-        os._exit(0 if answers == [FORKED, FORKED, FORKED] else 1)
+        answers.append(core.library.holdfast_http_run(driver.token, None))
+        os._exit(0 if answers == [FORKED, FORKED] else 1)
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 0
     assert core.fetch(server.url)["status"] == 200
@@ -595,32 +472,29 @@ def test_child_process_is_told_forked(core: Core, driver: Driver, server: Server
 # Calm -----------------------------------------------------------------------------------------------
 
 
-def polls_of_a_second(core: Core) -> tuple[int, float]:
-    """The polls of at least a second, and the seconds that it took."""
-    began, before = time.monotonic(), core.library.fake_polls()
+def asked_in_a_second(core: Core) -> tuple[int, float]:
+    """How often requests were asked for in at least a second, and the seconds that it took."""
+    began, before = time.monotonic(), core.library.fake_asked()
     time.sleep(1)
-    return core.library.fake_polls() - before, time.monotonic() - began
+    return core.library.fake_asked() - before, time.monotonic() - began
 
 
 def test_does_not_spin_when_the_handle_stays_readable(core: Core, driver: Driver) -> None:
     core.library.fake_set(1, 0)
-    core.event(seq=1, type="sync_completed", durable=True)
-    # Three polls in vain and one that ends each pause of 200 ms; one that spins makes thousands
-    polls, seconds = polls_of_a_second(core)
-    assert polls < 10 + 20 * seconds
+    # Three times in vain, and once after each pause of 200 ms; a driver that spins asks thousands of times
+    asked, seconds = asked_in_a_second(core)
+    assert asked < 10 + 20 * seconds
 
 
-def test_does_not_spin_when_polls_fail(core: Core, driver: Driver) -> None:
+def test_does_not_spin_when_the_core_fails(core: Core, driver: Driver, server: Server) -> None:
     core.library.fake_set(1, 6)
-    driver.ack(1)
-    # One poll after each pause of a second
-    polls, seconds = polls_of_a_second(core)
-    assert polls < 9 + seconds
+    # Once after each pause of a second
+    asked, seconds = asked_in_a_second(core)
+    assert asked < 9 + seconds
     core.library.fake_set(0, 0)
-    core.event(seq=2, type="decision")
-    assert driver.next()["seq"] == 2  # type: ignore[index]
+    assert core.fetch(server.url)["status"] == 200
 
 
 def test_sleeps_when_there_is_nothing_to_do(core: Core, driver: Driver) -> None:
-    eventually(lambda: core.library.fake_polls() > 0, what="the first poll")
-    assert polls_of_a_second(core)[0] == 0
+    eventually(lambda: core.library.fake_asked() > 0, what="the first time")
+    assert asked_in_a_second(core)[0] == 0

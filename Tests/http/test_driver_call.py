@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from patience import eventually, patience, until_asleep
+from patience import patience, until_asleep
 
-from driver_stand import EVENT_MS, NOT_FOUND, Core, Driver, Server
+from driver_stand import EVENT_MS, Core, Server
 
 
 class App:
@@ -40,7 +40,7 @@ class App:
         return self.raw(self.number, operation, request)
 
     def event(self, timeout_ms: int = EVENT_MS) -> dict[str, Any]:
-        return self.call("event_next", {"timeout_ms": timeout_ms})
+        return self.call("next", {"timeout_ms": timeout_ms})
 
 
 @pytest.fixture
@@ -51,8 +51,8 @@ def app(library: ctypes.CDLL) -> Iterator[App]:
     opened.core.ends_empty()
 
 
-NONE = {"event": None, "closed": False}
-CLOSED = {"event": None, "closed": True}
+NONE = {"wake_in_ms": None}
+HOME = {"screen": {"screen": "home"}}
 
 
 def test_open_replies_what_the_core_replies_and_the_handle(app: App) -> None:
@@ -69,21 +69,9 @@ def test_every_operation_reaches_the_core(app: App) -> None:
 
 def test_requests_are_sent_and_events_returned(app: App, server: Server) -> None:
     assert app.core.fetch(server.url + "/rest/v1/x")["status"] == 200
-    app.core.event(seq=1, type="decision")
-    assert app.event() == {"event": {"seq": 1, "type": "decision"}, "closed": False}
+    app.core.news(**HOME)
+    assert app.event() == HOME
     assert app.event(0) == NONE
-
-
-def test_an_event_is_acknowledged_when_the_next_one_is_asked_for(app: App) -> None:
-    app.core.event(seq=4, type="item_parked", durable=True)
-    assert app.event()["event"]["seq"] == 4
-    # While it is shown, it is not acknowledged
-    assert app.event(0) == NONE
-    app.core.event(seq=5, type="decision")
-    assert app.event()["event"]["seq"] == 5
-    assert app.library.fake_acked() == 4
-    assert app.call("close") == {}
-    assert app.library.fake_acked() == 4
 
 
 def test_the_options_of_the_driver_stand_in_the_configuration(
@@ -196,7 +184,7 @@ def test_the_core_says_what_is_wrong_with_a_configuration(app: App, config: byte
     assert app.raw(0, "open", config) == {"error": {"code": "request.missing_field"}}
 
 
-@pytest.mark.parametrize("operation", ["poll", "complete"])
+@pytest.mark.parametrize("operation", ["complete"])
 def test_the_drivers_own_calls_are_refused(app: App, operation: str) -> None:
     assert app.call(operation)["error"]["code"] == "request.unknown_operation"
 
@@ -217,40 +205,40 @@ def test_the_drivers_own_calls_are_refused(app: App, operation: str) -> None:
 def test_a_wrong_request_for_an_event_is_refused(
     app: App, request_text: bytes, code: str, field: str | None
 ) -> None:
-    error = app.call("event_next", request_text)["error"]
+    error = app.call("next", request_text)["error"]
     assert (error["code"], error["field"]) == (code, field)
 
 
 @pytest.mark.parametrize("request_text", [b'{"timeout_ms":0}', b'{"timeout_ms":0.0}'])
 def test_an_event_is_not_waited_for(app: App, request_text: bytes) -> None:
-    assert app.call("event_next", request_text) == NONE
+    assert app.call("next", request_text) == NONE
 
 
 @pytest.mark.parametrize("request_text", [None, b"", b"null", b"{}", b'{"timeout_ms":null}'])
 def test_an_event_is_waited_for(app: App, request_text: bytes | None) -> None:
-    app.core.event(seq=1, type="decision")
-    assert app.call("event_next", request_text)["event"] == {"seq": 1, "type": "decision"}
+    app.core.news(**HOME)
+    assert app.call("next", request_text) == HOME
 
 
 def test_closing_ends_the_wait_for_an_event(app: App) -> None:
     seen: list[dict[str, Any]] = []
-    waiting = threading.Thread(target=lambda: seen.append(app.call("event_next")))
+    waiting = threading.Thread(target=lambda: seen.append(app.call("next")))
     waiting.start()
     until_asleep(waiting)
-    app.core.event(seq=1, type="decision")
+    app.core.news(**HOME)
     waiting.join(patience(60))
-    again = threading.Thread(target=lambda: seen.append(app.call("event_next")))
+    again = threading.Thread(target=lambda: seen.append(app.call("next")))
     again.start()
     until_asleep(again)
     assert app.call("close") == {}
     again.join(patience(60))
-    assert [each["closed"] for each in seen] == [False, True]
+    assert [each.get("error", {}).get("code") for each in seen] == [None, "handle.closed"]
 
 
 def test_a_closed_or_garbage_handle_is_refused(app: App) -> None:
     assert app.call("close") == app.call("close") == {}
     for number in (app.number, 0, -1, 4711, 2**62):
-        assert app.raw(number, "event_next") == CLOSED
+        assert app.raw(number, "next")["error"]["code"] == "handle.closed"
         assert app.raw(number, "queue_list", {})["error"]["code"] == "handle.closed"
         assert app.raw(number, "close") == {}
 
@@ -260,7 +248,7 @@ def test_in_a_child_process_the_handle_is_forked(app: App) -> None:
     child = os.fork()
     if child == 0:
         # No call that reaches the fake core, whose lock another thread may have held
-        replies = [app.call(name) for name in ("event_next", "key_next")]
+        replies = [app.call(name) for name in ("key_next", "key_next")]
         os.write(write, json.dumps(replies).encode())
         os._exit(0)
     os.close(write)
@@ -268,8 +256,8 @@ def test_in_a_child_process_the_handle_is_forked(app: App) -> None:
     replies = json.loads(os.read(read, 4096))
     os.close(read)
     assert [reply["error"]["code"] for reply in replies] == ["handle.forked"] * 2
-    app.core.event(seq=1, type="decision")
-    assert app.event()["event"]["seq"] == 1
+    app.core.news(**HOME)
+    assert app.event() == HOME
 
 
 # The key store "host" --------------------------------------------------------------------------------
@@ -497,49 +485,15 @@ def logging(library: ctypes.CDLL) -> Iterator[App]:
     assert not log(opened, 0, "after the end"), "the log of a closed driver goes on"
 
 
-def test_lines_of_the_log_are_events(logging: App) -> None:
+def test_lines_of_the_log_go_to_the_standard_error(
+    logging: App, capfd: pytest.CaptureFixture[str]
+) -> None:
     """Newcomers' finding 1: a binding of two functions had no log."""
     assert log(logging, 1, 'the sign-in failed: "x"')
     assert not log(logging, 2, "more than was asked for")
-    expected = {"seq": 0, "type": "log", "level": 1, "line": 'the sign-in failed: "x"'}
-    assert logging.event() == {"event": expected, "closed": False}
-    assert logging.event(0) == NONE
-
-
-def test_lines_of_the_log_acknowledge_nothing(logging: App) -> None:
-    logging.core.event(seq=4, type="item_parked", durable=True)
-    assert logging.event()["event"]["seq"] == 4
-    log(logging, 0, "one")
-    assert logging.event()["event"]["type"] == "log"
-    logging.core.event(seq=5, type="decision")
-    assert logging.event()["event"]["seq"] == 5
-    assert logging.library.fake_acked() == 4
-
-
-def test_lines_that_nobody_reads_hold_up_no_events(logging: App) -> None:
-    for number in range(1000):
-        log(logging, 1, f"line {number}")
-    logging.core.event(seq=1, type="decision")
-    eventually(lambda: logging.library.fake_events() == 0, what="the driver has polled")
-    log(logging, 1, "the last line")
-    seen = [logging.event()["event"] for _ in range(201)]
-    assert logging.event(0) == NONE
-    assert [each["line"] for each in seen if each["type"] == "log"] == [
-        *(f"line {number}" for number in range(801, 1000)),
-        "the last line",
-    ]
-    assert [each["type"] for each in seen[-2:]] == ["decision", "log"]
+    assert capfd.readouterr().err == 'holdfast: warning: the sign-in failed: "x"\n'
 
 
 def test_without_the_option_the_log_stays_the_hosts(app: App) -> None:
     assert not log(app, 0, "an error")
     assert app.event(0) == NONE
-
-
-@pytest.mark.usefixtures("mode")
-def test_a_line_reaches_a_host_that_waits(core: Core) -> None:
-    driver = Driver(core.library, core.handle, log_level=3)
-    assert driver.next(0) == NOT_FOUND
-    assert core.library.fake_log(3, b"a line")
-    assert driver.next() == {"seq": 0, "type": "log", "level": 3, "line": "a line"}
-    driver.stop()

@@ -19,17 +19,11 @@ from driver_stand import (
     BUSY,
     CLOSED,
     FORKED,
-    FULL,
-    KEYSTORE,
-    NOMEM,
-    NOT_FOUND,
     OK,
     STATE,
-    STORAGE,
     Core,
     Driver,
     Server,
-    take,
 )
 
 
@@ -81,9 +75,6 @@ class Host:
             self.turn()
         return answer
 
-    def next(self) -> dict[str, Any] | int:
-        return take(self.library, self.token, -1)
-
     def stop(self) -> None:
         self.library.holdfast_http_stop(self.token)
 
@@ -106,10 +97,8 @@ def test_everything_happens_on_the_hosts_thread(core: Core, server: Server) -> N
     on: set[int] = set()
     host = Host(core)
     function = ctypes.CFUNCTYPE(None)(lambda: on.add(threading.get_native_id()))
-    core.library.fake_on_poll(function)
-    core.event(seq=1, type="decision")
+    core.library.fake_on_next(function)
     host.settle()
-    assert host.next() == {"seq": 1, "type": "decision"}
     assert threads() <= before + 1, "the server has accepted the connection at most"
     number = core.request(server.url, method="POST", body="[1]")
     assert host.completion(core) | {"headers": {}} == {
@@ -119,7 +108,7 @@ def test_everything_happens_on_the_hosts_thread(core: Core, server: Server) -> N
         "body": "{}",
     }
     assert on == {threading.get_native_id()}
-    core.library.fake_on_poll(None)
+    core.library.fake_on_next(None)
     host.stop()
     link.close()
 
@@ -129,13 +118,13 @@ def test_the_descriptor_is_readable_from_the_start_and_quiet_when_all_is_done(
 ) -> None:
     assert host.readable()
     host.settle()
-    assert core.library.fake_polls() >= 1
-    before = core.library.fake_polls()
+    assert core.library.fake_asked() >= 1
+    before = core.library.fake_asked()
     assert not host.readable(500)
     assert 0 < host.timeout_ms.value <= 30000
     # A call that has nothing to do polls nothing.
     assert host.run() == OK
-    assert core.library.fake_polls() == before
+    assert core.library.fake_asked() == before
     assert not host.readable()
 
 
@@ -172,13 +161,13 @@ def test_the_time_of_the_core_makes_the_descriptor_readable(core: Core, host: Ho
     host.settle()
     began = time.monotonic()
     core.library.fake_wake_in(300)
-    core.event(seq=1, type="decision")
-    before = core.library.fake_polls()
-    while core.library.fake_polls() == before:
+    core.library.fake_set(0, 0)
+    before = core.library.fake_asked()
+    while core.library.fake_asked() == before:
         host.turn()
     assert host.timeout_ms.value <= 300
-    # Then the next poll comes with that time, and not before it
-    while core.library.fake_polls() == before + 1:
+    # Then the core is asked again at that time, and not before it
+    while core.library.fake_asked() == before + 1:
         host.turn()
     assert time.monotonic() - began > 0.29
 
@@ -191,37 +180,7 @@ def test_the_time_out_of_a_request_makes_the_descriptor_readable(
     assert host.completion(core)["error"] == "timeout"
 
 
-def test_an_acknowledgement_makes_the_descriptor_readable(core: Core, host: Host) -> None:
-    core.event(seq=7, type="sync_completed", durable=True)
-    host.settle()
-    assert host.next() == {"seq": 7, "type": "sync_completed", "durable": True}
-    assert core.library.holdfast_http_ack(host.token, 7) == OK
-    assert host.readable()
-    host.settle()
-    assert core.library.fake_acked() == 7
-
-
-@pytest.mark.parametrize("status", [BUSY, KEYSTORE, STORAGE, FULL, NOMEM])
-def test_an_answer_that_the_core_cannot_take_now_is_passed_again(
-    core: Core, host: Host, server: Server, status: int
-) -> None:
-    """The answer of a refresh must not be lost, because it has the next token.
-
-    Newcomers' finding 7: only HOLDFAST_BUSY was tried again.
-    """
-    core.library.fake_busy(2 if status == BUSY else 1, status)
-    core.request(server.url)
-    assert host.completion(core)["status"] == 200
-    assert not host.readable(100)
-
-
-def test_next_does_not_wait(host: Host) -> None:
-    """The event would have to come from the thread that waits."""
-    assert host.next() == NOT_FOUND
-
-
 def test_a_closed_handle_ends_the_driver_and_quiets_the_descriptor(core: Core, host: Host) -> None:
-    core.event(seq=1, type="session_ended", durable=True)
     host.settle()
     core.close()
     assert host.readable()
@@ -229,8 +188,6 @@ def test_a_closed_handle_ends_the_driver_and_quiets_the_descriptor(core: Core, h
     assert host.timeout_ms.value == -1
     assert not host.readable(300)
     assert host.run() == CLOSED
-    assert host.next() == {"seq": 1, "type": "session_ended", "durable": True}
-    assert host.next() == CLOSED
 
 
 def test_stop_completes_what_is_in_flight(core: Core, server: Server) -> None:
@@ -251,19 +208,18 @@ def test_a_function_of_the_host_may_stop_the_driver_within_a_step(core: Core) ->
     host.settle()
     inner: list[int] = []
 
-    def in_poll() -> None:
+    def in_next() -> None:
         inner.append(core.library.holdfast_http_run(host.token, None))
         host.stop()
         inner.append(core.library.holdfast_http_run(host.token, None))
 
-    function = ctypes.CFUNCTYPE(None)(in_poll)
-    core.library.fake_on_poll(function)
+    function = ctypes.CFUNCTYPE(None)(in_next)
+    core.library.fake_on_next(function)
     number = core.request("nonsense://x")
     assert host.run() == CLOSED
-    core.library.fake_on_poll(None)
+    core.library.fake_on_next(None)
     assert inner == [BUSY, CLOSED]
     assert core.completion(0) == {"id": number, "error": "refused"}
-    assert host.next() == CLOSED
 
 
 def test_two_threads_take_turns(core: Core, server: Server) -> None:
@@ -300,7 +256,7 @@ def test_a_broken_pipe_in_a_step_does_not_end_the_host(core: Core) -> None:
         own = Core(core.library)
         host = Host(own)
         function = ctypes.CFUNCTYPE(None)(lambda: signal.raise_signal(signal.SIGPIPE))
-        own.library.fake_on_poll(function)
+        own.library.fake_on_next(function)
         fine = host.run() == OK and signal.sigpending() == set()
         os._exit(0 if fine else 1)
     _, status = os.waitpid(child, 0)
@@ -330,9 +286,7 @@ def test_a_child_process_is_told_forked(core: Core, host: Host) -> None:
         os._exit(0 if fine else 1)
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 0
-    core.event(seq=1, type="decision")
     host.settle()
-    assert host.next() == {"seq": 1, "type": "decision"}
 
 
 def test_a_stopped_driver_leaves_no_descriptor_open(core: Core, server: Server) -> None:

@@ -73,7 +73,8 @@ final class HostLoop {
     if what.includesNews {
       // A disk that does not take it hides no screen; `take` tries again.
       try? notices.acknowledge()
-      if let screen = news.takeScreen() { return ["screen": screen] }
+      // Where another handle has written meanwhile, the screen may be old: look first.
+      if !core.neighbours.urgesLook, let screen = news.takeScreen() { return ["screen": screen] }
     }
     wakeTimer.beginLook(what)
     let failure = try workOffKept(now)

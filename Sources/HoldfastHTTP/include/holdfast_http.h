@@ -2,24 +2,20 @@
  * holdfast_http.h - the network for a host that has none of its own: a driver for holdfast.h, over
  * libcurl.
  *
- * holdfast_http_start() starts one worker thread that waits for work, polls, sends the requests
+ * holdfast_http_start() starts one worker thread that takes the handle's requests, sends them
  * (several at once, http and https, no redirects followed) and completes them. The host keeps
- * calling holdfast.h as before and takes the events from holdfast_http_next(), on a thread of its
- * own. The driver itself never calls functions of the host.
+ * calling holdfast.h as before, and takes everything else with
+ * holdfast_next(self, HOLDFAST_NEXT_NEWS, ...). The driver itself never calls functions of the host.
  *
  * A host with an event loop (GLib, libuv, Qt, libevent) needs no thread: it starts the driver with
- * {"thread":false}, watches holdfast_http_fd() for reading, and calls holdfast_http_run() and then
- * holdfast_http_next() when it is readable. Below, "the worker" is then holdfast_http_run().
+ * {"thread":false}, watches holdfast_http_fd() for reading, and calls holdfast_http_run() when it is
+ * readable; and it watches holdfast_wake_fd(self, HOLDFAST_NEXT_NEWS) for the rest. Below, "the
+ * worker" is then holdfast_http_run().
  *
- * While a driver runs, the host must not call holdfast_poll(): each request and each one-time event
- * is returned only once, and the driver would miss it.
+ * While a driver runs, the host must not ask for requests: each is given only once, and the driver
+ * would miss it.
  *
- * With "log_level" a line of the library's log arrives as {"seq":0,"type":"log","level":1,
- * "line":"..."}, on every driver with the option, as the log is one for the process; it takes the
- * place of a function that the host gave to holdfast_log(). Lines hold up no events: where 200
- * wait, the oldest gives way.
- *
- * The worker calls holdfast_poll() and holdfast_complete(). A key store given to holdfast_open()
+ * The worker calls holdfast_next() and holdfast_complete(). A key store given to holdfast_open()
  * and a function given to holdfast_log() can thus be called on the worker's thread, or on the one
  * that calls holdfast_http_run().
  *
@@ -66,7 +62,8 @@ typedef struct holdfast_http holdfast_http;
  *                                "": none
  *    "thread":true,              false: no thread, see holdfast_http_run(). Linux only.
  *    "log_level":0..3|null,      lines of the library's log up to this level (0 error, 1 warning,
- *                                2 info, 3 debug) are events.
+ *                                2 info, 3 debug) go to the standard error; in place of a function
+ *                                that the host gave to holdfast_log()
  *    "user_agent":"..."}         default: holdfast/VERSION
  *
  * TLS is of version 1.2 or newer. Each request's `timeout_ms` limits its total time. When a request
@@ -88,15 +85,14 @@ int32_t holdfast_http_start(holdfast *self, const char *options, holdfast_http *
 
 /*
  * For a driver with "thread":false: do what is to be done now, without waiting for the network, a
- * user or a timer: send, receive, complete, poll. Call it on the loop's thread when
- * holdfast_http_fd() is readable, then take the events with holdfast_http_next() until it answers
- * HOLDFAST_NOT_FOUND. A call that has nothing to do does no harm.
+ * user or a timer: take requests, send, receive, complete. Call it on the loop's thread when
+ * holdfast_http_fd() is readable. A call that has nothing to do does no harm.
  * timeout_ms, if not NULL, receives the time after which the next call is due, at most 30000. The
  * descriptor is readable then, too: a loop that watches it needs no timer.
  * The calls of holdfast.h in it can take their usual time: up to 5 s while another process holds a
  * lock. libcurl may resolve names on short-lived threads of its own.
- * Errors: HOLDFAST_CLOSED (the driver was stopped or its handle is closed: take the events that are
- * left, remove the watch, stop the driver; timeout_ms is -1), HOLDFAST_BUSY (another thread is in
+ * Errors: HOLDFAST_CLOSED (the driver was stopped or its handle is closed: remove the watch, stop
+ * the driver; timeout_ms is -1), HOLDFAST_BUSY (another thread is in
  * this call, or a function of the key store or the log made it; timeout_ms is -1), HOLDFAST_STATE
  * (the driver has a thread), HOLDFAST_FORKED.
  */
@@ -112,36 +108,13 @@ int32_t holdfast_http_run(holdfast_http *driver, int32_t *timeout_ms);
 int32_t holdfast_http_fd(holdfast_http *driver);
 
 /*
- * Stop a driver. Requests in flight are completed with "cancelled" if the handle is open,
- * acknowledgements are passed on, the worker ends, and threads waiting in holdfast_http_next()
- * return. The call returns when the worker has ended, which never waits for the network. Called
+ * Stop a driver. Requests in flight are completed with "cancelled" if the handle is open, and the
+ * worker ends. The call returns when the worker has ended, which never waits for the network. Called
  * from a function that the worker itself is calling (of a key store or the log), or while another
- * thread is in holdfast_http_run(), it returns at once and the worker ends afterwards. Events that
- * were not taken are dropped; those that a user must learn of come again with the next driver.
- * NULL, a stopped or an invalid driver is ignored. The handle may be closed before or after: a
+ * thread is in holdfast_http_run(), it returns at once and the worker ends afterwards. NULL, a stopped or an invalid driver is ignored. The handle may be closed before or after: a
  * driver whose handle is closed sends nothing more, and must still be stopped.
  */
 void holdfast_http_stop(holdfast_http *driver);
-
-/*
- * The next event, as JSON text (see holdfast_poll()). Waits for it at most timeout_ms (0: not at
- * all, negative: no limit; with "thread":false it never waits). Each event is returned once per
- * driver. The caller owns `*event` and releases it with holdfast_http_free(); it is NULL unless
- * HOLDFAST_OK is returned. A `sync_progress` that was not taken is replaced by the next one. A host
- * that takes no events slows nothing else: some hundred are kept for it, and all others in the
- * library until it takes them. Errors: HOLDFAST_NOT_FOUND (none came in that time), HOLDFAST_CLOSED
- * (the driver was stopped, or its handle is closed and all events are taken), HOLDFAST_INVALID
- * (event is NULL), HOLDFAST_FORKED, HOLDFAST_NOMEM.
- */
-int32_t holdfast_http_next(holdfast_http *driver, int32_t timeout_ms, char **event);
-
-/*
- * Acknowledge the events up to `seq`, after the user has learned of them: the worker polls at once
- * with {"ack":seq} (with "thread":false, the descriptor becomes readable). Without it, events that
- * a user must learn of come again after a restart. Errors: HOLDFAST_INVALID (seq below 0 or above
- * 2^53), HOLDFAST_CLOSED, HOLDFAST_FORKED.
- */
-int32_t holdfast_http_ack(holdfast_http *driver, int64_t seq);
 
 /*
  * The whole library in one function, for bindings: it needs no structure, no callback, no output
@@ -150,7 +123,7 @@ int32_t holdfast_http_ack(holdfast_http *driver, int64_t seq);
  * "" for {}. The reply is never NULL: a JSON object, {"error":{...}} on failure, as in holdfast.h.
  * The caller owns it and releases it with holdfast_http_free().
  *
- * `operation` is one of holdfast_call(), except "poll" and "complete", which the driver calls, or:
+ * `operation` is one of holdfast_call(), except "complete", which the driver calls, or:
  *   open        Opens a handle and starts its driver. The request is the configuration, with the
  *               key store "file", {"kind":"host"} (the host answers key_next, below) or
  *               {"kind":"secret_service","name":"com.example.app"}
@@ -162,7 +135,8 @@ int32_t holdfast_http_ack(holdfast_http *driver, int64_t seq);
  *               as the backend's url is refused. The handle must be 0: an open one is not
  *               opened again. Another "open" with the same data_dir makes a second handle, which
  *               is safe.
- *               -> the reply of holdfast_open(), and "app":n
+ *               -> the reply of holdfast_open(), and "app":n. With the key store "host" the first
+ *               screen is null, and comes with the first "next".
  *   key_next    {"timeout_ms":n=-1} -> {"key_request":{"id","operation":"load|save|erase","name",
  *               "protection":"device|biometric"|null,"value":"base64"|null}|null,"closed":bool}.
  *               With the key store "host": waits for what a call needs of the host's keychain, as
@@ -174,17 +148,15 @@ int32_t holdfast_http_ack(holdfast_http *driver, int64_t seq);
  *               Answers a key request within 10 s; then it has failed. value: the key that a load
  *               found. Two threads are needed: the one that answers makes no other call, which
  *               would wait for itself (handle.busy).
- *   event_next  {"timeout_ms":n=-1} -> {"event":{...}|null,"closed":bool}. Acknowledges the
- *               events that were taken, and waits for the next one (negative: no limit). So an
- *               event that was being shown when the process ended comes again. One thread at a
- *               time takes events. null: none came in time, or `closed`: the handle is closed or
- *               being closed
+ *   next        {"timeout_ms":n=-1} -> what holdfast_next() gives to HOLDFAST_NEXT_NEWS, waiting up
+ *               to timeout_ms (negative: no limit). One thread at a time. handle.closed: the handle
+ *               is closed or being closed
  *   close       {} -> {}. holdfast_http_stop() and holdfast_close(), from any thread, also again,
- *               and while others wait in event_next
+ *               and while others wait in next
  */
 char *holdfast_http_call(int64_t app, const char *operation, const char *request);
 
-/* Zero the text of an event, or of a reply of holdfast_http_call(), and release it. A text from
+/* Zero the text of a reply of holdfast_http_call(), and release it. A text from
  * malloc() may be released with it too, as a request with a password. NULL is ignored. Not for
  * replies of holdfast.h. */
 void holdfast_http_free(char *text);
