@@ -76,7 +76,8 @@ import Testing
     news.noteEnd(run(2, parked: 1, .syncCompletedParked))
     news.noteEnd(run(3, .syncCompleted))
     let told = try #require(try sync(news).run)
-    expect([told.sent, told.parked, Int64(told.ids.count), told.durationMS], equals: [5, 1, 5, 20])
+    expect(
+      [told.sent, told.parked, Int64(told.ids.count), told.durationMS], equals: [5, 1, 5, 20])
     expect(told.outcome, equals: .syncCompletedParked)
   }
 

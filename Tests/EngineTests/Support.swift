@@ -163,7 +163,8 @@ final class Rig {
     let problems = Problems(core)
     sessions = SessionStore(
       core, news: news, notices: notices, membershipCheck: check, tokens: tokens,
-      pendingSignIn: pendingSignIn, inFlight: inFlight, uploads: uploads, pulls: pulls, liveContacts: live, cache: cache,
+      pendingSignIn: pendingSignIn, inFlight: inFlight, uploads: uploads, pulls: pulls,
+      liveContacts: live, cache: cache,
       problems: problems)
     lock = Lock(core, sessions)
     links = ItemLinks(core)

@@ -90,7 +90,8 @@ final class Scheduler {
   init(
     _ core: Core, _ sessions: SessionStore, decider: Decider, tokens: TokenState,
     pendingSignIn: PendingSignInState, refresh: Refresh, check: MembershipCheck,
-    reachability: Reachability, pauses: ServicePauses, news: News, notices: Notices, hostView: HostView,
+    reachability: Reachability, pauses: ServicePauses, news: News, notices: Notices,
+    hostView: HostView,
     inFlight: InFlight, uploader: Uploader, live: LiveContacts, pulls: PullState,
     contactPuller: ContactPuller, summaryPuller: SummaryPuller
   ) {

@@ -19,7 +19,8 @@ final class SyncControl {
   private let decider: Decider
 
   init(
-    _ core: Core, _ sessions: SessionStore, check: MembershipCheck, reachability: Reachability, pauses: ServicePauses,
+    _ core: Core, _ sessions: SessionStore, check: MembershipCheck, reachability: Reachability,
+    pauses: ServicePauses,
     hold: UploadHold, inFlight: InFlight, pulls: PullState, cache: CacheFile, problems: Problems,
     decider: Decider
   ) {

@@ -56,7 +56,8 @@ final class SessionStore {
   private(set) var keyState = Situation.Keys.ready
 
   init(
-    _ core: Core, news: News, notices: Notices, membershipCheck: MembershipCheck, tokens: TokenState,
+    _ core: Core, news: News, notices: Notices, membershipCheck: MembershipCheck,
+    tokens: TokenState,
     pendingSignIn: PendingSignInState, inFlight: InFlight, uploads: UploadState, pulls: PullState,
     liveContacts: LiveContacts, cache: CacheFile, problems: Problems
   ) {
