@@ -119,7 +119,7 @@ def test_the_options_of_the_driver_stand_in_the_configuration(
 def test_a_wrong_option_is_named_before_anything_is_opened(
     library: ctypes.CDLL, http: Any, code: str, field: str, said: str
 ) -> None:
-    """Newcomers' finding 6: an unknown option and a wrong value had the same code and message."""
+    """An unknown option and a wrong value had the same code and message."""
     refused = App(library, http=http)
     error = refused.opened["error"]
     assert (error["code"], error["field"]) == (f"request.{code}", f"/http{field}")
@@ -148,7 +148,7 @@ def test_a_long_option_is_named_as_far_as_it_fits(library: ctypes.CDLL, name: st
     ],
 )
 def test_the_dashboards_address_is_named(library: ctypes.CDLL, url: str, project: str) -> None:
-    """Newcomers' complaint 4: the sign-in failed, with a page of the dashboard as the answer."""
+    """The sign-in failed, with a page of the dashboard as the answer."""
     error = App(library, backend={"url": url, "api_key": "k"}).opened["error"]
     assert (error["code"], error["field"]) == ("request.invalid_value", "/backend/url")
     assert error["message"].endswith(f": https://{project}.supabase.co is expected")
@@ -169,7 +169,7 @@ def test_null_as_an_option_is_the_default(library: ctypes.CDLL, http: Any) -> No
 
 
 def test_an_open_handle_is_not_opened_again(app: App) -> None:
-    """Newcomers' finding 6: the handle was ignored, and a second one opened."""
+    """The handle was ignored, and a second one opened."""
     error = app.call("open", {"data_dir": "x"})["error"]
     assert error["code"] == "request.invalid_value"
     assert "the handle 0" in error["message"]
@@ -498,7 +498,7 @@ def logging(library: ctypes.CDLL) -> Iterator[App]:
 
 
 def test_lines_of_the_log_are_events(logging: App) -> None:
-    """Newcomers' finding 1: a binding of two functions had no log."""
+    """A binding of two functions had no log."""
     assert log(logging, 1, 'the sign-in failed: "x"')
     assert not log(logging, 2, "more than was asked for")
     expected = {"seq": 0, "type": "log", "level": 1, "line": 'the sign-in failed: "x"'}

@@ -207,7 +207,7 @@ def test_an_answer_that_the_core_cannot_take_now_is_passed_again(
 ) -> None:
     """The answer of a refresh must not be lost, because it has the next token.
 
-    Newcomers' finding 7: only HOLDFAST_BUSY was tried again.
+    Only HOLDFAST_BUSY was tried again.
     """
     core.library.fake_busy(2 if status == BUSY else 1, status)
     core.request(server.url)
