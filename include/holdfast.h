@@ -470,7 +470,8 @@ int32_t holdfast_complete(holdfast *self, const char *request, char **reply);
 /* Block until holdfast_poll() has something to return, for at most timeout_ms (negative: no limit).
  * HOLDFAST_OK: poll now, also after the time has passed. HOLDFAST_CLOSED: the handle was closed. A
  * failure takes up to 1 s. For a thread of its own. Also returns when another handle on the folder
- * gave this one work. Other processes are looked at once a second, while on the screen. */
+ * gave this one work. While on the screen, other processes are looked at once a second, and every 10 s
+ * whether there are any. */
 int32_t holdfast_wait(holdfast *self, int32_t timeout_ms);
 
 /* Return a descriptor for an event loop, or -1 for a bad handle. It is readable while

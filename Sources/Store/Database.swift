@@ -121,11 +121,17 @@ public final class Database {
 
   private func configure(_ durability: Durability) throws(Failure) {
     var tries: Int32 = 0
+    var mayBeDamaged = false
     while true {
       // Another process may be recovering the log. SQLite's busy handler does not cover that, so it is
       // installed later.
       let result = sqlite3_exec(connection, "PRAGMA journal_mode=WAL", nil, nil, nil)
       if result == SQLITE_OK { break }
+      // Where the disk fails while SQLite reads the schema, SQLite calls the file damaged, too.
+      if result & 0xFF == SQLITE_CORRUPT, !mayBeDamaged {
+        mayBeDamaged = true
+        continue
+      }
       guard result & 0xFF == SQLITE_BUSY, platform_patience_wait(tries) else {
         // The statement is correct: SQLite does not know the format that the header names.
         throw Database.failure(

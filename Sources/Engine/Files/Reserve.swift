@@ -21,7 +21,17 @@ final class Reserve {
 
   init(_ core: Core) { self.core = core }
 
-  private var path: String { core.configuration.dataFolder + "/holdfast.reserve" }
+  private var path: String { Reserve.path(in: core.configuration.dataFolder) }
+
+  private static func path(in folder: String) -> String { folder + "/holdfast.reserve" }
+
+  /// Give the room to the start of a handle. False: there is none.
+  static func empty(in folder: String) -> Bool {
+    let path = path(in: folder)
+    guard platform_size(path) > 0, platform_empty(path) == 0 else { return false }
+    Log.line(.warning, "the disk is full; the reserve is used")
+    return true
+  }
 
   /// For a call that adds: make the reserve if it is not there. Throws `storage.full`; another failure is
   /// no reason to refuse a call.
@@ -51,8 +61,7 @@ final class Reserve {
   func release() -> Bool {
     let database = core.database
     let room = platform_size(path)
-    let isReleased = room > 0 && platform_empty(path) == 0
-    if isReleased { Log.line(.warning, "the disk is full; the reserve is used") }
+    let isReleased = Reserve.empty(in: core.configuration.dataFolder)
     database.isTight = true
     let isReusable = database.reuseLog()
     if isReleased { database.giveToLog(room) }

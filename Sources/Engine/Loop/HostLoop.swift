@@ -7,6 +7,8 @@ import Supabase
 final class HostLoop {
   /// How often to look whether another process changed the file.
   private static var lookIntervalMS: Int64 { 1000 }
+  /// How often a waiting host on the screen looks whether another process has opened the folder.
+  private static var newcomerIntervalMS: Int64 { 10_000 }
 
   private let core: Core
   private let sessions: SessionStore
@@ -157,7 +159,9 @@ final class HostLoop {
     let wake = try wakeIn(now)
     // A host that waits before its first poll has been told nothing, and some times count from the query.
     if wakeTimer.promisedIn(now) == nil { wakeTimer.promise(wake, now) }
-    guard let next = beforeNextLook(wake) else { return nil }
-    return min(next, wakeTimer.promisedIn(now) ?? next)
+    let promised = wakeTimer.promisedIn(now) ?? Int64.max
+    let next = min(beforeNextLook(wake) ?? Int64.max, promised)
+    if isOnScreen { return min(next, HostLoop.newcomerIntervalMS) }
+    return next == Int64.max ? nil : next
   }
 }

@@ -1,0 +1,33 @@
+"""Starts, drains and logs out on a disk that is full already: open_on_full_disk.py SPEC KEYCHAIN STOCK FILLER."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+from support.keychain import KeyChain
+from support.phone import Phone
+
+
+def main() -> None:
+    phone = Phone.from_spec(sys.argv[1])
+    shutil.copytree(sys.argv[3], phone.folder)
+    phone.keychain = KeyChain(Path(sys.argv[2]))
+    with Path(sys.argv[4]).open("wb", buffering=0) as filler:
+        for size in (65536, 4096, 1):
+            try:
+                while filler.write(bytes(size)):
+                    pass
+            except OSError:
+                pass
+        app = phone.start()
+        app.settle()
+        left = app.queue_list()["items"]
+        shown = app.session_logout()["decision"]["screen"]
+    phone.close()
+    print(json.dumps([app.opened["recovered"], left, shown]))
+
+
+main()
