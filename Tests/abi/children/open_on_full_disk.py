@@ -1,4 +1,4 @@
-"""Starts, drains and logs out on a disk that is full already: open_on_full_disk.py SPEC KEYCHAIN STOCK FILLER."""
+"""Starts on a disk that is full, and logs out: open_on_full_disk.py SPEC KEYCHAIN STOCK FILLER."""
 
 from __future__ import annotations
 
