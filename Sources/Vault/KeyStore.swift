@@ -121,14 +121,17 @@ public final class CheckedKeyStore {
 
   /// Fails also when the store answers OK and has another key, or none, and when the store has lost
   /// `device`, as one that does not tell names apart has. A key behind presence is not read back,
-  /// because that takes the user: its first unlock shows it.
+  /// because that takes the user: its first unlock shows it. Once it is saved, only a `device` that cannot
+  /// be saved again is a failure, because the key from before is gone.
   public func save(
     _ key: Key, _ name: KeyName, beside device: NamedKey?
   ) throws(KeyRefusal) {
     try saveChecked(key, name)
     guard let device else { return }
     do throws(KeyRefusal) { try readBack(device.key, device.name) } catch {
-      if error.isGone || error == .otherKey { try saveChecked(device.key, device.name) }
+      let isLost = error.isGone || error == .otherKey
+      if isLost { try saveChecked(device.key, device.name) }
+      guard name != .biometric else { return }
       throw troubles.note(KeyTrouble(.readBack, device.name, error))
     }
   }

@@ -151,9 +151,10 @@ final class SessionKeys {
       wrapBiometric: try wrap(vault, by: biometric, owner))
   }
 
-  /// The same for a sign-in, under a new `biometric`, too. `session` comes first: if it is not saved, the
-  /// biometric key still opens the session that is to be replaced.
-  func replace(_ owner: [UInt8]) throws(Failure) -> Fresh {
+  /// The same for a sign-in over the session of `row`, under a new `biometric`, too. `session` comes first:
+  /// if it is not saved, the biometric key still opens the session that is to be replaced.
+  func replace(_ owner: [UInt8], over row: SessionRow) throws(Failure) -> Fresh {
+    try requireAnswers(row)
     let vault = try Key.random()
     replacement = .some(nil)
     let wrapSession = try wrapByNewKey(vault, owner)
@@ -162,6 +163,17 @@ final class SessionKeys {
     return Fresh(
       vault: vault, wrapSession: wrapSession,
       wrapBiometric: try wrap(vault, by: biometric, owner))
+  }
+
+  /// Refuse a sign-in over a session while the key store does not answer: what it saves over then, nobody
+  /// could bring back.
+  private func requireAnswers(_ row: SessionRow) throws(Failure) {
+    guard row.wrapSession != nil || row.wrapBiometric != nil else { return }
+    for name in [core.keyRing.deviceName, .session] {
+      do throws(KeyRefusal) { _ = try store.load(name) } catch {
+        guard error.isGone else { throw core.keyFailure(error) }
+      }
+    }
   }
 
   /// The sign-in is stored.

@@ -1,0 +1,138 @@
+"""A key store that answers wrongly, once or for a while, costs nobody the session (KEEP-1, RES-7).
+
+An error changes nothing; and no single answer about `session` or `biometric` is a proof of loss.
+"""
+
+from __future__ import annotations
+
+import pytest
+from holdfast import Holdfast, HoldfastError
+from holdfast.keystore import (
+    KEY_CANCELLED,
+    KEY_FAILED,
+    KEY_LOCKED,
+    KeyStoreAnswer,
+)
+
+from conftest import MakeUser
+from support.directory_fixtures import PASSWORD, DirectoryFixtures
+from support.missing import ALWAYS, shown
+from support.users import SignedIn
+
+HOME = ("home", "active")
+
+
+def refused(user: SignedIn) -> HoldfastError:
+    """The error of a sign-in by a session that the host passes."""
+    assert user.phone.app is not None
+    with pytest.raises(HoldfastError) as caught:
+        user.phone.app.session_start({"session": user.phone.session(user.person)})
+    assert caught.value.code in {"keystore.failed", "keystore.locked"}
+    return caught.value
+
+
+# A sign-in that is refused --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("policy", ["off", "required"])
+@pytest.mark.parametrize("answer", [KEY_FAILED, KEY_LOCKED, KEY_CANCELLED])
+@pytest.mark.parametrize("way", ["session_start", "password"])
+def test_KEEP_1_a_sign_in_over_a_session_that_the_store_says_nothing_about_changes_nothing(
+    sign_in: MakeUser, directory: DirectoryFixtures, policy: str, answer: int, way: str
+) -> None:
+    """The key of the session was saved over; its read-back failed, and the session was lost."""
+    user = sign_in(policy={"biometric": policy})
+    keychain = user.phone.keychain
+    # Given a start for which the store gives no answer about the session's key
+    keychain.answer("load", "session", *[answer] * ALWAYS)
+    app = user.restart()
+    assert app.screen["screen"] == "wait"
+    keys = keychain.path.read_bytes()
+    # When a sign-in is refused for that reason
+    if way == "session_start":
+        error = refused(user)
+        word = {KEY_FAILED: "failed", KEY_LOCKED: "locked", KEY_CANCELLED: "cancelled"}[answer]
+        assert error.detail == {"key": "session", "operation": "load", "answer": word}
+    else:
+        app.sign_in_complete({"email": user.person.email, "password": PASSWORD})
+        for _ in range(4):
+            app.settle()
+            user.phone.pass_time(15)
+        assert app.screen["reason"].startswith("keystore_")
+        assert user.phone.network.count("sign_in") == 1
+    # Then no key has changed, and the session is there when the store answers, also after a restart
+    assert keychain.path.read_bytes() == keys
+    keychain.forget_script()
+    assert app.session_resume()["screen"] == "home"
+    app.settle()
+    assert way != "password" or len(directory.control.sessions(user.person.id)) == 1
+    assert shown(user.restart()) == HOME
+
+
+def test_KEEP_1_a_sign_in_of_one_handle_takes_no_session_from_another(sign_in: MakeUser) -> None:
+    user = sign_in(policy={"biometric": "off"})
+    phone, keychain = user.phone, user.phone.keychain
+    with Holdfast(phone.config, keychain, library=phone.library) as second:
+        second.clock_set({"now_ms": phone.now_ms, "monotonic_ms": phone.monotonic_ms})
+        keychain.answer("load", "session", *[KEY_FAILED] * ALWAYS)
+        with pytest.raises(HoldfastError):
+            second.session_start({"session": phone.session(user.person)})
+        keychain.forget_script()
+    assert user.app.session_resume()["screen"] == "home"
+    assert shown(user.restart()) == HOME
+
+
+@pytest.mark.parametrize(
+    ("policy", "state"),
+    [
+        ("off", "waiting"),
+        ("off", "open"),
+        ("required", "waiting"),
+        ("required", "open"),
+        ("required", "locked"),
+    ],
+)
+def test_KEEP_1_one_failing_call_of_a_refused_sign_in_costs_no_session(
+    sign_in: MakeUser, policy: str, state: str
+) -> None:
+    """Each call of the key store in turn, over a session in each state."""
+    user = sign_in(policy={"biometric": policy})
+    keychain = user.phone.keychain
+    failed = []
+    for place in range(1, 30):
+        if state == "waiting":
+            keychain.answer("load", "session", KEY_FAILED)
+        user.restart(online=False)
+        if state == "locked":
+            user.app.session_lock()
+        app = user.phone.app
+        assert app is not None
+        count = 0
+
+        def fail(call: str, name: str, place: int = place) -> None:
+            nonlocal count
+            count += 1
+            if count == place:
+                failed.append((call, name))
+                raise KeyStoreAnswer(KEY_FAILED)
+
+        keychain.watch = fail
+        try:
+            app.session_start({"session": user.phone.session(user.person)})
+        except HoldfastError as error:
+            assert error.code == "keystore.failed", failed[-1]
+        keychain.watch = lambda _call, _name: None
+        if count < place:
+            break
+        # Then a session is there, in the same process, after a restart and after a lock
+        if state == "locked" and app.session_resume()["screen"] == "unlock":
+            app.touch()
+        app.go_online()
+        app.settle()
+        assert app.session_resume()["screen"] == "home", failed[-1]
+        assert user.restart(online=False).screen["screen"] == "home", failed[-1]
+        if policy == "required":
+            user.app.session_lock()
+            assert user.app.touch()["screen"] == "home", failed[-1]
+    assert ("save", "session") in failed
+    assert (("save", "biometric") in failed) == (policy == "required")
