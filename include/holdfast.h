@@ -106,8 +106,9 @@ typedef struct holdfast holdfast;
  *
  * load   writes the key to `key` (`capacity` bytes of room) and its length to `*length`. OK with
  *        another length than 32 counts as HOLDFAST_KEY_FAILED.
- *        NOT_FOUND of "device" beside files that it opened counts as no answer for
- *        `guard_timeout_ms`. Then the sign-in is offered, and the store is asked again all the same.
+ *        NOT_FOUND of "device" beside files that it opened, or of "session" where no "biometric" could
+ *        open them, counts as no answer for `guard_timeout_ms`. Then the sign-in is offered, and the
+ *        store is asked again all the same.
  *        No load prompts. The host prompts before it calls holdfast_session_unlock(), and inside that
  *        call "biometric" is answered at once with the key that the user has released. Any other load
  *        of it answers CANCELLED for a key that needs a prompt, and NOT_FOUND for one that is gone.

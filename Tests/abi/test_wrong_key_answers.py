@@ -5,18 +5,23 @@ An error changes nothing; and no single answer about `session` or `biometric` is
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from holdfast import Holdfast, HoldfastError
 from holdfast.keystore import (
     KEY_CANCELLED,
     KEY_FAILED,
+    KEY_INVALIDATED,
     KEY_LOCKED,
+    KEY_NOT_FOUND,
     KeyStoreAnswer,
 )
 
 from conftest import MakeUser
 from support.directory_fixtures import PASSWORD, DirectoryFixtures
-from support.missing import ALWAYS, shown
+from support.missing import ALWAYS, WAIT, shown, until_lost
+from support.queue import stored
 from support.users import SignedIn
 
 HOME = ("home", "active")
@@ -136,3 +141,113 @@ def test_KEEP_1_one_failing_call_of_a_refused_sign_in_costs_no_session(
             assert user.app.touch()["screen"] == "home", failed[-1]
     assert ("save", "session") in failed
     assert (("save", "biometric") in failed) == (policy == "required")
+
+
+# The session's key ----------------------------------------------------------------------------
+
+WRONG = ["not_found", "invalidated", "other_key"]
+
+
+def misanswer(user: SignedIn, wrong: str, times: int = ALWAYS) -> Any:  # noqa: ANN401
+    """The store has the key of the session, and does not give it; the result brings it back."""
+    keychain = user.phone.keychain
+    if wrong == "other_key":
+        real = keychain.stored("session")
+        keychain.replace("session", bytes(range(32)))
+        return lambda: keychain.replace("session", real)
+    answer = KEY_NOT_FOUND if wrong == "not_found" else KEY_INVALIDATED
+    keychain.answer("load", "session", *[answer] * times)
+    return keychain.forget_script
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+@pytest.mark.parametrize("until", ["waiting", "lost"])
+@pytest.mark.parametrize(
+    "back", ["session_resume", "session_foreground", "background", "time", "restart"]
+)
+def test_RES_7_one_wrong_answer_about_the_session_s_key_is_no_proof(
+    sign_in: MakeUser, wrong: str, until: str, back: str
+) -> None:
+    """The sign-in was shown at once, and the store was never asked again by this handle."""
+    user = sign_in(policy={"biometric": "off"})
+    user.phone.close()
+    heal = misanswer(user, wrong)
+    app = user.restart(online=False)
+    # Then it counts as no answer at first, and the sign-in is offered later
+    assert shown(app) == WAIT
+    if until == "lost":
+        until_lost(app)
+    # and the session goes on when the key is there
+    if back == "background":
+        app.session_background()
+        app.session_foreground()
+        app.session_background()
+    heal()
+    match back:
+        case "time":
+            app.settle_until("decision", within_s=30)
+        case "restart":
+            app = user.restart(online=False)
+        case "background":
+            app.session_foreground()
+        case call:
+            getattr(app, call)()
+    assert shown(app) == HOME
+    assert app.session_status()["state"] == "active"
+    assert shown(user.restart()) == HOME
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_RES_7_a_background_without_the_session_s_key_erases_none(
+    sign_in: MakeUser, wrong: str
+) -> None:
+    """With `at_once` a wrong answer at that moment dropped the session, and then its key was erased."""
+    user = sign_in(policy={"biometric": "off", "lock_on_background": "at_once"})
+    heal = misanswer(user, wrong)
+    user.app.session_background()
+    assert "session" in user.phone.keychain.names()
+    heal()
+    assert user.app.session_foreground()["screen"] == "home"
+    assert shown(user.restart()) == HOME
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_RES_7_a_session_whose_key_is_really_lost_is_signed_in_over(
+    sign_in: MakeUser, directory: DirectoryFixtures, wrong: str
+) -> None:
+    user = sign_in(policy={"biometric": "off"})
+    user.app.go_offline()
+    item = user.app.register()
+    user.phone.close()
+    misanswer(user, wrong, times=30)
+    app = user.restart(online=False)
+    # While it counts as no answer, no sign-in takes the key's place
+    assert shown(app) == WAIT
+    assert refused(user).detail is not None
+    until_lost(app)
+    user.phone.keychain.forget_script()
+    user.phone.keychain.erase("session")
+    app.session_start({"session": user.phone.session(user.person)})
+    app.go_online()
+    app.settle()
+    assert app.screen["screen"] == "home"
+    assert stored(directory, user.person) == [item]
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+@pytest.mark.parametrize("arrival", ["session_resume", "session_foreground"])
+def test_RES_7_with_a_finger_the_prompt_is_shown_and_the_store_is_asked_again(
+    sign_in: MakeUser, wrong: str, arrival: str
+) -> None:
+    user = sign_in()
+    user.phone.close()
+    heal = misanswer(user, wrong)
+    app = user.restart(online=False)
+    assert app.screen["screen"] == "unlock"
+    heal()
+    assert getattr(app, arrival)()["screen"] == "home"
+    # and the finger opens it as long as the key is missing
+    user.phone.close()
+    misanswer(user, wrong, times=1)
+    assert user.restart(online=False).screen["screen"] == "unlock"
+    assert user.app.touch()["screen"] == "home"

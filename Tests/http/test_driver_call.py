@@ -414,7 +414,12 @@ def test_closing_ends_what_waits_for_a_key(host: App) -> None:
         ("key_complete", b'{"id":1e300,"result":"ok"}', "request.wrong_type", "/id"),
         ("key_complete", b'{"id":-1,"result":"ok"}', "request.invalid_value", "/id"),
         ("key_complete", b'{"id":9223372036854775808,"result":"ok"}', "request.wrong_type", "/id"),
-        ("key_complete", b'{"id":-9223372036854775809,"result":"ok"}', "request.invalid_value", "/id"),
+        (
+            "key_complete",
+            b'{"id":-9223372036854775809,"result":"ok"}',
+            "request.invalid_value",
+            "/id",
+        ),
         ("key_complete", b'{"id":null,"result":"ok"}', "request.missing_field", "/id"),
         ("key_next", b'{"timeout_ms":9223372036854775808}', "request.wrong_type", "/timeout_ms"),
         ("key_complete", b'{"id":1}', "request.missing_field", "/result"),

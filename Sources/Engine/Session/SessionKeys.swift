@@ -25,8 +25,11 @@ final class SessionKeys {
   /// What a row's wrap by `session` leads to.
   enum Opening {
     case open(Key)
-    /// There is no wrap, or no key for it.
+    /// There is no wrap, or no key for it, and the biometric key opens the session if anything does.
     case locked
+    /// There is a wrap, the key store has no key for it, and nothing else opens the session. No proof that it
+    /// is lost (`KeyRing`).
+    case missing
     /// The key store gave no answer.
     case refused(KeyRefusal)
   }
@@ -55,7 +58,7 @@ final class SessionKeys {
   private var isUnconfirmed = false
   /// The vault was dropped because the key store did not answer.
   private var isUnanswered = false
-  /// A wrap for which the key store has no key.
+  /// A wrap for which the key store had no key when it was last asked.
   private var lockedWrap: [UInt8]?
   /// `session` is erased, and the vault is only in this process (`lock_on_background` `at_once`).
   private(set) var isOnlyHeld = false
@@ -74,11 +77,13 @@ final class SessionKeys {
 
   // MARK: Opening
 
-  /// The vault of a row. Loads `session` from the key store once for each wrap.
+  /// The vault of a row. Loads `session` from the key store once for each wrap that a finger opens, too; who
+  /// comes to the app asks anew (`askAgain`). Any other one is asked for until it opens.
   func open(_ row: SessionRow) throws(Failure) -> Opening {
     guard let owner = row.owner, let wrap = row.wrapSession, wrap != lockedWrap else {
       forgetVault()
       isUnanswered = false
+      core.keyRing.endMiss(.session)
       return .locked
     }
     if let held, held.wrap == wrap { return .open(held.vault) }
@@ -88,11 +93,22 @@ final class SessionKeys {
     case .open(let vault):
       held = Held(owner: owner, wrap: wrap, vault: vault)
       isUnconfirmed = false
-    case .locked: lockedWrap = wrap
-    case .refused: return opening
+    case .locked where opensByFinger(row): lockedWrap = wrap
+    case .locked, .missing: return .missing
+    case .refused:
+      core.keyRing.endMiss(.session)
+      return opening
     }
     isUnanswered = false
+    core.keyRing.endMiss(.session)
     return opening
+  }
+
+  /// Ask the key store again for a key that it did not have.
+  func askAgain() { lockedWrap = nil }
+
+  private func opensByFinger(_ row: SessionRow) -> Bool {
+    row.wrapBiometric != nil && core.configuration.limits.biometric != .off
   }
 
   /// Another handle has changed something: it may have locked, and older files may be back in place
@@ -110,8 +126,8 @@ final class SessionKeys {
       isUnconfirmed = false
       return true
     }
-    // Without an answer `open` asks again.
-    if case .locked = answer { lockedWrap = held.wrap } else { isUnanswered = true }
+    // `open` asks again.
+    if case .refused = answer { isUnanswered = true }
     forgetVault()
     return false
   }
@@ -269,14 +285,15 @@ final class SessionKeys {
   // MARK: The background
 
   /// Erase `session` and keep the vault in this process only. The row's wrap stays: it names the vault.
-  /// Returns false if there is nothing to keep.
+  /// Returns false if there is nothing to keep. A key that alone could open the session stays.
   func withdraw() throws(Failure) -> Bool {
     guard held != nil || isUnanswered else { return true }
     try core.database.transaction { () throws(Failure) in
       // A host may say twice that the app has left; the second time the key store has no key.
       if !isOnlyHeld, let held, case .locked = try unwrap(held.wrap, held.owner) { forgetVault() }
       isOnlyHeld = held != nil
-      try erase(.session)
+      let row = try core.sessionTable.read()
+      if isOnlyHeld || opensByFinger(row) { try erase(.session) }
     }
     return isOnlyHeld
   }

@@ -95,7 +95,8 @@ final class SessionStart {
     let before = try sessions.row()
     _ = try sessions.reload(before)
     // Without the key of the session from before, a failure on the way could not wrap it again.
-    try core.require(sessions.keyState)
+    // A key that counts as lost is given up by the user who signs in.
+    if sessions.keyState != .lost { try core.require(sessions.keyState) }
     let kept = sessions.session.flatMap { $0.owner == owner ? $0 : nil }
     let fresh = try sessions.keys.replace(owner, over: before)
     if let replaced = sessions.session, kept == nil {
