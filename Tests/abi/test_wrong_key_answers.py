@@ -201,7 +201,7 @@ def test_RES_7_one_wrong_answer_about_the_session_s_key_is_no_proof(
 def test_RES_7_a_background_without_the_session_s_key_erases_none(
     sign_in: MakeUser, wrong: str
 ) -> None:
-    """With `at_once` a wrong answer at that moment dropped the session, and then its key was erased."""
+    """With `at_once` a wrong answer dropped the session, and then its key was erased."""
     user = sign_in(policy={"biometric": "off", "lock_on_background": "at_once"})
     heal = misanswer(user, wrong)
     user.app.session_background()
@@ -251,3 +251,32 @@ def test_RES_7_with_a_finger_the_prompt_is_shown_and_the_store_is_asked_again(
     misanswer(user, wrong, times=1)
     assert user.restart(online=False).screen["screen"] == "unlock"
     assert user.app.touch()["screen"] == "home"
+
+
+# The biometric key ----------------------------------------------------------------------------
+
+
+def shown_after(user: SignedIn) -> tuple[str, str]:
+    """What a touch of the finger leads to."""
+    screen = user.app.touch()
+    return screen["screen"], screen["reason"]
+
+
+@pytest.mark.parametrize("again", ["finger", "restart"])
+def test_SES_10_another_biometric_key_is_no_proof_that_the_right_one_is_lost(
+    sign_in: MakeUser, again: str
+) -> None:
+    """One wrong key removed both wraps, and the session was over though the right one was there."""
+    user = sign_in()
+    keychain = user.phone.keychain
+    user.app.session_lock()
+    right = keychain.stored("biometric")
+    keychain.replace("biometric", bytes(range(32)))
+    for _ in range(2):
+        assert shown_after(user) == ("unlock", "biometric_withheld")
+        assert user.app.session_status()["state"] == "locked"
+    # When the store has the right one again, then the finger opens the session
+    keychain.replace("biometric", right)
+    app = user.restart() if again == "restart" else user.app
+    assert app.screen["screen"] == "unlock"
+    assert app.touch()["screen"] == "home"
