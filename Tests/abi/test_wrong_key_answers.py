@@ -14,6 +14,8 @@ from holdfast.keystore import (
     KEY_FAILED,
     KEY_INVALIDATED,
     KEY_LOCKED,
+    KEY_LOCKOUT,
+    KEY_LOCKOUT_PERMANENT,
     KEY_NOT_FOUND,
     KeyStoreAnswer,
 )
@@ -280,3 +282,74 @@ def test_SES_10_another_biometric_key_is_no_proof_that_the_right_one_is_lost(
     app = user.restart() if again == "restart" else user.app
     assert app.screen["screen"] == "unlock"
     assert app.touch()["screen"] == "home"
+
+
+def stale(user: SignedIn, answer: int) -> None:
+    """`biometric` answers this to everything until it is erased."""
+
+    def refuse(call: str, name: str) -> None:
+        if name == "biometric" and call == "erase":
+            user.phone.keychain.watch = lambda _call, _name: None
+        elif name == "biometric":
+            raise KeyStoreAnswer(answer)
+
+    user.phone.keychain.watch = refuse
+
+
+@pytest.mark.parametrize("policy", ["required", "preferred"])
+@pytest.mark.parametrize("state", ["signed_out", "locked", "open"])
+def test_KEEP_2_a_stale_biometric_key_is_erased_and_made_anew_by_a_sign_in(
+    sign_in: MakeUser, policy: str, state: str
+) -> None:
+    """Android throws KeyPermanentlyInvalidatedException for an alias until it is erased: nobody
+    could sign in."""
+    user = sign_in(policy={"biometric": policy})
+    if state != "open":
+        user.app.session_lock()
+    stale(user, KEY_INVALIDATED)
+    if state == "signed_out":
+        user.app.session_unlock({"outcome": "invalidated"})
+    app = user.app
+    app.sign_in(user.person)
+    assert app.screen["screen"] == "home"
+    # and the new key opens the session
+    app.session_lock()
+    assert app.touch()["screen"] == "home"
+
+
+@pytest.mark.parametrize("policy", ["required", "preferred"])
+def test_KEEP_2_a_biometric_key_that_stays_stale_refuses_no_sign_in(
+    sign_in: MakeUser, policy: str
+) -> None:
+    user = sign_in(policy={"biometric": policy})
+    user.app.session_lock()
+    user.phone.keychain.answer("save", "biometric", *[KEY_INVALIDATED] * ALWAYS)
+    assert user.app.sign_in(user.person)["screen"] == "home"
+    assert shown(user.restart()) == HOME
+    # Then there is no prompt, and the next sign-in saves a key
+    user.app.session_lock()
+    assert user.app.screen["screen"] == "sign_in"
+    user.phone.keychain.forget_script()
+    user.app.sign_in(user.person)
+    user.app.session_lock()
+    assert user.app.touch()["screen"] == "home"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [KEY_NOT_FOUND, KEY_LOCKED, KEY_CANCELLED, KEY_FAILED, KEY_LOCKOUT, KEY_LOCKOUT_PERMANENT, 77],
+)
+@pytest.mark.parametrize("state", ["locked", "open"])
+def test_KEEP_2_where_biometrics_are_preferred_no_refusal_of_their_key_refuses_a_sign_in(
+    sign_in: MakeUser, answer: int, state: str
+) -> None:
+    user = sign_in(policy={"biometric": "preferred"})
+    if state == "locked":
+        user.app.session_lock()
+    user.phone.keychain.answer("save", "biometric", *[answer] * ALWAYS)
+    assert user.app.sign_in(user.person)["screen"] == "home"
+    assert shown(user.restart()) == HOME
+    user.app.session_lock()
+    assert user.app.screen["screen"] == "sign_in"
+    # and no old copy of the key is left to open anything
+    assert "biometric" not in user.phone.keychain.names()

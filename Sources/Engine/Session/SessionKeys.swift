@@ -175,6 +175,8 @@ final class SessionKeys {
     replacement = .some(nil)
     let wrapSession = try wrapByNewKey(vault, owner)
     let biometric = try makeBiometric()
+    // The key from before ends with its session.
+    if biometric == nil, row.wrapBiometric != nil { try owe(.biometric) }
     replacement = .some(biometric)
     return Fresh(
       vault: vault, wrapSession: wrapSession,
@@ -268,18 +270,37 @@ final class SessionKeys {
     try vault.wrap(try Key.random(), SessionKeys.context("cache_key", owner))
   }
 
-  /// Make and save a new `biometric`; nil if the device has no biometrics or the policy uses none. Only
-  /// the answer to the save tells that, and not what is said about `device` afterwards.
+  /// Make and save a new `biometric`; nil if the device has no biometrics or the policy uses none, or can do
+  /// without. Only the answer to the save tells that, and not what is said about `device` afterwards.
   private func makeBiometric() throws(Failure) -> Key? {
     guard core.configuration.limits.biometric != .off else { return nil }
     let key = try Key.random()
-    do throws(KeyRefusal) { try save(key, .biometric) } catch {
-      let isAboutSave = store.trouble?.operation == .save && store.trouble?.name == .biometric
-      if isAboutSave, error == .notEnrolled || error == .unavailable { return nil }
-      throw core.keyFailure(error)
+    var refusal = saveBiometric(key)
+    if refusal == .invalidated {
+      // Some stores save over no key that they have invalidated.
+      try erase(.biometric)
+      refusal = saveBiometric(key)
+      // The key from before is gone, so a refused sign-in would cost its session.
+      if refusal != nil, isBiometricRefused { return nil }
+    }
+    if let refusal {
+      let goesWithout =
+        refusal == .notEnrolled || refusal == .unavailable
+        || core.configuration.limits.biometric == .preferred
+      if isBiometricRefused, goesWithout { return nil }
+      throw core.keyFailure(refusal)
     }
     try erasures.note(.biometric, isOwed: false)
     return key
+  }
+
+  private var isBiometricRefused: Bool {
+    store.trouble?.operation == .save && store.trouble?.name == .biometric
+  }
+
+  private func saveBiometric(_ key: Key) -> KeyRefusal? {
+    do throws(KeyRefusal) { try save(key, .biometric) } catch { return error }
+    return nil
   }
 
   // MARK: The background
