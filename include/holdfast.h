@@ -123,9 +123,10 @@ typedef struct holdfast holdfast;
  *
  * Threads    The library calls the functions only inside a call of the host, on the same thread, and
  *            one at a time for one handle; handles that share a `context` call at the same time. The
- *            functions must not call the library (such a call returns HOLDFAST_BUSY), nor wait for a
- *            person or for the thread that made the call. A keychain that answers on another thread
- *            is waited for, with a limit; holdfast_http.h has a mailbox for that.
+ *            functions must not call the library (such a call returns HOLDFAST_BUSY, whatever the
+ *            handle), nor wait for a person or for the thread that made the call. A keychain that
+ *            answers on another thread is waited for, with a limit; holdfast_http.h has a mailbox
+ *            for that.
  * Exceptions Nothing may be thrown, raised or longjmp()ed across a function: the library's frames
  *            are not unwound, and its lock stays held. Catch all; return HOLDFAST_KEY_FAILED.
  * Memory     The struct is copied. `context` and the functions must live until destroy() is called:

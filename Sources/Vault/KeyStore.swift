@@ -1,4 +1,5 @@
 import Base
+import CPlatform
 
 /// The name of a key in a key store.
 public struct KeyName: Hashable, Sendable {
@@ -210,7 +211,7 @@ public final class HostKeyStore: KeyStore {
     // The buffer is larger than a key, to notice a store that returns too many bytes.
     guard let room = try? SecretBytes(count: 64, room: .guarded) else { throw .failed }
     var length = 0
-    let result = name.text.withCString {
+    let result = calledBack(name) {
       loadKey(context, $0, room.start.assumingMemoryBound(to: UInt8.self), Key.size, &length)
     }
     try check(result)
@@ -225,16 +226,24 @@ public final class HostKeyStore: KeyStore {
 
   public func save(_ key: Key, _ name: KeyName) throws(KeyRefusal) {
     let protection: Int32 = name == .biometric ? 1 : 0
-    try check(
-      name.text.withCString {
-        saveKey(
-          context, $0, key.secret.start.assumingMemoryBound(to: UInt8.self), Key.size, protection)
-      })
+    let result = calledBack(name) {
+      saveKey(
+        context, $0, key.secret.start.assumingMemoryBound(to: UInt8.self), Key.size, protection)
+    }
+    try check(result)
   }
 
   public func erase(_ name: KeyName) throws(KeyRefusal) {
-    let result = name.text.withCString { eraseKey(context, $0) }
+    let result = calledBack(name) { eraseKey(context, $0) }
     if result != KeyRefusal.notFound.rawValue { try check(result) }
+  }
+
+  /// Calls a function of the host. It must not call the library, on no handle: two threads would wait for
+  /// each other.
+  private func calledBack(_ name: KeyName, _ function: (UnsafePointer<CChar>) -> Int32) -> Int32 {
+    platform_callback(true)
+    defer { platform_callback(false) }
+    return name.text.withCString(function)
   }
 
   /// Throws for every result but 0. Numbers that the header does not define count as `failed`.
