@@ -106,8 +106,9 @@ typedef struct holdfast holdfast;
  *
  * load   writes the key to `key` (`capacity` bytes of room) and its length to `*length`. OK with
  *        another length than 32 counts as HOLDFAST_KEY_FAILED.
- *        NOT_FOUND of "device" beside files that it opened counts as no answer for
- *        `guard_timeout_ms`. Then the sign-in is offered, and the store is asked again all the same.
+ *        NOT_FOUND of "device" beside files that it opened, or of "session" where no "biometric" could
+ *        open them, counts as no answer for `guard_timeout_ms`. Then the sign-in is offered, and the
+ *        store is asked again all the same.
  *        No load prompts. The host prompts before it calls holdfast_session_unlock(), and inside that
  *        call "biometric" is answered at once with the key that the user has released. Any other load
  *        of it answers CANCELLED for a key that needs a prompt, and NOT_FOUND for one that is gone.
@@ -122,9 +123,10 @@ typedef struct holdfast holdfast;
  *
  * Threads    The library calls the functions only inside a call of the host, on the same thread, and
  *            one at a time for one handle; handles that share a `context` call at the same time. The
- *            functions must not call the library (such a call returns HOLDFAST_BUSY), nor wait for a
- *            person or for the thread that made the call. A keychain that answers on another thread
- *            is waited for, with a limit; holdfast_http.h has a mailbox for that.
+ *            functions must not call the library (such a call returns HOLDFAST_BUSY, whatever the
+ *            handle), nor wait for a person or for the thread that made the call. A keychain that
+ *            answers on another thread is waited for, with a limit; holdfast_http.h has a mailbox
+ *            for that.
  * Exceptions Nothing may be thrown, raised or longjmp()ed across a function: the library's frames
  *            are not unwound, and its lock stays held. Catch all; return HOLDFAST_KEY_FAILED.
  * Memory     The struct is copied. `context` and the functions must live until destroy() is called:

@@ -49,6 +49,9 @@ public func holdfast_open(
     guard let self else {
       throw Failure(.requestMissingField, "self must not be NULL", field: "/self")
     }
+    guard !platform_callback_runs() else {
+      throw Failure(.handleReentered, "a callback must not call the library")
+    }
     // First, so that every later failure releases the context.
     let store = try keyStore(keystore)
     let configuration = try Configuration.read(try Boundary.read(config))

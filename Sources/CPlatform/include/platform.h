@@ -115,6 +115,9 @@ PLATFORM_HIDDEN bool platform_handles_disown(void (*disown)(void *object));
  * `exclusive`, waits for the handle's lock and takes it. */
 PLATFORM_HIDDEN platform_entry platform_handle_enter(uintptr_t handle, bool exclusive,
                                                      void **object);
+/* Around a function of a host's key store: until it ends, this thread enters no handle. */
+PLATFORM_HIDDEN void platform_callback(bool begins);
+PLATFORM_HIDDEN bool platform_callback_runs(void);
 /* End a call. Returns the object when the handle is closed and this was its last call: the caller
  * releases it. */
 PLATFORM_HIDDEN void *platform_handle_leave(uintptr_t handle, bool exclusive);

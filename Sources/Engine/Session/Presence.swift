@@ -65,6 +65,7 @@ final class Presence {
 
   /// Decide at once from what is stored; the server confirms it afterwards.
   private func arrive(_ occasion: Situation.Occasion) throws(Failure) -> JSON {
+    sessions.keys.askAgain()
     let reply = try decider.receive(occasion)
     if sessions.session != nil {
       requireConfirmation()
