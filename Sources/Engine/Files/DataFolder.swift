@@ -75,13 +75,6 @@ enum DataFolder {
   }
 
   private static func openMain(at path: String) throws(Failure) -> Database {
-    // SQLite treats an empty file as new and deletes its log.
-    let size = platform_size(path)
-    if size <= 0, platform_size(path + "-wal") > 0 {
-      // A file whose size is unknown may not be empty.
-      throw Failure(
-        size < -1 ? .storageFailed : .storageDamaged, "the data file is empty, and its log is not")
-    }
     let database = try Database(path: path, .full)
     try Schema.main.apply(to: database)
     return database
