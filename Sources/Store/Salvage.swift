@@ -93,19 +93,24 @@ public final class Salvage {
 
   /// The items, in the order of registration.
   public func eachItem(_ body: (QueueRow) throws(Failure) -> Void) throws(Failure) {
-    var found: Int64 = 0
     try each("SELECT * FROM queue NOT INDEXED WHERE seq >= ?1 ORDER BY seq") {
       (row) throws(Failure) in
-      found += 1
       if let item = QueueRow.salvaged(row) { try body(item) } else { isWhole = false }
     }
-    // A page that has lost the end of its list of rows looks sound. The index still names them.
-    let named = try reading { (copy) throws(Failure) in
-      try copy.first("SELECT count(item) FROM queue INDEXED BY sqlite_autoindex_queue_1") {
-        (row) throws(Failure) in row.int(0)
+  }
+
+  /// The items' tags as their index names them. A page that has lost the end of its list of rows looks
+  /// sound, and so does one with the rows of another page: the index still names those that are gone.
+  public func eachName(_ body: ([UInt8]) throws(Failure) -> Void) throws(Failure) {
+    var failure: Failure?
+    try reading { (copy) throws(Failure) in
+      try copy.each("SELECT item FROM queue INDEXED BY sqlite_autoindex_queue_1", []) {
+        (row) throws(Failure) in
+        do throws(Failure) { try body(row.blob(0)) } catch { failure = error }
+        return failure == nil
       }
     }
-    if let named, let named, named > found { isWhole = false }
+    if let failure { throw failure }
   }
 
   /// The session, if it belongs to a user.
@@ -157,6 +162,7 @@ public final class Salvage {
   // MARK: Reading
 
   /// nil: it cannot be read.
+  @discardableResult
   private func reading<Result>(
     _ body: (Database) throws(Failure) -> Result
   ) throws(Failure) -> Result? {

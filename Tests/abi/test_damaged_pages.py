@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import shutil
+import struct
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from support.damage import PAGE, root_of
 from support.flips import FILES, INDEX
 from support.phone import App
-from support.users import MakeUser
+from support.users import MakeUser, SignedIn
 
 
 def listed(app: App) -> list[str]:
@@ -19,6 +22,41 @@ def listed(app: App) -> list[str]:
 def recovered(app: App) -> list[dict[str, Any]]:
     app.settle()
     return app.of_type("storage_recovered")
+
+
+def filled(user: SignedIn, count: int, size: int) -> list[str]:
+    """Register items whose rows fill several pages, and close the app."""
+    user.app.go_offline()
+    ids = [user.app.register(1 + number % 60, note="x" * size) for number in range(count)]
+    user.phone.close()
+    return ids
+
+
+def leaves(folder: Path, table: str = "queue") -> list[int]:
+    """The leaves of a table whose root is their parent."""
+    data = (folder / FILES[0]).read_bytes()
+    at = (root_of(folder, table) - 1) * PAGE
+    assert data[at] == 5
+    [count] = struct.unpack_from(">H", data, at + 3)
+    cells = struct.unpack_from(f">{count}H", data, at + 12)
+    children = [struct.unpack_from(">I", data, at + cell)[0] for cell in cells]
+    return [*children, struct.unpack_from(">I", data, at + 8)[0]]
+
+
+def cells_of(data: bytes, page: int) -> list[int]:
+    """Where the rows of a leaf are in the file."""
+    at = (page - 1) * PAGE
+    assert data[at] == 13
+    [count] = struct.unpack_from(">H", data, at + 3)
+    return [at + cell for cell in struct.unpack_from(f">{count}H", data, at + 8)]
+
+
+def copy_page(folder: Path, source: int, target: int) -> None:
+    """As a disk does that writes a page to the place of another one."""
+    path = folder / FILES[0]
+    data = bytearray(path.read_bytes())
+    data[(target - 1) * PAGE : target * PAGE] = data[(source - 1) * PAGE : source * PAGE]
+    path.write_bytes(data)
 
 
 # A file that is cut ------------------------------------------------------------------------------
@@ -58,4 +96,45 @@ def test_A3_a_file_cut_within_its_header_costs_nothing_of_its_log(
         # and a file that was set aside has its log
         for aside in folder.glob("holdfast.db.damaged-*-wal"):
             assert aside.read_bytes() == log
+    assert not failed, "\n".join(failed)
+
+
+# A page in the place of another one ----------------------------------------------------------------
+
+
+@pytest.mark.both_flavours
+@pytest.mark.parametrize(("count", "size"), [(60, 300), (70, 16_000)], ids=["small", "large"])
+def test_A3_an_item_lost_to_a_page_in_its_place_is_said_to_be_lost(
+    sign_in: MakeUser, count: int, size: int
+) -> None:
+    # Given a file that is checked when it is opened, or only when its pages are read
+    user = sign_in()
+    ids = filled(user, count, size)
+    folder, files = user.phone.folder, user.phone.folder.with_suffix(".files")
+    assert ((folder / FILES[0]).stat().st_size > 1 << 20) == (size > 1000)
+    shutil.copytree(folder, files)
+    pages = leaves(folder)
+    assert len(pages) > 4
+    failed = []
+    for source, target in [(0, 1), (0, 4), (3, 1), (-1, 0), (0, -1)]:
+        # When one of its leaves is written over another one
+        shutil.rmtree(folder)
+        shutil.copytree(files, folder)
+        copy_page(folder, pages[source], pages[target])
+        app = user.phone.start(online=False)
+        if size > 1000:
+            # The damage is found when the items are sent.
+            app.go_online()
+            for _ in range(400):
+                app.runner.step()
+                if app.of_type("storage_recovered"):
+                    break
+            app.go_offline()
+        # Then it is said that something is lost
+        said = [event["unreadable"] for event in recovered(app)]
+        if said != [True]:
+            failed.append(
+                f"{source} over {target}: said {said}, lost {set(ids) - set(listed(app))}"
+            )
+        user.phone.close()
     assert not failed, "\n".join(failed)
