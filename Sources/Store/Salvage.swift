@@ -113,13 +113,17 @@ public final class Salvage {
     if let failure { throw failure }
   }
 
-  /// The session, if it belongs to a user.
+  /// The session, if it belongs to a user. The row always exists.
   public func session() throws(Failure) -> SessionRow? {
     var found: SessionRow?
+    var isRead = false
     try each("SELECT * FROM session WHERE id >= max(?1, 1) ORDER BY id") {
       (row) throws(Failure) in
-      if found == nil { found = SessionRow.salvaged(row) }
+      if isRead { return }
+      found = SessionRow.salvaged(row)
+      isRead = found != nil || SessionRow.isSignedOut(row)
     }
+    if !isRead { isWhole = false }
     return found
   }
 

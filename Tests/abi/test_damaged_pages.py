@@ -138,3 +138,34 @@ def test_A3_an_item_lost_to_a_page_in_its_place_is_said_to_be_lost(
             )
         user.phone.close()
     assert not failed, "\n".join(failed)
+
+
+@pytest.mark.both_flavours
+def test_A3_a_row_of_the_queue_is_not_taken_for_the_session(sign_in: MakeUser) -> None:
+    # Given a queue whose first rows are on one page
+    user = sign_in()
+    ids = filled(user, 30, 300)
+    folder, files = user.phone.folder, user.phone.folder.with_suffix(".files")
+    shutil.copytree(folder, files)
+    session = root_of(folder, "session")
+    failed = []
+    pages = leaves(folder)
+    for source in [pages[0], pages[1], pages[-1], root_of(folder, "stored_item")]:
+        # When a page of another table is written over the session's
+        shutil.rmtree(folder)
+        shutil.copytree(files, folder)
+        copy_page(folder, source, session)
+        app = user.phone.start(online=False)
+        # Then the session is lost, which is said, and it has not ended
+        events = [(event["session"], event["unreadable"]) for event in recovered(app)]
+        found = (app.screen["screen"], app.screen["reason"])
+        if found != ("sign_in", "session_missing") or events != [(False, True)]:
+            failed.append(f"page {source}: {found}, {events}")
+        # and everything is there after a sign-in
+        app.go_online()
+        app.sign_in(user.person)
+        app.go_offline()
+        if source in pages and not set(listed(app)) <= set(ids):
+            failed.append(f"page {source}: {len(listed(app))} items")
+        user.phone.close()
+    assert not failed, "\n".join(failed)
