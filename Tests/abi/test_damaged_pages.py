@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from support.damage import PAGE, root_of
+from support.damage import PAGE, destroy_header, root_of
 from support.flips import FILES, INDEX
 from support.phone import App
 from support.users import MakeUser, SignedIn
@@ -169,3 +169,42 @@ def test_A3_a_row_of_the_queue_is_not_taken_for_the_session(sign_in: MakeUser) -
             failed.append(f"page {source}: {len(listed(app))} items")
         user.phone.close()
     assert not failed, "\n".join(failed)
+
+
+# Rows that cannot be read ---------------------------------------------------------------------------
+
+
+@pytest.mark.both_flavours
+@pytest.mark.parametrize("at", [1, 2, -2])
+@pytest.mark.parametrize("wrong", [1, 2])
+def test_A3_a_number_that_reads_higher_costs_no_row_of_another_page(
+    sign_in: MakeUser, at: int, wrong: int
+) -> None:
+    # Given a leaf with rows whose numbers read higher, and one behind them that cannot be read
+    user = sign_in()
+    ids = filled(user, 100, 300)
+    folder = user.phone.folder
+    page = leaves(folder)[at]
+    path = folder / FILES[0]
+    data = bytearray(path.read_bytes())
+    cells = cells_of(data, page)
+    numbers = []
+    for cell in cells:
+        assert data[cell] & 0x80
+        assert not data[cell + 1] & 0x80
+        assert not data[cell + 2] & 0x80
+        numbers.append(data[cell + 2])
+    for cell in cells[:wrong]:
+        # The number's byte becomes the first one of two.
+        data[cell + 2] |= 0x80
+    for cell in cells[wrong:]:
+        data[cell + 3 : cell + 25] = b"\xff" * 22
+    path.write_bytes(data)
+    destroy_header(folder)
+    # When the app starts
+    app = user.phone.start(online=False)
+    # Then every row of another page is there, and it is said that some are not
+    lost = {ids[number - 1] for number in numbers}
+    found = listed(app)
+    assert [id_ for id_ in ids if id_ not in lost] == [id_ for id_ in found if id_ not in lost]
+    assert [event["unreadable"] for event in recovered(app)] == [True]
