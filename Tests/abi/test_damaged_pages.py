@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from holdfast import HoldfastError
 
 from support.damage import PAGE, destroy_header, root_of
 from support.flips import FILES, INDEX
@@ -59,7 +60,7 @@ def copy_page(folder: Path, source: int, target: int) -> None:
     path.write_bytes(data)
 
 
-# A file that is cut ------------------------------------------------------------------------------
+# A file that is cut ------------------------------------------------------------
 
 
 @pytest.mark.both_flavours
@@ -99,7 +100,7 @@ def test_A3_a_file_cut_within_its_header_costs_nothing_of_its_log(
     assert not failed, "\n".join(failed)
 
 
-# A page in the place of another one ----------------------------------------------------------------
+# A page in the place of another one ------------------------------------------------------------
 
 
 @pytest.mark.both_flavours
@@ -171,7 +172,7 @@ def test_A3_a_row_of_the_queue_is_not_taken_for_the_session(sign_in: MakeUser) -
     assert not failed, "\n".join(failed)
 
 
-# Rows that cannot be read ---------------------------------------------------------------------------
+# Rows that cannot be read ------------------------------------------------------------
 
 
 @pytest.mark.both_flavours
@@ -208,3 +209,45 @@ def test_A3_a_number_that_reads_higher_costs_no_row_of_another_page(
     found = listed(app)
     assert [id_ for id_ in ids if id_ not in lost] == [id_ for id_ in found if id_ not in lost]
     assert [event["unreadable"] for event in recovered(app)] == [True]
+
+
+# Folders in the place of files ------------------------------------------------------------
+
+
+@pytest.mark.both_flavours
+@pytest.mark.parametrize("name", ["holdfast.db.damaged", "holdfast.db.keyless"])
+def test_A3_a_folder_that_has_a_recovery_s_name_keeps_no_intact_file_from_opening(
+    sign_in: MakeUser, name: str
+) -> None:
+    user = sign_in()
+    ids = filled(user, 3, 10)
+    # Given a folder that has the name of a file that is being set aside
+    (user.phone.folder / name).mkdir()
+    (user.phone.folder / name / "x").write_text("x")
+    # When the app starts, then everything is there
+    app = user.phone.start(online=False)
+    assert not app.opened["recovered"]
+    assert listed(app) == ids
+    user.phone.close()
+    # and where a file is to get that name, the error names it
+    if name == "holdfast.db.damaged":
+        destroy_header(user.phone.folder)
+        with pytest.raises(HoldfastError) as caught:
+            user.phone.start(online=False)
+        assert caught.value.code == "storage.failed"
+        assert caught.value.detail["file"] == name
+
+
+@pytest.mark.both_flavours
+@pytest.mark.parametrize("name", [*FILES, INDEX, "cache.db", "cache.db-wal"])
+def test_A3_a_folder_in_the_place_of_a_file_is_named(sign_in: MakeUser, name: str) -> None:
+    user = sign_in()
+    filled(user, 3, 10)
+    path = user.phone.folder / name
+    path.unlink(missing_ok=True)
+    path.mkdir()
+    # The cache is opened when it is used.
+    with pytest.raises(HoldfastError) as caught:
+        user.phone.start(online=False).contact_search({"query": ""})
+    assert caught.value.code == "storage.failed"
+    assert caught.value.detail["file"] == name
