@@ -198,7 +198,9 @@ PLATFORM_HIDDEN int platform_remove(const char *path);
 PLATFORM_HIDDEN int platform_erase(const char *path);
 PLATFORM_HIDDEN int platform_rename(const char *from, const char *to);
 PLATFORM_HIDDEN bool platform_exists(const char *path);
-/* The same for a folder and a name that begins with a slash. */
+/* Whether the path names a folder. */
+PLATFORM_HIDDEN bool platform_is_folder(const char *path);
+/* platform_exists() for a folder and a name that begins with a slash. */
 PLATFORM_HIDDEN bool platform_exists_in(const char *folder, const char *name);
 /* The absolute path without links, with a NUL, in `capacity` bytes. */
 PLATFORM_HIDDEN int platform_real_path(const char *path, char *real, size_t capacity);
@@ -249,6 +251,7 @@ enum {
   PLATFORM_SYSTEM_FILES = 23,  /* no descriptor is left on the system */
   PLATFORM_PROCESS_FILES = 24, /* none in the process */
   PLATFORM_NO_FOLDER = 20,
+  PLATFORM_IS_FOLDER = 21,
   PLATFORM_NO_SPACE = 28,
   PLATFORM_READ_ONLY = 30,
 };

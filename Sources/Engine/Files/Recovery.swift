@@ -216,6 +216,9 @@ final class Recovery {
       }
     }
     for tag in children { try link(tag, keys) }
+    try salvage.eachName { (tag) throws(Failure) in
+      if try core.queue.find(tag) == nil { report.isUnreadable = true }
+    }
     try salvage.eachEvent { (sequence, owner, sealed) throws(Failure) in
       if try !events.emitAgain(sequence, owner: owner, sealed, keys) { report.isUnreadable = true }
     }
