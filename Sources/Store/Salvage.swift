@@ -49,6 +49,9 @@ public final class Salvage {
     removeCopy()
   }
 
+  /// Remove what a killed process has left of a salvage of this file.
+  public static func removeCopy(of path: String) { Salvage(path).removeCopy() }
+
   private func removeCopy() {
     for suffix in Salvage.suffixes where platform_exists(copyPath + suffix) {
       _ = platform_remove(copyPath + suffix)

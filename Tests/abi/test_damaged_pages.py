@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
+import sqlite3
 import struct
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ from holdfast import HoldfastError
 from support.damage import PAGE, destroy_header, root_of
 from support.flips import FILES, INDEX
 from support.phone import App
-from support.users import MakeUser, SignedIn
+from support.users import MakePhone, MakeUser, SignedIn
 
 
 def listed(app: App) -> list[str]:
@@ -251,3 +253,29 @@ def test_A3_a_folder_in_the_place_of_a_file_is_named(sign_in: MakeUser, name: st
         user.phone.start(online=False).contact_search({"query": ""})
     assert caught.value.code == "storage.failed"
     assert caught.value.detail["file"] == name
+
+
+@pytest.mark.both_flavours
+@pytest.mark.parametrize("suffix", ["", "-wal", "-shm"])
+def test_A3_a_copy_that_a_killed_recovery_left_is_removed(
+    sign_in: MakeUser, phones: MakePhone, suffix: str
+) -> None:
+    # Given a recovery that was killed when the new file was committed, and its copy of the old one
+    fresh = phones()
+    fresh.open()
+    fresh.close()
+    user = sign_in()
+    ids = filled(user, 3, 10)
+    folder = user.phone.folder
+    destroy_header(folder)
+    moved = folder / "holdfast.db.damaged"
+    (folder / FILES[0]).rename(moved)
+    shutil.copyfile(fresh.folder / FILES[0], folder / FILES[0])
+    with contextlib.closing(sqlite3.connect(folder / FILES[0])) as database, database:
+        database.execute("INSERT INTO meta VALUES ('salvage', 'holdfast.db.damaged-5')")
+    (folder / f"{moved.name}.scratch{suffix}").write_bytes(b"left")
+    # When the app starts, then it is gone, and everything is there
+    app = user.phone.start(online=False)
+    assert app.opened["recovered"]
+    assert listed(app) == ids
+    assert not list(folder.glob("*.scratch*"))

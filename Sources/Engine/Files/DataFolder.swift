@@ -209,6 +209,7 @@ enum DataFolder {
       }
     }
     let aside = try makeMain(in: folder, after: moved, label, at: now)
+    Salvage.removeCopy(of: moved)
     // The database comes last, because it says that this is not done.
     for suffix in ["-wal", "-shm", ""] where platform_exists(moved + suffix) {
       let path = folder + "/" + aside + suffix
