@@ -197,7 +197,7 @@ public final class Engine {
   ) throws(Failure) -> (database: Database, replaced: Bool) {
     do throws(Failure) {
       return try DataFolder.openMain(in: folder, at: now)
-    } catch  where error.code == .storageFull && Reserve.empty(in: folder) {
+    } catch  where error.code == .storageFull && Reserve.empty(in: folder) > 0 {
       return try DataFolder.openMain(in: folder, at: now)
     }
   }

@@ -25,12 +25,13 @@ final class Reserve {
 
   private static func path(in folder: String) -> String { folder + "/holdfast.reserve" }
 
-  /// Give the room to the start of a handle. False: there is none.
-  static func empty(in folder: String) -> Bool {
+  /// Give back the room. Returns how much there was.
+  static func empty(in folder: String) -> Int64 {
     let path = path(in: folder)
-    guard platform_size(path) > 0, platform_empty(path) == 0 else { return false }
+    let room = platform_size(path)
+    guard room > 0, platform_empty(path) == 0 else { return 0 }
     Log.line(.warning, "the disk is full; the reserve is used")
-    return true
+    return room
   }
 
   /// For a call that adds: make the reserve if it is not there. Throws `storage.full`; another failure is
@@ -60,12 +61,11 @@ final class Reserve {
   /// Give the room to the call that runs. Returns whether it is worth another try.
   func release() -> Bool {
     let database = core.database
-    let room = platform_size(path)
-    let isReleased = Reserve.empty(in: core.configuration.dataFolder)
+    let room = Reserve.empty(in: core.configuration.dataFolder)
     database.isTight = true
     let isReusable = database.reuseLog()
-    if isReleased { database.giveToLog(room) }
-    return isReusable || isReleased
+    if room > 0 { database.giveToLog(room) }
+    return isReusable || room > 0
   }
 
   /// After a call: transactions need not be small any more if the disk has room again.

@@ -7,6 +7,7 @@ import shutil
 import sys
 from pathlib import Path
 
+from support.filler import fill
 from support.keychain import KeyChain
 from support.phone import Phone
 
@@ -16,12 +17,7 @@ def main() -> None:
     shutil.copytree(sys.argv[3], phone.folder)
     phone.keychain = KeyChain(Path(sys.argv[2]))
     with Path(sys.argv[4]).open("wb", buffering=0) as filler:
-        for size in (65536, 4096, 1):
-            try:
-                while filler.write(bytes(size)):
-                    pass
-            except OSError:
-                pass
+        fill(filler)
         app = phone.start()
         app.settle()
         left = app.queue_list()["items"]

@@ -77,14 +77,16 @@ class _Case:
         # The events come again: nobody acknowledged them.
         said = said or again.said()
         again.close()
-        # What was only in the log may be lost with its end, and that is said: then an item is as it was before.
+        # What was only in the log may be lost with its end: then an item is as it was before.
         if hits_log and said:
             excused = {item.hex() for item in before}
         self._judge(before, excused, said, _rows(self._folder))
 
     def _flip(self) -> tuple[Rows, set[str], bool]:
-        """Flip one to eight bits; return the items, those on pages of which a bit flipped, and whether one of the
-        log did."""
+        """Flip one to eight bits.
+
+        Return the items, those on pages of which a bit flipped, and whether one of the log did.
+        """
         before = _rows(self._folder)
         files = {
             name: (self._folder / name).read_bytes()
