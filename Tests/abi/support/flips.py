@@ -146,7 +146,7 @@ class Case:
         for name, data in files.items():
             (self.folder / name).write_bytes(data)
         config = {**self.original.config, "data_dir": str(self.folder), "clock": "system"}
-        # A damaged wrap looks as if the key store had another key, which counts as no answer so long.
+        # A damaged wrap looks as if the key store had another key: no answer so long.
         config["policy"] = {**config.get("policy", {}), "guard_timeout_ms": 1}
         keys = Keys(dict(self.original.keys))
         with contextlib.suppress(StopIteration):
