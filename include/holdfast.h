@@ -94,9 +94,9 @@ typedef struct holdfast holdfast;
  * destroy  NULL, or called once when the library will not use `context` again.
  *
  * They are called only inside a call of the host, on its thread, one at a time for each handle.
- * They must not call the library, wait for a person, nor throw. The struct is copied; `context`
- * and the functions live until destroy(). A keychain that answers on another thread: see
- * holdfast_http.h, key_next. */
+ * They must not call the library (HOLDFAST_BUSY, whatever the handle), wait for a person, nor
+ * throw. The struct is copied; `context` and the functions live until destroy(). A keychain that
+ * answers on another thread: see holdfast_http.h, key_next. */
 typedef struct holdfast_keystore {
   size_t size;
   void *context;

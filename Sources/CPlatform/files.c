@@ -276,6 +276,11 @@ bool platform_exists(const char *path) {
   return lstat(path, &status) == 0;
 }
 
+bool platform_is_folder(const char *path) {
+  struct stat status;
+  return lstat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
 bool platform_exists_in(const char *folder, const char *name) {
   char path[PATH_MAX];
   int length = snprintf(path, sizeof path, "%s%s", folder, name);

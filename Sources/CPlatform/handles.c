@@ -207,6 +207,13 @@ bool platform_handles_disown(void (*disown)(void *object)) {
   return all;
 }
 
+/* This thread is inside a function of a key store. */
+static _Thread_local bool calls_back = false;
+
+void platform_callback(bool begins) { calls_back = begins; }
+
+bool platform_callback_runs(void) { return calls_back; }
+
 platform_entry platform_handle_enter(uintptr_t handle, bool exclusive, void **object) {
   *object = NULL;
   pthread_mutex_lock(&table);
@@ -219,7 +226,7 @@ platform_entry platform_handle_enter(uintptr_t handle, bool exclusive, void **ob
     pthread_mutex_unlock(&table);
     return PLATFORM_FORKED;
   }
-  if (exclusive && it->owned && pthread_equal(it->owner, pthread_self())) {
+  if (exclusive && (calls_back || (it->owned && pthread_equal(it->owner, pthread_self())))) {
     pthread_mutex_unlock(&table);
     return PLATFORM_REENTERED;
   }

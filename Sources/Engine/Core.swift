@@ -196,7 +196,7 @@ final class Core {
     switch state {
     case .ready: return
     case .locked: throw keyFailure(.locked)
-    case .failed: throw keyFailure(.failed, keyRing.isMissing ? lostKey : nil)
+    case .failed: throw keyFailure(.failed, keyRing.missingName == nil ? nil : lostKey)
     case .lost:
       let trouble = lostKey
       throw Failure(.keyStoreKeyLost, trouble.text(Core.keyIsLost), detail: trouble.detail)
@@ -207,11 +207,12 @@ final class Core {
 
   /// What the key store answered when it had no key for the files.
   var lostKey: KeyTrouble {
-    if let last = keyRing.store.trouble, last.name.kind == .device, last.answer.isGone {
+    let name = keyRing.missingName ?? keyRing.deviceName
+    if let last = keyRing.store.trouble, last.name.kind == name.kind, last.answer.isGone {
       return last
     }
     // A key that was loaded last is another one than that of the files.
-    return KeyTrouble(.load, keyRing.deviceName, .otherKey)
+    return KeyTrouble(.load, name, .otherKey)
   }
 
   /// The failure of a step whose key the store did not load or save. It tells what the store answered

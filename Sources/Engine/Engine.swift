@@ -56,7 +56,7 @@ public final class Engine {
     let keyRing = KeyRing(
       keyStore ?? FileKeyStore(folder: folder + "/keys"),
       deadlineMS: configuration.limits.guardTimeoutMS, clock, isOfHost: keyStore != nil)
-    let opened = try DataFolder.openMain(in: folder, at: clock.now())
+    let opened = try Engine.openMain(in: folder, at: clock.now())
     try KeyStoreChange.refuse(configuration, opened.database)
     let core = Core(configuration, clock, keyRing, opened.database, revision)
     reserve = Reserve(core)
@@ -195,6 +195,17 @@ public final class Engine {
     self.summary = summary
     self.recovery = recovery
     try start()
+  }
+
+  /// A full disk is no reason not to open: SQLite's index of the log takes some of the reserve.
+  private static func openMain(
+    in folder: String, at now: Instant
+  ) throws(Failure) -> (database: Database, replaced: Bool) {
+    do throws(Failure) {
+      return try DataFolder.openMain(in: folder, at: now)
+    } catch  where error.code == .storageFull && Reserve.empty(in: folder) > 0 {
+      return try DataFolder.openMain(in: folder, at: now)
+    }
   }
 
   /// Continue what earlier processes left unfinished.
@@ -481,4 +492,7 @@ public final class Engine {
   @export(interface) public func wakeIn(_ what: Wanted) throws(Failure) -> Int64? {
     try loop.promise(what)
   }
+
+  /// The longest sleep of a thread that waits.
+  @export(interface) public var longestWaitMS: Int64 { loop.longestWaitMS }
 }

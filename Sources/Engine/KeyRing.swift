@@ -44,8 +44,9 @@ final class KeyRing {
 
   /// The name of the open file's device key.
   private(set) var deviceName = KeyName.device
-  /// When the store first had no key for the files, by the monotonic clock.
-  private var missingSinceMS: Int64?
+  /// The key that the store's last answers were that it does not have: the device's, or, with that, the
+  /// session's; and since when, by the monotonic clock.
+  private var missing: (name: KeyName, sinceMS: Int64)?
   private let deadlineMS: Int64
   /// The store was asked for the device key since the handle was opened.
   private(set) var wasAsked = false
@@ -80,15 +81,19 @@ final class KeyRing {
     }
   }
 
-  /// The store's last answers were that it has no key for the files.
-  var isMissing: Bool { missingSinceMS != nil }
+  /// The key that the store says it does not have.
+  var missingName: KeyName? { missing?.name }
 
-  /// The store has no key for the files: no answer until the deadline, then a lost key.
-  private func missing() -> Situation.Keys {
+  /// The store has no key of this name for the files: no answer until the deadline, then a lost key.
+  func miss(_ name: KeyName) -> Situation.Keys {
     let nowMS = clock.now().monotonicMS
-    let sinceMS = missingSinceMS ?? nowMS
-    missingSinceMS = sinceMS
-    return nowMS - sinceMS < deadlineMS ? .failed : .lost
+    if missing?.name != name { missing = (name, nowMS) }
+    return nowMS - (missing?.sinceMS ?? nowMS) < deadlineMS ? .failed : .lost
+  }
+
+  /// The store has the key, or has not said that it does not.
+  func endMiss(_ name: KeyName) {
+    if missing?.name == name { missing = nil }
   }
 
   /// Whether something was sealed with the device key of this file, or of the one that it replaces.
@@ -107,7 +112,7 @@ final class KeyRing {
     let found = loadDevice()
     guard case .refused(.notFound) = found else { return try judge(found, database) }
     // A damaged key is not overwritten at once either.
-    if hasProof || store.trouble?.answer == .damaged, missing() == .failed { return .failed }
+    if hasProof || store.trouble?.answer == .damaged, miss(deviceName) == .failed { return .failed }
     if hasProof { return .lost }
     // Under the file's write lock, so that only one of several processes makes the key.
     return try database.transaction { () throws(Failure) in
@@ -125,10 +130,10 @@ final class KeyRing {
 
   private func judge(_ found: Found, _ database: Database) throws(Failure) -> Situation.Keys {
     switch found {
-    case .key(let device): return try adopt(device, MetaTable(database)) ? .ready : missing()
-    case .refused(.notFound): return missing()
+    case .key(let device): return try adopt(device, MetaTable(database)) ? .ready : miss(deviceName)
+    case .refused(.notFound): return miss(deviceName)
     case .refused(let refusal):
-      missingSinceMS = nil
+      endMiss(deviceName)
       return refusal == .locked ? .locked : .failed
     }
   }
@@ -142,7 +147,7 @@ final class KeyRing {
       if isOfHost { try meta.set(.hasHostKeys, .int(1)) }
       try meta.set(.keyCheck, .blob(try device.seal([:] as JSON, KeyRing.checkContext)))
     }
-    missingSinceMS = nil
+    endMiss(deviceName)
     keys = try Keys(NamedKey(device, deviceName))
     return true
   }

@@ -49,6 +49,9 @@ public func holdfast_open(
     guard let self else {
       throw Failure(.requestMissingField, "self must not be NULL", field: "/self")
     }
+    guard !platform_callback_runs() else {
+      throw Failure(.handleReentered, "a callback must not call the library")
+    }
     // First, so that every later failure releases the context.
     let store = try keyStore(keystore)
     let configuration = try Configuration.read(try Boundary.read(config))
@@ -165,12 +168,14 @@ public func holdfast_next(
   while true {
     var isNothing = false
     var wakeMS: Int64?
+    var longestMS = Int64.max
     let status = Boundary.call(self, nil, reply, room: .reserve) { (engine, _) throws(Failure) in
       if let found = try engine.next(what) {
         isNothing = false
         return found
       }
       wakeMS = try engine.wakeIn(what)
+      longestMS = engine.longestWaitMS
       isNothing = true
       return ["wake_in_ms": JSON(wakeMS)]
     }
@@ -193,7 +198,7 @@ public func holdfast_next(
       return Boundary.call(self, nil, reply) { (_, _) throws(Failure) in [:] }
     }
     // Wait at least 10 ms: a manual clock stands still, and the loop must not spin.
-    let pause = hasFailed ? 1000 : max(10, wakeMS ?? Int64.max)
+    let pause = hasFailed ? 1000 : max(10, min(wakeMS ?? Int64.max, longestMS))
     _ = platform_handle_wait(handle, Int32(what.rawValue), Int32(clamping: min(left, pause)))
     Boundary.release(platform_handle_leave(handle, false))
     if hasFailed { return status }

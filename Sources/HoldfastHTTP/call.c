@@ -304,7 +304,9 @@ static char *open_app(const char *request) {
 static char *read_object(const char *request, json_t **root) {
   bool is_absent = request == NULL || *request == 0;
   *root = is_absent ? json_object()
-                    : json_loads(request, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, NULL);
+                    : json_loads(request,
+                                 JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL,
+                                 NULL);
   if (*root == NULL)
     return is_absent
                ? no_memory
@@ -328,10 +330,16 @@ static char *only(json_t *root, const char *const known[], const char *message) 
   return NULL;
 }
 
-/* Reads an integer; null is as if it were absent, as everywhere, and leaves `number`. */
+/* Null is as if it were absent, as everywhere. */
+static bool is_absent(const json_t *root, const char *name) {
+  const json_t *value = json_object_get(root, name);
+  return value == NULL || json_is_null(value);
+}
+
+/* Reads an integer; leaves `number` where it is absent. */
 static char *read_integer(const json_t *root, const char *name, int64_t *number) {
   const json_t *value = json_object_get(root, name);
-  if (value == NULL || json_is_null(value))
+  if (is_absent(root, name))
     return NULL;
   double real = json_number_value(value);
   if (!json_is_number(value) || !hfh_is_integer(real))
@@ -453,6 +461,8 @@ static char *complete_key(holdfast *self, const char *request) {
     reply = only(root, known, "only id, result and value are known");
   if (reply == NULL)
     reply = read_integer(root, "id", &id);
+  if (reply == NULL && id < 0 && !is_absent(root, "id"))
+    reply = failure("request.invalid_value", "the id of a key_request is expected", "/id");
   if (reply == NULL)
     reply = read_text(root, "result", &result);
   if (reply == NULL)

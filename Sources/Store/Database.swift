@@ -63,9 +63,12 @@ public final class Database {
   /// may have written it (`csqlite_distrust`; `Schema` compares the tables). Throws
   /// `storage.*`; never deletes or recreates a file.
   public init(path: String, _ durability: Durability) throws(Failure) {
-    // A new file's directory entry must be durable before rows are stored in the file.
+    try Database.refuseFolders(path)
     var file: UInt64 = 0
-    if platform_size_and_id(path, &file) <= 0 {
+    let size = platform_size_and_id(path, &file)
+    try Database.checkEmpty(path, size: size)
+    // A new file's directory entry must be durable before rows are stored in the file.
+    if size <= 0 {
       let problem = platform_create(path)
       guard problem == 0 || Int(problem) == PLATFORM_EXISTS else {
         throw Database.failure(ofSystem: Int(problem), "a data file could not be made")
@@ -97,6 +100,29 @@ public final class Database {
     }
   }
 
+  /// SQLite does not tell which of its files it cannot open.
+  static func refuseFolders(_ path: String) throws(Failure) {
+    for suffix in ["", "-wal", "-shm"] where platform_is_folder(path + suffix) {
+      throw failure(
+        ofSystem: PLATFORM_IS_FOLDER, "a folder has the name of a data file: remove it",
+        fileName(path + suffix))
+    }
+  }
+
+  public static func fileName(_ path: String) -> String {
+    let start = path.utf8.lastIndex(of: UInt8(ascii: "/")).map { path.utf8.index(after: $0) }
+    return String(path[(start ?? path.startIndex)...])
+  }
+
+  /// SQLite takes a file of at most one byte for a new one, and deletes its log. The library leaves no
+  /// file of one byte.
+  private static func checkEmpty(_ path: String, size: Int64) throws(Failure) {
+    guard size <= 1, size == 1 || platform_size(path + "-wal") > 0 else { return }
+    // A file whose size is unknown may not be empty.
+    throw Failure(
+      size < -1 ? .storageFailed : .storageDamaged, "the data file is empty, and its log is not")
+  }
+
   var isWritable: Bool { sqlite3_db_readonly(connection, "main") != 1 }
 
   deinit { close() }
@@ -121,11 +147,17 @@ public final class Database {
 
   private func configure(_ durability: Durability) throws(Failure) {
     var tries: Int32 = 0
+    var mayBeDamaged = false
     while true {
       // Another process may be recovering the log. SQLite's busy handler does not cover that, so it is
       // installed later.
       let result = sqlite3_exec(connection, "PRAGMA journal_mode=WAL", nil, nil, nil)
       if result == SQLITE_OK { break }
+      // Where the disk fails while SQLite reads the schema, SQLite calls the file damaged, too.
+      if result & 0xFF == SQLITE_CORRUPT, !mayBeDamaged {
+        mayBeDamaged = true
+        continue
+      }
       guard result & 0xFF == SQLITE_BUSY, platform_patience_wait(tries) else {
         // The statement is correct: SQLite does not know the format that the header names.
         throw Database.failure(
@@ -462,7 +494,8 @@ public final class Database {
         .storageNotPrivate, message,
         detail: ["file": JSON(file), "reason": JSON(reason.word)])
     }
-    let detail: JSON = ["errno": .int(problem)]
+    let detail: JSON =
+      file.map { ["errno": .int(problem), "file": .string($0)] } ?? ["errno": .int(problem)]
     if platform_is_full(Int32(problem)) {
       return Failure(.storageFull, "the disk is full", detail: detail)
     }

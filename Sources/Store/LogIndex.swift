@@ -60,7 +60,9 @@ public struct LogIndex {
   /// opening the file.
   public static func hasLostCommits(_ path: String) throws(Failure) -> Bool {
     guard let index = try of(path, isLeft: true) else { return false }
-    return try index.readableFrames(of: path) < index.frames
+    let readable = try index.readableFrames(of: path)
+    // The last connection removes the index, then the log. Where the first failed, the file has all.
+    return readable < index.frames && (readable > 0 || index.copied < index.frames)
   }
 
   /// How many of the committed frames SQLite can read.
@@ -117,15 +119,20 @@ private struct LogChecksum {
 
   /// Add pairs of words.
   mutating func add(_ bytes: ArraySlice<UInt8>) {
-    let isBigEndian = isBigEndian
+    let isSwapped = isBigEndian != (UInt32(1).bigEndian == 1)
     var (first, second) = (first, second)
     bytes.withUnsafeBytes { raw in
-      var at = 0
-      while at + 8 <= raw.count {
-        let left = raw.loadUnaligned(fromByteOffset: at, as: UInt32.self)
-        let right = raw.loadUnaligned(fromByteOffset: at + 4, as: UInt32.self)
-        first &+= (isBigEndian ? left.bigEndian : left.littleEndian) &+ second
-        second &+= (isBigEndian ? right.bigEndian : right.littleEndian) &+ first
+      guard var at = raw.baseAddress else { return }
+      let end = at + raw.count
+      // A log in this machine's order has a loop of its own: every start after a kill reads the whole log.
+      while !isSwapped, at < end {
+        first &+= at.loadUnaligned(as: UInt32.self) &+ second
+        second &+= (at + 4).loadUnaligned(as: UInt32.self) &+ first
+        at += 8
+      }
+      while at < end {
+        first &+= at.loadUnaligned(as: UInt32.self).byteSwapped &+ second
+        second &+= (at + 4).loadUnaligned(as: UInt32.self).byteSwapped &+ first
         at += 8
       }
     }

@@ -7,8 +7,8 @@ import CPlatform
 /// so it has the same pages in every file, and the tables have the same roots. The copy takes these pages
 /// from a new file: then no damage of the header or the schema keeps SQLite from the rows.
 ///
-/// Rows are read in the order of their numbers. Behind one that cannot be read, the next number is
-/// searched from which on rows can be: a damaged leaf costs its rows, a damaged overflow page one row, and
+/// Rows are read in the order of their numbers. Behind one that cannot be read, a number is searched from
+/// which on others can be: a damaged leaf costs its rows, a damaged overflow page one row, and
 /// an inner page the rows below it. The caller authenticates rows by their seals.
 public final class Salvage {
   private let path: String
@@ -48,6 +48,9 @@ public final class Salvage {
     copy?.close()
     removeCopy()
   }
+
+  /// Remove what a killed process has left of a salvage of this file.
+  public static func removeCopy(of path: String) { Salvage(path).removeCopy() }
 
   private func removeCopy() {
     for suffix in Salvage.suffixes where platform_exists(copyPath + suffix) {
@@ -93,28 +96,37 @@ public final class Salvage {
 
   /// The items, in the order of registration.
   public func eachItem(_ body: (QueueRow) throws(Failure) -> Void) throws(Failure) {
-    var found: Int64 = 0
     try each("SELECT * FROM queue NOT INDEXED WHERE seq >= ?1 ORDER BY seq") {
       (row) throws(Failure) in
-      found += 1
       if let item = QueueRow.salvaged(row) { try body(item) } else { isWhole = false }
     }
-    // A page that has lost the end of its list of rows looks sound. The index still names them.
-    let named = try reading { (copy) throws(Failure) in
-      try copy.first("SELECT count(item) FROM queue INDEXED BY sqlite_autoindex_queue_1") {
-        (row) throws(Failure) in row.int(0)
-      }
-    }
-    if let named, let named, named > found { isWhole = false }
   }
 
-  /// The session, if it belongs to a user.
+  /// The items' tags as their index names them. A page that has lost the end of its list of rows looks
+  /// sound, and so does one with the rows of another page: the index still names those that are gone.
+  public func eachName(_ body: ([UInt8]) throws(Failure) -> Void) throws(Failure) {
+    var failure: Failure?
+    try reading { (copy) throws(Failure) in
+      try copy.each("SELECT item FROM queue INDEXED BY sqlite_autoindex_queue_1", []) {
+        (row) throws(Failure) in
+        do throws(Failure) { try body(row.blob(0)) } catch { failure = error }
+        return failure == nil
+      }
+    }
+    if let failure { throw failure }
+  }
+
+  /// The session, if it belongs to a user. The row always exists.
   public func session() throws(Failure) -> SessionRow? {
     var found: SessionRow?
+    var isRead = false
     try each("SELECT * FROM session WHERE id >= max(?1, 1) ORDER BY id") {
       (row) throws(Failure) in
-      if found == nil { found = SessionRow.salvaged(row) }
+      if isRead { return }
+      found = SessionRow.salvaged(row)
+      isRead = found != nil || SessionRow.isSignedOut(row)
     }
+    if !isRead { isWhole = false }
     return found
   }
 
@@ -157,6 +169,7 @@ public final class Salvage {
   // MARK: Reading
 
   /// nil: it cannot be read.
+  @discardableResult
   private func reading<Result>(
     _ body: (Database) throws(Failure) -> Result
   ) throws(Failure) -> Result? {
@@ -171,16 +184,24 @@ public final class Salvage {
   private static var largest: Int64 { 1 << 40 }
 
   /// The rows of a statement that takes the number from which on it reads, and whose first column it is.
+  ///
+  /// A damaged number may read higher, and then the rows behind it are not those that follow. So behind an
+  /// error the search begins more than a page before it, and rows whose number was read are passed over.
   private func each(
     _ sql: StaticCString, _ body: (Row) throws(Failure) -> Void
   ) throws(Failure) {
-    var (start, last): (Int64, Int64) = (.min, 0)
+    var start = Int64.min
+    var seen: Set<Int64> = []
     while true {
       var failure: Failure?
+      var latest: [Int64] = []
       let isRead = try reading { (copy) throws(Failure) -> Bool in
         try copy.each(sql, [.int(start)]) { (row) throws(Failure) -> Bool in
-          // The pages are read in their order, also where a number in them is damaged.
-          if let number = row.integer(0), number > last, number < Salvage.largest { last = number }
+          if let number = row.integer(0) {
+            seen.insert(number)
+            if latest.count == Salvage.mostOfPage { latest.removeFirst() }
+            latest.append(number)
+          }
           do throws(Failure) { try body(row) } catch { failure = error }
           copy.sawStrangeNumber = false
           return failure == nil
@@ -189,22 +210,32 @@ public final class Salvage {
       }
       if let failure { throw failure }
       if isRead != nil { return }
-      guard let next = try readable(sql, behind: last) else { return }
+      let behind = min(max(latest.min() ?? start, start, 0), Salvage.largest)
+      guard let next = try unread(sql, behind: behind, seen) else { return }
       start = next
     }
   }
 
-  /// The first number behind `last` from which on rows can be read, or there are none.
-  private func readable(
-    _ sql: StaticCString, behind last: Int64
+  /// More rows than a page has.
+  private static var mostOfPage: Int { 128 }
+
+  /// A number behind `last` from which on rows can be read that were not, or there are none.
+  private func unread(
+    _ sql: StaticCString, behind last: Int64, _ seen: Set<Int64>
   ) throws(Failure) -> Int64? {
     func canRead(_ distance: Int64) throws(Failure) -> Bool {
-      try reading { (copy) throws(Failure) -> Bool in
-        try copy.each(sql, [.int(last + distance)]) { (_) throws(Failure) in false }
-        return true
+      var isNew = true
+      return try reading { (copy) throws(Failure) -> Bool in
+        try copy.each(sql, [.int(last + distance)]) { (row) throws(Failure) in
+          if let number = row.integer(0) { isNew = !seen.contains(number) }
+          return false
+        }
+        return isNew
       } ?? false
     }
-    var (low, high): (Int64, Int64) = (0, 1)
+    // One by one near the error: rows that can be read may lie between two that cannot.
+    for near in 1...2 * Int64(Salvage.mostOfPage) where try canRead(near) { return last + near }
+    var (low, high) = (2 * Int64(Salvage.mostOfPage), 4 * Int64(Salvage.mostOfPage))
     while try !canRead(high) {
       if high > Salvage.largest { return nil }
       (low, high) = (high, high * 2)

@@ -1,4 +1,5 @@
 public import Base
+import Vault
 
 /// The session row: one per data folder, compared and swapped by its generation.
 public final class SessionRow {
@@ -182,11 +183,27 @@ public final class SessionRow {
     seenWallMS = row.int(Column.seenWallMS)
   }
 
-  /// A row of a damaged file, if it belongs to a user. Numbers that cannot be read are 0; what a lock
-  /// depends on counts against the user then.
+  /// Whether nobody is signed in by a row of a damaged file.
+  static func isSignedOut(_ row: Row) -> Bool {
+    row.integer(Column.generation) != nil && row.isNull(Column.owner.rawValue)
+  }
+
+  /// A row of a damaged file, if it has the form of a user's: it may be of another table. The seals are
+  /// opened at the first use. Numbers that cannot be read are 0; what a lock depends on counts against the
+  /// user then.
   static func salvaged(_ row: Row) -> SessionRow? {
     let found = SessionRow(row)
-    guard found.owner?.count == 16, found.tokens != nil else { return nil }
+    let sealed: [Column] = [
+      .wrapSession, .wrapBiometric, .tokens, .choice, .memberships, .cacheKey,
+    ]
+    for column in sealed where !row.isNull(column.rawValue) {
+      guard row.isBlob(column), Key.isSealed(row.blob(column)) else { return nil }
+    }
+    guard row.isBlob(Column.owner), found.owner?.count == Key.tagLength, found.tokens != nil else {
+      return nil
+    }
+    // A session that has ended belongs to nobody.
+    found.ended = nil
     func isTime(_ column: Column) -> Bool { row.integer(column).map(Row.times.contains) ?? false }
     found.locked = row.integer(Column.locked) != 0
     if !isTime(.seenWallMS) { found.seenWallMS = Row.times.upperBound }

@@ -52,6 +52,7 @@ extension Database {
     _ path: String, _ body: (RawFile?) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     guard platform_exists(path) else { return try body(nil) }
+    try refuseFolders(path)
     var connection: OpaquePointer?
     let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW
     let opened = path.withCString { sqlite3_open_v2($0, &connection, flags, nil) }

@@ -205,6 +205,11 @@ public final class Key {
     return try seal(text.bytes, context)
   }
 
+  /// Whether bytes have the form of a sealed value.
+  public static func isSealed(_ bytes: [UInt8]) -> Bool {
+    bytes.count > overhead && bytes[0] == version && (bytes.count - overhead) % block == 0
+  }
+
   /// Opens a sealed value; nil when it is not authentic: damaged, of another place, or sealed with
   /// another key.
   public func open(

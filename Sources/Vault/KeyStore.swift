@@ -1,4 +1,5 @@
 import Base
+import CPlatform
 
 /// The name of a key in a key store.
 public struct KeyName: Hashable, Sendable {
@@ -121,14 +122,17 @@ public final class CheckedKeyStore {
 
   /// Fails also when the store answers OK and has another key, or none, and when the store has lost
   /// `device`, as one that does not tell names apart has. A key behind presence is not read back,
-  /// because that takes the user: its first unlock shows it.
+  /// because that takes the user: its first unlock shows it. Once it is saved, only a `device` that cannot
+  /// be saved again is a failure, because the key from before is gone.
   public func save(
     _ key: Key, _ name: KeyName, beside device: NamedKey?
   ) throws(KeyRefusal) {
     try saveChecked(key, name)
     guard let device else { return }
     do throws(KeyRefusal) { try readBack(device.key, device.name) } catch {
-      if error.isGone || error == .otherKey { try saveChecked(device.key, device.name) }
+      let isLost = error.isGone || error == .otherKey
+      if isLost { try saveChecked(device.key, device.name) }
+      guard name != .biometric else { return }
       throw troubles.note(KeyTrouble(.readBack, device.name, error))
     }
   }
@@ -207,7 +211,7 @@ public final class HostKeyStore: KeyStore {
     // The buffer is larger than a key, to notice a store that returns too many bytes.
     guard let room = try? SecretBytes(count: 64, room: .guarded) else { throw .failed }
     var length = 0
-    let result = name.text.withCString {
+    let result = calledBack(name) {
       loadKey(context, $0, room.start.assumingMemoryBound(to: UInt8.self), Key.size, &length)
     }
     try check(result)
@@ -222,16 +226,24 @@ public final class HostKeyStore: KeyStore {
 
   public func save(_ key: Key, _ name: KeyName) throws(KeyRefusal) {
     let protection: Int32 = name == .biometric ? 1 : 0
-    try check(
-      name.text.withCString {
-        saveKey(
-          context, $0, key.secret.start.assumingMemoryBound(to: UInt8.self), Key.size, protection)
-      })
+    let result = calledBack(name) {
+      saveKey(
+        context, $0, key.secret.start.assumingMemoryBound(to: UInt8.self), Key.size, protection)
+    }
+    try check(result)
   }
 
   public func erase(_ name: KeyName) throws(KeyRefusal) {
-    let result = name.text.withCString { eraseKey(context, $0) }
+    let result = calledBack(name) { eraseKey(context, $0) }
     if result != KeyRefusal.notFound.rawValue { try check(result) }
+  }
+
+  /// Calls a function of the host. It must not call the library, on no handle: two threads would wait for
+  /// each other.
+  private func calledBack(_ name: KeyName, _ function: (UnsafePointer<CChar>) -> Int32) -> Int32 {
+    platform_callback(true)
+    defer { platform_callback(false) }
+    return name.text.withCString(function)
   }
 
   /// Throws for every result but 0. Numbers that the header does not define count as `failed`.

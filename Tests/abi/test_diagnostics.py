@@ -249,7 +249,7 @@ def test_HST_4_a_missing_policy_of_uploads_is_a_problem(
 def test_HST_4_a_first_start_with_a_missing_table_says_so(
     phones: MakePhone, directory: DirectoryFixtures
 ) -> None:
-    """The most common case: a newcomer whose membership table has another name."""
+    """The most common case: the project's membership table has another name."""
     phone = phones()
     app = phone.start()
     person = directory.person(directory.organisation())

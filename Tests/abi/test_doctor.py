@@ -146,7 +146,7 @@ def test_HST_4_the_doctor_finds_a_good_project_good(examine: Examine) -> None:
 
 
 def test_HST_4_the_doctor_takes_what_is_the_drivers(examine: Examine) -> None:
-    """Two newcomers' finding: it refused the configuration that hosts.md gives to two functions."""
+    """It refused the configuration that hosts.md gives to two functions."""
     store = {"kind": "secret_service", "name": "com.example.visits"}
     examine.config |= {"keystore": store, "http": {"log_level": 1}}
     assert bad(examine()) == []

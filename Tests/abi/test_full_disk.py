@@ -73,6 +73,20 @@ def test_ATK_16_on_a_full_disk_the_queue_drains_and_the_user_can_log_out(
 NO_ROOM = pytest.mark.parametrize("problem", [errno.EDQUOT, errno.EFBIG], ids=["quota", "file"])
 
 
+def test_ATK_16_a_start_on_a_full_disk_drains_and_logs_out(
+    sign_in: MakeUser, directory: DirectoryFixtures, tmp_path: Path
+) -> None:
+    # Given a phone with a queued item, whose disk others have filled
+    user = sign_in()
+    user.app.go_offline()
+    item = add(user.app)
+    # When the app starts with the network, and the user logs out
+    found = run_on_disk(user, tmp_path, "8m", "open_on_full_disk.py", "{disk}/filler")
+    # Then it is sent, and nothing was set aside
+    assert found == [False, [], "sign_in"]
+    assert stored(directory, user.person) == [item]
+
+
 @NO_ROOM
 def test_FIX_14_where_a_quota_is_used_up_the_queue_drains_and_the_user_can_log_out(
     sign_in: MakeUser, directory: DirectoryFixtures, tmp_path: Path, killer: Path, problem: int

@@ -29,7 +29,7 @@ from support import tamper
 from support.directory_fixtures import DirectoryFixtures
 from support.liar import with_liar
 from support.loop import Host
-from support.phone import Phone
+from support.phone import App, Phone
 
 
 @pytest.mark.parametrize("lie", ["forgets", "changes", "shortens"])
@@ -248,3 +248,40 @@ def test_API_3_handles_that_start_together_make_one_device_key(phones: MakePhone
             shown = list(pool.map(lambda app: app.session_resume()["screen"], apps))
     assert shown == ["sign_in"] * 3
     assert phone.keychain.calls["save", "device"] == 1
+
+
+@pytest.mark.parametrize("call", ["load", "save", "erase"])
+def test_ABI_2_a_callback_that_calls_the_library_is_refused_on_every_handle(
+    sign_in: MakeUser, phones: MakePhone, call: str
+) -> None:
+    """On another handle it was served, and two threads that did so waited for each other."""
+    user = sign_in()
+    phone = phones()
+    other = phone.open()
+    answers: list[str] = []
+
+    def open_and_close() -> None:
+        App(phone, phone.config).close()
+
+    def call_back(called: str, _name: str) -> None:
+        if called == call:
+            for attempt in (
+                other.session_status,
+                other.poll,
+                lambda: App(phone, phone.config).close(),
+            ):
+                try:
+                    attempt()
+                    answers.append("served")
+                except HoldfastError as error:
+                    answers.append(error.code)
+
+    user.phone.keychain.watch = call_back
+    user.app.session_lock()
+    user.app.touch()
+    user.phone.keychain.watch = lambda _call, _name: None
+    assert answers
+    assert set(answers) == {"handle.reentered"}
+    # and afterwards both are served
+    assert other.session_status()["state"] == "signed_out"
+    assert user.app.session_status()["state"] == "active"

@@ -13,7 +13,7 @@ import pytest
 from holdfast.transport import Answer
 from holdfast.types import HttpRequest
 
-from support.contact_data import DAY_S, pull, pulled
+from support.contact_data import DAY_S, change_behind_the_cursor, pull, pulled
 from support.directory_fixtures import PASSWORD, DirectoryFixtures, Organisation, Person
 from support.held import hold, return_to_foreground, total, unlock
 from support.phone import App
@@ -645,12 +645,7 @@ def test_FIX_10_missing_rows_that_are_counted_and_not_sent_are_asked_for_again(
     user = sign_in(policy={"session_window_s": 30 * DAY_S, "offline_limit_s": 30 * DAY_S})
     contacts_of(directory, user.org, 3)
     pull(user)
-    with directory.times_as_given():
-        directory.control.sql(
-            "update contacts set name = name || ' Ny', updated_at = updated_at - interval '1 hour' "
-            "where org_id = %s",
-            user.org.id,
-        )
+    change_behind_the_cursor(directory, user.org.id)
     user.phone.pass_time(DAY_S)
 
     def empty(request: HttpRequest, real: Answer) -> Answer:
@@ -681,12 +676,7 @@ def test_TST_6_a_process_that_ends_between_missing_rows_loses_none(
     user = sign_in(policy={"session_window_s": 30 * DAY_S, "offline_limit_s": 30 * DAY_S})
     contacts_of(directory, user.org, 250)
     pull(user)
-    with directory.times_as_given():
-        directory.control.sql(
-            "update contacts set name = name || ' Ny', updated_at = updated_at - interval '1 hour' "
-            "where org_id = %s",
-            user.org.id,
-        )
+    change_behind_the_cursor(directory, user.org.id)
     user.phone.pass_time(DAY_S)
     user.app.sync_now()
     # When the process ends after some of the requests that fetch them

@@ -11,6 +11,7 @@ import os
 import shutil
 import signal
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from holdfast import HoldfastError
@@ -61,6 +62,25 @@ def test_LCK_1_a_lock_by_another_process_closes_a_handle(
         FIRST[first](user.app)
         # Then
         history.assert_closed(user.app, user.phone)
+
+
+@pytest.mark.slow
+def test_LCK_1_a_host_that_waits_alone_is_woken_by_the_lock_of_a_newcomer(
+    sign_in: MakeUser,
+) -> None:
+    # Given a handle without a network whose host waits, and no other process on the folder
+    user = sign_in(contacts=1)
+    user.app.go_offline()
+    user.app.settle()
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(user.app.wait, int(120_000 * children.PATIENCE))
+        # When a process opens the folder and locks
+        with ended_by_another_process(user, "session_lock"):
+            began = time.monotonic()
+            # Then the host is woken long before it would be
+            assert waiting.result()
+            assert time.monotonic() - began < 60 * children.PATIENCE
+            history.assert_closed(user.app, user.phone)
 
 
 def test_LCK_1_a_host_that_asks_for_the_descriptor_is_woken_by_an_earlier_lock(

@@ -1,6 +1,6 @@
 """The disk takes nothing while the user leaves, comes back or locks (LCK-5, ATK-16).
 
-Review 7, findings 4 and 9: what a call does in memory and in the key store must fit what the file
+What a call does in memory and in the key store must fit what the file
 has, also when the commit fails.
 """
 
@@ -54,7 +54,7 @@ def fill_disk_once_saved(user: SignedIn) -> None:
 def test_LCK_5_a_return_that_the_disk_does_not_take_leaves_the_session_in_memory(
     sign_in: MakeUser, biometric: str
 ) -> None:
-    """Review 7, 4: the session was said to be under the new key, and the row had the old one: the
+    """The session was said to be under the new key, and the row had the old one: the
     next refresh asked for the finger, or for the sign-in without one."""
     user = sign_in(contacts=1, policy={**AT_ONCE, "biometric": biometric})
     user.app.session_background()
@@ -82,7 +82,7 @@ def test_LCK_5_a_return_that_the_disk_does_not_take_leaves_the_session_in_memory
 def test_LCK_5_a_host_that_says_twice_that_it_leaves_comes_back(
     sign_in: MakeUser, biometric: str
 ) -> None:
-    """Found with review 7, 4: the second call took the key that the first one had erased for the
+    """The second call took the key that the first one had erased for the
     lock of another handle."""
     user = sign_in(policy={**AT_ONCE, "biometric": biometric})
     user.app.session_background()
@@ -92,7 +92,7 @@ def test_LCK_5_a_host_that_says_twice_that_it_leaves_comes_back(
 
 
 def test_LCK_5_the_key_goes_though_the_disk_does_not_take_the_time(sign_in: MakeUser) -> None:
-    """Review 7, 9: the call failed before the key was erased, so a process that is killed in the
+    """The call failed before the key was erased, so a process that is killed in the
     background left an open folder."""
     user = sign_in(policy=AT_ONCE)
     # The keychain's file is not on the full disk

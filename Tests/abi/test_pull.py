@@ -282,12 +282,7 @@ def test_low_a_page_limit_that_is_lowered_loses_no_row_that_a_reconcile_fetches(
     user = sign_in()
     contact_data.fill(directory.control, user.org.id, 150)
     pull(user)
-    with directory.times_as_given():
-        directory.control.sql(
-            "update contacts set name = name || ' Ny', updated_at = updated_at - interval '1 hour' "
-            "where org_id = %s",
-            user.org.id,
-        )
+    contact_data.change_behind_the_cursor(directory, user.org.id)
     # When the server lowers its page limit before the reconcile fetches them by their ids
     lower_after_first_versions(user, directory, 40)
     [told] = pull(user, after_s=DAY_S)

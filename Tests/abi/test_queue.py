@@ -139,7 +139,7 @@ def test_QUE_2_the_payload_arrives_as_it_was_registered(
 def test_HST_4_an_item_without_a_time_happens_now(
     sign_in: MakeUser, directory: DirectoryFixtures, given: str
 ) -> None:
-    """Newcomers' finding h: it was accepted, and the server refused it later."""
+    """It was accepted, and the server refused it later."""
     user = sign_in()
     user.app.go_offline()
     request: Any = {"kind": "activity", "payload": {"type": "visit", "minutes": 30}}

@@ -631,6 +631,26 @@ def test_FIX_3_a_folder_opens_whatever_a_recovery_that_was_cut_short_has_left(
     assert not failed, "\n".join(failed)
 
 
+def test_A3_an_index_without_a_log_is_no_damage_if_the_file_has_it_all(sign_in: MakeUser) -> None:
+    # Given a file into which its log was copied, as by the last connection that is closed
+    user = sign_in()
+    user.app.go_offline()
+    item = add(user.app)
+    main, index = user.phone.folder / "holdfast.db", user.phone.folder / "holdfast.db-shm"
+    with contextlib.closing(sqlite3.connect(main)) as other:
+        _busy, frames, copied = other.execute("PRAGMA wal_checkpoint").fetchone()
+    assert copied == frames > 0
+    left = index.read_bytes()
+    user.phone.close()
+    assert not Path(f"{main}-wal").exists()
+    # When the log was removed, and the disk failed when its index was to be
+    index.write_bytes(left)
+    # Then the file is used as it is
+    app = user.phone.start(online=False)
+    assert not app.opened["recovered"]
+    assert [one["id"] for one in app.queue_list()["items"]] == [item]
+
+
 @pytest.mark.parametrize("steps", range(1, 5))
 def test_FIX_3_a_recovery_goes_on_wherever_it_was_cut_short(sign_in: MakeUser, steps: int) -> None:
     # Given a damaged file whose items are in its log, and a recovery that was cut short

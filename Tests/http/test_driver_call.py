@@ -107,7 +107,7 @@ def test_the_options_of_the_driver_stand_in_the_configuration(
 def test_a_wrong_option_is_named_before_anything_is_opened(
     library: ctypes.CDLL, http: Any, code: str, field: str, said: str
 ) -> None:
-    """Newcomers' finding 6: an unknown option and a wrong value had the same code and message."""
+    """An unknown option and a wrong value had the same code and message."""
     refused = App(library, http=http)
     error = refused.opened["error"]
     assert (error["code"], error["field"]) == (f"request.{code}", f"/http{field}")
@@ -136,7 +136,7 @@ def test_a_long_option_is_named_as_far_as_it_fits(library: ctypes.CDLL, name: st
     ],
 )
 def test_the_dashboards_address_is_named(library: ctypes.CDLL, url: str, project: str) -> None:
-    """Newcomers' complaint 4: the sign-in failed, with a page of the dashboard as the answer."""
+    """The sign-in failed, with a page of the dashboard as the answer."""
     error = App(library, backend={"url": url, "api_key": "k"}).opened["error"]
     assert (error["code"], error["field"]) == ("request.invalid_value", "/backend/url")
     assert error["message"].endswith(f": https://{project}.supabase.co is expected")
@@ -157,7 +157,7 @@ def test_null_as_an_option_is_the_default(library: ctypes.CDLL, http: Any) -> No
 
 
 def test_an_open_handle_is_not_opened_again(app: App) -> None:
-    """Newcomers' finding 6: the handle was ignored, and a second one opened."""
+    """The handle was ignored, and a second one opened."""
     error = app.call("open", {"data_dir": "x"})["error"]
     assert error["code"] == "request.invalid_value"
     assert "the handle 0" in error["message"]
@@ -400,6 +400,16 @@ def test_closing_ends_what_waits_for_a_key(host: App) -> None:
         ("key_complete", b'{"result":"ok"}', "request.missing_field", "/id"),
         ("key_complete", b'{"id":1.5,"result":"ok"}', "request.wrong_type", "/id"),
         ("key_complete", b'{"id":1e300,"result":"ok"}', "request.wrong_type", "/id"),
+        ("key_complete", b'{"id":-1,"result":"ok"}', "request.invalid_value", "/id"),
+        ("key_complete", b'{"id":9223372036854775808,"result":"ok"}', "request.wrong_type", "/id"),
+        (
+            "key_complete",
+            b'{"id":-9223372036854775809,"result":"ok"}',
+            "request.invalid_value",
+            "/id",
+        ),
+        ("key_complete", b'{"id":null,"result":"ok"}', "request.missing_field", "/id"),
+        ("key_next", b'{"timeout_ms":9223372036854775808}', "request.wrong_type", "/timeout_ms"),
         ("key_complete", b'{"id":1}', "request.missing_field", "/result"),
         ("key_complete", b'{"id":1,"result":0}', "request.wrong_type", "/result"),
         ("key_complete", b'{"id":1,"result":"fine"}', "request.invalid_value", "/result"),
@@ -488,7 +498,7 @@ def logging(library: ctypes.CDLL) -> Iterator[App]:
 def test_lines_of_the_log_go_to_the_standard_error(
     logging: App, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Newcomers' finding 1: a binding of two functions had no log."""
+    """A binding of two functions had no log."""
     assert log(logging, 1, 'the sign-in failed: "x"')
     assert not log(logging, 2, "more than was asked for")
     assert capfd.readouterr().err == 'holdfast: warning: the sign-in failed: "x"\n'

@@ -202,7 +202,7 @@ def refused(app: TwoFunctions) -> dict[str, Any]:
 def test_a_host_needs_no_code_for_keys(
     desktop: Desktop, tmp_path: Path, backend: LocalSupabase
 ) -> None:
-    """Issue 16: five newcomers wrote 41 to 59 lines of key store each, beside 40 lines of glue."""
+    """A key store written by hand has 41 to 59 lines, beside 40 lines of glue."""
     app = TwoFunctions(desktop, tmp_path, backend)
     desktop.log_in()
     assert app.start("sign_in") == [
@@ -247,7 +247,7 @@ def test_the_names_of_two_apps_keep_their_keys_apart(
 def test_the_cause_of_a_keyring_that_gives_no_key_is_named(
     desktop: Desktop, tmp_path: Path, backend: LocalSupabase
 ) -> None:
-    """Newcomers' complaint 3: without a session bus the error said "unlock your device"."""
+    """Without a session bus the error said "unlock your device"."""
     app = TwoFunctions(desktop, tmp_path, backend)
     app.config["http"] = {"log_level": 1}
     desktop.log_in()
@@ -283,7 +283,7 @@ def test_the_cause_of_a_keyring_that_gives_no_key_is_named(
 def test_a_name_of_two_folders_is_noticed(
     desktop: Desktop, tmp_path: Path, backend: LocalSupabase
 ) -> None:
-    """Newcomers' complaint 3: each took the other's keys for its own, and overwrote them."""
+    """Each took the other's keys for its own, and overwrote them."""
     app = TwoFunctions(desktop, tmp_path, backend)
     desktop.log_in()
     app.start("sign_in")

@@ -115,6 +115,9 @@ PLATFORM_HIDDEN bool platform_handles_disown(void (*disown)(void *object));
  * `exclusive`, waits for the handle's lock and takes it. */
 PLATFORM_HIDDEN platform_entry platform_handle_enter(uintptr_t handle, bool exclusive,
                                                      void **object);
+/* Around a function of a host's key store: until it ends, this thread enters no handle. */
+PLATFORM_HIDDEN void platform_callback(bool begins);
+PLATFORM_HIDDEN bool platform_callback_runs(void);
 /* End a call. Returns the object when the handle is closed and this was its last call: the caller
  * releases it. */
 PLATFORM_HIDDEN void *platform_handle_leave(uintptr_t handle, bool exclusive);
@@ -199,7 +202,9 @@ PLATFORM_HIDDEN int platform_remove(const char *path);
 PLATFORM_HIDDEN int platform_erase(const char *path);
 PLATFORM_HIDDEN int platform_rename(const char *from, const char *to);
 PLATFORM_HIDDEN bool platform_exists(const char *path);
-/* The same for a folder and a name that begins with a slash. */
+/* Whether the path names a folder. */
+PLATFORM_HIDDEN bool platform_is_folder(const char *path);
+/* platform_exists() for a folder and a name that begins with a slash. */
 PLATFORM_HIDDEN bool platform_exists_in(const char *folder, const char *name);
 /* The absolute path without links, with a NUL, in `capacity` bytes. */
 PLATFORM_HIDDEN int platform_real_path(const char *path, char *real, size_t capacity);
@@ -250,6 +255,7 @@ enum {
   PLATFORM_SYSTEM_FILES = 23,  /* no descriptor is left on the system */
   PLATFORM_PROCESS_FILES = 24, /* none in the process */
   PLATFORM_NO_FOLDER = 20,
+  PLATFORM_IS_FOLDER = 21,
   PLATFORM_NO_SPACE = 28,
   PLATFORM_READ_ONLY = 30,
 };

@@ -75,13 +75,6 @@ enum DataFolder {
   }
 
   private static func openMain(at path: String) throws(Failure) -> Database {
-    // SQLite treats an empty file as new and deletes its log.
-    let size = platform_size(path)
-    if size <= 0, platform_size(path + "-wal") > 0 {
-      // A file whose size is unknown may not be empty.
-      throw Failure(
-        size < -1 ? .storageFailed : .storageDamaged, "the data file is empty, and its log is not")
-    }
     let database = try Database(path: path, .full)
     try Schema.main.apply(to: database)
     return database
@@ -124,7 +117,12 @@ enum DataFolder {
 
   /// The label of a file whose recovery was cut short; nil: there is none.
   private static func movedLabel(in folder: String) -> Label? {
-    Label.allCases.first { platform_exists(movedPath($0, in: folder)) }
+    Label.allCases.first { isMoved(movedPath($0, in: folder)) }
+  }
+
+  /// A folder that somebody has made is no file that was moved.
+  private static func isMoved(_ path: String) -> Bool {
+    platform_exists(path) && !platform_is_folder(path)
   }
 
   /// Set the main file aside if it is this one. Returns false if another process already did.
@@ -195,11 +193,11 @@ enum DataFolder {
   ) throws(Failure) {
     let main = mainPath(in: folder)
     let moved = movedPath(label, in: folder)
-    if !platform_exists(moved) {
+    if !isMoved(moved) {
       try Database.holdingWriteLock(of: main) { () throws(Failure) in
         // Somebody may have removed the file, and left its log.
         try check(
-          platform_exists(main) ? platform_rename(main, moved) : platform_create(moved))
+          platform_exists(main) ? platform_rename(main, moved) : platform_create(moved), moved)
       }
     }
     // The database comes first, because SQLite would open it without its log. Beside a main file, a log is
@@ -207,13 +205,15 @@ enum DataFolder {
     if !platform_exists(main) {
       for suffix in ["-wal", "-shm"] where platform_exists(main + suffix) {
         guard !platform_exists(moved + suffix) else { continue }
-        try check(platform_rename(main + suffix, moved + suffix))
+        try check(platform_rename(main + suffix, moved + suffix), moved + suffix)
       }
     }
     let aside = try makeMain(in: folder, after: moved, label, at: now)
+    Salvage.removeCopy(of: moved)
     // The database comes last, because it says that this is not done.
     for suffix in ["-wal", "-shm", ""] where platform_exists(moved + suffix) {
-      try check(platform_rename(moved + suffix, folder + "/" + aside + suffix))
+      let path = folder + "/" + aside + suffix
+      try check(platform_rename(moved + suffix, path), path)
     }
   }
 
@@ -266,9 +266,11 @@ enum DataFolder {
     return "holdfast.db.\(label.text)-\(time)"
   }
 
-  private static func check(_ problem: Int32) throws(Failure) {
+  /// `path` is what the file was to be named.
+  private static func check(_ problem: Int32, _ path: String) throws(Failure) {
     guard problem == 0 else {
-      throw Database.failure(ofSystem: Int(problem), "a file could not be set aside")
+      throw Database.failure(
+        ofSystem: Int(problem), "a file could not be set aside", Database.fileName(path))
     }
   }
 
@@ -323,7 +325,7 @@ enum DataFolder {
 
   private static func rename(_ path: String, to aside: String) throws(Failure) {
     for suffix in ["-wal", "-shm", ""] where platform_exists(path + suffix) {
-      try check(platform_rename(path + suffix, aside + suffix))
+      try check(platform_rename(path + suffix, aside + suffix), aside + suffix)
     }
   }
 }

@@ -70,6 +70,9 @@ final class Recovery {
       return replaceConnection(fresh)
     }
     sessions.reset(.file)
+    // Closed first: the log's index may be that of the new file as well, and to close one connection takes the
+    // locks of the other, so that another process shortens the index while it is used (SIGBUS).
+    core.database.close()
     let next: (database: Database, replaced: Bool)
     do throws(Failure) {
       next = try DataFolder.openMain(in: folder, at: core.clock.now())
@@ -213,6 +216,9 @@ final class Recovery {
       }
     }
     for tag in children { try link(tag, keys) }
+    try salvage.eachName { (tag) throws(Failure) in
+      if try core.queue.find(tag) == nil { report.isUnreadable = true }
+    }
     try salvage.eachNotice { (number, owner, sealed) throws(Failure) in
       if try !notices.addAgain(number, owner: owner, sealed, keys) { report.isUnreadable = true }
     }

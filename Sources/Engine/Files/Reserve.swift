@@ -21,7 +21,18 @@ final class Reserve {
 
   init(_ core: Core) { self.core = core }
 
-  private var path: String { core.configuration.dataFolder + "/holdfast.reserve" }
+  private var path: String { Reserve.path(in: core.configuration.dataFolder) }
+
+  private static func path(in folder: String) -> String { folder + "/holdfast.reserve" }
+
+  /// Give back the room. Returns how much there was.
+  static func empty(in folder: String) -> Int64 {
+    let path = path(in: folder)
+    let room = platform_size(path)
+    guard room > 0, platform_empty(path) == 0 else { return 0 }
+    Log.line(.warning, "the disk is full; the reserve is used")
+    return room
+  }
 
   /// For a call that adds: make the reserve if it is not there. Throws `storage.full`; another failure is
   /// no reason to refuse a call.
@@ -50,13 +61,11 @@ final class Reserve {
   /// Give the room to the call that runs. Returns whether it is worth another try.
   func release() -> Bool {
     let database = core.database
-    let room = platform_size(path)
-    let isReleased = room > 0 && platform_empty(path) == 0
-    if isReleased { Log.line(.warning, "the disk is full; the reserve is used") }
+    let room = Reserve.empty(in: core.configuration.dataFolder)
     database.isTight = true
     let isReusable = database.reuseLog()
-    if isReleased { database.giveToLog(room) }
-    return isReusable || isReleased
+    if room > 0 { database.giveToLog(room) }
+    return isReusable || room > 0
   }
 
   /// After a call: transactions need not be small any more if the disk has room again.

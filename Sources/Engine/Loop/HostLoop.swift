@@ -7,6 +7,8 @@ import Supabase
 final class HostLoop {
   /// How often to look whether another process changed the file.
   private static var lookIntervalMS: Int64 { 1000 }
+  /// How often a waiting host on the screen looks whether another process has opened the folder.
+  private static var newcomerIntervalMS: Int64 { 10_000 }
   /// A host asks for requests within this time; see `noteSilence`.
   private static var silenceMS: Int64 { 5000 }
 
@@ -237,6 +239,9 @@ final class HostLoop {
     guard isOnScreen, wakeMS != 0, core.neighbours.existElsewhere else { return wakeMS }
     return min(wakeMS ?? Int64.max, HostLoop.lookIntervalMS)
   }
+
+  /// The longest sleep of a thread that waits.
+  var longestWaitMS: Int64 { isOnScreen ? HostLoop.newcomerIntervalMS : Int64.max }
 
   /// Whether this reader should ask now: there is work, something is due earlier than it was told, or that
   /// time is over.

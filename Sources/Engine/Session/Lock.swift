@@ -53,9 +53,9 @@ final class Lock {
     do throws(KeyRefusal) { biometric = try core.keyRing.store.load(.biometric) } catch {
       return outcome(of: error)
     }
-    // Another key never opens the session, so another prompt would not help.
+    // Another key is no proof that the right one is lost. The host can offer the sign-in beside the prompt.
     guard let vault = try biometric.unwrap(wrap, SessionKeys.context("wrap_biometric", owner))
-    else { return .invalidated }
+    else { return .withheld }
     let now = core.clock.now()
     let isStored = try core.database.transaction { () throws(Failure) in
       guard try sessions.row().generation == row.generation else { return false }

@@ -70,6 +70,7 @@ final class Presence {
 
   /// Decide at once from what is stored; the server confirms it afterwards.
   private func arrive(_ occasion: Situation.Occasion) throws(Failure) {
+    sessions.keys.askAgain()
     try decider.receive(occasion)
     if sessions.session != nil {
       requireConfirmation()

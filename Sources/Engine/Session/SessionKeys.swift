@@ -25,8 +25,11 @@ final class SessionKeys {
   /// What a row's wrap by `session` leads to.
   enum Opening {
     case open(Key)
-    /// There is no wrap, or no key for it.
+    /// There is no wrap, or no key for it, and the biometric key opens the session if anything does.
     case locked
+    /// There is a wrap, the key store has no key for it, and nothing else opens the session. No proof that it
+    /// is lost (`KeyRing`).
+    case missing
     /// The key store gave no answer.
     case refused(KeyRefusal)
   }
@@ -55,7 +58,7 @@ final class SessionKeys {
   private var isUnconfirmed = false
   /// The vault was dropped because the key store did not answer.
   private var isUnanswered = false
-  /// A wrap for which the key store has no key.
+  /// A wrap for which the key store had no key when it was last asked.
   private var lockedWrap: [UInt8]?
   /// `session` is erased, and the vault is only in this process (`lock_on_background` `at_once`).
   private(set) var isOnlyHeld = false
@@ -74,11 +77,13 @@ final class SessionKeys {
 
   // MARK: Opening
 
-  /// The vault of a row. Loads `session` from the key store once for each wrap.
+  /// The vault of a row. Loads `session` from the key store once for each wrap that a finger opens, too; who
+  /// comes to the app asks anew (`askAgain`). Any other one is asked for until it opens.
   func open(_ row: SessionRow) throws(Failure) -> Opening {
     guard let owner = row.owner, let wrap = row.wrapSession, wrap != lockedWrap else {
       forgetVault()
       isUnanswered = false
+      core.keyRing.endMiss(.session)
       return .locked
     }
     if let held, held.wrap == wrap { return .open(held.vault) }
@@ -88,11 +93,22 @@ final class SessionKeys {
     case .open(let vault):
       held = Held(owner: owner, wrap: wrap, vault: vault)
       isUnconfirmed = false
-    case .locked: lockedWrap = wrap
-    case .refused: return opening
+    case .locked where opensByFinger(row): lockedWrap = wrap
+    case .locked, .missing: return .missing
+    case .refused:
+      core.keyRing.endMiss(.session)
+      return opening
     }
     isUnanswered = false
+    core.keyRing.endMiss(.session)
     return opening
+  }
+
+  /// Ask the key store again for a key that it did not have.
+  func askAgain() { lockedWrap = nil }
+
+  private func opensByFinger(_ row: SessionRow) -> Bool {
+    row.wrapBiometric != nil && core.configuration.limits.biometric != .off
   }
 
   /// Another handle has changed something: it may have locked, and older files may be back in place
@@ -110,8 +126,8 @@ final class SessionKeys {
       isUnconfirmed = false
       return true
     }
-    // Without an answer `open` asks again.
-    if case .locked = answer { lockedWrap = held.wrap } else { isUnanswered = true }
+    // `open` asks again.
+    if case .refused = answer { isUnanswered = true }
     forgetVault()
     return false
   }
@@ -151,17 +167,31 @@ final class SessionKeys {
       wrapBiometric: try wrap(vault, by: biometric, owner))
   }
 
-  /// The same for a sign-in, under a new `biometric`, too. `session` comes first: if it is not saved, the
-  /// biometric key still opens the session that is to be replaced.
-  func replace(_ owner: [UInt8]) throws(Failure) -> Fresh {
+  /// The same for a sign-in over the session of `row`, under a new `biometric`, too. `session` comes first:
+  /// if it is not saved, the biometric key still opens the session that is to be replaced.
+  func replace(_ owner: [UInt8], over row: SessionRow) throws(Failure) -> Fresh {
+    try requireAnswers(row)
     let vault = try Key.random()
     replacement = .some(nil)
     let wrapSession = try wrapByNewKey(vault, owner)
     let biometric = try makeBiometric()
+    // The key from before ends with its session.
+    if biometric == nil, row.wrapBiometric != nil { try owe(.biometric) }
     replacement = .some(biometric)
     return Fresh(
       vault: vault, wrapSession: wrapSession,
       wrapBiometric: try wrap(vault, by: biometric, owner))
+  }
+
+  /// Refuse a sign-in over a session while the key store does not answer: what it saves over then, nobody
+  /// could bring back.
+  private func requireAnswers(_ row: SessionRow) throws(Failure) {
+    guard row.wrapSession != nil || row.wrapBiometric != nil else { return }
+    for name in [core.keyRing.deviceName, .session] {
+      do throws(KeyRefusal) { _ = try store.load(name) } catch {
+        guard error.isGone else { throw core.keyFailure(error) }
+      }
+    }
   }
 
   /// The sign-in is stored.
@@ -240,31 +270,51 @@ final class SessionKeys {
     try vault.wrap(try Key.random(), SessionKeys.context("cache_key", owner))
   }
 
-  /// Make and save a new `biometric`; nil if the device has no biometrics or the policy uses none. Only
-  /// the answer to the save tells that, and not what is said about `device` afterwards.
+  /// Make and save a new `biometric`; nil if the device has no biometrics or the policy uses none, or can do
+  /// without. Only the answer to the save tells that, and not what is said about `device` afterwards.
   private func makeBiometric() throws(Failure) -> Key? {
     guard core.configuration.limits.biometric != .off else { return nil }
     let key = try Key.random()
-    do throws(KeyRefusal) { try save(key, .biometric) } catch {
-      let isAboutSave = store.trouble?.operation == .save && store.trouble?.name == .biometric
-      if isAboutSave, error == .notEnrolled || error == .unavailable { return nil }
-      throw core.keyFailure(error)
+    var refusal = saveBiometric(key)
+    if refusal == .invalidated {
+      // Some stores save over no key that they have invalidated.
+      try erase(.biometric)
+      refusal = saveBiometric(key)
+      // The key from before is gone, so a refused sign-in would cost its session.
+      if refusal != nil, isBiometricRefused { return nil }
+    }
+    if let refusal {
+      let goesWithout =
+        refusal == .notEnrolled || refusal == .unavailable
+        || core.configuration.limits.biometric == .preferred
+      if isBiometricRefused, goesWithout { return nil }
+      throw core.keyFailure(refusal)
     }
     try erasures.note(.biometric, isOwed: false)
     return key
   }
 
+  private var isBiometricRefused: Bool {
+    store.trouble?.operation == .save && store.trouble?.name == .biometric
+  }
+
+  private func saveBiometric(_ key: Key) -> KeyRefusal? {
+    do throws(KeyRefusal) { try save(key, .biometric) } catch { return error }
+    return nil
+  }
+
   // MARK: The background
 
   /// Erase `session` and keep the vault in this process only. The row's wrap stays: it names the vault.
-  /// Returns false if there is nothing to keep.
+  /// Returns false if there is nothing to keep. A key that alone could open the session stays.
   func withdraw() throws(Failure) -> Bool {
     guard held != nil || isUnanswered else { return true }
     try core.database.transaction { () throws(Failure) in
       // A host may say twice that the app has left; the second time the key store has no key.
       if !isOnlyHeld, let held, case .locked = try unwrap(held.wrap, held.owner) { forgetVault() }
       isOnlyHeld = held != nil
-      try erase(.session)
+      let row = try core.sessionTable.read()
+      if isOnlyHeld || opensByFinger(row) { try erase(.session) }
     }
     return isOnlyHeld
   }

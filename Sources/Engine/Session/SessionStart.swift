@@ -94,8 +94,11 @@ final class SessionStart {
     let owner = keys.userTag(reply.userID)
     let before = try sessions.row()
     _ = try sessions.reload(before)
+    // Without the key of the session from before, a failure on the way could not wrap it again.
+    // A key that counts as lost is given up by the user who signs in.
+    if sessions.keyState != .lost { try core.require(sessions.keyState) }
     let kept = sessions.session.flatMap { $0.owner == owner ? $0 : nil }
-    let fresh = try sessions.keys.replace(owner)
+    let fresh = try sessions.keys.replace(owner, over: before)
     if let replaced = sessions.session, kept == nil {
       try revocations.add(replaced, expiresMS: before.expiresMS)
     }

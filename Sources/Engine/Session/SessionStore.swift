@@ -52,7 +52,7 @@ final class SessionStore {
   private var owner: [UInt8]?
   /// The generation of a row that did not open.
   private var corruptGeneration: Int64?
-  /// `ready` unless the key store gave no answer when the mirror was last brought up to date.
+  /// `ready` unless the key store gave no answer, or had no key, when the mirror was last brought up to date.
   private(set) var keyState = Situation.Keys.ready
 
   init(
@@ -152,7 +152,7 @@ final class SessionStore {
   }
 
   /// Bring the mirror up to date with `row`; returns the state of the row. If the key store does not
-  /// answer (`keyState`), the row counts as sealed, and the next call asks the store for all keys again.
+  /// answer or has no key (`keyState`), the row counts as sealed, and the next call asks the store again.
   func reload(_ row: SessionRow) throws(Failure) -> Situation.Record {
     keyState = .ready
     if let session, session.mirrors(row) { return .open }
@@ -163,6 +163,9 @@ final class SessionStore {
     if let closed = closedRecord(row) { return closed }
     switch try keys.open(row) {
     case .locked: return .sealed
+    case .missing:
+      keyState = core.keyRing.miss(.session)
+      return .sealed
     case .refused(let refusal):
       keyState = refusal == .locked ? .locked : .failed
       core.keyRing.forget()

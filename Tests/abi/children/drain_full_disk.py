@@ -9,6 +9,7 @@ from pathlib import Path
 
 from holdfast import HoldfastError
 
+from support.filler import fill
 from support.keychain import KeyChain
 from support.phone import Phone
 
@@ -21,18 +22,9 @@ def main() -> None:
     phone.keychain = KeyChain(Path(sys.argv[2]))
     app = phone.start(online=False)
     with Path(sys.argv[4]).open("wb", buffering=0) as filler:
-
-        def fill() -> None:
-            for size in (65536, 4096, 1):
-                try:
-                    while filler.write(bytes(size)):
-                        pass
-                except OSError:
-                    pass
-
         # Items are added until the disk is full
         accepted = [app.register(1 + number, note="x" * 3000) for number in range(150)]
-        fill()
+        fill(filler)
         code = ""
         for _ in range(1000):
             try:
@@ -44,7 +36,7 @@ def main() -> None:
         # The queue drains while others take what room there is
         app.go_online()
         while not app.step().idle:
-            fill()
+            fill(filler)
         assert app.queue_list()["items"] == []
         # An item is added only when the reserve is whole again: it does not take its room
         try:
@@ -59,10 +51,10 @@ def main() -> None:
             if request["purpose"] == "upload" and request["method"] == "POST"
             for row in json.loads(request["body"] or "[]")
         ]
-        fill()
+        fill(filler)
         shown = app.session_logout()
         assert shown["screen"]["screen"] == "sign_in", shown
-        fill()
+        fill(filler)
         app.settle()
         # When there is room again, so is the reserve
         filler.truncate(0)

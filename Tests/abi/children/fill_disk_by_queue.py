@@ -14,21 +14,16 @@ from pathlib import Path
 
 from holdfast import HoldfastError
 
+from support import filler
 from support.keychain import KeyChain
 from support.phone import App, Phone
 
 
 def fill(others: str) -> None:
     """Others take what room there is."""
-    if not others:
-        return
-    with Path(others).open("ab", buffering=0) as file:
-        for size in (65536, 4096, 1):
-            try:
-                while file.write(bytes(size)):
-                    pass
-            except OSError:
-                pass
+    if others:
+        with Path(others).open("ab", buffering=0) as file:
+            filler.fill(file)
 
 
 def add_until_full(app: App, size: int) -> list[str]:

@@ -15,6 +15,7 @@ from . import attacker, secrecy
 from .phone import App
 
 if TYPE_CHECKING:
+    from support.directory_fixtures import DirectoryFixtures
     from support.users import SignedIn
 
 # The most common first names, surnames and municipalities in Statistics Norway's lists, and Sámi
@@ -53,6 +54,16 @@ def people(count: int, seed: int) -> list[tuple[str, str, str]]:
             name = unicodedata.normalize("NFD", name)
         made.append((name, chance.choice(PLACES), chance.choice(RELATIONS)))
     return made
+
+
+def change_behind_the_cursor(directory: DirectoryFixtures, org: str) -> None:
+    """Change all names and set the rows' times back, so that only a reconcile asks for them."""
+    with directory.times_as_given():
+        directory.control.sql(
+            "update contacts set name = name || ' Ny', updated_at = updated_at - interval '1 hour' "
+            "where org_id = %s",
+            org,
+        )
 
 
 def fill(control: Control, org: str, count: int, seed: int = 1) -> list[tuple[str, str, str]]:

@@ -44,7 +44,7 @@ def test_kotlin_is_told_what_may_be_null() -> None:
     assert "@Nullable\n  public String getRoute()" in decision
     assert "@NotNull\n  public Screen getScreen()" in decision
     assert "\n  public boolean getCanUnlock()" in decision
-    assert "@Nullable\n  public List<KeyRequest> getKeyRequests()" in text("PollReply")
+    assert "@Nullable\n  public Long getWakeInMs()" in text("PollReply")
 
 
 def test_only_fields_that_may_be_null_are_sent_as_null() -> None:

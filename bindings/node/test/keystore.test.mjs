@@ -180,7 +180,7 @@ test('a missing key is not asked for again', h.LIMIT, async () => {
   await app.close();
 });
 
-// Newcomers' complaint 6: a lock during an unlock left the prompt on the screen.
+// A lock during an unlock left the prompt on the screen.
 for (const [name, end] of [
   ['a lock', (app) => app.sessionLock()],
   ['a log-out', (app) => app.sessionLogout()],

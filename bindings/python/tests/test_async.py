@@ -97,7 +97,7 @@ def test_requesting_the_next_event_acknowledges_the_last() -> None:
 
 
 def test_a_decision_that_a_reply_has_superseded_is_left_out() -> None:
-    """Newcomers' finding 1: an old `home` was drawn over the `unlock` of a later reply."""
+    """An old `home` was drawn over the `unlock` of a later reply."""
 
     def decision(number: int) -> dict[str, Any]:
         shown = {"screen": "home", "number": number}

@@ -39,7 +39,7 @@ def test_a_reply_becomes_a_dict_and_the_request_arrives(stub: Library) -> None:
 
 
 def test_the_folder_may_be_a_path(stub: Library) -> None:
-    """A newcomer's `Path` was `TypeError: Object of type PosixPath is not JSON serializable`."""
+    """A `Path` was `TypeError: Object of type PosixPath is not JSON serializable`."""
     given: list[Any] = []
 
     class Noting:

@@ -77,7 +77,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path, ring: Ring) -> KeyStor
 
 
 def test_a_class_is_no_key_store(stub: Library) -> None:
-    """A newcomer passed the class: every key failed later, with an error that named no cause."""
+    """Where the class was passed, every key failed later, with an error that named no cause."""
     wrong = cast(Any, MemoryKeyStore)
     for make in (
         lambda: Holdfast(CONFIG, wrong, library=stub),
@@ -214,7 +214,7 @@ def test_a_folder_that_others_may_write_is_refused(tmp_path: Path, mode: int) ->
 def test_a_keyring_that_keeps_nothing_is_refused(
     module: str, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Lock finding 5; newcomers' complaint 3: the missing session bus was not named."""
+    """The missing session bus was not named."""
     monkeypatch.delenv("DBUS_SESSION_BUS_ADDRESS", raising=False)
     monkeypatch.setattr(sys, "platform", "linux")
     before = keyring.get_keyring()

@@ -115,7 +115,7 @@ def test_requests_of_a_poll_whose_event_is_not_handled_are_sent_later() -> None:
 
 
 def test_the_thread_outlives_a_handler_that_raises(caplog: pytest.LogCaptureFixture) -> None:
-    """A newcomer's finding: the thread ended, and nothing was sent any more."""
+    """The thread ended, and nothing was sent any more."""
     event = {"seq": 4, "type": "session_ended"}
     app = Scripted([{"events": [event], "requests": [REQUEST]}, {"events": [event]}])
     failures = [RuntimeError("no window yet")]
@@ -137,7 +137,7 @@ def test_the_thread_outlives_a_handler_that_raises(caplog: pytest.LogCaptureFixt
 
 
 def test_a_superseded_decision_is_acknowledged_and_not_shown() -> None:
-    """Newcomers' finding 1: an old `home` was drawn over the `unlock` of a later reply."""
+    """An old `home` was drawn over the `unlock` of a later reply."""
     old = {"seq": 4, "type": "decision", "decision": {"number": 4}}
     new = {"seq": 5, "type": "decision", "decision": {"number": 6}}
     app = Scripted([{"events": [old]}, {"events": [new]}])

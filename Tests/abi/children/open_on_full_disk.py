@@ -1,0 +1,29 @@
+"""Starts on a disk that is full, and logs out: open_on_full_disk.py SPEC KEYCHAIN STOCK FILLER."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+from support.filler import fill
+from support.keychain import KeyChain
+from support.phone import Phone
+
+
+def main() -> None:
+    phone = Phone.from_spec(sys.argv[1])
+    shutil.copytree(sys.argv[3], phone.folder)
+    phone.keychain = KeyChain(Path(sys.argv[2]))
+    with Path(sys.argv[4]).open("wb", buffering=0) as filler:
+        fill(filler)
+        app = phone.start()
+        app.settle()
+        left = app.queue_list()["items"]
+        shown = app.session_logout()["decision"]["screen"]
+    phone.close()
+    print(json.dumps([app.opened["recovered"], left, shown]))
+
+
+main()
