@@ -34,8 +34,7 @@ extension Schema {
           wait_reason INTEGER NOT NULL DEFAULT 0,
           retry_group INTEGER NOT NULL DEFAULT 0,
           attempts INTEGER NOT NULL DEFAULT 0,
-          denials INTEGER NOT NULL DEFAULT 0,
-          blocks INTEGER NOT NULL DEFAULT 0,
+          trouble INTEGER NOT NULL DEFAULT 0,
           not_before_ms INTEGER NOT NULL DEFAULT 0,
           created_ms INTEGER NOT NULL,
           size INTEGER NOT NULL,
@@ -72,7 +71,7 @@ extension Schema {
         CREATE TABLE backoff(service TEXT PRIMARY KEY, attempts INTEGER NOT NULL,
           not_before_ms INTEGER NOT NULL, asked INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
         """,
-      version: 1, digest: "3SmA7tc8bp7w7yh8fwBfO1MCRznbwaL-fc7YiVIobko")
+      version: 1, digest: "kZeH9-Mh5Ii8i9rPYmj3-JeG2zl0xS-4HYuZqLGeVg0")
   }
 
   /// `cache.db`: copies of the server's data. Contacts are numbered as they arrive, so that a page of a pull

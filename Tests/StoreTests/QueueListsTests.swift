@@ -97,12 +97,12 @@ import Testing
 
   @Test(
     arguments: [
-      (Transition.pending(), false), (.pending(charge: .attempt), true),
-      (.waiting(.dependency, charge: .attempt), false),
-      (.waiting(.organisation, charge: .attempt), true),
-      (.waiting(.organisation, charge: .denial), false),
-      (.waiting(.time(until: 1), charge: .attempt), true),
-      (.parked(rejection: nil, charge: .attempt), false),
+      (Transition.pending(), false), (.pending(charged: true), true),
+      (.waiting(.dependency, charged: true), false),
+      (.waiting(.organisation, charged: true), true),
+      (.waiting(.organisation, trouble: -1), false),
+      (.waiting(.time(until: 1), charged: true), true),
+      (.parked(rejection: nil, charged: true), false),
     ] as [(Transition, Bool)])
   func anItemIsInDoubtAfterAnAttemptWithoutAResult(_ change: Transition, _ doubt: Bool) throws {
     try table.fill(1)

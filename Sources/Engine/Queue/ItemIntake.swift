@@ -270,7 +270,7 @@ final class ItemIntake {
   private func doubt(_ row: QueueRow, _ session: OpenSession) throws(Failure) -> Doubt {
     guard row.attempts > 0, let item = try row.read(session.queueKey) else { return .none }
     guard row.state == .parked else { return .untold }
-    let rejection = try Rejection.read(row, session.queueKey)
+    let rejection = try ParkReason.read(row, session.queueKey)
     if rejection?.string("code") == MessageCode.unknownOutcome.rawValue { return .told }
     return item.isRevised || item.mayBeCounted ? .untold : .none
   }
