@@ -140,49 +140,32 @@ public struct UploadSituation: Equatable, Sendable {
     case confirmed
   }
 
-  public var request: Request
-  public var cause: Cause
+  public var request = Request.upload
+  public var cause = Cause.unnamed
   public var answer: Answer
   /// The session is still the one that sent the request.
-  public var isCurrent: Bool
+  public var isCurrent = true
   /// The upload had one item.
-  public var isSingle: Bool
-  public var attempts: Attempts
-  public var history: History
-  public var membership: Membership
+  public var isSingle = true
+  public var attempts = Attempts.few
+  public var history = History.none
+  public var membership = Membership.confirmed
   /// The service itself asks for a pause.
-  public var asksForPause: Bool
+  public var asksForPause = false
   /// Others get through: of the kind or of all, as `Answer.failing` says (`Passage`).
-  public var othersWork: Bool
+  public var othersWork = false
   /// Another item of its kind was stored since the item was refused, or failed last.
-  public var othersSince: Bool
+  public var othersSince = false
   /// Other items of its kind and columns are queued.
-  public var othersQueued: Bool
+  public var othersQueued = true
   /// A question about an id that nobody has was not asked in vain lately (`UploadPause`).
-  public var mayAskControl: Bool
+  public var mayAskControl = true
+
+  /// The answer to an upload of one new item, while nothing else is sent.
+  public init(_ answer: Answer) { self.answer = answer }
 
   /// A row is refused for what no user gave.
   public var isRefusal: Bool {
     answer == .refusedOther || answer == .takenOther || answer == .denied
-  }
-
-  public init(
-    request: Request, cause: Cause, answer: Answer, isCurrent: Bool, isSingle: Bool,
-    attempts: Attempts, history: History, membership: Membership, asksForPause: Bool,
-    othersWork: Bool, othersSince: Bool, othersQueued: Bool, mayAskControl: Bool
-  ) {
-    self.request = request
-    self.cause = cause
-    self.answer = answer
-    self.isCurrent = isCurrent
-    self.isSingle = isSingle
-    self.attempts = attempts
-    self.history = history
-    self.membership = membership
-    self.asksForPause = asksForPause
-    self.othersWork = othersWork
-    self.othersSince = othersSince
-    self.othersQueued = othersQueued
-    self.mayAskControl = mayAskControl
   }
 }

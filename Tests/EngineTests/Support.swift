@@ -133,7 +133,7 @@ final class Rig {
     keyStore = sharedKeys ?? MemoryKeyStore()
     let configuration = try Configuration.read(
       try json(
-        #"{"data_dir":"\#(folder.path)","clock":"manual","locale":"en","policy":{\#(policy)},"#
+        #"{"data_dir":"\#(folder.path)","clock":"manual","locale":"en","template":"volunteers","policy":{\#(policy)},"#
           + #""redirect_url":"app.example:/signed-in","#
           + #""backend":{"url":"https://x.supabase.co","api_key":"key"\#(backend)}\#(config)}"#))
     clock = Clock(.manual)

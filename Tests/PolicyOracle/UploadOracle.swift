@@ -139,14 +139,20 @@ public enum UploadProduct {
       return values[rest % values.count]
     }
     let flags = [false, true]
-    return UploadSituation(
-      request: next(UploadSituation.Request.allCases), cause: next(UploadSituation.Cause.allCases),
-      answer: next(UploadSituation.Answer.allCases), isCurrent: next(flags), isSingle: next(flags),
-      attempts: next(UploadSituation.Attempts.allCases),
-      history: next(UploadSituation.History.allCases),
-      membership: next(UploadSituation.Membership.allCases), asksForPause: next(flags),
-      othersWork: next(flags), othersSince: next(flags), othersQueued: next(flags),
-      mayAskControl: next(flags))
+    var s = UploadSituation(next(UploadSituation.Answer.allCases))
+    s.request = next(UploadSituation.Request.allCases)
+    s.cause = next(UploadSituation.Cause.allCases)
+    s.isCurrent = next(flags)
+    s.isSingle = next(flags)
+    s.attempts = next(UploadSituation.Attempts.allCases)
+    s.history = next(UploadSituation.History.allCases)
+    s.membership = next(UploadSituation.Membership.allCases)
+    s.asksForPause = next(flags)
+    s.othersWork = next(flags)
+    s.othersSince = next(flags)
+    s.othersQueued = next(flags)
+    s.mayAskControl = next(flags)
+    return s
   }
 
   /// Every `step`-th situation where the policy and the oracle differ, or a property does not hold; at

@@ -94,11 +94,7 @@ public struct UploadsDocument: Sendable {
 
   public var tables: [DecisionTable] { [uploads, failures, questions] }
 
-  /// Current, online, nothing known, and nothing else gets through.
-  private static let plain = UploadSituation(
-    request: .upload, cause: .unnamed, answer: .named, isCurrent: true, isSingle: true,
-    attempts: .few, history: .none, membership: .confirmed, asksForPause: false,
-    othersWork: false, othersSince: false, othersQueued: true, mayAskControl: true)
+  private static let plain = UploadSituation(.named)
 
   private static func column<Value>(_ name: String, _ values: [Value]) -> DecisionTable.Column {
     DecisionTable.Column(name, values.map { "\($0)" })

@@ -103,11 +103,11 @@ struct UploadPauseTests {
     var works: [Bool] = []
     for _ in 0..<3 { works.append(passage.fail(at: 600_000)) }
     expect(works, equals: [true, true, false])
-    expect(!passage.isDoubtful)
+    expect(!passage.hasManyFailures)
     _ = passage.fail(at: 600_000)
-    expect(passage.isDoubtful)
+    expect(passage.hasManyFailures)
     passage.judge(at: 600_000)
-    expect(!passage.isDoubtful)
+    expect(!passage.hasManyFailures)
     let late = passage.fail(at: 1_200_001)
     expect(!late)
   }

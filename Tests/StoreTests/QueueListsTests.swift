@@ -104,11 +104,13 @@ import Testing
       (.waiting(.time(until: 1), charged: true), true),
       (.parked(rejection: nil, charged: true), false),
     ] as [(Transition, Bool)])
-  func anItemIsInDoubtAfterAnAttemptWithoutAResult(_ change: Transition, _ doubt: Bool) throws {
+  func anItemMayBeStoredAfterAnAttemptWithoutAResult(_ change: Transition, _ isUncertain: Bool)
+    throws
+  {
     try table.fill(1)
     try table.transition(1, change)
-    try expect(table.isInDoubt(org: tag(7), of: tag(1)), equals: doubt)
-    try expect(!table.isInDoubt(org: tag(6), of: tag(1)))
-    try expect(!table.isInDoubt(org: tag(7), of: tag(2)))
+    try expect(table.mayBeStored(org: tag(7), of: tag(1)), equals: isUncertain)
+    try expect(!table.mayBeStored(org: tag(6), of: tag(1)))
+    try expect(!table.mayBeStored(org: tag(7), of: tag(2)))
   }
 }

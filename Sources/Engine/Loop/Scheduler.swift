@@ -159,7 +159,7 @@ final class Scheduler {
     let org = session.choice
     if contactPuller.isDue(org, now), try maySend(.pull, now) { return .contacts(session, org) }
     if summaryPuller.isDue(now), try maySend(.summary, now),
-      try !core.queue.isInDoubt(org: try orgTag(org), of: session.owner)
+      try !core.queue.mayBeStored(org: try orgTag(org), of: session.owner)
     {
       return .summary(session, org)
     }

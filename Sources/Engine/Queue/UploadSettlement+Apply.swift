@@ -38,7 +38,7 @@ extension UploadSettlement {
       }
       if batch.items.count == 1, verdict.isFound { try spareRest(of: batch) }
       for other in others { try retry(try stillLeased(other)) }
-      if s.cause.isAboutTheWay, verdict.isSearch, state.isDoubtful {
+      if s.cause.isAboutTheWay, verdict.isSearch, state.hasManyFailures {
         try pauses.backOff(.upload, response, now)
       }
     }

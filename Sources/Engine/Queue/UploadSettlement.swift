@@ -174,38 +174,34 @@ final class UploadSettlement {
   private func situation(
     _ batch: UploadBatch, _ answer: UploadSituation.Answer, _ received: Received
   ) throws(Failure) -> UploadSituation {
-    let first = batch.items[0]
-    let isSingle = batch.items.count == 1 && batch.inquiry?.isOfOne ?? true
-    let cause = batch.inquiry?.cause(received.now) ?? .unnamed
-    let attempts = UploadSituation.Attempts(batch.attempts)
-    let othersSince = isSingle && state.storedOthers(since: first, of: batch)
-    var history = UploadSituation.History.none
+    let (first, now) = (batch.items[0], received.now)
+    var s = UploadSituation(answer)
+    s.request = batch.request
+    s.cause = batch.inquiry?.cause(now) ?? .unnamed
+    s.isCurrent = received.isCurrent
+    s.isSingle = batch.items.count == 1 && batch.inquiry?.isOfOne ?? true
+    s.attempts = UploadSituation.Attempts(batch.attempts)
+    s.membership = membership(batch)
+    s.asksForPause = received.response.asksForPause(.upload)
+    s.othersSince = s.isSingle && state.storedOthers(since: first, of: batch)
     if batch.alone != nil {
-      let isCounted = try !isEarly(first, received.now)
-      let isLast = isCounted && UploadPause.isLast(after: first.trouble, othersSince: othersSince)
-      history = isLast ? .last : .alone
-    } else if batch.items.allSatisfy({ $0.trouble != 0 }) {
-      history = .refused
+      let isCounted = try !isEarly(first, now)
+      let isLast = isCounted && UploadPause.isLast(after: first.trouble, othersSince: s.othersSince)
+      s.history = isLast ? .last : .alone
+      // That an item fails which failed alone says nothing about others.
+      s.othersWork = true
+    } else {
+      if batch.items.allSatisfy({ $0.trouble != 0 }) { s.history = .refused }
+      let failing = UploadPolicy.failing(s.request, s.cause, answer)
+      s.othersWork = failing.map { state.noteFailed(batch, $0, now) } ?? state.works(now)
     }
-    // That an item fails which failed alone says nothing about others.
-    var othersWork = batch.alone != nil
-    if !othersWork {
-      let failing = UploadPolicy.failing(batch.request, cause, answer)
-      othersWork =
-        failing.map { state.noteFailed(batch, $0, received.now) } ?? state.works(received.now)
-    }
-    var othersQueued = true
-    if isSingle, history != .none || attempts == .many {
-      othersQueued = try core.queue.hasOthers(
+    if s.isSingle, s.history != .none || s.attempts == .many {
+      s.othersQueued = try core.queue.hasOthers(
         like: batch.key, of: batch.owner, than: first.sequence)
     }
     let failures = try core.backoffs.read(Purpose.upload.rawValue).attempts
-    return UploadSituation(
-      request: batch.request, cause: cause, answer: answer, isCurrent: received.isCurrent,
-      isSingle: isSingle, attempts: attempts, history: history, membership: membership(batch),
-      asksForPause: received.response.asksForPause(.upload),
-      othersWork: othersWork, othersSince: othersSince, othersQueued: othersQueued,
-      mayAskControl: UploadPause.mayAskControl(after: failures))
+    s.mayAskControl = UploadPause.mayAskControl(after: failures)
+    return s
   }
 
   private func membership(_ batch: UploadBatch) -> UploadSituation.Membership {
