@@ -104,7 +104,7 @@ public struct SortedUUIDSet {
   private var sorted: [UUID]
 
   public init(_ ids: [UUID]) {
-    sorted = ids.sorted()
+    sorted = ids.ordered()
   }
 
   public var isEmpty: Bool { sorted.isEmpty }

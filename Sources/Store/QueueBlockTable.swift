@@ -49,7 +49,7 @@ public struct QueueBlockTable {
   @inline(never)
   func forget(_ blocks: [Int64]) throws(Failure) {
     var last: Int64?
-    for block in blocks.sorted() where block != last {
+    for block in blocks.ordered() where block != last {
       last = block
       for level in 0...QueueBlockTable.levels {
         let isRoot = level == QueueBlockTable.levels

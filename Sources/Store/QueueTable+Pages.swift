@@ -30,9 +30,8 @@ extension QueueTable {
         .int(sequence), .int(limit)
       ) { (row) throws(Failure) in row.count(0) }
     }
-    sequences.sort()
     var rows: [QueueRow] = []
-    for sequence in sequences {
+    for sequence in sequences.ordered() {
       if rows.count == limit { break }
       let row = try database.first("SELECT * FROM queue WHERE seq = ?", .int(sequence)) {
         (row) throws(Failure) in QueueRow(row)

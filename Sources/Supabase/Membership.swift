@@ -93,13 +93,7 @@ public struct MembershipList {
   /// counts, else the first.
   public init(_ memberships: [Membership]) {
     all = []
-    // The place decides between equal ones.
-    let order = memberships.indices.sorted {
-      let (left, right) = (memberships[$0].orgID, memberships[$1].orgID)
-      return left == right ? $0 < $1 : left < right
-    }
-    for place in order {
-      let membership = memberships[place]
+    for membership in memberships.ordered(by: { $0.orgID < $1.orgID }) {
       guard let last = all.last, last.orgID == membership.orgID else {
         all.append(membership)
         continue

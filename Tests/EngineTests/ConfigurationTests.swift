@@ -107,7 +107,7 @@ import class Foundation.FileManager
       expect(refusal(#""routes":\#(routes)"#), equals: "request.wrong_type /routes")
     }
     expect(refusal(#""routes":{}"#), equals: "request.invalid_value /routes")
-    let one = try read(#""routes":{"guest":{"home":"/guest"}}"#)
+    let one = try read(#""template":"volunteers","routes":{"guest":{"home":"/guest"}}"#)
     expect(one.routes(for: "guest")?.home, equals: "/guest")
     expect(one.routes(for: "peer_mentor") == nil)
   }

@@ -38,9 +38,9 @@ import Testing
     let rig = try Rig()
     let json = try rig.presenter.render(Decision(.signIn, .sessionMissing))
     let methods = json["methods"]?.elements ?? []
-    expect(methods.map { $0.string("id") }, equals: ["bankid", "vipps"])
-    expect(methods.first?.string("label"), equals: "BankID")
-    expect(methods.first?.string("flow"), equals: "pkce")
+    expect(methods.map { $0.string("id") }, equals: ["password"])
+    expect(methods.first?.string("label"), equals: "password")
+    expect(methods.first?.string("flow"), equals: "password")
   }
 
   @Test func theChoiceOffersAllOrganisationsWithTheirStatus() throws {

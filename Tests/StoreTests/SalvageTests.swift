@@ -3,6 +3,7 @@ import CSQLite
 import Foundation
 import TestSupport
 import Testing
+import Vault
 
 @testable import Store
 
@@ -210,12 +211,18 @@ import Testing
     let row = SessionRow()
     row.generation = 4
     row.owner = tag(1)
-    row.tokens = [2]
-    row.wrapSession = [3]
-    row.wrapBiometric = [5]
-    row.choice = [6]
-    row.memberships = [7]
-    row.cacheKey = [8]
+    let key = try Key.random()
+    func sealed(_ number: UInt8) throws -> [UInt8] {
+      try [number].withUnsafeBytes { (bytes) throws(Failure) in
+        try key.seal(bytes, SealContext(table: "session", column: "tokens"))
+      }
+    }
+    row.tokens = try sealed(2)
+    row.wrapSession = try sealed(3)
+    row.wrapBiometric = try sealed(5)
+    row.choice = try sealed(6)
+    row.memberships = try sealed(7)
+    row.cacheKey = try sealed(8)
     row.noteAuthentication(Instant(wallMS: 9, monotonicMS: 10, bootID: "third boot"))
     row.noteValidation(Instant(wallMS: 11, monotonicMS: 12, bootID: "other boot"), serverMS: 13)
     row.expiresMS = 14

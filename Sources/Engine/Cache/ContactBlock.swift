@@ -210,7 +210,7 @@ struct ContactBlockDraft {
           entry.tag
         )
       }
-      return entries.sorted { ContactBlock.precedes(key($0), key($1)) }
+      return entries.ordered { ContactBlock.precedes(key($0), key($1)) }
     }
     let plain = try SecretBytes.written(capacity: size, room: .heap) { room in
       write(sorted, columns, to: room)

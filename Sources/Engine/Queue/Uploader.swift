@@ -60,7 +60,7 @@ final class Uploader {
       }
       items.append((row, item))
     }
-    items.sort { $0.item.id < $1.item.id }
+    items = items.ordered { $0.item.id < $1.item.id }
     // All have the same columns, as their batch key says.
     let hasUser = items.lazy.compactMap { $0.item.hasUser }.first ?? kind.hasUser
     let all = UploadBatch(
