@@ -153,7 +153,7 @@ def logout(process: AppProcess) -> None:
     process.add(app)
     process.begin()
     process.report("logout")
-    app.session_logout({"scope": process.chance.choice(["local", "global"])})
+    app.session_logout({"scope": process.chance.choice(["local", "global"]), "unsent": "keep"})
     process.report("logged_out")
     app.settle()
 
