@@ -44,12 +44,12 @@ static void done(operation *function, const char *request) {
   holdfast_free(call(function, request));
 }
 
-static void open_app(const char *folder) {
+static char *open_app(const char *folder) {
   char config[1024], *reply = NULL;
   write_config(config, sizeof config, folder);
   if (holdfast_open(config, NULL, &app, &reply) != HOLDFAST_OK)
     fail("holdfast_open", reply);
-  holdfast_free(reply);
+  return reply;
 }
 
 /* holdfast_next() without waiting, in the form of an operation. */
@@ -93,11 +93,10 @@ static void prepare(const char *session) {
 /* Measure until the first screen, and print it. */
 static void cold(const char *folder) {
   double start = now();
-  open_app(folder);
+  char *reply = open_app(folder);
   sample(now() - start);
-  char *screen = call(next, NULL);
-  puts(screen);
-  holdfast_free(screen);
+  puts(reply);
+  holdfast_free(reply);
 }
 
 static char *add(const char *request) {
@@ -222,7 +221,7 @@ int main(int count, char **arguments) {
     report(1, 0);
     return 0;
   }
-  open_app(folder);
+  holdfast_free(open_app(folder));
   if (strcmp(mode, "prepare") == 0) {
     prepare(arguments[3]);
     return 0;

@@ -7,17 +7,18 @@
 
 json_t *call(int64_t app, const char *operation, json_t *request);
 int64_t open_app(json_t *config, json_t **why);
-void show(int64_t app, const json_t *event);
+void show(int64_t app, const json_t *next);
 void follow(int64_t app);
 
-void show(int64_t app, const json_t *event) {
-  const char *type = json_string_value(json_object_get(event, "type"));
-  const json_t *decision = json_object_get(event, "decision");
-  puts(type);
+void show(int64_t app, const json_t *next) {
+  const json_t *screen = json_object_get(next, "screen");
+  const json_t *message = json_object_get(json_object_get(next, "sync"), "message");
+  puts(json_is_object(message) ? json_string_value(json_object_get(message, "code"))
+                               : json_object_iter_key(json_object_iter((json_t *)next)));
   fflush(stdout);
-  if (strcmp(type, "sync_completed") == 0)
+  if (json_is_object(message))
     json_decref(call(app, "close", NULL));
-  else if (decision && !strcmp(json_string_value(json_object_get(decision, "screen")), "home"))
+  else if (screen && !strcmp(json_string_value(json_object_get(screen, "screen")), "home"))
     json_decref(call(app, "queue_add",
                      json_pack("{s:s,s:{s:s,s:i},s:I}", "kind", "activity", "payload", "type",
                                "visit", "minutes", 45, "occurred_at_ms", 1795000000000)));
@@ -41,7 +42,6 @@ int main(int count, char **words) {
   int64_t app = open_app(config_of(words), &why);
   if (app == 0 || why != NULL)
     return 4;
-  json_decref(call(app, "session_resume", NULL));
   json_decref(
       call(app, "sign_in_complete",
            json_pack("{s:s,s:s}", "email", "solo@example.org", "password", "holdfast-demo")));
