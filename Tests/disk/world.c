@@ -342,11 +342,14 @@ void app_settle(world *it) {
 }
 
 void app_settle_until(world *it, bool (*holds)(world *), const char *what) {
+  /* One turn more: the library keeps a response that it could not store, and stores it then. */
+  bool held = false;
   for (int turns = 0; turns < TURNS; turns++) {
     json_int_t wake_ms;
     bool is_something = turn(it, &wake_ms);
-    if (holds(it))
+    if (held)
       return;
+    held = holds(it);
     if (!is_something && wake_ms < 0)
       break;
     if (!is_something)
