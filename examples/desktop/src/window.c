@@ -74,12 +74,14 @@ void window_refresh(app *app) {
   outbox_refresh(app);
 }
 
+/* Of the notices, only this one has no place on a screen: the others are in the decision's message
+ * and in the outbox. */
 void window_news(app *app, const json_t *news) {
   const json_t *answer = json_object_get(news, "answer"), *notice = json_object_get(news, "notice");
   const json_t *ended = json_object_get(json_object_get(news, "sync"), "message");
   if (is_text(answer, "to", "contact_get"))
     contact_answer(app, answer);
-  else if (notice != NULL || json_is_object(ended))
+  else if (is_text(notice, "type", "storage_recovered") || json_is_object(ended))
     look_toast(app, text_at(notice != NULL ? notice : ended, "text"));
   window_refresh(app);
 }
