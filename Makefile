@@ -2,7 +2,7 @@
 #
 #   make setup    installs the Debian packages (with sudo, unless root) and the Python packages in .venv that `make test`
 #                 needs and that are missing. setup-demo, setup-tools, setup-all: of the other tiers (mk/setup.mk).
-#                 Only these targets, and demo, test, test-all, nightly, desktop and pictures, install anything
+#                 Only these targets, and backend, demo, test, test-all, nightly, desktop and pictures, install anything
 #   make lib      build/lib/libholdfast.so (Embedded Swift), build/include/ and, where libcurl is installed,
 #                 build/lib/libholdfast_http.so; archives (.a) of both
 #   make lib-runtime  build/lib-runtime/libholdfast.so: the same in ordinary Swift
@@ -12,6 +12,7 @@
 #   make node     build/node/holdfast and its .tgz: the package for Node and Electron, with the bundled library
 #   make jvm      build/jvm/*.jar for Java and Kotlin
 #   make install  headers, libraries, pkg-config and CMake files below PREFIX (/usr/local); honours DESTDIR, LIBDIR
+#   make backend  a local Supabase project with demo people, until Ctrl-C; prints its URL and key
 #   make demo     the tour of examples/c against a local backend
 #   make desktop  the app of examples/desktop on a local backend, with a panel beside it; make pictures draws docs/pictures
 #   make doctor   CONFIG=file (EMAIL=address): checks a configuration against its Supabase project (docs/doctor.md)
@@ -87,7 +88,7 @@ include mk/node.mk
 include mk/desktop.mk
 include mk/swiftkit.mk
 
-.PHONY: lib lib-runtime bundle wheel install demo doctor docs contract generate lint format test-clean-install help clean
+.PHONY: lib lib-runtime bundle wheel install backend demo doctor docs contract generate lint format test-clean-install help clean
 
 lib: build/lib/libholdfast.so build/include/holdfast.h $(HTTP_LIBRARY) $(ARCHIVES)
 ifeq ($(HTTP_LIBRARY),)
@@ -103,6 +104,11 @@ wheel: bundle | .build/checked-wheel $(PYTHON)
 
 install: lib
 	@PREFIX=$(PREFIX) LIBDIR=$(LIBDIR) DESTDIR=$(DESTDIR) VERSION=$(VERSION) ABI=$(ABI) bindings/c/install.sh
+
+backend:
+	@mk/install-packages.sh $(APT_BACKEND)
+	@$(AGAIN) -s .venv/demo
+	@PYTHONPATH=Tests/server exec $(PYTHON) -m local_supabase --demo --exports
 
 # In a second make, which sees what apt has installed.
 demo:

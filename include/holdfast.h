@@ -131,8 +131,9 @@ const char *holdfast_build_info(void);
  * {"data_dir":"/path","backend":{"url":"https://x.supabase.co","api_key":"...","queue":{...},
  * "memberships":{...}|null,"contacts":{...}|null,"summary":{...}|null},"auth_methods":[...],
  * "redirect_url":"app.example://signed-in","routes":{...},"policy":{...},"locale":"nb-NO|nn|en",
- * "keystore":{"kind":"file"},"role":"app|worker","clock":"system|manual"} keystore NULL needs
- * {"kind":"file"}: key files beside the data, without a prompt. A worker only sends what is
+ * "template":"volunteers"?,"development":bool=false,"keystore":{"kind":"file"}?,
+ * "role":"app|worker","clock":"system|manual"} keystore NULL needs {"kind":"file"}, or
+ * "development": key files beside the data, without a prompt. A worker only sends what is
  * queued: it has no screen before holdfast_session_resume(). ->
  * {"version","recovered":bool,"keystore":"file|host","unlock_prompt","screen":<decision>|null}.
  * Errors: request.* (INVALID), storage.* (STORAGE, FULL, BUSY), handle.too_many (NOMEM). */

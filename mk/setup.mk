@@ -2,13 +2,15 @@
 # needs (mk/check.sh) and installs nothing.
 #
 #   setup-demo    of `make demo`
+#   backend       needs PostgreSQL and four Python packages alone
 #   setup         of `make test`
 #   setup-tools   of `make lint`, and of what CI builds beyond `make test`: the bundled library, the wheel, the model.
 #                 PARTS="node jvm languages desktop arm64 musl": and what these parts need
 #   setup-all     of `make test-all`: all parts
 
+APT_BACKEND := python3-venv postgresql
 APT_DEMO := ca-certificates libsqlite3-dev libsodium-dev libjansson-dev binutils g++ pkg-config libcurl4-openssl-dev \
-  python3-venv postgresql
+  $(APT_BACKEND)
 APT_TEST := $(APT_DEMO) openssl locales
 APT_TOOLS := $(APT_TEST) valgrind strace spin cmake dpkg-dev patch xz-utils tcl autoconf automake libtool
 APT_node := node-typescript

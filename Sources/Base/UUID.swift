@@ -107,6 +107,8 @@ public struct SortedUUIDSet {
     sorted = ids.sorted()
   }
 
+  public var isEmpty: Bool { sorted.isEmpty }
+
   public func contains(_ id: UUID) -> Bool {
     sorted.sortedContains(id)
   }

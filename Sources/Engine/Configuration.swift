@@ -54,6 +54,7 @@ public final class Configuration {
   public let methods: [AuthMethod]
   /// Where a browser returns; not nil if a method signs in there.
   public let redirectURL: String?
+  /// Empty: every role opens every screen, and begins at `/`.
   public let routes: [RoleRoutes]
   public let limits: Limits
   public let language: Language
@@ -85,9 +86,10 @@ public final class Configuration {
       config,
       known: [
         "data_dir", "backend", "auth_methods", "redirect_url", "routes", "policy", "locale",
-        "keystore", "clock", "role",
+        "keystore", "clock", "role", "template", "development",
       ])
-    let usesKeyFiles = try readKeyStore(fields)
+    let isDevelopment = try fields.bool(ifPresent: "development") ?? false
+    let usesKeyFiles = try readKeyStore(fields) || isDevelopment
     let methods = try AuthMethod.readAll(fields)
     let folder = try fields.string("data_dir")
     if folder.utf8.contains(0) { throw fields.invalid("data_dir", "a path is expected") }
@@ -102,7 +104,7 @@ public final class Configuration {
       methods: methods,
       redirectURL: try RedirectURL.read(fields, for: methods),
       routes: try readRoutes(fields, backend),
-      limits: try readLimits(fields),
+      limits: try readLimits(fields, isDevelopment: isDevelopment),
       language: try readLanguage(fields),
       clock: try fields.choice(ifPresent: "clock", Clock.Kind.self) ?? .system,
       role: try fields.choice(ifPresent: "role", Role.self) ?? .app,
@@ -126,14 +128,14 @@ public final class Configuration {
   func check(hasKeyStore: Bool) throws(Failure) {
     if usesKeyFiles, hasKeyStore {
       throw Failure(
-        .requestInvalidValue, "a key store was passed: leave out \"keystore\"",
+        .requestInvalidValue,
+        "a key store was passed: leave out \"keystore\" and \"development\"",
         field: "/keystore/kind")
     }
     if !usesKeyFiles, !hasKeyStore {
       throw Failure(
         .requestMissingField,
-        "pass a key store, or name key files: "
-          + "\"keystore\":{\"kind\":\"file\"}, with \"policy\":{\"biometric\":\"off\"}, keeps key files",
+        "pass a key store; \"development\":true keeps key files beside the data, for a first try",
         field: "/keystore")
     }
     if usesKeyFiles, limits.biometric == .required {
@@ -157,8 +159,11 @@ public final class Configuration {
     dataFolder = resolved
   }
 
-  private static func readLimits(_ config: Fields) throws(Failure) -> Limits {
+  private static func readLimits(
+    _ config: Fields, isDevelopment: Bool
+  ) throws(Failure) -> Limits {
     var limits = Limits()
+    if isDevelopment { limits.biometric = .off }
     let known: [StaticCString] = [
       "session_window_s", "background_timeout_s", "offline_limit_s", "guard_timeout_ms",
       "refresh_margin_s", "biometric", "pull_interval_s", "reconcile_interval_s",
@@ -222,8 +227,8 @@ public final class Configuration {
     _ config: Fields, _ backend: Backend
   ) throws(Failure) -> [RoleRoutes] {
     guard let value = config.optional("routes") else {
-      return backend.hasOrganisations
-        ? defaultRoutes : [RoleRoutes(role: soleRole, home: "/", screens: ["*"])]
+      let hasRoles = config.optional("template") != nil && backend.hasOrganisations
+      return hasRoles ? volunteerRoutes : []
     }
     guard value.kind == .object else { throw config.wrongType("routes", "an object of roles") }
     guard value.count > 0 else {
@@ -251,7 +256,7 @@ public final class Configuration {
   /// The role of every user in an app without organisations.
   private static var soleRole: String { "user" }
 
-  private static var defaultRoutes: [RoleRoutes] {
+  private static var volunteerRoutes: [RoleRoutes] {
     [
       RoleRoutes(
         role: "peer_mentor", home: "/mentor",
@@ -263,7 +268,11 @@ public final class Configuration {
     ]
   }
 
-  public func routes(for role: String) -> RoleRoutes? { routes.first { $0.role == role } }
+  /// What a role may open; nil if the configuration lists others.
+  public func routes(for role: String) -> RoleRoutes? {
+    if routes.isEmpty { return RoleRoutes(role: role, home: "/", screens: ["*"]) }
+    return routes.first { $0.role == role }
+  }
 
   /// What a user may open who works under this membership; in an app without organisations, under none.
   public func routes(under membership: Membership?) -> RoleRoutes? {

@@ -108,17 +108,13 @@ public final class Engine {
 
     // The queue and the cache.
     let summary = Summary(core, cache)
-    let isolation = BatchIsolation(core, uploads)
     let parking = Parking(core, notices, syncRuns)
-    let blocked = BlockedItems(
-      core, uploads, isolation: isolation, pauses: pauses, syncRuns: syncRuns)
     let settlement = UploadSettlement(
-      core, sessions, state: uploads, isolation: isolation, links: links, syncRuns: syncRuns,
-      refresh: refresh, check: check, pauses: pauses, reachability: reachability, parking: parking,
-      blocked: blocked, pulls: pulls, summary: summary)
+      core, sessions, state: uploads, links: links, syncRuns: syncRuns, refresh: refresh,
+      check: check,
+      pauses: pauses, reachability: reachability, parking: parking, pulls: pulls, summary: summary)
     let uploader = Uploader(
-      core, state: uploads, isolation: isolation, settlement: settlement, parking: parking,
-      syncRuns: syncRuns,
+      core, state: uploads, settlement: settlement, parking: parking, syncRuns: syncRuns,
       pauses: pauses, inFlight: inFlight)
     let reads = ReadFailures(core, refresh, pauses, reachability)
     let contactPuller = ContactPuller(

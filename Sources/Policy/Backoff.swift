@@ -37,25 +37,6 @@ public enum Backoff {
     Int64(clamping: random.multipliedFullWidth(by: UInt64(clamping: most) + 1).high)
   }
 
-  /// The longest delay of an item that fails alone while others get through.
-  public static let maxAloneMS: Int64 = 86_400_000
-  /// The same while no other gets through: perhaps it is not the item's fault.
-  public static let maxUnprovedMS: Int64 = 3_600_000
-  /// From this failure on an item that fails alone waits longer than anything else does.
-  public static let aloneAfter = 8
-
-  /// The delay of an item that fails alone for the `tries`-th time. At first it is that of a service. Then it
-  /// doubles until the item is tried once a day: who mends the server can wait for that, or ask for it.
-  /// `isProved`: another item of its kind got through since the failure before.
-  public static func aloneDelayMS(
-    tries: Int, isProved: Bool, random: UInt64, floorMS: Int64 = 0
-  ) -> Int64 {
-    let more = min(max(tries - aloneAfter, 0), 10)
-    if more == 0 { return delayMS(attempt: tries, random: random, floorMS: floorMS) }
-    let longest = min(maxStepMS << Int64(more), isProved ? maxAloneMS : maxUnprovedMS)
-    return min(max(longest / 2 + jitterMS(upTo: longest / 2, random), floorMS), maxAloneMS)
-  }
-
   /// The longest delay after the failed attempt number `attempt`.
   public static func maxDelayMS(attempt: Int) -> Int64 {
     // 2 s · 2^8 exceeds 5 min. Larger exponents would overflow.

@@ -115,35 +115,44 @@ public enum WaitReason: Equatable, Sendable {
 
 /// How a request's result changes an item.
 public enum Transition: Sendable {
-  /// What the item is charged with.
-  public enum Charge: Sendable {
-    case nothing, attempt, denial, attemptAndDenial
-
-    var isAttempt: Bool { self == .attempt || self == .attemptAndDenial }
-    var isDenial: Bool { self == .denial || self == .attemptAndDenial }
-  }
+  // Charged: with an attempt, because the server may have stored the item.
 
   /// To be sent again; with a retry group, in batches of that group alone.
-  case pending(charge: Charge = .nothing, retryGroup: Int64? = nil)
-  case waiting(WaitReason, charge: Charge = .nothing)
+  case pending(charged: Bool = false, trouble: Int64? = nil, retryGroup: Int64? = nil)
+  /// With a retry group, once it is pending.
+  case waiting(
+    WaitReason, charged: Bool = false, trouble: Int64? = nil, retryGroup: Int64? = nil)
   /// Refused for good; `rejection` is the server's reason, sealed.
-  case parked(rejection: [UInt8]?, charge: Charge = .nothing)
+  case parked(rejection: [UInt8]?, charged: Bool = false)
 
   var state: ItemState {
     switch self {
     case .pending: return .pending
-    case .waiting(let reason, _): return .waiting(reason)
+    case .waiting(let reason, _, _, _): return .waiting(reason)
     case .parked: return .parked
     }
   }
 
-  var charge: Charge {
+  var isCharged: Bool {
     switch self {
-    case .pending(let charge, _), .waiting(_, let charge), .parked(_, let charge): return charge
+    case .pending(let isCharged, _, _), .waiting(_, let isCharged, _, _), .parked(_, let isCharged):
+      return isCharged
     }
   }
 
-  var retryGroup: Int64? { if case .pending(_, let group) = self { group } else { nil } }
+  var retryGroup: Int64? {
+    switch self {
+    case .pending(_, _, let group), .waiting(_, _, _, let group): return group
+    case .parked: return nil
+    }
+  }
+
+  var trouble: Int64? {
+    switch self {
+    case .pending(_, let trouble, _), .waiting(_, _, let trouble, _): return trouble
+    case .parked: return nil
+    }
+  }
 
   var rejection: [UInt8]? { if case .parked(let rejection, _) = self { rejection } else { nil } }
 }

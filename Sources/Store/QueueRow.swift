@@ -12,13 +12,12 @@ public final class QueueRow {
   public var state: ItemState = .pending
   /// Items that failed together are a retry group. Groups are sent apart from each other, lowest number
   /// first and 0 (no group) before all, so that items that fail again and again do not delay others. The
-  /// number is odd if the server refused them for one of them.
+  /// number is odd if one of them is known to be at fault.
   public var retryGroup: Int64 = 0
   public var attempts: Int64 = 0
-  public var denials: Int64 = 0
-  /// Above 0: this item was found to fail while others get through. It is sent alone and waits for
-  /// itself. How much speaks for it that something on the way to the service refuses this item.
-  public var blocks: Int64 = 0
+  /// 0: none. Below 0: the server has refused it, or a batch with it, for what no user gave; the retry group of that time,
+  /// negated. Above 0: how often it failed alone; it is sent alone and waits for itself.
+  public var trouble: Int64 = 0
   /// When a wait ends or ended.
   public var notBefore: SteadyTime = 0
   public var createdMS: Int64 = 0
@@ -32,7 +31,7 @@ public final class QueueRow {
   /// The table's columns, in their order: `SELECT *` has the same positions.
   private enum Column: Int32 {
     case sequence, item, owner, org, batchKey, state, waitReason, retryGroup
-    case attempts, denials, blocks, notBeforeMS, createdMS, size, lease, leaseMS, body, rejection
+    case attempts, trouble, notBeforeMS, createdMS, size, lease, leaseMS, body, rejection
   }
 
   /// A row of `SELECT * FROM queue`.
@@ -48,8 +47,7 @@ public final class QueueRow {
         notBeforeMS: row.int(Column.notBeforeMS)) ?? .pending
     retryGroup = row.count(Column.retryGroup)
     attempts = row.count(Column.attempts)
-    denials = row.count(Column.denials)
-    blocks = row.count(Column.blocks)
+    trouble = row.int(Column.trouble)
     notBefore = SteadyTime(ms: row.int(Column.notBeforeMS))
     createdMS = row.int(Column.createdMS)
     size = row.count(Column.size)
@@ -63,8 +61,8 @@ public final class QueueRow {
   /// Whether a row of `SELECT * FROM queue` is found by its tag: a text never equals a blob.
   static func hasTag(_ row: Row) -> Bool { row.isBlob(Column.item) }
 
-  /// The blocks in a row of `SELECT * FROM queue`.
-  static func blocks(_ row: Row) -> Int64 { row.count(Column.blocks) }
+  /// Whether the item of a row of `SELECT * FROM queue` is sent alone.
+  static func isAlone(_ row: Row) -> Bool { row.int(Column.trouble) > 0 }
 
   /// A row of a damaged file, if it has the form of ours: the tags have their length. Its seal proves the
   /// rest; a state or a number that makes no sense does not cost the item. An item that was being sent is

@@ -5,7 +5,7 @@ public import Base
 /// 1. The head is the oldest pending item of the lowest retry group.
 /// 2. The batch is the head and the items after it with the same group and key, oldest first, until
 ///    the limit of items or of bytes. The head itself may be larger than the limit of bytes. An item
-///    that was found to be at fault (`blocks`) is a batch of its own.
+///    that fails alone (`trouble`) is a batch of its own.
 /// 3. All of them get the state `sending` and a lease. The holder ends it by `transition`; when the
 ///    holder is dead or late, `reclaim` does.
 ///
@@ -13,17 +13,19 @@ public import Base
 /// index is searched once for each batch key, for its oldest item: there are few keys, and an index by
 /// age would cost every insert.
 extension QueueTable {
-  /// Lease the next batch; empty when nothing is pending. `freshItems` limits the items that were not
-  /// refused together: their retry group has an even number. `maximumItems` limits those of a batch key.
-  /// `guiltyLike`: take only a group with an odd number and the same batch key as this item's.
+  /// Lease the next batch; empty when nothing is pending. `maximumItems` limits those of a batch key. Of
+  /// a group in which one item is known to be at fault (an odd number), a half is sent: if it is stored,
+  /// then the item is in the other half, which need not be sent whole to know that.
   public func take(
-    of owner: [UInt8], holder: [UInt8], until leaseEnd: SteadyTime, freshItems: Int = .max,
-    guiltyLike model: QueueRow? = nil, maximumSize: Int64, maximumItems: ([UInt8]) -> Int
+    of owner: [UInt8], holder: [UInt8], until leaseEnd: SteadyTime, maximumSize: Int64,
+    maximumItems: ([UInt8]) -> Int
   ) throws(Failure) -> [QueueRow] {
     try database.transaction { () throws(Failure) in
       guard let head = try oldest(of: owner) else { return [] }
-      if let model, head.retryGroup & 1 == 0 || head.batchKey != model.batchKey { return [] }
-      let maximumItems = maximumItems(head.batchKey)
+      var maximumItems = maximumItems(head.batchKey)
+      if head.retryGroup & 1 == 1 {
+        maximumItems = min(maximumItems, max(1, try count(of: owner, head.retryGroup) / 2))
+      }
       var rows: [QueueRow] = []
       var size: Int64 = 0
       try database.each(
@@ -34,13 +36,13 @@ extension QueueTable {
         """,
         [
           .blob(owner), .blob(head.batchKey), .int(head.retryGroup),
-          .int(head.retryGroup & 1 == 0 ? min(maximumItems, freshItems) : maximumItems),
+          .int(maximumItems),
         ]
       ) { (row) throws(Failure) in
         guard QueueRow.hasTag(row) else { throw database.damage("an item's tag is damaged") }
         if let head = rows.first {
-          if head.blocks > 0 { return false }
-          if QueueRow.blocks(row) > 0 { return true }
+          if head.trouble > 0 { return false }
+          if QueueRow.isAlone(row) { return true }
         }
         size += QueueRow.size(row)
         if !rows.isEmpty, size > maximumSize { return false }
@@ -55,12 +57,20 @@ extension QueueTable {
         """
         UPDATE queue SET state = 1, wait_reason = 0, lease = ?5, lease_ms = ?6
         WHERE owner = ?1 AND state = 0 AND retry_group = ?3 AND batch_key = ?2 AND seq <= ?4
-          AND (blocks = 0 OR seq = ?7)
+          AND (trouble <= 0 OR seq = ?7)
         """, .blob(owner), .blob(head.batchKey), .int(head.retryGroup), .int(last.sequence),
         .blob(holder), .int(leaseEnd.ms), .int(first.sequence))
       try move(taken, of: owner, from: .pending, to: .sending)
       return rows
     }
+  }
+
+  /// How many items of a retry group are pending.
+  private func count(of owner: [UInt8], _ retryGroup: Int64) throws(Failure) -> Int {
+    try database.first(
+      "SELECT count(*) FROM queue WHERE owner = ?1 AND state = 0 AND retry_group = ?2",
+      .blob(owner), .int(retryGroup)
+    ) { (row) throws(Failure) in Int(row.count(0)) } ?? 0
   }
 
   /// The batch key of the oldest pending item in the lowest retry group.

@@ -18,18 +18,18 @@ extension QueueTable {
   /// Whether the server may have stored an item of the organisation (nil: of any) without a proof of it here. (An
   /// item that waits for its parent was refused for it, and of one that was refused on the way the
   /// server was asked, so they are not stored.)
-  public func isInDoubt(org: [UInt8]?, of owner: [UInt8]) throws(Failure) -> Bool {
+  public func mayBeStored(org: [UInt8]?, of owner: [UInt8]) throws(Failure) -> Bool {
     // The index has these items alone, so finding one is a step in it.
     guard let org else {
       return try database.exists(
         """
-        SELECT 1 FROM queue INDEXED BY queue_doubt WHERE owner = ?1 AND attempts > 0
+        SELECT 1 FROM queue INDEXED BY queue_attempted WHERE owner = ?1 AND attempts > 0
           AND (state < 2 OR state = 2 AND wait_reason NOT IN (1, 6)) LIMIT 1
         """, .blob(owner))
     }
     return try database.exists(
       """
-      SELECT 1 FROM queue INDEXED BY queue_doubt WHERE owner = ?1 AND org = ?2 AND attempts > 0
+      SELECT 1 FROM queue INDEXED BY queue_attempted WHERE owner = ?1 AND org = ?2 AND attempts > 0
         AND (state < 2 OR state = 2 AND wait_reason NOT IN (1, 6)) LIMIT 1
       """, .blob(owner), .blob(org))
   }

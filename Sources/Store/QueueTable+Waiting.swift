@@ -46,7 +46,7 @@ extension QueueTable {
   public func hasSuspended(of owner: [UInt8]) throws(Failure) -> Bool {
     try database.exists(
       """
-      SELECT 1 FROM queue WHERE owner = ?1 AND state = 2 AND wait_reason IN (2, 5) AND blocks = 0
+      SELECT 1 FROM queue WHERE owner = ?1 AND state = 2 AND wait_reason IN (2, 5) AND trouble <= 0
       LIMIT 1
       """, .blob(owner))
   }
@@ -58,7 +58,7 @@ extension QueueTable {
     try database.exists(
       """
       SELECT 1 FROM queue WHERE owner = ?1 AND state IN (0, 1, 2) AND batch_key = ?2
-        AND seq <> ?3 AND blocks = 0
+        AND seq <> ?3 AND trouble <= 0
       LIMIT 1
       """, .blob(owner), .blob(batchKey), .int(sequence))
   }
@@ -87,9 +87,9 @@ extension QueueTable {
       """
       SELECT
         (SELECT min(not_before_ms) FROM queue
-          WHERE owner = ?1 AND state = 2 AND wait_reason = 2 AND blocks = 0),
+          WHERE owner = ?1 AND state = 2 AND wait_reason = 2 AND trouble <= 0),
         (SELECT max(not_before_ms) FROM queue
-          WHERE owner = ?1 AND state = 2 AND wait_reason = 2 AND blocks = 0),
+          WHERE owner = ?1 AND state = 2 AND wait_reason = 2 AND trouble <= 0),
         (SELECT min(not_before_ms) FROM queue WHERE owner = ?1 AND state = 2 AND wait_reason = 5),
         (SELECT max(not_before_ms) FROM queue WHERE owner = ?1 AND state = 2 AND wait_reason = 5),
         (SELECT min(not_before_ms) FROM queue WHERE owner = ?1 AND state = 2 AND wait_reason = 6),
@@ -132,7 +132,7 @@ extension QueueTable {
           UPDATE queue SET state = 0, wait_reason = 0 WHERE seq IN (SELECT seq FROM queue
             WHERE owner = ?1 AND state = 2 AND wait_reason = ?2
               AND (not_before_ms <= ?3
-                OR not_before_ms - ?3 > CASE WHEN blocks > 0 THEN ?6 ELSE ?4 END)
+                OR not_before_ms - ?3 > CASE WHEN trouble > 0 THEN ?6 ELSE ?4 END)
             LIMIT ?5)
           """, .blob(owner), .int(reason.code), .int(reason.notBeforeMS), .int(longestMS),
           .int(most), .int(aloneMS ?? longestMS))
@@ -157,21 +157,21 @@ extension QueueTable {
       try database.run(
         """
         UPDATE queue SET state = 0, wait_reason = 0
-        WHERE owner = ?1 AND state = 2 AND wait_reason = 2 AND batch_key = ?2 AND blocks = 0
+        WHERE owner = ?1 AND state = 2 AND wait_reason = 2 AND batch_key = ?2 AND trouble <= 0
         """, .blob(owner), .blob(batchKey))
     }
   }
 
   /// Items that wait for themselves become pending: those that the service fails for, and those that were
-  /// refused on the way, as long as nothing shows that they are at fault.
-  public func endWaitsAlone(of owner: [UInt8]) throws(Failure) {
+  /// refused on the way no more than `most` times, so that nothing shows that they are at fault.
+  public func endWaitsAlone(of owner: [UInt8], most: Int64) throws(Failure) {
     for reason in [WaitReason.time(until: 0), .blocked(until: 0)] {
       try moving(of: owner, from: .waiting(reason), to: .pending) { () throws(Failure) in
         try database.run(
           """
           UPDATE queue SET state = 0, wait_reason = 0
-          WHERE owner = ?1 AND state = 2 AND wait_reason = ?2 AND (blocks = 1 OR blocks > 1 AND ?2 = 2)
-          """, .blob(owner), .int(reason.code))
+          WHERE owner = ?1 AND state = 2 AND wait_reason = ?2 AND trouble > 0 AND (trouble <= ?3 OR ?2 = 2)
+          """, .blob(owner), .int(reason.code), .int(most))
       }
     }
   }
@@ -261,11 +261,11 @@ extension QueueTable {
     }
   }
 
-  /// Clear the denials of items that wait for their organisation: they were earned without a
-  /// membership, and say nothing about the time after the user's return.
+  /// Forget that items were denied which still wait for their organisation: that was without a
+  /// membership, and says nothing about the time after the user's return.
   public func forgetDenials(of owner: [UInt8]) throws(Failure) {
     try database.run(
-      "UPDATE queue SET denials = 0 WHERE owner = ?1 AND state = 2 AND wait_reason = 3",
+      "UPDATE queue SET trouble = 0 WHERE owner = ?1 AND state = 2 AND wait_reason = 3 AND trouble < 0",
       .blob(owner))
   }
 

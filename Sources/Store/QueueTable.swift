@@ -40,14 +40,13 @@ public struct QueueTable {
     try database.run(
       """
       INSERT INTO queue(item, owner, org, batch_key, state, wait_reason, not_before_ms, attempts,
-        denials, created_ms, size, body, rejection, blocks)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        trouble, created_ms, size, body, rejection)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
       """, .blob(row.item), .blob(row.owner),
       .blob(row.org), .blob(row.batchKey),
       .int(row.state.code.rawValue), .int(row.state.waitReason?.code ?? 0),
-      .int(row.state.waitReason?.notBeforeMS ?? 0), .int(row.attempts), .int(row.denials),
-      .int(row.createdMS), .int(row.size), .blob(row.body), Value(row.rejection),
-      .int(row.blocks))
+      .int(row.state.waitReason?.notBeforeMS ?? 0), .int(row.attempts), .int(row.trouble),
+      .int(row.createdMS), .int(row.size), .blob(row.body), Value(row.rejection))
   }
 
   /// The last number that an item was given; 0: none was.
@@ -127,8 +126,8 @@ public struct QueueTable {
     }
   }
 
-  /// Store a new body. The rejection, the denials, the blocks and the dependencies belonged to the old
-  /// body and are cleared. The attempts stay: after one, the server may have the old body. An item that
+  /// Store a new body. The rejection, the trouble and the dependencies belonged to the old body and are
+  /// cleared. The attempts stay: after one, the server may have the old body. An item that
   /// waits for its organisation goes on waiting.
   public func replace(
     _ item: [UInt8], batchKey: [UInt8], body: [UInt8], size: Int64
@@ -137,7 +136,7 @@ public struct QueueTable {
       try database.run(
         """
         UPDATE queue SET batch_key = ?2, body = ?3, size = ?4, rejection = NULL, retry_group = 0,
-          denials = 0, blocks = 0, not_before_ms = 0,
+          trouble = 0, not_before_ms = 0,
           state = CASE WHEN state = 2 AND wait_reason = 3 THEN state ELSE 0 END,
           wait_reason = CASE WHEN state = 2 AND wait_reason = 3 THEN wait_reason ELSE 0 END
         WHERE item = ?1
@@ -163,13 +162,12 @@ public struct QueueTable {
       let moved = try database.run(
         """
         UPDATE queue SET state = ?2, wait_reason = ?3, not_before_ms = ?4, attempts = attempts + ?5,
-          denials = denials + ?6, rejection = ?7, lease = NULL, lease_ms = 0,
+          trouble = ifnull(?6, trouble), rejection = ?7, lease = NULL, lease_ms = 0,
           retry_group = CASE ?2 WHEN 3 THEN 0 ELSE ifnull(?8, retry_group) END
         WHERE seq = ?1
         """, .int(sequence), .int(state.code.rawValue), .int(state.waitReason?.code ?? 0),
-        .int(state.waitReason?.notBeforeMS ?? 0), .int(transition.charge.isAttempt ? 1 : 0),
-        .int(transition.charge.isDenial ? 1 : 0), Value(transition.rejection),
-        Value(transition.retryGroup))
+        .int(state.waitReason?.notBeforeMS ?? 0), .int(transition.isCharged ? 1 : 0),
+        Value(transition.trouble), Value(transition.rejection), Value(transition.retryGroup))
       try move(moved, of: owner, from: place, to: Place(state))
       if (place == .parked) != (state == .parked) { try blocks.forget(sequence) }
     }
@@ -180,9 +178,14 @@ public struct QueueTable {
       "UPDATE queue SET retry_group = ?2 WHERE seq = ?1", .int(sequence), .int(retryGroup))
   }
 
-  public func setBlocks(_ sequence: Int64, _ blocks: Int64) throws(Failure) {
+  /// Of this group one item is known to be at fault. Nothing is known any more of those that are not sent.
+  public func spare(_ retryGroup: Int64, to other: Int64, of owner: [UInt8]) throws(Failure) {
     try database.run(
-      "UPDATE queue SET blocks = ?2 WHERE seq = ?1", .int(sequence), .int(blocks))
+      """
+      UPDATE queue SET retry_group = ?3, trouble = max(trouble, 0)
+      WHERE owner = ?1 AND state = 0 AND retry_group = ?2
+      """,
+      .blob(owner), .int(retryGroup), .int(other))
   }
 
   /// Try again at the user's request: one item, or (nil) all that are parked. How many. An item that
@@ -193,7 +196,7 @@ public struct QueueTable {
       return try moving(item) { () throws(Failure) in
         try database.run(
           """
-          UPDATE queue SET retry_group = 0, denials = 0, rejection = NULL,
+          UPDATE queue SET retry_group = 0, trouble = max(trouble, 0), rejection = NULL,
             not_before_ms = CASE WHEN state = 2 AND wait_reason = 6 THEN not_before_ms ELSE 0 END,
             state = CASE WHEN item IN (SELECT item FROM dependency) THEN 2 ELSE 0 END,
             wait_reason = CASE WHEN item IN (SELECT item FROM dependency) THEN 1 ELSE 0 END
@@ -210,15 +213,15 @@ public struct QueueTable {
       })
     let waiting = try database.run(
       """
-      UPDATE queue SET retry_group = 0, denials = 0, rejection = NULL, not_before_ms = 0, state = 2,
-        wait_reason = 1
+      UPDATE queue SET retry_group = 0, trouble = max(trouble, 0), rejection = NULL, not_before_ms = 0,
+        state = 2, wait_reason = 1
       WHERE owner = ?1 AND state = 3 AND item IN (SELECT item FROM dependency)
       """, .blob(owner))
     try move(waiting, of: owner, from: .parked, to: .waiting(.dependency))
     let pending = try database.run(
       """
-      UPDATE queue SET retry_group = 0, denials = 0, rejection = NULL, not_before_ms = 0, state = 0,
-        wait_reason = 0
+      UPDATE queue SET retry_group = 0, trouble = max(trouble, 0), rejection = NULL, not_before_ms = 0,
+        state = 0, wait_reason = 0
       WHERE owner = ?1 AND state = 3
       """, .blob(owner))
     try move(pending, of: owner, from: .parked, to: .pending)

@@ -34,8 +34,7 @@ extension Schema {
           wait_reason INTEGER NOT NULL DEFAULT 0,
           retry_group INTEGER NOT NULL DEFAULT 0,
           attempts INTEGER NOT NULL DEFAULT 0,
-          denials INTEGER NOT NULL DEFAULT 0,
-          blocks INTEGER NOT NULL DEFAULT 0,
+          trouble INTEGER NOT NULL DEFAULT 0,
           not_before_ms INTEGER NOT NULL DEFAULT 0,
           created_ms INTEGER NOT NULL,
           size INTEGER NOT NULL,
@@ -46,7 +45,7 @@ extension Schema {
         CREATE INDEX queue_ready ON queue(owner, state, retry_group, batch_key, seq);
         CREATE INDEX queue_held ON queue(owner, wait_reason, not_before_ms) WHERE state = 2;
         CREATE INDEX queue_leased ON queue(lease, lease_ms) WHERE state = 1;
-        CREATE INDEX queue_doubt ON queue(owner, org)
+        CREATE INDEX queue_attempted ON queue(owner, org)
           WHERE attempts > 0 AND (state < 2 OR state = 2 AND wait_reason NOT IN (1, 6));
         CREATE TABLE queue_count(owner BLOB NOT NULL, state INTEGER NOT NULL,
           wait_reason INTEGER NOT NULL, items INTEGER NOT NULL,
@@ -72,7 +71,7 @@ extension Schema {
         CREATE TABLE backoff(service TEXT PRIMARY KEY, attempts INTEGER NOT NULL,
           not_before_ms INTEGER NOT NULL, asked INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
         """,
-      version: 1, digest: "3SmA7tc8bp7w7yh8fwBfO1MCRznbwaL-fc7YiVIobko")
+      version: 1, digest: "JUDJnokCkRTTuQ2EThHuk4axMbozqxN3LKRQtzfcHRg")
   }
 
   /// `cache.db`: copies of the server's data. Contacts are numbered as they arrive, so that a page of a pull

@@ -16,16 +16,15 @@ public struct AuthMethod {
   public var label: String
   public var flow: Flow
 
-  static var standard: [AuthMethod] {
-    [
-      AuthMethod(id: "bankid", provider: "bankid", label: "BankID", flow: .pkce),
-      AuthMethod(id: "vipps", provider: "vipps", label: "Vipps", flow: .pkce),
-    ]
+  private static var labels: [(id: StaticCString, label: StaticCString)] {
+    [("bankid", "BankID"), ("vipps", "Vipps")]
   }
 
   /// The member `auth_methods` of the config.
   public static func readAll(_ config: Fields) throws(Failure) -> [AuthMethod] {
-    guard let list = try config.array(ifPresent: "auth_methods") else { return standard }
+    guard let list = try config.array(ifPresent: "auth_methods") else {
+      return [AuthMethod(id: "password", provider: "password", label: "password", flow: .password)]
+    }
     var result: [AuthMethod] = []
     for (index, element) in list.enumerated() {
       let fields = try Fields(
@@ -42,14 +41,14 @@ public struct AuthMethod {
 
   private static func read(_ fields: Fields) throws(Failure) -> AuthMethod {
     let id = try fields.string("id", maximum: 64)
-    let known = standard.first { $0.id == id }
+    let label = labels.first { $0.id.string == id }?.label.string ?? id
     let provider = try fields.string(ifPresent: "provider", maximum: 128) ?? id
     guard VisibleASCII.fills(provider.utf8) else {
       throw fields.invalid("provider", "visible ASCII characters are expected")
     }
     return AuthMethod(
       id: id, provider: provider,
-      label: try fields.string(ifPresent: "label", maximum: 200) ?? known?.label ?? id,
+      label: try fields.string(ifPresent: "label", maximum: 200) ?? label,
       flow: try fields.choice("flow", Flow.self))
   }
 }

@@ -1,6 +1,12 @@
 public import Base
 import Vault
 
+/// A schema whose names are the defaults of the configuration.
+public enum Template: String, CaseIterable, Sendable {
+  /// This project's example backend.
+  case volunteers
+}
+
 /// The server: its address, and the names of its tables, columns and functions.
 public final class Backend {
   /// The base URL, without a slash at the end.
@@ -78,8 +84,9 @@ public final class Backend {
 
   public func kind(_ name: String) -> QueueKind? { kinds.first { $0.name == name } }
 
-  /// The member `backend` of the config.
+  /// The members `backend` and `template` of the config.
   public static func read(in config: Fields) throws(Failure) -> Backend {
+    let template = try config.choice(ifPresent: "template", Template.self)
     let value = try config.required("backend")
     let known: [StaticCString] = [
       "url", "api_key", "allow_insecure", "queue", "memberships", "contacts", "summary",
@@ -89,7 +96,7 @@ public final class Backend {
     {
       throw Fields.unknown(unknown, ours, at: config.pointer("backend"))
     }
-    return try read(try config.fields("backend", known: known))
+    return try read(try config.fields("backend", known: known), template)
   }
 
   /// The field that other clients of Supabase, and its pages, call so.
@@ -99,19 +106,23 @@ public final class Backend {
     return ["supabase_url", "supabaseUrl", "base_url"].contains(field) ? "url" : nil
   }
 
-  private static func read(_ fields: Fields) throws(Failure) -> Backend {
+  /// A section that is absent is null without a template.
+  private static func read(_ fields: Fields, _ template: Template?) throws(Failure) -> Backend {
+    func has(_ section: StaticCString) -> Bool {
+      !fields.isNull(section) && (template != nil || fields.optional(section) != nil)
+    }
     let memberships = try fields.fields(ifPresent: "memberships", known: ["table"])
     let contacts = try fields.fields(
       ifPresent: "contacts", known: ["table", "columns", "withheld"])
     let summary = try fields.fields(ifPresent: "summary", known: ["function", "kind"])
-    let hasOrg = !fields.isNull("memberships")
-    let columns = try readColumns(contacts, hasOrg: hasOrg)
-    let hasContacts = !fields.isNull("contacts")
-    let hasSummary = !fields.isNull("summary")
+    let hasOrg = has("memberships")
+    let columns = try readColumns(contacts, template, hasOrg: hasOrg)
+    let hasContacts = has("contacts")
+    let hasSummary = has("summary")
     return Backend(
       url: try readURL(fields),
       apiKey: try readKey(fields),
-      kinds: try QueueKind.readAll(fields, hasOrg: hasOrg),
+      kinds: try QueueKind.readAll(fields, template, hasOrg: hasOrg),
       membershipsTable: hasOrg
         ? try Identifier.read("table", in: memberships, default: "memberships") : "",
       contactsTable: hasContacts
@@ -202,14 +213,16 @@ public final class Backend {
   }
 
   private static func readColumns(
-    _ contacts: Fields?, hasOrg: Bool
+    _ contacts: Fields?, _ template: Template?, hasOrg: Bool
   ) throws(Failure) -> (cached: [String], withheld: [String]) {
-    let withheld = ["phone", "address", "national_id"]
-    guard let contacts else {
-      return (keyColumns(hasOrg) + ["name", "municipality", "relation"], withheld)
+    var (columns, withheld) = (["name"], [String]())
+    if template == .volunteers {
+      columns = ["name", "municipality", "relation"]
+      withheld = ["phone", "address", "national_id"]
     }
+    guard let contacts else { return (keyColumns(hasOrg) + columns, withheld) }
     return try chosenColumns(
-      contacts, withheld: try Identifier.readAll("withheld", in: contacts) ?? withheld,
+      contacts, columns, withheld: try Identifier.readAll("withheld", in: contacts) ?? withheld,
       hasOrg: hasOrg)
   }
 
@@ -224,10 +237,10 @@ public final class Backend {
   /// The columns that the configuration chooses. A withheld column (also one that is withheld by
   /// default) must not be among the cached ones.
   private static func chosenColumns(
-    _ contacts: Fields, withheld: [String], hasOrg: Bool
+    _ contacts: Fields, _ standard: [String], withheld: [String], hasOrg: Bool
   ) throws(Failure) -> (cached: [String], withheld: [String]) {
     let listed = try Identifier.readAll("columns", in: contacts)
-    let cached = listed ?? ["name", "municipality", "relation"]
+    let cached = listed ?? standard
     for (index, column) in cached.enumerated() where withheld.contains(column) {
       let field = contacts.pointer(listed == nil ? "withheld" : "columns")
       throw Failure(

@@ -20,6 +20,8 @@ public final class HTTPResponse {
   public var dateMS: Int64?
   /// The shortest delay before the next request that the server asks for.
   public var retryAfterMS: Int64?
+  /// It has no body, not even one without meaning.
+  public private(set) var isEmpty = true
 
   private init(status: Int) { self.status = status }
 
@@ -63,6 +65,7 @@ public final class HTTPResponse {
     let headers = try Headers(fields)
     if let body = fields.optional("body") {
       guard let text = ResponseText(body) else { throw fields.wrongType("body", "a string") }
+      response.isEmpty = body.withUTF8 { $0.isEmpty } ?? true
       response.read(text, most, total: headers.value("content-range").flatMap { total($0) })
     }
     response.dateMS = headers.value("date").flatMap { HTTPDate.parse($0) }

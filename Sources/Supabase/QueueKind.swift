@@ -57,8 +57,8 @@ public final class QueueKind {
       || hasUser && column == "user_id"
   }
 
-  /// The kinds of the example backend.
-  static func standard(hasOrg: Bool) -> [QueueKind] {
+  /// The kinds of the template.
+  private static func volunteers(hasOrg: Bool) -> [QueueKind] {
     [
       QueueKind(
         name: "activity", table: "activities",
@@ -79,9 +79,12 @@ public final class QueueKind {
     ]
   }
 
-  /// Reads the member `queue`. When it is present, it replaces the standard kinds.
-  static func readAll(_ backend: Fields, hasOrg: Bool) throws(Failure) -> [QueueKind] {
-    guard let queue = backend.optional("queue") else { return standard(hasOrg: hasOrg) }
+  /// Reads the member `queue`. When it is present, it replaces the template's kinds.
+  static func readAll(
+    _ backend: Fields, _ template: Template?, hasOrg: Bool
+  ) throws(Failure) -> [QueueKind] {
+    let standard = template == .volunteers ? volunteers(hasOrg: hasOrg) : []
+    guard let queue = backend.optional("queue") else { return standard }
     guard queue.kind == .object else { throw backend.wrongType("queue", "an object of kinds") }
     var result: [QueueKind] = []
     for (name, value) in queue.members {
@@ -89,16 +92,15 @@ public final class QueueKind {
       guard Identifier.isValid(name.utf8) else { throw Identifier.refusal(path) }
       let fields = try Fields(
         value, at: path, known: ["table", "columns", "upload", "function", "primary_key"])
-      result.append(try read(name, fields, hasOrg: hasOrg))
+      result.append(try read(name, fields, standard.first { $0.name == name }, hasOrg: hasOrg))
     }
     return result
   }
 
-  /// Reads one kind. Members that are absent come from the standard kind with the same name.
+  /// Reads one kind. Members that are absent come from the template's kind with the same name, `known`.
   private static func read(
-    _ name: String, _ fields: Fields, hasOrg: Bool
+    _ name: String, _ fields: Fields, _ known: QueueKind?, hasOrg: Bool
   ) throws(Failure) -> QueueKind {
-    let known = standard(hasOrg: hasOrg).first { $0.name == name }
     _ = try fields.required("table")
     let table = try Identifier.read("table", in: fields, default: "")
     let listed = try Identifier.readAll("columns", in: fields)

@@ -19,16 +19,12 @@ public enum RedirectURL {
     return url
   }
 
-  /// Says which methods need it, and where they come from: a host that wants passwords alone may not
-  /// know the default.
+  /// Says which methods need it.
   private static func missing(_ config: Fields, for methods: [AuthMethod]) -> Failure {
     let names = methods.map { "\"\($0.id)\"" }.joined(separator: ", ")
     let advice =
-      config.optional("auth_methods") == nil
-      ? "the default of auth_methods (\(names)) signs in in a browser, which returns to this URL; "
-        + "for passwords alone set \"auth_methods\":[{\"id\":\"password\",\"flow\":\"password\"}]"
-      : "these of auth_methods sign in in a browser, which returns to this URL: \(names); "
-        + "methods with the flow password or id_token need none"
+      "these of auth_methods sign in in a browser, which returns to this URL: \(names); "
+      + "methods with the flow password or id_token need none"
     return Failure(.requestMissingField, advice, field: config.pointer("redirect_url"))
   }
 

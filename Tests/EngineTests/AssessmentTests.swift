@@ -39,7 +39,7 @@ import Vault
   private func configuration(_ policy: String = "") throws -> Configuration {
     try Configuration.read(
       try json(
-        #"{"data_dir":"x","policy":{\#(policy)},"auth_methods":[],"#
+        #"{"data_dir":"x","policy":{\#(policy)},"auth_methods":[],"template":"volunteers","#
           + #""backend":{"url":"https://x.co","api_key":"k"}}"#))
   }
 

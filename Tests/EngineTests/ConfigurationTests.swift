@@ -66,6 +66,13 @@ import class Foundation.FileManager
     (false, #""keystore":{"kind":"file"}"#, "request.invalid_value /policy/biometric"),
     (false, #""keystore":{"kind":"file"},"policy":{"biometric":"preferred"}"#, nil),
     (false, #""keystore":{"kind":"file"},"policy":{"biometric":"off"}"#, nil),
+    (false, #""development":true"#, nil),
+    (true, #""development":true"#, "request.invalid_value /keystore/kind"),
+    (false, #""development":false"#, "request.missing_field /keystore"),
+    (
+      false, #""development":true,"policy":{"biometric":"required"}"#,
+      "request.invalid_value /policy/biometric"
+    ),
   ])
   func aKeyStoreIsChosenOnce(_ isPassed: Bool, _ members: String, _ expected: String?) throws {
     let configuration = try read(members.isEmpty ? #""locale":"en""# : members)
@@ -103,6 +110,25 @@ import class Foundation.FileManager
     let one = try read(#""routes":{"guest":{"home":"/guest"}}"#)
     expect(one.routes(for: "guest")?.home, equals: "/guest")
     expect(one.routes(for: "peer_mentor") == nil)
+  }
+
+  @Test func withoutRoutesEveryRoleBeginsAtTheRootAndTheTemplateHasItsOwn() throws {
+    let own = try read(#""locale":"en""#)
+    expect(own.routes(for: "any")?.home, equals: "/")
+    expect(own.routes(for: "any")?.screens, equals: ["*"])
+    let template = try read(#""template":"volunteers""#)
+    expect(template.routes(for: "peer_mentor")?.home, equals: "/mentor")
+    expect(template.routes(for: "any") == nil)
+    expect(refusal(#""template":"shop""#), equals: "request.invalid_value /template")
+  }
+
+  @Test func withoutATemplateAnAppHasWhatItNames() throws {
+    let own = try read(#""locale":"en""#).backend
+    expect(own.kinds.isEmpty && !own.hasOrganisations)
+    expect(!own.has(.contacts) && !own.has(.summary))
+    let template = try read(#""template":"volunteers""#).backend
+    expect(template.kinds.count, equals: 3)
+    expect(template.hasOrganisations && template.has(.contacts) && template.has(.summary))
   }
 
   // MARK: The manual clock

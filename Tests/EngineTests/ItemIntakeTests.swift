@@ -70,7 +70,7 @@ import Testing
     try rig.add(id(1))
     let request: JSON = ["id": .uuid(id(1))]
     try rig.core.queue.transition(
-      try #require(try rig.row(id(1))).sequence, .waiting(.organisation, charge: .attempt))
+      try #require(try rig.row(id(1))).sequence, .waiting(.organisation, charged: true))
     // When
     let reply = try rig.intake.cancel(request)
     // Then
@@ -150,8 +150,8 @@ import Testing
     // When the upload stores nothing, since the row is there
     try rig.settlement.finish(batch, isCurrent: true, try response(201, "[]"), rig.now)
     let question = try #require(rig.uploads.readBacks.first)
-    expect(question.comparesRows)
-    try rig.settlement.finishReadBack(
+    expect(question.request == .rows)
+    try rig.settlement.finish(
       question, isCurrent: true,
       try response(
         200, #"[{"id":"\#(id(1).text)","type":"visit","minutes":\#(minutes)}]"#), rig.now)

@@ -249,8 +249,8 @@ import Testing
     ("pull", "nothing", "contacts"),
     ("pull", "pull pause", "summary"), ("pull", "upload pause", "contacts"),
     ("pull", "upload in flight", "nothing"),
-    ("pull", "another process uploads", "nothing"), ("pull", "item in doubt", "contacts"),
-    ("summary", "item in doubt", "nothing"), ("summary", "nothing", "summary"),
+    ("pull", "another process uploads", "nothing"), ("pull", "item that may be stored", "contacts"),
+    ("summary", "item that may be stored", "nothing"), ("summary", "nothing", "summary"),
     ("summary", "summary pause", "nothing"), ("summary", "pull pause", "summary"),
     ("pull", "ended membership", "nothing"), ("validation", "validate pause", "nothing"),
     ("validation", "refresh pause", "validate"), ("validation", "upload pause", "validate"),
@@ -302,10 +302,10 @@ import Testing
     case "another process uploads":
       try rig.add(id(8))
       try lease(rig)
-    case "item in doubt":
+    case "item that may be stored":
       try rig.add(id(8))
       let sequence = try #require(try rig.row(id(8))).sequence
-      try rig.core.queue.transition(sequence, .pending(charge: .attempt))
+      try rig.core.queue.transition(sequence, .pending(charged: true))
       try rig.core.queue.transition(sequence, .waiting(.organisation))
     case "lock due":
       // Nobody has been here for an hour, and no call has locked yet.

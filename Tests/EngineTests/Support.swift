@@ -102,7 +102,6 @@ final class Rig {
   let syncRuns: SyncRunReporter
   let links: ItemLinks
   let summary: Summary
-  let isolation: BatchIsolation
   let parking: Parking
   let settlement: UploadSettlement
   let uploader: Uploader
@@ -134,7 +133,7 @@ final class Rig {
     keyStore = sharedKeys ?? MemoryKeyStore()
     let configuration = try Configuration.read(
       try json(
-        #"{"data_dir":"\#(folder.path)","clock":"manual","locale":"en","policy":{\#(policy)},"#
+        #"{"data_dir":"\#(folder.path)","clock":"manual","locale":"en","template":"volunteers","policy":{\#(policy)},"#
           + #""redirect_url":"app.example:/signed-in","#
           + #""backend":{"url":"https://x.supabase.co","api_key":"key"\#(backend)}\#(config)}"#))
     clock = Clock(.manual)
@@ -188,17 +187,13 @@ final class Rig {
       reachability: reachability, notices: notices, cache: cache, pulls: pulls, syncRun: syncRuns,
       problems: problems, inFlight: inFlight)
     summary = Summary(core, cache)
-    isolation = BatchIsolation(core, uploads)
     parking = Parking(core, notices, syncRuns)
-    let blocked = BlockedItems(
-      core, uploads, isolation: isolation, pauses: pauses, syncRuns: syncRuns)
     settlement = UploadSettlement(
-      core, sessions, state: uploads, isolation: isolation, links: links, syncRuns: syncRuns,
-      refresh: refresh, check: check, pauses: pauses, reachability: reachability, parking: parking,
-      blocked: blocked, pulls: pulls, summary: summary)
+      core, sessions, state: uploads, links: links, syncRuns: syncRuns, refresh: refresh,
+      check: check,
+      pauses: pauses, reachability: reachability, parking: parking, pulls: pulls, summary: summary)
     uploader = Uploader(
-      core, state: uploads, isolation: isolation, settlement: settlement, parking: parking,
-      syncRuns: syncRuns,
+      core, state: uploads, settlement: settlement, parking: parking, syncRuns: syncRuns,
       pauses: pauses, inFlight: inFlight)
     let reads = ReadFailures(core, refresh, pauses, reachability)
     contactPuller = ContactPuller(
@@ -329,8 +324,14 @@ final class Rig {
   /// An upload with the batch key of the items that wait to be sent.
   func sample() throws -> UploadBatch {
     let batch = try upload()
-    try isolation.release(batch)
+    try settlement.release(batch)
     return batch
+  }
+
+  /// The item has failed alone so often.
+  func fail(_ id: UUID, alone count: Int64) throws {
+    let row = try #require(try row(id))
+    try core.queue.transition(row.sequence, .pending(trouble: count))
   }
 
   func row(_ id: UUID, of user: UUID = alice) throws -> QueueRow? {
@@ -353,10 +354,11 @@ final class Rig {
     case .waiting(.blocked): words = ["waits, blocked"]
     case .parked:
       let key = try core.keys().queues.derived(for: row.owner)
-      words = ["parked", try Rejection.read(row, key)?.string("code") ?? "without a reason"]
+      words = ["parked", try ParkReason.read(row, key)?.string("code") ?? "without a reason"]
     }
     if row.attempts > 0 { words.append("attempts \(row.attempts)") }
-    if row.denials > 0 { words.append("denials \(row.denials)") }
+    if row.trouble < 0 { words.append("refused") }
+    if row.trouble > 0 { words.append("alone \(row.trouble)") }
     if row.retryGroup > 0 { words.append("group \(row.retryGroup)") }
     return words.joined(separator: ", ")
   }

@@ -52,10 +52,10 @@ import Testing
     $0.replacing("pending", with: "pending, attempts 1")
   }
   private static let guilty = Array(repeating: "pending, group 1", count: 4)
-  private static let two = ["pending, group 2", "pending, group 4"]
+  private static let two = ["pending, group 1", "pending, group 1"]
   private static let retried = "pending, attempts 1"
   private static let suspended = "waits for time, attempts 1"
-  private static let denied = "waits for organisation, denials 1"
+  private static let denied = "waits for organisation, refused, group 2"
 
   private static let cases: [Case] = [
     // Stored, or asked about.
@@ -79,7 +79,9 @@ import Testing
     Case(
       items: 1, status: 201, body: #"[{"key":1}]"#, states: [retried], pauses: [.upload],
       isFailing: true),
-    Case(items: 1, status: 204, body: nil, states: [retried], pauses: [.upload], isFailing: true),
+    // One without a body is asked about.
+    Case(items: 1, status: 204, body: nil, states: ["sending"], readBack: 1),
+    Case(items: 1, status: 201, body: "", states: ["sending"], readBack: 1),
     // An item is at fault.
     Case(
       items: 1, status: 400, body: code("22P02"), states: ["parked, invalid_value, attempts 1"],
@@ -87,14 +89,14 @@ import Testing
     Case(items: 4, status: 400, body: code("22P02"), states: guilty, batch: 125),
     // A key is taken.
     Case(items: 1, status: 409, body: taken, states: ["sending"], readBack: 1),
-    Case(items: 2, status: 409, body: taken, states: two),
-    Case(items: 4, status: 409, body: taken, states: halves),
+    Case(items: 2, status: 409, body: taken, states: two, batch: 125),
+    Case(items: 4, status: 409, body: taken, states: guilty, batch: 125),
     // A parent is missing and not queued.
     Case(
       items: 1, status: 409, body: orphaned, states: ["parked, missing_parent, attempts 1"],
       events: ["item_parked", "sync_completed"]),
-    Case(items: 2, status: 409, body: orphaned, states: two),
-    Case(items: 4, status: 409, body: orphaned, states: halves),
+    Case(items: 2, status: 409, body: orphaned, states: two, batch: 125),
+    Case(items: 4, status: 409, body: orphaned, states: guilty, batch: 125),
     // Denied.
     Case(items: 1, status: 403, body: code("42501"), states: [denied], asksMembership: true),
     Case(
@@ -168,7 +170,7 @@ import Testing
     expect(rig.tokens.isRefused, equals: expected.refreshes)
     expect(rig.reachability.isFailing, equals: expected.isFailing)
     expect(rig.pulls.needsContacts, equals: expected.pulls)
-    expect(rig.uploads.batchSize.items, equals: expected.batch)
+    expect(rig.uploads.size.items, equals: expected.batch)
   }
 
   // MARK: Another session
@@ -229,9 +231,9 @@ import Testing
   /// The second denial: whether the membership was confirmed since, in which organisations, and what
   /// becomes of the item.
   @Test(arguments: [
-    (true, [member(orgA)], "waits for time, attempts 1, denials 1"),
-    (false, [member(orgA)], "waits for organisation, denials 2"),
-    (true, [member(orgB)], "waits for organisation, denials 2"),
+    (true, [member(orgA)], "waits for time, attempts 1, refused, group 2"),
+    (false, [member(orgA)], "waits for organisation, refused, group 4"),
+    (true, [member(orgB)], "waits for organisation, refused, group 4"),
   ])
   func anItemThatIsDeniedAgainWaitsForThePolicyOnlyWithAConfirmedMembership(
     _ isConfirmed: Bool, _ list: [String], _ state: String
@@ -242,7 +244,7 @@ import Testing
     try rig.settlement.finish(
       try rig.upload(), isCurrent: true, try response(403, Self.code("42501")), rig.now)
     try rig.list(member(orgA))
-    try expect(rig.state(id(1)), equals: "pending, denials 1")
+    try expect(rig.state(id(1)), equals: "pending, refused, group 2")
     let batch = try rig.upload()
     try rig.list(list[0])
     if !isConfirmed { rig.check.ask(.discardingAnswer, rig.now) }
@@ -332,11 +334,11 @@ import Testing
       (1...7).map { try rig.state(id($0)) },
       equals: [
         "erased", "sending", "parked, conflict, attempts 1", "parked, invalid_value, attempts 1",
-        "waits for organisation, denials 1, group 2", "parked, rejected, attempts 1",
-        "waits for time, attempts 1, group 2",
+        "waits for organisation, refused, group 2", "parked, rejected, attempts 1",
+        "waits for time, attempts 1, alone 1, group 4",
       ])
     expect(rig.uploads.readBacks.map { $0.items.map { $0.id } }, equals: [[id(2)]])
-    expect(rig.uploads.readBacks.allSatisfy { $0.comparesRows })
+    expect(rig.uploads.readBacks.allSatisfy { $0.request == .rows })
     try expect(rig.pauses.leftMS(.upload, rig.now) <= 0)
     expect(rig.check.isNeeded)
   }
@@ -353,8 +355,8 @@ import Testing
   /// The first denied row discards the membership's confirmation. A row that was denied before and
   /// comes after it is held as well; before it, its kind waits.
   @Test(arguments: [
-    ([2, 1], "waits for organisation, denials 2"),
-    ([1, 2], "waits for time, attempts 1, denials 1"),
+    ([2, 1], "waits for organisation, refused, group 6"),
+    ([1, 2], "waits for time, attempts 1, refused"),
   ])
   func theMembershipIsAskedPerDeniedRow(_ order: [Int], _ state: String) throws {
     // Given item 1, denied before, and item 2, both sent
@@ -364,6 +366,7 @@ import Testing
       try rig.upload(), isCurrent: true,
       try response(200, "[\(result(1, "rejected", "42501"))]"), rig.now)
     try rig.list(member(orgA))
+    try rig.core.queue.assign(try #require(try rig.row(id(1))).sequence, retryGroup: 0)
     try rig.add(id(2))
     let batch = try rig.upload()
     expect(batch.items.count, equals: 2)
@@ -372,7 +375,7 @@ import Testing
     try rig.settlement.finish(batch, isCurrent: true, try response(200, "[\(body)]"), rig.now)
     // Then
     try expect(rig.state(id(1)), equals: state)
-    try expect(rig.state(id(2)), equals: "waits for organisation, denials 1")
+    try expect(rig.state(id(2)), equals: "waits for organisation, refused, group 4")
     expect(!rig.check.isConfirmed)
   }
 
@@ -459,14 +462,14 @@ import Testing
   /// items, and whether uploads pause. TST_4: where the answer was refused, perhaps not the upload, items
   /// are charged.
   @Test(arguments: [
-    (1, 200, "[]", ["waits, blocked, attempts 1, group 2"], false),
+    (1, 200, "[]", ["waits, blocked, attempts 1, alone 8, group 2"], false),
     (1, 200, rows(id(1)), ["erased"], false),
-    (1, 403, code("42501"), ["waits, blocked, attempts 1, group 2"], false),
+    (1, 403, code("42501"), ["waits, blocked, attempts 1, alone 8, group 2"], false),
     (1, 401, code("PGRST301"), ["pending, attempts 1"], false),
     (2, 401, code("PGRST301"), ["pending, attempts 1", "pending, attempts 1"], false),
     (1, 403, "<html>", ["pending, attempts 1"], true),
     (1, 503, code("PGRST001"), ["pending, attempts 1"], true),
-    (2, 200, "[]", ["pending, group 2", "pending, group 4"], false),
+    (2, 200, "[]", ["pending, group 1", "pending, group 1"], false),
     (2, 200, rows(id(2)), ["sending", "erased"], false),
     (2, 403, "<html>", ["pending, attempts 1", "pending, attempts 1"], true),
   ])
@@ -481,13 +484,13 @@ import Testing
     var batch = try #require(rig.uploads.readBacks.first)
     try rig.uploader.sendReadBack(batch, try rig.session, rig.now)
     // When
-    try rig.settlement.finishReadBack(
+    try rig.settlement.finish(
       batch, isCurrent: true, try response(status, body), rig.now)
     // The user may not read every column: asked again for the ids only.
     if let again = rig.uploads.readBacks.first, again.items.count == batch.items.count {
       batch = again
       try rig.uploader.sendReadBack(batch, try rig.session, rig.now)
-      try rig.settlement.finishReadBack(
+      try rig.settlement.finish(
         batch, isCurrent: true, try response(status, body), rig.now)
     }
     // Then
@@ -497,13 +500,13 @@ import Testing
 
   @Test(
     "TST_4: an item whose question is answered to an earlier session is charged",
-    arguments: [UploadBatch.Question.ids, .rows, .control],
+    arguments: [UploadSituation.Request.ids, .rows, .control],
     [
       (200, "[]"), (401, code("PGRST301")), (403, code("42501")), (400, code("42703")),
       (403, "<html>"), (503, "<html>"),
     ])
   func anAnswerToAnEarlierSessionChargesTheItems(
-    _ question: UploadBatch.Question, _ answer: (Int, String)
+    _ question: UploadSituation.Request, _ answer: (Int, String)
   ) throws {
     // Given an item that the server may have stored, and a question about it
     let rig = try Rig.atHome()
@@ -513,7 +516,7 @@ import Testing
     let batch = try #require(rig.uploads.readBacks.first).asking(question)
     try rig.uploader.sendReadBack(batch, try rig.session, rig.now)
     // When the session has changed meanwhile
-    try rig.settlement.finishReadBack(
+    try rig.settlement.finish(
       batch, isCurrent: false, try response(answer.0, answer.1), rig.now)
     // Then a later edit knows that it was sent
     try expect(rig.state(id(1)).hasPrefix("pending, attempts 1"))
@@ -526,11 +529,11 @@ import Testing
       try rig.upload(), isCurrent: true, try response(403, "<html>"), rig.now)
     expect(rig.uploads.readBacks.count, equals: 2)
     // The first question, and one about an id that nobody has
-    for question in [UploadBatch.Question.rows, .control] {
+    for question in [UploadSituation.Request.rows, .control] {
       let batch = try #require(rig.uploads.readBacks.first)
-      expect(batch.question, equals: question)
+      expect(batch.request, equals: question)
       try rig.uploader.sendReadBack(batch, try rig.session, rig.now)
-      try rig.settlement.finishReadBack(
+      try rig.settlement.finish(
         batch, isCurrent: true, try response(403, "<html>"), rig.now)
     }
     expect(rig.uploads.readBacks.isEmpty)
@@ -545,7 +548,7 @@ import Testing
         try rig.upload(), isCurrent: true, try response(403, "<html>"), rig.now)
       let batch = try #require(rig.uploads.readBacks.first)
       try rig.uploader.sendReadBack(batch, try rig.session, rig.now)
-      try rig.settlement.finishReadBack(
+      try rig.settlement.finish(
         batch, isCurrent: true, try response(200, "[]"), rig.now)
       try expect(rig.pauses.leftMS(.upload, rig.now) > 0, equals: (number == 4))
     }
@@ -557,117 +560,44 @@ import Testing
       try rig.upload(), isCurrent: true, try response(403, "<html>"), rig.now)
     while let batch = rig.uploads.readBacks.first {
       try rig.uploader.sendReadBack(batch, try rig.session, rig.now)
-      try rig.settlement.finishReadBack(batch, isCurrent: true, try response(200, "[]"), rig.now)
+      try rig.settlement.finish(batch, isCurrent: true, try response(200, "[]"), rig.now)
     }
   }
 
-  @Test func anUploadThatIsAskedAboutInPartsCountsOnce() throws {
-    let rig = try Rig.atHome()
-    for number in 1...101 { try rig.add(id(number)) }
-    try block(rig)
-    expect(rig.uploads.blockedInARow, equals: 1)
-  }
-
-  /// The refusals that count already, and what becomes of the item at the next one.
+  /// How often the item has failed alone, and what becomes of it at the next refusal.
   @Test(arguments: [
-    (Int64(17), "waits, blocked, attempts 1, group 2"), (18, "parked, blocked, attempts 1"),
+    (Int64(12), "waits, blocked, attempts 1, alone 13"),
+    (13, "parked, blocked, attempts 1, alone 13"),
   ])
-  func anItemIsParkedAtTheTwentyFirst(_ count: Int64, _ state: String) throws {
+  func besideOthersAnItemIsParkedAtTheSeventhRefusal(_ count: Int64, _ state: String) throws {
     // Given a service that judges others
     let rig = try Rig.atHome()
     try rig.add(id(1))
     _ = rig.uploads.noteStored(try rig.sample(), group: 0, rig.now)
-    try rig.core.queue.setBlocks(try #require(try rig.row(id(1))).sequence, count)
+    try rig.fail(id(1), alone: count)
     // When
     try block(rig)
     // Then
     try expect(rig.state(id(1)), equals: state)
   }
 
-  @Test func anItemThatWasParkedAndEditedIsCountedAnew() throws {
-    // Given an item that was parked after refusals on the way, while the service judged one other
+  @Test func aTryThatTheUserAskedForEarlyDoesNotCount() throws {
+    // Given an item that was refused on the way
     let rig = try Rig.atHome()
     try rig.add(id(1))
-    _ = rig.uploads.noteStored(try rig.sample(), group: 0, rig.now)
-    try rig.core.queue.setBlocks(try #require(try rig.row(id(1))).sequence, 20)
     try block(rig)
-    try expect(rig.state(id(1)), equals: "parked, blocked, attempts 1")
-    // When the user edits it, and it is refused again
-    _ = try rig.intake.edit(["id": .uuid(id(1)), "payload": ["type": "call"]])
-    try block(rig)
-    // Then it counts as at the first time
-    try expect(rig.row(id(1))?.blocks, equals: 3)
-  }
-
-  @Test(
-    "TST_3: a fault that says nothing about the way keeps the count towards parking",
-    arguments: [(500, code("XX000")), (500, code("40001")), (403, code("PGRST204"))])
-  func aCountTowardsParkingOutlivesAnotherFault(_ status: Int, _ body: String) throws {
-    // Given an item that was refused six times on the way, while others were stored
-    let rig = try Rig.atHome()
-    try rig.add(id(1))
-    let sample = try rig.sample()
-    _ = rig.uploads.noteStored(sample, group: 0, rig.now)
-    try rig.core.queue.setBlocks(try #require(try rig.row(id(1))).sequence, 18)
-    // When the service fails for it in between
-    try rig.settlement.finish(
-      try rig.upload(), isCurrent: true, try response(status, body), rig.now)
-    try expect(rig.row(id(1))?.blocks, equals: 18)
-    rig.advance(450_000)
-    try rig.core.queue.promote(
-      of: try rig.session.owner, now: try rig.core.steady(rig.now), longest: .backoffs)
-    _ = rig.uploads.noteStored(sample, group: 0, rig.now)
-    // Then the seventh refusal is the last
-    try block(rig)
-    try expect(rig.state(id(1)).hasPrefix("parked, blocked"))
-  }
-
-  @Test func aTryThatTheUserAskedForEarlyCountsWhenItIsTheFirstRefusal() throws {
-    // Given an item that waited for another reason
-    let rig = try Rig.atHome()
-    try rig.add(id(1))
-    try rig.core.queue.transition(
-      try #require(try rig.row(id(1))).sequence,
-      .waiting(.time(until: try rig.core.steadyToStore(rig.now) + 60_000)))
-    _ = try rig.intake.retry(["id": .uuid(id(1))])
-    // When
-    try block(rig)
-    // Then
-    try expect(rig.row(id(1))?.blocks, equals: 1)
-    // And one before the end of its own pause does not count
+    try expect(rig.row(id(1))?.trouble, equals: 8)
+    // When the user tries again before the end of its pause
     _ = try rig.intake.retry(["id": .uuid(id(1))])
     try block(rig)
-    try expect(rig.row(id(1))?.blocks, equals: 1)
+    // Then that does not count
+    try expect(rig.row(id(1))?.trouble, equals: 8)
     // But one after it does
     rig.advance(450_000)
     try rig.core.queue.promote(
       of: try rig.session.owner, now: try rig.core.steady(rig.now), longest: .backoffs)
     try block(rig)
-    try expect(rig.row(id(1))?.blocks, equals: 2)
-  }
-
-  @Test func aRefusalOnTheWayWeighsMoreOnceOthersAreJudged() throws {
-    // Given three new items that were refused in a row
-    let rig = try Rig.atHome()
-    func refuse(_ number: Int) throws {
-      try rig.add(id(number))
-      try rig.settlement.finish(
-        try rig.upload(), isCurrent: true, try response(403, "<html>"), rig.now)
-      let batch = try #require(rig.uploads.readBacks.first)
-      try rig.uploader.sendReadBack(batch, try rig.session, rig.now)
-      try rig.settlement.finishReadBack(batch, isCurrent: true, try response(200, "[]"), rig.now)
-    }
-    func count(_ number: Int) throws -> Int64? { try rig.row(id(number))?.blocks }
-    for number in 1...3 { try refuse(number) }
-    try expect((1...3).map { try count($0) }, equals: [1, 1, 1])
-    // When the service stores one
-    try rig.add(id(4))
-    try rig.settlement.finish(
-      try rig.upload(), isCurrent: true, try response(201, rows(id(4))), rig.now)
-    // Then the next refusal is that item's alone: it counts threefold, and ends no row of four
-    try refuse(5)
-    try expect(count(5), equals: 3)
-    try expect(rig.pauses.leftMS(.upload, rig.now) <= 0)
+    try expect(rig.row(id(1))?.trouble, equals: 9)
   }
 
   // MARK: Read-backs
@@ -691,10 +621,10 @@ import Testing
     (200, rows(id(1)), true, true, "erased", false),
     (200, rows(id(1)), false, false, "erased", false),
     // The memberships are checked before an item is parked: one that has ended hides the row.
-    (200, "[]", true, true, "waits for organisation, attempts 1, denials 1", false),
-    (200, "[]", false, true, "waits for organisation, attempts 1, denials 1", false),
+    (200, "[]", true, true, "waits for organisation, attempts 1, refused, group 2", false),
+    (200, "[]", false, true, "waits for organisation, attempts 1, refused, group 2", false),
     (200, "[]", true, false, "pending, attempts 1", false),
-    (401, code("PGRST301"), true, true, "pending, attempts 1, group 2", false),
+    (401, code("PGRST301"), true, true, "pending, attempts 1", false),
     // It goes behind all others, which tell whether uploads get through.
     (503, "", true, true, "pending, attempts 1, group 2", true),
     // Only a success tells what the server has.
@@ -711,10 +641,10 @@ import Testing
     let batch = try readBack(rig)
     if !isConfirmed { rig.check.reset() }
     // When
-    try rig.settlement.finishReadBack(
+    try rig.settlement.finish(
       batch, isCurrent: isCurrent, try response(status, body), rig.now)
     if let control = rig.uploads.readBacks.first {
-      try rig.settlement.finishReadBack(
+      try rig.settlement.finish(
         control, isCurrent: isCurrent, try response(status, body), rig.now)
     }
     // Then
@@ -726,8 +656,8 @@ import Testing
   /// The answer to a question about an id that nobody has, after a firewall refused the one about the
   /// item, and what becomes of the item.
   @Test(arguments: [
-    (200, "[]", true, "waits, blocked, attempts 1, group 2", false),
-    (403, code("42501"), true, "waits, blocked, attempts 1, group 2", false),
+    (200, "[]", true, "waits, blocked, attempts 1, alone 8, group 2", false),
+    (403, code("42501"), true, "waits, blocked, attempts 1, alone 8, group 2", false),
     (403, "<html>", true, "pending, attempts 1, group 2", true),
     (200, "{}", true, "pending, attempts 1, group 2", true),
     (503, "", true, "pending, attempts 1, group 2", true),
@@ -738,16 +668,16 @@ import Testing
   ) throws {
     // Given a question about an item that something on the way refuses
     let rig = try Rig.atHome()
-    try rig.settlement.finishReadBack(
+    try rig.settlement.finish(
       try readBack(rig), isCurrent: true, try response(403, "<html>"), rig.now)
     let control = try #require(rig.uploads.readBacks.first)
-    expect(control.question, equals: .control)
+    expect(control.request, equals: .control)
     try expect(rig.state(id(1)), equals: "sending")
     // When
     try rig.uploader.sendReadBack(control, try rig.session, rig.now)
     let asked = try #require(rig.inFlight.last(rig.now)?.string("url"))
     expect(!asked.contains(id(1).text))
-    try rig.settlement.finishReadBack(
+    try rig.settlement.finish(
       control, isCurrent: isCurrent, try response(status, body), rig.now)
     // Then
     try expect(rig.state(id(1)), equals: state)
@@ -758,10 +688,10 @@ import Testing
   @Test func whoMayNotReadEveryColumnIsAskedForTheIDsAlone() throws {
     let rig = try Rig.atHome()
     let batch = try readBack(rig)
-    expect(batch.comparesRows)
-    try rig.settlement.finishReadBack(
+    expect(batch.request == .rows)
+    try rig.settlement.finish(
       batch, isCurrent: true, try response(403, Self.code("42501")), rig.now)
-    expect(rig.uploads.readBacks.map { $0.comparesRows }, equals: [false])
+    expect(rig.uploads.readBacks.map { $0.request == .rows }, equals: [false])
     try expect(rig.state(id(1)), equals: "sending")
     try expect(rig.pauses.leftMS(.upload, rig.now) <= 0)
   }
@@ -780,7 +710,9 @@ import Testing
     try rig.settlement.finish(batch, isCurrent: true, try response(201, "[]"), rig.now)
     // Then
     expect(
-      rig.uploads.readBacks.map { ($0.comparesRows ? "compares " : "asks ") + $0.items[0].id.text },
+      rig.uploads.readBacks.map {
+        ($0.request == .rows ? "compares " : "asks ") + $0.items[0].id.text
+      },
       equals: ["asks \(id(1).text)", "compares \(id(2).text)"])
   }
 
@@ -792,15 +724,15 @@ import Testing
     // Given an item that the server refused or did not name, and a first read-back without its row
     let rig = try Rig.atHome()
     let first = try readBack(rig, status, body)
-    try rig.settlement.finishReadBack(first, isCurrent: true, try response(200, "[]"), rig.now)
-    try expect(rig.state(id(1)), equals: "waits for organisation, attempts 1, denials 1")
+    try rig.settlement.finish(first, isCurrent: true, try response(200, "[]"), rig.now)
+    try expect(rig.state(id(1)), equals: "waits for organisation, attempts 1, refused, group 2")
     // When the membership is confirmed, and the same happens again
     try rig.list(member(orgA))
     try rig.settlement.finish(
       try rig.upload(), isCurrent: true, try response(status, body), rig.now)
     let second = try #require(rig.uploads.readBacks.first)
     try rig.uploader.sendReadBack(second, try rig.session, rig.now)
-    try rig.settlement.finishReadBack(second, isCurrent: true, try response(200, "[]"), rig.now)
+    try rig.settlement.finish(second, isCurrent: true, try response(200, "[]"), rig.now)
     // Then
     try expect(rig.state(id(1)).hasPrefix("parked, \(reason), "))
   }
@@ -831,19 +763,19 @@ import Testing
     let batch = try #require(rig.uploads.readBacks.first)
     try rig.uploader.sendReadBack(batch, try rig.session, rig.now)
     if isBlocked {
-      try rig.settlement.finishReadBack(
+      try rig.settlement.finish(
         batch, isCurrent: true, try response(503, "<html>"), rig.now)
       try rig.pauses.endUnasked { _ in true }
       try rig.uploader.send(try rig.session, rig.now)
       rig.uploads.removeFirstReadBack()
     }
-    try rig.settlement.finishReadBack(batch, isCurrent: true, try response(200, "[]"), rig.now)
+    try rig.settlement.finish(batch, isCurrent: true, try response(200, "[]"), rig.now)
     if try rig.state(id(1)) != "erased" {
       try rig.list(member(orgA))
       try rig.uploader.send(try rig.session, rig.now)
       let again = try #require(rig.uploads.readBacks.first)
       try rig.uploader.sendReadBack(again, try rig.session, rig.now)
-      try rig.settlement.finishReadBack(again, isCurrent: true, try response(200, "[]"), rig.now)
+      try rig.settlement.finish(again, isCurrent: true, try response(200, "[]"), rig.now)
     }
     // Then
     try expect(rig.state(id(1)), equals: "erased")
@@ -860,7 +792,7 @@ import Testing
     try rig.settlement.finish(
       try rig.upload(), isCurrent: true, try response(201, "[]"), rig.now)
     let batch = try #require(rig.uploads.readBacks.first)
-    try rig.settlement.finishReadBack(
+    try rig.settlement.finish(
       batch, isCurrent: true, try response(200, rows(id(1))), rig.now)
     // Then only the user can tell
     try expect(rig.state(id(1)), equals: "parked, unknown_outcome, attempts 2")

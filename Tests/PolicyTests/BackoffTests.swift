@@ -24,35 +24,6 @@ import Testing
     for count in counts { expect((800...1_200).contains(count)) }
   }
 
-  @Test("FIX-21: an item that fails alone is tried ever more rarely, and once a day at last")
-  func alone() {
-    for isProved in [true, false] {
-      let cap: Int64 = isProved ? 86_400_000 : 3_600_000
-      var (tries, spent, last) = (0, Int64(0), Int64(0))
-      while tries < 40 {
-        tries += 1
-        let shortest = Backoff.aloneDelayMS(tries: tries, isProved: isProved, random: 0)
-        let longest = Backoff.aloneDelayMS(tries: tries, isProved: isProved, random: .max)
-        expect(longest >= last)
-        if tries <= Backoff.aloneAfter {
-          expect(longest, equals: Backoff.maxDelayMS(attempt: tries))
-        } else {
-          expect(longest, equals: min(300_000 << Int64(min(tries - 8, 20)), cap))
-          expect(shortest, equals: longest / 2)
-        }
-        if spent < 6 * 3_600_000 { expect(tries < 24) }
-        (spent, last) = (spent + shortest, longest)
-      }
-      expect(last, equals: cap)
-      expect(Backoff.aloneDelayMS(tries: .max, isProved: isProved, random: 0), equals: cap / 2)
-      for tries in [1, 9] {
-        expect(
-          Backoff.aloneDelayMS(tries: tries, isProved: isProved, random: 0, floorMS: 900_000),
-          equals: 900_000)
-      }
-    }
-  }
-
   @Test("Any attempt number gives a valid delay")
   func extremes() {
     for attempt in [Int.min, -1, 0, 1, 63, 64, Int.max] {

@@ -62,12 +62,6 @@ import Testing
     expect(service.readDelayMS(random: .max, isAsked: true), equals: 300_000)
   }
 
-  @Test("A probe is one item")
-  func probe() {
-    expect(BatchPolicy.items(probing: true), equals: 1)
-    expect(BatchPolicy.items(probing: false), equals: BatchPolicy.maxItems)
-  }
-
   @Test(
     "A token is refreshed before its expiry, but not in the first two thirds of its lifetime",
     arguments: [(90_000, 3_600_000, 90_000), (90_000, 60_000, 20_000), (0, 3_600_000, 0)]

@@ -14,11 +14,11 @@ import Testing
   }
 
   private func take(
-    _ items: Int = 99, fresh: Int = .max, size: Int64 = 10_000, holder: [UInt8] = [1],
+    _ items: Int = 99, size: Int64 = 10_000, holder: [UInt8] = [1],
     until: SteadyTime = 50
   ) throws -> [Int64] {
     try table.take(
-      of: tag(1), holder: holder, until: until, freshItems: fresh, maximumSize: size
+      of: tag(1), holder: holder, until: until, maximumSize: size
     ) { _ in items }.map { $0.sequence }
   }
 
@@ -67,10 +67,10 @@ import Testing
     try expect(take(size: size).count, equals: count)
   }
 
-  @Test func anItemThatWasRefusedOnTheWayIsABatchOfItsOwn() throws {
+  @Test func anItemThatFailsAloneIsABatchOfItsOwn() throws {
     for number in 0..<6 {
       let row = queueRow(number)
-      row.blocks = [0, 3, 0, 1, 0, 0][number]
+      row.trouble = [0, 3, -1, 1, 0, 0][number]
       _ = try table.insert(row)
     }
     try expect(take(), equals: [1, 3, 5, 6])
@@ -90,7 +90,7 @@ import Testing
 
   @Test func fartherRetryGroupsComeLaterAndEachByItself() throws {
     try table.fill(6)
-    for (sequence, group) in [(1, 3), (2, 3), (3, 2), (4, 2)] {
+    for (sequence, group) in [(1, 4), (2, 4), (3, 2), (4, 2)] {
       try table.transition(Int64(sequence), .pending(retryGroup: Int64(group)))
     }
     try expect(take(), equals: [5, 6])
@@ -98,15 +98,30 @@ import Testing
     try expect(take(), equals: [1, 2])
   }
 
-  @Test func theSmallerLimitIsForItemsThatWereNotRefusedTogether() throws {
+  @Test func ofAGroupWithAnItemAtFaultAHalfIsSent() throws {
     try table.fill(9)
-    for sequence in 4...6 { try table.transition(Int64(sequence), .pending(retryGroup: 1)) }
-    for sequence in 7...9 { try table.transition(Int64(sequence), .pending(retryGroup: 2)) }
-    try expect(take(3, fresh: 2), equals: [1, 2])
-    try expect(take(3, fresh: 2), equals: [3])
-    try expect(take(3, fresh: 2), equals: [4, 5, 6])
-    try expect(take(3, fresh: 2), equals: [7, 8])
-    try expect(take(3, fresh: 2), equals: [9])
+    for sequence in 1...9 { try table.transition(Int64(sequence), .pending(retryGroup: 3)) }
+    try expect(take(3), equals: [1, 2, 3])
+    try expect(take(), equals: [4, 5, 6])
+    try expect(take(), equals: [7])
+    try expect(take(), equals: [8])
+    try expect(take(), equals: [9])
+  }
+
+  @Test func whatIsSparedOfAGroupJoinsTheOthers() throws {
+    try table.fill(5)
+    for sequence in 1...4 { try table.transition(Int64(sequence), .pending(retryGroup: 1)) }
+    try table.transition(5, .pending(retryGroup: 2))
+    try expect(take(), equals: [1, 2])
+    // Those that are sent stay in the group.
+    try table.spare(1, to: 2, of: tag(1))
+    try table.transition(1, .pending())
+    try table.transition(2, .pending())
+    try expect(take(), equals: [1])
+    try expect(take(), equals: [2])
+    try expect(take(), equals: [3, 4, 5])
+    try table.spare(2, to: 4, of: tag(9))
+    try expect(table.find(queueRow(4).item)?.retryGroup, equals: 2)
   }
 
   @Test func onlyPendingItemsOfTheOwnerAreTaken() throws {

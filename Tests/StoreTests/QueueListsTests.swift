@@ -97,18 +97,20 @@ import Testing
 
   @Test(
     arguments: [
-      (Transition.pending(), false), (.pending(charge: .attempt), true),
-      (.waiting(.dependency, charge: .attempt), false),
-      (.waiting(.organisation, charge: .attempt), true),
-      (.waiting(.organisation, charge: .denial), false),
-      (.waiting(.time(until: 1), charge: .attempt), true),
-      (.parked(rejection: nil, charge: .attempt), false),
+      (Transition.pending(), false), (.pending(charged: true), true),
+      (.waiting(.dependency, charged: true), false),
+      (.waiting(.organisation, charged: true), true),
+      (.waiting(.organisation, trouble: -1), false),
+      (.waiting(.time(until: 1), charged: true), true),
+      (.parked(rejection: nil, charged: true), false),
     ] as [(Transition, Bool)])
-  func anItemIsInDoubtAfterAnAttemptWithoutAResult(_ change: Transition, _ doubt: Bool) throws {
+  func anItemMayBeStoredAfterAnAttemptWithoutAResult(_ change: Transition, _ isUncertain: Bool)
+    throws
+  {
     try table.fill(1)
     try table.transition(1, change)
-    try expect(table.isInDoubt(org: tag(7), of: tag(1)), equals: doubt)
-    try expect(!table.isInDoubt(org: tag(6), of: tag(1)))
-    try expect(!table.isInDoubt(org: tag(7), of: tag(2)))
+    try expect(table.mayBeStored(org: tag(7), of: tag(1)), equals: isUncertain)
+    try expect(!table.mayBeStored(org: tag(6), of: tag(1)))
+    try expect(!table.mayBeStored(org: tag(7), of: tag(2)))
   }
 }

@@ -17,11 +17,11 @@ import Testing
     let folder = try TemporaryFolder()
     let table = QueueTable(try folder.open())
     let row = queueRow(1)
-    (row.attempts, row.denials, row.rejection) = (3, 2, [9])
+    (row.attempts, row.trouble, row.rejection) = (3, -1, [9])
     row.state = .waiting(.time(until: 77))
     _ = try table.insert(row)
     let found = try #require(try table.find(row.item))
-    expect((found.attempts, found.denials, found.rejection) == (3, 2, [9]))
+    expect((found.attempts, found.trouble, found.rejection) == (3, -1, [9]))
     expect(found.state, equals: .waiting(.time(until: 77)))
   }
 
@@ -33,7 +33,7 @@ import Testing
     row.batchKey = tag(4)
     row.state = .waiting(.time(until: 5))
     row.notBefore = 5
-    row.blocks = 4
+    row.trouble = 4
     row.createdMS = 6
     row.size = 7
     row.body = [8]
@@ -65,9 +65,9 @@ import Testing
   // MARK: Transitions
 
   @Test(arguments: [
-    Transition.pending(), .pending(charge: .attempt), .pending(charge: .denial, retryGroup: 4),
-    .waiting(.dependency), .waiting(.time(until: 12)), .waiting(.kind, charge: .attempt),
-    .waiting(.organisation, charge: .denial), .parked(rejection: [1], charge: .attempt),
+    Transition.pending(), .pending(charged: true), .pending(trouble: -1, retryGroup: 4),
+    .waiting(.dependency), .waiting(.time(until: 12)), .waiting(.kind, charged: true),
+    .waiting(.organisation, trouble: -1, retryGroup: 6), .parked(rejection: [1], charged: true),
     .parked(rejection: nil),
   ])
   func aTransitionSetsStateChargeAndRejectionAndEndsTheLease(_ transition: Transition) throws {
@@ -76,8 +76,8 @@ import Testing
     try table.transition(1, transition)
     let row = try #require(try table.find(queueRow(0).item))
     expect(row.state, equals: transition.state)
-    expect(row.attempts, equals: (transition.charge == .attempt ? 1 : 0))
-    expect(row.denials, equals: (transition.charge == .denial ? 1 : 0))
+    expect(row.attempts, equals: (transition.isCharged ? 1 : 0))
+    expect(row.trouble, equals: transition.trouble ?? 0)
     expect(row.rejection, equals: transition.rejection)
     expect(row.retryGroup, equals: transition.retryGroup ?? 0)
     try expect(table.leased(by: [1]), equals: [2])
@@ -89,14 +89,14 @@ import Testing
 
   @Test func chargesAddUpAndTheRetryGroupStaysUntilItIsParked() throws {
     try table.fill(1)
-    try table.transition(1, .pending(charge: .attempt, retryGroup: 3))
-    try table.transition(1, .pending(charge: .attempt))
-    try table.transition(1, .waiting(.organisation, charge: .denial))
+    try table.transition(1, .pending(charged: true, retryGroup: 3))
+    try table.transition(1, .pending(charged: true))
+    try table.transition(1, .waiting(.organisation, trouble: -1))
     var row = try #require(try table.find(queueRow(0).item))
-    expect((row.attempts, row.denials, row.retryGroup) == (2, 1, 3))
-    try table.transition(1, .parked(rejection: [5], charge: .attempt))
+    expect((row.attempts, row.trouble, row.retryGroup) == (2, -1, 3))
+    try table.transition(1, .parked(rejection: [5], charged: true))
     row = try #require(try table.find(queueRow(0).item))
-    expect((row.attempts, row.denials, row.retryGroup) == (3, 1, 0))
+    expect((row.attempts, row.trouble, row.retryGroup) == (3, -1, 0))
     // A rejection belongs to a parked item only.
     try table.transition(1, .pending())
     try expect(table.find(queueRow(0).item)?.rejection, equals: nil)
@@ -106,15 +106,15 @@ import Testing
 
   @Test func aNewBodyClearsWhatBelongedToTheOldOneAndKeepsTheAttempts() throws {
     try table.fill(2)
-    try table.transition(1, .waiting(.organisation, charge: .denial))
-    try table.transition(1, .parked(rejection: [1], charge: .attempt))
+    try table.transition(1, .waiting(.organisation, trouble: 5))
+    try table.transition(1, .parked(rejection: [1], charged: true))
     try table.assign(1, retryGroup: 6)
     try table.dependencies.add(queueRow(0).item, on: queueRow(1).item)
     try table.replace(queueRow(0).item, batchKey: tag(5), body: [9, 9], size: 2)
     let row = try #require(try table.find(queueRow(0).item))
     expect(row.state, equals: .pending)
     expect((row.batchKey, row.body) == (tag(5), [9, 9]))
-    expect((row.size, row.attempts, row.denials, row.retryGroup) == (2, 1, 0, 0))
+    expect((row.size, row.attempts, row.trouble, row.retryGroup) == (2, 1, 0, 0))
     expect(row.rejection, equals: nil)
     try expect(table.dependencies.isEmpty())
   }
@@ -151,11 +151,11 @@ import Testing
     ] as [(WaitReason, Int)])
   func oneItemIsRetriedUnlessItWaitsForAParent(_ reason: WaitReason, _ retried: Int) throws {
     try table.fill(1)
-    try table.transition(1, .waiting(reason, charge: .denial))
+    try table.transition(1, .waiting(reason, trouble: -1))
     try expect(table.retry(queueRow(0).item, of: tag(9)), equals: 0)
     try expect(table.retry(queueRow(0).item, of: tag(1)), equals: retried)
     try expect(table.state(0), equals: (retried == 1 ? .pending : .waiting(.dependency)))
-    try expect(table.find(queueRow(0).item)?.denials, equals: Int64(1 - retried))
+    try expect(table.find(queueRow(0).item)?.trouble, equals: Int64(retried - 1))
   }
 
   @Test func aRetriedChildWaitsForItsParent() throws {

@@ -79,7 +79,7 @@ import Testing
     try table.transition(2, .waiting(.time(until: 3)))
     try expect(table.hasSuspended(of: tag(1)))
     // One that was found to be at fault waits for itself alone.
-    try table.setBlocks(2, 1)
+    try table.transition(2, .waiting(.time(until: 3), trouble: 1))
     try expect(!table.hasSuspended(of: tag(1)))
     try expect(leftMS(0, of: 2), equals: nil)
     try table.promote(of: tag(2), now: 9, longest: longest)
@@ -179,7 +179,7 @@ import Testing
     _ = try table.insert(other)
     try table.dependencies.add(queueRow(1).item, on: queueRow(3).item)
     for sequence in [1, 2, 5] {
-      try table.transition(Int64(sequence), .waiting(.organisation, charge: .denial))
+      try table.transition(Int64(sequence), .waiting(.organisation, trouble: -1))
     }
     try table.transition(3, .waiting(.kind))
     try table.release(org: tag(7), of: tag(1))
@@ -189,18 +189,18 @@ import Testing
         .pending, .waiting(.dependency), .waiting(.kind), .pending, .waiting(.organisation),
       ])
     // A release keeps the denials.
-    try expect(table.find(queueRow(0).item)?.denials, equals: 1)
+    try expect(table.find(queueRow(0).item)?.trouble, equals: -1)
   }
 
   @Test func denialsAreForgottenOnlyWhileTheItemIsWithheld() throws {
     try table.fill(3)
-    try table.transition(1, .waiting(.organisation, charge: .denial))
-    try table.transition(2, .pending(charge: .denial))
-    try table.transition(3, .waiting(.organisation, charge: .denial))
+    try table.transition(1, .waiting(.organisation, trouble: -1))
+    try table.transition(2, .pending(trouble: -1))
+    try table.transition(3, .waiting(.organisation, trouble: -1))
     try table.forgetDenials(of: tag(2))
-    try expect(table.find(queueRow(0).item)?.denials, equals: 1)
+    try expect(table.find(queueRow(0).item)?.trouble, equals: -1)
     try table.forgetDenials(of: tag(1))
-    try expect((0..<3).map { try table.find(queueRow($0).item)?.denials }, equals: [0, 1, 0])
+    try expect((0..<3).map { try table.find(queueRow($0).item)?.trouble }, equals: [0, -1, 0])
   }
 
   // MARK: Dependencies

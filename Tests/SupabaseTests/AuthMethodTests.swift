@@ -13,12 +13,15 @@ import Testing
     refusal { () throws(Failure) in try methods(#"{"auth_methods":\#(list)}"#) }
   }
 
-  @Test("The defaults are BankID and Vipps, in a browser")
+  @Test("The default is a password; BankID and Vipps have their labels")
   func defaults() throws {
-    let methods = try methods("{}")
-    expect(methods.map { $0.id }, equals: ["bankid", "vipps"])
-    expect(methods.map { $0.label }, equals: ["BankID", "Vipps"])
-    expect(methods.allSatisfy { $0.flow == .pkce && $0.provider == $0.id })
+    let standard = try methods("{}")
+    expect(standard.map { $0.id }, equals: ["password"])
+    expect(standard.map { $0.flow }, equals: [.password])
+    let browser = try methods(
+      #"{"auth_methods":[{"id":"bankid","flow":"pkce"},{"id":"vipps","flow":"pkce"}]}"#)
+    expect(browser.map { $0.label }, equals: ["BankID", "Vipps"])
+    expect(browser.allSatisfy { $0.provider == $0.id })
   }
 
   @Test("Each method has its configured form; provider and label default to the id's")

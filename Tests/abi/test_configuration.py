@@ -68,7 +68,7 @@ MISTAKES: dict[str, tuple[dict[str, Any], str, str, list[str]]] = {
         {},
         "request.missing_field",
         "/keystore",
-        ["pass a key store", '"keystore":{"kind":"file"}', '"biometric":"off"'],
+        ["pass a key store", '"development":true keeps key files'],
     ),
     "methods as strings": (
         {"auth_methods": ["password"]},

@@ -129,7 +129,7 @@ def test_A3_an_item_lost_to_a_page_in_its_place_is_said_to_be_lost(
             # The damage is found when the items are sent.
             app.go_online()
             for _ in range(400):
-                app.runner.step()
+                app.step()
                 if app.of_type("storage_recovered"):
                     break
             app.go_offline()

@@ -84,6 +84,7 @@ def examine(backend: LocalSupabase, library: Library, tmp_path: Path) -> Examine
         {
             "data_dir": str(tmp_path / "data"),
             "backend": {"url": backend.url, "api_key": backend.anon_key},
+            "template": "volunteers",
             "auth_methods": METHODS,
             "redirect_url": REDIRECT,
             "routes": ROUTES,

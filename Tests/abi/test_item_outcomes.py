@@ -399,6 +399,67 @@ def test_B6_a_cancel_after_a_lost_answer_asks_the_server_first(
     assert stored(directory, user.person) == [item]
 
 
+#: Successes that say nothing about the items.
+WITHOUT_A_BODY: dict[str, Answer] = {
+    "204": {"status": 204, "headers": {}},
+    "201": {"status": 201, "headers": {}, "body": ""},
+    "200": {"status": 200, "headers": {"content-type": "application/json"}, "body": ""},
+}
+
+
+def is_stored_by(request: HttpRequest) -> bool:
+    """Whether the request stores items."""
+    return (request["purpose"], request["method"]) == ("upload", "POST")
+
+
+@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize("form", WITHOUT_A_BODY)
+@BOTH
+def test_a_success_without_a_body_is_read_back_and_not_sent_again(
+    sign_in: MakeUser, directory: DirectoryFixtures, upload: str, form: str, count: int
+) -> None:
+    # Given a proxy that takes the bodies of all successes
+    user = user_of(sign_in, upload)
+    app, network = user.app, user.phone.network
+    network.alter.append(
+        lambda request, answer: WITHOUT_A_BODY[form] if is_stored_by(request) else answer
+    )
+    app.go_offline()
+    ids = [add(app) for _ in range(count)]
+    network.forget()
+    # When items are sent
+    app.go_online()
+    done = drain(app)
+    # Then the server is asked whether it has them, and they are not sent twice
+    assert (done["sent"], done["parked"], done["waiting"]) == (count, 0, 0)
+    assert stored(directory, user.person) == sorted(ids)
+    assert app.queue_list()["counts"] == EMPTY
+    assert len([request for request in network.sent if is_stored_by(request)]) == 1
+    assert len([request for request in network.sent if is_read_back(request)]) == 1
+
+
+@pytest.mark.parametrize("form", WITHOUT_A_BODY)
+@BOTH
+def test_an_item_that_a_success_without_a_body_has_not_stored_is_sent_again(
+    sign_in: MakeUser, directory: DirectoryFixtures, upload: str, form: str
+) -> None:
+    # Given something on the way that answers two uploads itself, without a body
+    user = user_of(sign_in, upload)
+    app, network = user.app, user.phone.network
+    answers = [WITHOUT_A_BODY[form]] * 2
+    network.instead.append(
+        lambda request: answers.pop() if answers and is_stored_by(request) else None
+    )
+    item = add(app)
+    # Then the item is neither lost nor blamed
+    app.settle()
+    assert item_of(app, item)["attempts"] > 0
+    assert app.of_type("item_parked") == []
+    done = drain(app)
+    assert (done["sent"], done["parked"], done["waiting"]) == (1, 0, 0)
+    assert stored(directory, user.person) == [item]
+
+
 @pytest.mark.parametrize("wish", ["edit", "cancel"])
 @pytest.mark.parametrize("trouble", ["lost", "too short", "followed by 401"])
 def test_ATK_12_a_wish_after_a_doubtful_answer_is_neither_lost_nor_stored_in_silence(

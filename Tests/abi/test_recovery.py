@@ -111,7 +111,7 @@ def test_A8_an_item_that_a_salvage_brings_back_may_be_stored(
 
 @pytest.mark.both_flavours
 def test_A8_what_an_item_waits_for_outlives_a_salvage(sign_in: MakeUser) -> None:
-    # Given items that wait for their organisation or for a time, with attempts and denials
+    # Given items that wait for their organisation or for a time, with attempts and trouble
     user = sign_in()
     user.app.go_offline()
     held, later, parked = (add(user.app, minutes=number) for number in (10, 20, 30))
@@ -126,7 +126,7 @@ def test_A8_what_an_item_waits_for_outlives_a_salvage(sign_in: MakeUser) -> None
         ]:
             database.execute(
                 "UPDATE queue SET state = ?, wait_reason = ?, not_before_ms = ?, attempts = 4, "
-                "denials = 1 WHERE seq = (SELECT seq FROM queue ORDER BY seq LIMIT 1 OFFSET ?)",
+                "trouble = -1 WHERE seq = (SELECT seq FROM queue ORDER BY seq LIMIT 1 OFFSET ?)",
                 (state, reason, not_before, minutes),
             )
     before = [(held, "waiting"), (later, "waiting"), (parked, "parked")]
@@ -139,9 +139,9 @@ def test_A8_what_an_item_waits_for_outlives_a_salvage(sign_in: MakeUser) -> None
     user.phone.close()
     with contextlib.closing(sqlite3.connect(path)) as database:
         rows = database.execute(
-            "SELECT wait_reason, not_before_ms, attempts, denials FROM queue ORDER BY seq"
+            "SELECT wait_reason, not_before_ms, attempts, trouble FROM queue ORDER BY seq"
         ).fetchall()
-    assert rows == [(3, 0, 4, 1), (2, until, 4, 1), (0, 0, 4, 1)]
+    assert rows == [(3, 0, 4, -1), (2, until, 4, -1), (0, 0, 4, -1)]
 
 
 def test_a_file_that_a_newer_library_has_migrated_stays_where_it_is(sign_in: MakeUser) -> None:

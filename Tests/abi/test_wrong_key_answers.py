@@ -187,7 +187,7 @@ def test_RES_7_one_wrong_answer_about_the_session_s_key_is_no_proof(
     heal()
     match back:
         case "time":
-            app.settle_until("decision", within_s=30)
+            app.settle_until("screen", within_s=30)
         case "restart":
             app = user.restart(online=False)
         case "background":
@@ -308,7 +308,7 @@ def test_KEEP_2_a_stale_biometric_key_is_erased_and_made_anew_by_a_sign_in(
         user.app.session_lock()
     stale(user, KEY_INVALIDATED)
     if state == "signed_out":
-        user.app.session_unlock({"outcome": "invalidated"})
+        user.app.unlock("invalidated")
     app = user.app
     app.sign_in(user.person)
     assert app.screen["screen"] == "home"

@@ -7,11 +7,10 @@ from pages import ROOT
 MOST = 2_500
 #: Pages with another limit.
 LIMITS: dict[str, int] = {
-    "docs/hosts.md": 7_630,  # its size today, which may shrink
-    "README.md": 1_800,
+    "README.md": 900,
 }
-#: Made from the schema, and read entry by entry.
-GENERATED = "docs/reference.md"
+#: Made from the schema and from the policies, and read entry by entry.
+GENERATED = {"docs/reference.md", "docs/uploads.md"}
 
 
 def too_long(name: str, text: str) -> bool:
@@ -23,7 +22,7 @@ def test_no_page_is_too_long() -> None:
     texts = {str(page.relative_to(ROOT)): page.read_text("utf-8") for page in found}
     assert LIMITS.keys() <= texts.keys()
     assert [
-        name for name, text in texts.items() if name != GENERATED and too_long(name, text)
+        name for name, text in texts.items() if name not in GENERATED and too_long(name, text)
     ] == []
 
 

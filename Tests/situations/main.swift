@@ -1,8 +1,8 @@
-// Decides every situation of a session once, compares the decisions with the oracle and with
-// docs/decisions.md, and checks the properties that all of them must have.
+// Decides every situation of a session and of an upload once, compares the decisions with the oracles
+// and with docs/decisions.md and docs/uploads.md, and checks the properties that all of them must have.
 //
 //   situations           exits with 1 if a check fails
-//   situations --write   writes docs/decisions.md first
+//   situations --write   writes the pages first
 
 import Foundation
 import PolicyOracle
@@ -12,8 +12,11 @@ let file = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPath
 
 let examination = Examination()
 let page = DecisionsDocument().markdown(examination.decisions)
+let uploadsFile = file.deletingLastPathComponent().appending(path: "uploads.md")
+let uploadsPage = UploadsDocument().markdown
 if CommandLine.arguments.dropFirst().contains("--write") {
   try page.write(to: file, atomically: true, encoding: .utf8)
+  try uploadsPage.write(to: uploadsFile, atomically: true, encoding: .utf8)
 }
 
 var results = examination.checks.map { (name: $0.name, failures: $0.failures) }
@@ -22,6 +25,10 @@ results.append(
   ("every situation is met", all ? [] : ["\(examination.cells) of \(Product.count)"]))
 let stored = try String(contentsOf: file, encoding: .utf8)
 results.append(("docs/decisions.md is current", stored == page ? [] : ["run make docs"]))
+results.append(("uploads are judged as the oracle does", UploadProduct.failures()))
+let storedUploads = try String(contentsOf: uploadsFile, encoding: .utf8)
+results.append(
+  ("docs/uploads.md is current", storedUploads == uploadsPage ? [] : ["run make docs"]))
 
 for (name, failures) in results {
   print("\(failures.isEmpty ? "passed" : "FAILED"): \(name)")

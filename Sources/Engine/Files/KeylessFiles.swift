@@ -87,9 +87,9 @@ final class KeylessFiles {
     // The server may have it: the answer to its last request may have been lost.
     row.attempts = max(old.attempts, 1)
     (row.body, row.size) = try item.sealed(tag, session.owner, session.queueKey, isAccepted: true)
-    if old.state == .parked, let rejection = try Rejection.read(old, key) {
+    if old.state == .parked, let rejection = try ParkReason.read(old, key) {
       row.state = .parked
-      row.rejection = try session.queueKey.seal(rejection, Rejection.context(row))
+      row.rejection = try session.queueKey.seal(rejection, ParkReason.context(row))
     }
     _ = try core.queue.insert(row)
     return true

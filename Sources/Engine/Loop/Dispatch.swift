@@ -91,11 +91,8 @@ final class Dispatch {
       if isCurrent { try memberships.finish(read, response, now) }
     case .signIn(let pending): try signIn.finish(pending, row, response, now, decider)
     case .revoke(let job, let step): try revocations.finish(job, step, response, now)
-    case .upload(let batch):
+    case .upload(let batch), .readBack(let batch):
       try settlement.finish(batch, isCurrent: isCurrent, response, now)
-      try endProblem(of: batch)
-    case .readBack(let batch):
-      try settlement.finishReadBack(batch, isCurrent: isCurrent, response, now)
       try endProblem(of: batch)
     case .contacts(let pull):
       guard isCurrent else { return }

@@ -407,7 +407,7 @@ extension InFlightRequest {
     default: return nil
     }
     // The user may not read every column; the next read-back asks for the ids alone.
-    if case .readBack(let batch) = content, batch.comparesRows { return nil }
+    if case .readBack(let batch) = content, batch.request == .rows { return nil }
     return ServerError.read(response.body)
   }
 }
@@ -439,7 +439,7 @@ extension UploadBatch {
   /// ended, and the item of a duplicate key may be stored.
   private func asksFirst(_ outcome: RestOutcome) -> Bool {
     switch outcome {
-    case .denied: org != nil && !items.contains { $0.denials > 0 }
+    case .denied: org != nil && !items.contains { $0.trouble != 0 }
     case .duplicateKey: attempts == 0
     default: false
     }

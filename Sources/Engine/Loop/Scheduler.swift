@@ -46,9 +46,7 @@ final class Scheduler {
     case checkMembership
     /// Items wait for an organisation, and the configuration has none any more.
     case releaseHeld
-    /// Items are in hand, and nothing can be sent now.
-    case putBackHand
-    /// The read-backs or what is in hand belong to another user.
+    /// The read-backs belong to another user.
     case abandonReadBacks
     case reclaimLeases
     /// Items have a state that this version does not know.
@@ -149,7 +147,6 @@ final class Scheduler {
       if let batch = uploader.nextReadBack, batch.owner == session.owner {
         return .readBack(session, batch)
       }
-      if uploader.handOwner == session.owner { return .upload(session) }
       if try core.queue.hasPending(of: session.owner) { return .upload(session) }
     }
     return try nextPull(session, now)
@@ -162,7 +159,7 @@ final class Scheduler {
     let org = session.choice
     if contactPuller.isDue(org, now), try maySend(.pull, now) { return .contacts(session, org) }
     if summaryPuller.isDue(now), try maySend(.summary, now),
-      try !core.queue.isInDoubt(org: try orgTag(org), of: session.owner)
+      try !core.queue.mayBeStored(org: try orgTag(org), of: session.owner)
     {
       return .summary(session, org)
     }
@@ -215,7 +212,6 @@ final class Scheduler {
       case .releaseHeld:
         guard let session = sessions.session else { return }
         try core.queue.release(org: nil, of: session.owner)
-      case .putBackHand: try uploader.putBackHand()
       case .abandonReadBacks: try uploader.abandonReadBacks()
       case .reclaimLeases: try uploader.reclaimLostLeases(now)
       case .settleStates:
@@ -235,11 +231,11 @@ final class Scheduler {
   }
 
   private func preparation(_ now: Instant) throws(Failure) -> Preparation? {
-    guard reachability.isOnline, !decider.awaitsKeys else { return idleHand }
+    guard reachability.isOnline, !decider.awaitsKeys else { return nil }
     if try decider.assessUnchanged() == nil { return .assess }
     guard let (session, row) = try usableSession(),
       try !refresh.isNeeded(session, row, now), try !tokens.isExpired(row, now)
-    else { return idleHand }
+    else { return nil }
     if let due = try nextHeldCheckMS(session, now), due <= 0 { return .checkMembership }
     if !core.configuration.backend.hasOrganisations,
       try core.queue.hasWaitingForOrganisation(of: session.owner)
@@ -249,11 +245,6 @@ final class Scheduler {
     guard !inFlight.contains(.upload) else { return nil }
     if let batch = uploader.nextReadBack {
       return batch.owner == session.owner ? nil : .abandonReadBacks
-    }
-    if let owner = uploader.handOwner {
-      if owner != session.owner { return .abandonReadBacks }
-      // Another handle's failure may pause uploads for hours.
-      return try pauses.leftMS(.upload, now) > 0 ? .putBackHand : nil
     }
     if try uploader.hasLostLeases(now) { return .reclaimLeases }
     if try core.queue.hasUnknownStates(of: session.owner) { return .settleStates }
@@ -271,12 +262,6 @@ final class Scheduler {
     let row = try sessions.row()
     guard row.owner != nil else { return false }
     return try !tokens.isExpired(row, now)
-  }
-
-  private var idleHand: Preparation? {
-    guard uploader.handOwner != nil, core.keyRing.keys != nil, !inFlight.contains(.upload)
-    else { return nil }
-    return .putBackHand
   }
 
   /// How long until the next membership check for items that wait for their organisation; nil when

@@ -136,7 +136,7 @@ extension LongestWaits {
   static var backoffs: LongestWaits {
     LongestWaits(
       ownMS: Backoff.longestMS(isAsked: false), askedMS: Backoff.longestMS(isAsked: true),
-      blockedMS: BlockedItemPolicy.maxPauseMS, aloneMS: Backoff.maxAloneMS)
+      blockedMS: UploadPause.longestOnTheWayMS, aloneMS: UploadPause.longestMS)
   }
 }
 

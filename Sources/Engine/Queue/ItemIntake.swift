@@ -248,13 +248,13 @@ final class ItemIntake {
     return try core.database.transaction { () throws(Failure) in
       let row = try findIdle(fields, session)
       let id = JSON.string(try fields.uuid("id").text)
-      let doubt = try self.doubt(row, session)
-      if !isForced, doubt == .untold {
+      let outcome = try self.outcome(row, session)
+      if !isForced, outcome == .untold {
         try core.queue.setCancelled(row, true, session.queueKey)
         let state = try core.queue.find(row.item)?.state ?? .pending
         return ["id": id, "released": 0, "state": .string(state.word)]
       }
-      try core.removeCancelled(row.item, core.clock.now(), mayBeStored: doubt != .none)
+      try core.removeCancelled(row.item, core.clock.now(), mayBeStored: outcome != .known)
       let released = try core.queue.releaseDependents(of: row.item)
       try syncRuns.endIfDone(session.owner, core.clock.now())
       return ["id": id, "released": .int(released), "state": .null]
@@ -262,17 +262,17 @@ final class ItemIntake {
   }
 
   /// Whether the server may have an item, and whether the user was told so.
-  private enum Doubt { case none, untold, told }
+  private enum Outcome { case known, untold, told }
 
   /// Of a parked item the user was told: the server refused it, or was asked. But it may have refused an
   /// edit and have the older payload, or not have answered the question about an item that was refused
   /// on the way.
-  private func doubt(_ row: QueueRow, _ session: OpenSession) throws(Failure) -> Doubt {
-    guard row.attempts > 0, let item = try row.read(session.queueKey) else { return .none }
+  private func outcome(_ row: QueueRow, _ session: OpenSession) throws(Failure) -> Outcome {
+    guard row.attempts > 0, let item = try row.read(session.queueKey) else { return .known }
     guard row.state == .parked else { return .untold }
-    let rejection = try Rejection.read(row, session.queueKey)
+    let rejection = try ParkReason.read(row, session.queueKey)
     if rejection?.string("code") == MessageCode.unknownOutcome.rawValue { return .told }
-    return item.isRevised || item.mayBeCounted ? .untold : .none
+    return item.isRevised || item.mayBeCounted ? .untold : .known
   }
 
   /// Try one item again, or all that are parked.

@@ -86,7 +86,7 @@ final class ItemReport {
     _ row: QueueRow, _ session: OpenSession, waitingForParked: [Int64]? = nil
   ) throws(Failure) -> JSON {
     let item = try row.read(session.queueKey) ?? ItemReport.unreadable(row)
-    let rejection = try Rejection.read(row, session.queueKey)
+    let rejection = try ParkReason.read(row, session.queueKey)
     let now = core.clock.now()
     let notBeforeMS = try row.state.until.map { (time) throws(Failure) in
       try core.wallMS(time, now)

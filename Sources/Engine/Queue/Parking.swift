@@ -17,33 +17,33 @@ final class Parking {
 
   /// Park the items of a batch.
   func park(
-    _ batch: UploadBatch, _ rejection: Rejection, _ now: Instant
+    _ batch: UploadBatch, _ reason: ParkReason, _ now: Instant
   ) throws(Failure) {
     guard !batch.isEmpty else { return }
     var rows: [QueueRow] = []
     for item in batch.items { if let row = try core.queue.find(item.tag) { rows.append(row) } }
-    try park(rows, rejection, now)
+    try park(rows, reason, now)
   }
 
   /// Park items with the reason, each with a notice.
   func park(
-    _ rows: [QueueRow], _ rejection: Rejection, _ now: Instant
+    _ rows: [QueueRow], _ reason: ParkReason, _ now: Instant
   ) throws(Failure) {
     let keys = try core.keys()
     try core.database.transaction { () throws(Failure) in
       for row in rows {
         let key = try keys.queues.derived(for: row.owner)
         let item = try row.read(key)
-        if let item, item.isRevised || rejection.code == MessageCode.unknownOutcome.rawValue {
+        if let item, item.isRevised || reason.code == MessageCode.unknownOutcome.rawValue {
           try core.queue.noteCounted(item, row, key)
         }
         try core.queue.transition(
           row.sequence,
-          .parked(rejection: try rejection.sealed(for: row, key), charge: .attempt))
+          .parked(rejection: try reason.sealed(for: row, key), charged: true))
         try core.syncRuns.count(of: row.owner, sent: 0, parked: 1, now: try core.steadyToStore(now))
         try notices.add(
-          "item_parked", reason: rejection.code,
-          ["id": .uuid(item?.id ?? row.substituteID), "field": JSON(rejection.field)],
+          "item_parked", reason: reason.code,
+          ["id": .uuid(item?.id ?? row.substituteID), "field": JSON(reason.field)],
           owner: row.owner)
         try syncRuns.endIfDone(row.owner, now)
       }
@@ -55,6 +55,7 @@ extension QueueTable {
   /// The server may have this item. The summary is read while the item is parked or waits for hours, and
   /// may count it: see `Registered`.
   func noteCounted(_ item: QueueItem, _ row: QueueRow, _ key: Key) throws(Failure) {
+    if item.mayBeCounted { return }
     item.mayBeCounted = true
     let (body, size) = try item.sealed(row.item, row.owner, key, isAccepted: true)
     try rewrite(row.item, body: body, size: size)

@@ -12,9 +12,9 @@ final class UploadBatch {
     let tag: [UInt8]
     let id: UUID
     let attempts: Int64
-    let denials: Int64
-    let blocks: Int64
-    /// Grows with each failure of the batch or of the item.
+    /// See `QueueRow.trouble`.
+    let trouble: Int64
+    /// Grows with each failure of the item alone.
     let retryGroup: Int64
     let size: Int64
     let notBefore: SteadyTime
@@ -32,8 +32,7 @@ final class UploadBatch {
       tag = row.item
       id = item.id
       attempts = row.attempts
-      denials = row.denials
-      blocks = row.blocks
+      trouble = row.trouble
       retryGroup = row.retryGroup
       size = row.size
       notBefore = row.notBefore
@@ -43,24 +42,21 @@ final class UploadBatch {
     }
   }
 
-  /// Something on the way to the service refused the upload.
-  final class Block {
-    /// By the monotonic clock.
-    let sinceMS: Int64
+  /// Why the server is asked for items.
+  struct Inquiry {
+    let cause: UploadSituation.Cause
+    /// Why the items are parked, if they are.
+    let reason: ParkReason?
     /// The upload had one item.
     let isOfOne: Bool
-    /// An outage gives the same answer.
-    let mayPass: Bool
-    /// The refusal is the service's own (a token), so nothing of the upload is stored.
-    let isOwn: Bool
-    /// The parts of one upload are read back one by one, and it counts once.
-    var isCounted = false
+    /// When it was answered, by the monotonic clock.
+    let sinceMS: Int64
+    /// A later answer does not tell what was refused when the items were.
+    private static var maxAgeMS: Int64 { 60_000 }
 
-    init(_ batch: UploadBatch, mayPass: Bool, _ response: HTTPResponse, _ now: Instant) {
-      self.mayPass = mayPass
-      isOwn = response.isOwn(.upload)
-      sinceMS = now.monotonicMS
-      isOfOne = batch.items.count == 1
+    func cause(_ now: Instant) -> UploadSituation.Cause {
+      let isOld = now.monotonicMS - sinceMS > Inquiry.maxAgeMS
+      return isOld && cause.isAboutTheWay ? .longAgo : cause
     }
   }
 
@@ -73,26 +69,13 @@ final class UploadBatch {
   /// The columns that the items were accepted with.
   let columns: [String]
   let items: [Item]
-  /// The refusal to record if the read-back finds nothing.
-  let doubt: Rejection?
-  /// Why the read-back is made, if something on the way refused the upload.
-  let block: Block?
-  /// What a read-back asks.
-  let question: Question
-
-  enum Question {
-    /// Which of the items the server has.
-    case ids
-    /// That, and the rows' values, to compare them with the items.
-    case rows
-    /// About an id that nobody has: whether anything is answered.
-    case control
-  }
+  let request: UploadSituation.Request
+  /// nil for an upload.
+  let inquiry: Inquiry?
 
   init(
     owner: [UInt8], key: [UInt8], org: UUID?, user: UUID? = nil, kind: QueueKind, columns: [String],
-    items: [Item],
-    doubt: Rejection? = nil, block: Block? = nil, question: Question = .ids
+    items: [Item], request: UploadSituation.Request = .upload, inquiry: Inquiry? = nil
   ) {
     self.owner = owner
     self.key = key
@@ -101,12 +84,9 @@ final class UploadBatch {
     self.kind = kind
     self.columns = columns
     self.items = items
-    self.doubt = doubt
-    self.block = block
-    self.question = question
+    self.request = request
+    self.inquiry = inquiry
   }
-
-  var comparesRows: Bool { question == .rows }
 
   var isEmpty: Bool { items.isEmpty }
 
@@ -115,30 +95,23 @@ final class UploadBatch {
 
   var size: Int64 { items.reduce(0) { $0 + $1.size } }
 
-  /// This is one item that was found to be at fault.
-  var isSetAside: Bool { items.count == 1 && items[0].blocks > 0 }
+  /// The single item that fails alone; nil: it is none.
+  var alone: Item? { items.count == 1 && items[0].trouble > 0 ? items[0] : nil }
 
-  func with(_ items: [Item]) -> UploadBatch {
-    copy(items, doubt: doubt, block: block, question)
-  }
+  func with(_ items: [Item]) -> UploadBatch { copy(items, request, inquiry) }
 
   func filter(_ isIncluded: (Item) -> Bool) -> UploadBatch { with(items.filter(isIncluded)) }
 
-  func doubted(_ doubt: Rejection, block: Block? = nil) -> UploadBatch {
-    copy(items, doubt: doubt, block: block, question)
-  }
-
-  func asking(_ question: Question) -> UploadBatch {
-    copy(items, doubt: doubt, block: block, question)
+  func asking(_ request: UploadSituation.Request, _ inquiry: Inquiry? = nil) -> UploadBatch {
+    copy(items, request, inquiry ?? self.inquiry)
   }
 
   private func copy(
-    _ items: [Item], doubt: Rejection?, block: Block?, _ question: Question
+    _ items: [Item], _ request: UploadSituation.Request, _ inquiry: Inquiry?
   ) -> UploadBatch {
     UploadBatch(
       owner: owner, key: key, org: org, user: user, kind: kind, columns: columns, items: items,
-      doubt: doubt,
-      block: block, question: question)
+      request: request, inquiry: inquiry)
   }
 
   /// Whether an item of the batch is blamed at once for a refused row (`BlamePolicy`).

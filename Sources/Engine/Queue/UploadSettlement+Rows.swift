@@ -4,85 +4,61 @@ import Store
 import Supabase
 import Vault
 
-/// A function's response has a result per row, so an item at fault needs no bisecting.
+/// A function's response has a result per row, so an item at fault need not be searched.
 extension UploadSettlement {
-  func finishRows(
-    _ batch: UploadBatch, _ rows: [RowResult], _ isCurrent: Bool, _ response: HTTPResponse,
-    _ now: Instant
+  func finish(
+    _ batch: UploadBatch, _ rows: [RowResult], _ received: Received
   ) throws(Failure) {
     func ids(_ isIncluded: (RowResult) -> Bool) -> SortedUUIDSet {
       SortedUUIDSet(rows.filter(isIncluded).map { $0.id })
     }
+    let now = received.now
     let stored = ids { $0.status.isStored }
-    // A row that is refused for what its user gave, or beside others that are stored.
     let isTaken = batch.items.contains { stored.contains($0.id) }
-    func isVerdict(_ row: RowResult) -> Bool {
-      guard let outcome = row.outcome else { return true }
-      guard outcome.ground != nil else { return false }
-      return isTaken || outcome == .denied || outcome == .missingParent
-        || Rejection(row, batch).isForGiven
-    }
-    let judged = ids(isVerdict)
-    let answered = ids { _ in true }
-    // An answer about none of the rows, or one that decides about none, does not say that the function
-    // works.
+    let judged = ids { self.isJudged($0, batch, isTaken: isTaken) }
+    // An answer about none of the rows, or one that decides about none, does not say that the function works.
     let isJudged = batch.items.contains { judged.contains($0.id) }
     if isJudged { try noteJudged(batch, now) }
     let unsettled = try erase(batch, stored: ids { $0.status == .stored }, now)
     // The row of an item that was not sent before may be another one's, and so may that of an item which was
-    // denied: a read-back has perhaps shown no row.
-    func isDoubtful(_ item: UploadBatch.Item) -> Bool {
-      (item.isFirstAttempt || item.denials > 0) && stored.contains(item.id)
+    // in trouble: a question has perhaps shown no row.
+    func isUnsure(_ item: UploadBatch.Item) -> Bool {
+      (item.isFirstAttempt || item.trouble != 0) && stored.contains(item.id)
     }
-    try enqueueReadBack(unsettled.filter(isDoubtful), isCurrent)
-    let rest = try eraseExisting(unsettled.filter { !isDoubtful($0) }, stored: stored, now)
+    try settle(unsettled.filter(isUnsure), .unnamed, nil, received)
+    let rest = try eraseExisting(unsettled.filter { !isUnsure($0) }, stored: stored, now)
     for row in rows where judged.contains(row.id) && !stored.contains(row.id) {
       let one = rest.filter { $0.id == row.id }
       guard !one.isEmpty else { continue }
-      try refuse(row, one, isTaken: isTaken, isCurrent, response, now)
+      let reason = ParkReason(row, one, isBesideOthers: isTaken)
+      let answer = try row.outcome.map { (outcome) throws(Failure) in
+        try self.answer(outcome, one, reason, received)
+      }
+      try settle(one, answer ?? .refusedGiven, reason, received)
     }
     if isTaken { try noteStored(batch, now) }
+    let answered = ids { _ in true }
     let undecided = rest.filter { answered.contains($0.id) && !judged.contains($0.id) }
-    let passing = ids { $0.outcome == .transient }
     if isJudged {
-      try delay(undecided, response, now)
+      for item in undecided.items { try settle(batch.with([item]), .undecided, nil, received) }
     } else {
+      let passing = ids { $0.outcome == .transient }
       let isPassing = undecided.items.contains { passing.contains($0.id) }
       let refused = rows.first { $0.id == undecided.items.first?.id && $0.outcome?.ground != nil }
-      try doubt(
-        undecided, isPassing ? .service : .batchKey, refused.map { Rejection($0, batch) },
-        isCurrent,
-        response, now)
+      try settle(
+        undecided, isPassing ? .service : refused != nil ? .refusedOther : .schema,
+        refused.map { ParkReason($0, batch) }, received)
     }
     // Rows without a result prove nothing. (A server that caps its answers gives too few.)
-    try doubt(rest.filter { !answered.contains($0.id) }, .batchKey, nil, isCurrent, response, now)
+    try settle(rest.filter { !answered.contains($0.id) }, .schema, nil, received)
   }
 
-  /// Settle a row that a function refused. The first denied row makes the membership unconfirmed,
-  /// so later denied rows are held. `isTaken`: the function has stored others meanwhile.
-  private func refuse(
-    _ row: RowResult, _ item: UploadBatch, isTaken: Bool, _ isCurrent: Bool,
-    _ response: HTTPResponse, _ now: Instant
-  ) throws(Failure) {
-    let rejection = Rejection(row, item, isBesideOthers: isTaken)
-    switch row.outcome {
-    case .missingParent: try awaitParent(item, rejection, response, now)
-    case .denied where !isCurrent: try isolation.release(item)
-    case .denied: try deny(item, rejection, response, now)
-    default: try parking.park(item, rejection, now)
-    }
-  }
-
-  /// The function decided about other rows of the request, and not about these: each waits for itself.
-  /// Those that failed several times are at fault.
-  private func delay(
-    _ batch: UploadBatch, _ response: HTTPResponse, _ now: Instant
-  ) throws(Failure) {
-    func isSuspect(_ item: UploadBatch.Item) -> Bool { item.attempts >= DoubtPolicy.suspectAfter }
-    try core.database.transaction { () throws(Failure) in
-      for item in batch.items where !isSuspect(item) { try isolation.delay(item, response, now) }
-    }
-    let suspects = batch.filter(isSuspect)
-    if !suspects.isEmpty { try waitAlone(suspects, isRefused: false, response, now) }
+  /// Whether the function has decided about the row: also if it refuses the row for something that no
+  /// user gave, beside others that it has stored.
+  private func isJudged(_ row: RowResult, _ batch: UploadBatch, isTaken: Bool) -> Bool {
+    guard let outcome = row.outcome else { return true }
+    guard outcome.ground != nil else { return false }
+    return isTaken || outcome == .denied || outcome == .missingParent
+      || ParkReason(row, batch).isForGiven
   }
 }

@@ -4,181 +4,121 @@ import Supabase
 
 /// The state of this process's uploads that is not in the queue's rows.
 final class UploadState {
-  /// How long no control is asked after one that was not answered.
-  private static var controlPauseMS: Int64 { 600_000 }
-  /// Items whose group is forgotten are refused once more before they are parked.
-  private static var mostGroups: Int { 512 }
+  /// What is known of a batch key.
+  private struct Known {
+    let batch: UploadBatch
+    var passage = Passage()
+    /// The newest retry group when items of it were stored last.
+    var storedGroup: Int64?
+  }
 
   private let revision: Revision
   /// Batches whose ids must be read back.
   private(set) var readBacks: [UploadBatch] = [] { didSet { revision.advance() } }
-  /// When a control was last not answered, if no upload was judged since.
-  private var unansweredMS: Int64?
-  /// The batch size for items of which nothing is known.
-  private(set) var batchSize = BatchSize()
-  /// Leased items that are sent in several requests.
-  var hand: UploadHand? { didSet { revision.advance() } }
+  /// How many items the next upload has.
+  private(set) var size = UploadSize()
+  /// Whether uploads get through: all of them, and those of each batch key.
+  private var all = Passage()
+  private var known: [Known] = []
   /// The batch keys of items whose kind this handle's configuration does not list.
   private var unknownKinds: [[UInt8]] = []
-  /// Whether uploads get through: all of them, and those of each batch key.
-  private var proof = UploadProof()
-  private var proofs: [(key: [UInt8], proof: UploadProof)] = []
-  /// How large an upload may be.
-  private var size = UploadSize()
-  /// How many uploads of each kind, in each organisation, have stored items, and the newest retry group when
-  /// the last one did.
-  private var stored: [(kind: String, org: UUID?, count: Int, group: Int64)] = []
-  /// The retry groups of refused items, each with the one that they got at the first refusal.
-  private var refused: [(group: Int64, first: Int64)] = []
-  /// The items that fail alone, each with what `stored` was at the first failure and at the last one.
-  private var failing: [(sequence: Int64, first: Int, last: Int, tries: Int)] = []
-  /// How many uploads of new items in a row were refused on the way.
-  private(set) var blockedInARow = 0
 
   init(_ revision: Revision) { self.revision = revision }
 
-  func add(readBack: UploadBatch) { readBacks.append(readBack) }
+  // MARK: Questions
 
-  /// Ask before all others whether anything is answered: it tells about them, too.
-  func add(control batch: UploadBatch) { readBacks.insert(batch.asking(.control), at: 0) }
-
-  func noteUnansweredControl(_ now: Instant) { unansweredMS = now.monotonicMS }
-
-  /// In an outage not every refusal is followed by another question.
-  func mayAskControl(_ now: Instant) -> Bool {
-    guard let unansweredMS else { return true }
-    return now.monotonicMS - unansweredMS >= UploadState.controlPauseMS
+  func add(readBack: UploadBatch) {
+    // A control comes first: it tells about the others, too.
+    let place = readBack.request == .control ? 0 : readBacks.count
+    readBacks.insert(readBack, at: place)
   }
 
   func removeFirstReadBack() { readBacks.removeFirst() }
 
   func removeReadBacks() { readBacks = [] }
 
-  /// Remove and return the read-backs of uploads that were refused on the way.
-  func takeBlockedReadBacks() -> [UploadBatch] {
-    let taken = readBacks.filter { $0.block != nil }
-    if !taken.isEmpty { readBacks.removeAll { $0.block != nil } }
+  /// Remove and return the questions that are to tell whether the way is open.
+  func takeReadBacksAboutTheWay() -> [UploadBatch] {
+    let taken = readBacks.filter { $0.inquiry?.cause.isAboutTheWay == true }
+    if !taken.isEmpty { readBacks.removeAll { $0.inquiry?.cause.isAboutTheWay == true } }
     return taken
   }
 
-  // MARK: Judged or not
+  // MARK: Who gets through
 
   /// The service has judged an upload: it stored items, or refused them for what they are.
   func noteJudged(_ now: Instant) {
-    proof.judge(at: now.monotonicMS)
+    all.judge(at: now.monotonicMS)
     size.judge()
-    blockedInARow = 0
-    unansweredMS = nil
   }
 
   /// The service has stored items of this batch: only that shows that its schema takes the kind. Returns
   /// whether the batch key waited. `group` is the newest retry group.
   func noteStored(_ batch: UploadBatch, group: Int64, _ now: Instant) -> Bool {
     noteJudged(now)
-    let place = place(of: batch.key)
-    let waited = proofs[place].proof.isProbing
-    proofs[place].proof.judge(at: now.monotonicMS)
-    let kind = storedPlace(of: batch)
-    stored[kind].count += 1
-    stored[kind].group = group
+    let place = place(of: batch)
+    let waited = known[place].passage.isProbing
+    known[place].passage.judge(at: now.monotonicMS)
+    known[place].storedGroup = group
     return waited
   }
 
-  private func storedPlace(of batch: UploadBatch) -> Int {
-    if let place = stored.firstIndex(where: { $0.kind == batch.kind.name && $0.org == batch.org }) {
-      return place
+  /// Whether an item of the same kind was stored since this one was refused first, or failed alone last.
+  func storedOthers(since item: UploadBatch.Item, of batch: UploadBatch) -> Bool {
+    let since = item.trouble < 0 ? -item.trouble : item.retryGroup
+    return known.contains {
+      $0.batch.kind.name == batch.kind.name && $0.batch.org == batch.org
+        && ($0.storedGroup ?? -1) >= since
     }
-    stored.append((batch.kind.name, batch.org, 0, 0))
-    return stored.count - 1
   }
 
-  /// Whether another item of the kind was stored since this one was refused.
-  func othersGotThrough(since item: UploadBatch.Item, of batch: UploadBatch) -> Bool {
-    guard let first = firstRefusal(of: item.retryGroup) else { return false }
-    return first <= stored[storedPlace(of: batch)].group
+  /// The upload failed, and the failure blames no item. Returns whether others get through nevertheless.
+  func noteFailed(
+    _ batch: UploadBatch, _ failing: UploadSituation.Answer.Failing, _ now: Instant
+  ) -> Bool {
+    failing == .kind
+      ? known[place(of: batch)].passage.fail(at: now.monotonicMS) : all.fail(at: now.monotonicMS)
   }
 
-  /// Items of this retry group were refused, and got a new one.
-  func noteRefused(_ group: Int64, now new: Int64) {
-    if refused.count >= UploadState.mostGroups { refused.removeFirst() }
-    refused.append((new, firstRefusal(of: group) ?? new))
+  /// Whether any uploads get through.
+  func works(_ now: Instant) -> Bool { all.works(at: now.monotonicMS) }
+
+  /// So many items fail one after the other that perhaps all uploads do, although the way is open.
+  var hasManyFailures: Bool { all.hasManyFailures }
+
+  /// All items of the batch key wait. Returns how many times in a row they did.
+  func noteWait(_ batch: UploadBatch) -> Int { known[place(of: batch)].passage.wait() }
+
+  private func place(of batch: UploadBatch) -> Int {
+    if let place = known.firstIndex(where: { $0.batch.key == batch.key }) { return place }
+    known.append(Known(batch: batch.with([])))
+    return known.count - 1
   }
 
-  private func firstRefusal(of group: Int64) -> Int64? {
-    refused.last { $0.group == group }?.first
-  }
+  // MARK: Sizes
 
-  /// An upload failed, and the failure blames no item. Returns whether uploads of its batch key, or any,
-  /// get through nevertheless.
-  func noteFailed(_ batch: UploadBatch, _ fault: UploadFault, _ now: Instant) -> Bool {
-    guard fault == .batchKey else { return proof.fail(at: now.monotonicMS) }
-    return proofs[place(of: batch.key)].proof.fail(at: now.monotonicMS)
-  }
+  /// Items are being refused: each costs less in a small batch.
+  func shrinkBatches() { size.refuse() }
 
-  /// The items of this batch key wait: the next upload has one of them. Returns how many times in a row
-  /// they did.
-  func noteWait(_ batch: UploadBatch) -> Int { proofs[place(of: batch.key)].proof.wait() }
-
-  private func place(of key: [UInt8]) -> Int {
-    if let place = proofs.firstIndex(where: { $0.key == key }) { return place }
-    proofs.append((key, UploadProof()))
-    return proofs.count - 1
-  }
+  /// A batch of so many items was stored.
+  func growBatches(_ count: Int) { size.store(count) }
 
   /// An upload was too large, or took the server too long.
-  func noteTooLarge(_ batch: UploadBatch) { size.refuse(items: batch.items.count) }
+  func noteTooLarge(_ batch: UploadBatch) { size.refuse(tooLarge: batch.items.count) }
 
-  /// How many items the next upload of this batch key may have.
+  /// How many items the next upload of this batch key may have. `isProbing`: uploads back off.
   func maxItems(of key: [UInt8], isProbing: Bool, isTight: Bool = false) -> Int {
-    let isOfOne = isProbing || proofs.contains { $0.key == key && $0.proof.isProbing }
-    return min(BatchPolicy.items(probing: isOfOne, isTight: isTight), size.maxItems)
-  }
-
-  // MARK: Refused on the way
-
-  /// An upload was refused on the way.
-  func noteBlocked() { blockedInARow += 1 }
-
-  /// An item that failed alone.
-  struct FailureAlone {
-    /// How many times it did, at least as this process knows.
-    let tries: Int
-    /// Whether another item of its kind got through since the first time; at the first time, whether any has.
-    let othersGotThrough: Bool
-    /// Whether another item of its kind got through since the time before.
-    let othersGotThroughSinceLast: Bool
-  }
-
-  /// A single item fails. One that was set aside before this process began failed before all that this one
-  /// has stored, and often.
-  func noteFailing(_ item: UploadBatch.Item, of batch: UploadBatch) -> FailureAlone {
-    let count = stored[storedPlace(of: batch)].count
-    guard let place = failing.firstIndex(where: { $0.sequence == item.sequence }) else {
-      let tries = item.blocks > 0 ? Backoff.aloneAfter : 1
-      failing.append((item.sequence, count, count, tries))
-      return FailureAlone(
-        tries: tries, othersGotThrough: count > 0,
-        othersGotThroughSinceLast: item.blocks > 0 && count > 0)
+    if isProbing || known.contains(where: { $0.batch.key == key && $0.passage.isProbing }) {
+      return 1
     }
-    let before = failing[place]
-    failing[place].last = count
-    failing[place].tries += 1
-    return FailureAlone(
-      tries: before.tries + 1, othersGotThrough: count > before.first,
-      othersGotThroughSinceLast: count > before.last)
+    return isTight ? min(size.items, UploadSize.tightItems) : size.items
   }
 
-  func forgetFailing(_ sequence: Int64) { failing.removeAll { $0.sequence == sequence } }
+  // MARK: Unknown kinds
 
   func isOfUnknownKind(_ batchKey: [UInt8]) -> Bool { unknownKinds.contains(batchKey) }
 
   func add(unknownKind batchKey: [UInt8]) {
     if !isOfUnknownKind(batchKey) { unknownKinds.append(batchKey) }
   }
-
-  /// Items are being refused: each costs less in a small batch.
-  func shrinkBatches() { batchSize.refuse() }
-
-  /// A batch of so many items was stored.
-  func growBatches(_ count: Int) { batchSize.store(count) }
 }

@@ -17,7 +17,6 @@ final class Uploader {
 
   private let core: Core
   private let state: UploadState
-  private let isolation: BatchIsolation
   private let settlement: UploadSettlement
   private let parking: Parking
   private let syncRuns: SyncRunReporter
@@ -25,13 +24,11 @@ final class Uploader {
   private let inFlight: InFlight
 
   init(
-    _ core: Core, state: UploadState, isolation: BatchIsolation, settlement: UploadSettlement,
-    parking: Parking,
+    _ core: Core, state: UploadState, settlement: UploadSettlement, parking: Parking,
     syncRuns: SyncRunReporter, pauses: ServicePauses, inFlight: InFlight
   ) {
     self.core = core
     self.state = state
-    self.isolation = isolation
     self.settlement = settlement
     self.parking = parking
     self.syncRuns = syncRuns
@@ -44,15 +41,12 @@ final class Uploader {
   /// Send the next batch. Nothing is sent when its items turn out to be unreadable or of an unknown
   /// kind; they are parked or wait then. Of cancelled items the server is asked whether it has them.
   func send(_ session: OpenSession, _ now: Instant) throws(Failure) {
-    if let hand = state.hand {
-      if !hand.isDue(now) { return try send(hand, session, now) }
-      try putBackHand()
-    }
     let rows = try take(session, now)
     guard let first = rows.first else { return }
     guard let head = try first.read(session.queueKey) else {
-      try parking.park([first], Rejection(.unreadable), now)
-      return try isolation.release(rows.dropFirst().map { $0.sequence })
+      try parking.park([first], ParkReason(.unreadable), now)
+      for row in rows.dropFirst() { try core.queue.transition(row.sequence, .pending()) }
+      return
     }
     let backend = core.configuration.backend
     guard let kind = backend.kind(head.kind) else {
@@ -61,7 +55,7 @@ final class Uploader {
     var items: [(row: QueueRow, item: QueueItem)] = []
     for row in rows {
       guard let item = row === first ? head : try row.read(session.queueKey) else {
-        try parking.park([row], Rejection(.unreadable), now)
+        try parking.park([row], ParkReason(.unreadable), now)
         continue
       }
       items.append((row, item))
@@ -73,17 +67,9 @@ final class Uploader {
       owner: session.owner, key: first.batchKey, org: head.org, user: session.userID, kind: kind,
       columns: head.columns(kind, hasUser: hasUser),
       items: items.map { UploadBatch.Item($0.row, $0.item, Registered($0.item, backend)) })
-    settlement.ask(about: all.filter { $0.isCancelled })
+    settlement.ask(all.filter { $0.isCancelled }, .unnamed, nil, now)
     let batch = all.filter { !$0.isCancelled }
     guard !batch.isEmpty else { return }
-    let isSearched = state.batchSize.isReduced || isGuilty(first)
-    if isSearched, kind.upload == .table, batch.items.count > 1 {
-      let sent = items.filter { !$0.item.isCancelled }
-      let hand = UploadHand(
-        batch, sent.map { $0.item }, hasUser: hasUser, groups: sent.map { $0.row.retryGroup }, now)
-      state.hand = hand
-      return try send(hand, session, now)
-    }
     try inFlight.send(
       RestRequests.upload(
         backend, kind: kind, columns: batch.columns,
@@ -94,68 +80,18 @@ final class Uploader {
       .upload(batch), generation: session.generation, now)
   }
 
-  /// The items were refused together.
-  private func isGuilty(_ row: QueueRow) -> Bool { row.retryGroup & 1 == 1 }
-
-  /// Other groups that were refused are searched with the first one: one commit leases them all.
-  private func takeGuilty(
-    like first: QueueRow, _ rows: inout [QueueRow], until leaseEnd: SteadyTime
-  ) throws(Failure) {
-    while rows.count + BatchPolicy.carefulItems <= BatchPolicy.maxItems {
-      let size = rows.reduce(0) { $0 + $1.size }
-      guard size < Int64(BatchPolicy.maxBytes / 2) else { return }
-      let left = BatchPolicy.maxItems - rows.count
-      let more = try core.queue.take(
-        of: first.owner, holder: core.holder.bytes, until: leaseEnd, guiltyLike: first,
-        maximumSize: Int64(BatchPolicy.maxBytes) - size
-      ) { _ in left }
-      if more.isEmpty { return }
-      rows += more
-    }
-  }
-
-  /// Send the next part of what is in hand.
-  private func send(
-    _ hand: UploadHand, _ session: OpenSession, _ now: Instant
-  ) throws(Failure) {
-    let part = hand.search.part(most: state.batchSize.items)
-    let batch = hand.all.with(part.map { hand.all.items[$0] })
-    try inFlight.send(
-      RestRequests.upload(
-        core.configuration.backend, kind: batch.kind, columns: batch.columns,
-        rows: part.map { hand.contents[$0].row(user: hand.hasUser ? session.userID : nil) },
-        bearer: session.accessToken),
-      .upload(batch), generation: session.generation, now)
-    hand.sent = (batch, part)
-  }
-
-  /// The owner of what is in hand.
-  var handOwner: [UInt8]? { state.hand?.all.owner }
-
-  /// Store what was answered, and end the leases of what is not in flight.
-  func putBackHand() throws(Failure) {
-    guard let hand = state.hand else { return }
-    try settlement.putBack(
-      hand, hand.search, hand.faults, except: hand.sent?.batch, core.clock.now())
-  }
-
   /// Lease the next items that may share a request.
   private func take(_ session: OpenSession, _ now: Instant) throws(Failure) -> [QueueRow] {
     try core.database.transaction { () throws(Failure) in
       let begun = try core.steadyToStore(now)
       let isTight = core.database.isTight
       let isProbing = try pauses.isProbing(.upload)
-      var rows = try core.queue.take(
+      let mostBytes = isTight ? UploadSize.tightBytes : UploadSize.mostBytes
+      let rows = try core.queue.take(
         of: session.owner, holder: core.holder.bytes, until: begun + Uploader.leaseMS,
-        freshItems: state.batchSize.leased, maximumSize: Int64(BatchPolicy.bytes(isTight: isTight))
+        maximumSize: Int64(mostBytes)
       ) { state.maxItems(of: $0, isProbing: isProbing, isTight: isTight) }
-      guard let first = rows.first else { return rows }
-      if isGuilty(first),
-        state.maxItems(of: first.batchKey, isProbing: isProbing, isTight: isTight)
-          == BatchPolicy.maxItems
-      {
-        try takeGuilty(like: first, &rows, until: begun + Uploader.leaseMS)
-      }
+      if rows.isEmpty { return rows }
       _ = try core.meta.next(.uploads)
       try core.syncRuns.start(of: session.owner, now: begun)
       return rows
@@ -214,15 +150,14 @@ final class Uploader {
   func sendReadBack(
     _ batch: UploadBatch, _ session: OpenSession, _ now: Instant
   ) throws(Failure) {
-    try putBackHand()
     let ids =
-      batch.question == .control
+      batch.request == .control
       ? [Random.uuid(at: now.wallMS)]
       : batch.items.map { $0.id }
     try inFlight.send(
       RestRequests.readBack(
         core.configuration.backend, kind: batch.kind, org: batch.org, ids: ids,
-        columns: batch.comparesRows ? batch.columns : ["id"],
+        columns: batch.request == .rows ? batch.columns : ["id"],
         bearer: session.accessToken),
       .readBack(batch), generation: session.generation, now)
     state.removeFirstReadBack()
@@ -231,9 +166,8 @@ final class Uploader {
   /// Cancel the read-backs; items are re-sent idempotently. The server may have them, so each is
   /// charged with an attempt.
   func abandonReadBacks() throws(Failure) {
-    try putBackHand()
     for batch in state.readBacks {
-      try isolation.release(try settlement.stillLeased(batch), .attempt)
+      try settlement.release(try settlement.stillLeased(batch), charged: true)
     }
     state.removeReadBacks()
   }
@@ -285,8 +219,6 @@ final class Uploader {
 
   /// Give back what this handle holds.
   func releaseLeases() throws(Failure) {
-    // What cannot be stored is sent again.
-    try? putBackHand()
     try core.queue.reclaim(from: core.holder.bytes)
   }
 }

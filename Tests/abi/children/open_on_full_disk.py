@@ -21,7 +21,7 @@ def main() -> None:
         app = phone.start()
         app.settle()
         left = app.queue_list()["items"]
-        shown = app.session_logout()["decision"]["screen"]
+        shown = app.session_logout()["screen"]["screen"]
     phone.close()
     print(json.dumps([app.opened["recovered"], left, shown]))
 

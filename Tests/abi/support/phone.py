@@ -234,6 +234,7 @@ class Phone:
                 "api_key": backend.anon_key,
                 **(tables or {}),
             },
+            "template": "volunteers",
             "auth_methods": METHODS,
             "redirect_url": "app.example://signed-in",
             "routes": ROUTES,

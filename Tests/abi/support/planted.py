@@ -135,6 +135,7 @@ class World:
         config: Any = {
             "data_dir": str(self.folder),
             "backend": {"url": "http://127.0.0.1:1", "api_key": "anon"},
+            "template": "volunteers",
             "auth_methods": [{"id": "email", "provider": "email", "flow": "password"}],
             "redirect_url": "app.example://signed-in",
             "routes": {"peer_mentor": {"home": "/mentor", "screens": ["*"]}},

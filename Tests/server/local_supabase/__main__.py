@@ -31,6 +31,7 @@ def main() -> None:
         "--no-auth", action="store_true", help="the schema file brings roles and schema auth itself"
     )
     add("--no-apikey", action="store_true", help="accept requests without an apikey header")
+    add("--exports", action="store_true", help="print shell commands for a person, and no JSON")
     add("--end-with-stdin", action="store_true", help="stop when standard input ends")
     given = parser.parse_args()
     config = Config(
@@ -51,6 +52,7 @@ def main() -> None:
                 with_auth=not given.no_auth,
                 demo=given.demo,
                 end_with_stdin=given.end_with_stdin,
+                exports=given.exports,
             )
         )
     except (PostgresFailed, OSError) as error:

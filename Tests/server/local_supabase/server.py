@@ -12,7 +12,7 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import psycopg
@@ -103,6 +103,7 @@ async def serve(
     with_auth: bool,
     demo: bool,
     end_with_stdin: bool,
+    exports: bool,
 ) -> None:
     """Serve until SIGTERM, SIGINT or, with `end_with_stdin`, the end of standard input."""
     with Postgres(data_dir) as postgres:
@@ -125,7 +126,7 @@ async def serve(
                 with_auth,
             )
             listening = asyncio.create_task(_listen(postgres, database))
-            await _run(state, port, end_with_stdin)
+            await _run(state, port, end_with_stdin, _exports if exports else json.dumps)
             listening.cancel()
         finally:
             with contextlib.suppress(Exception):
@@ -156,7 +157,19 @@ async def _listen(postgres: Postgres, database: Database) -> None:
         await asyncio.sleep(0.5)
 
 
-async def _run(state: State, port: int, end_with_stdin: bool) -> None:
+def _exports(ready: dict[str, Any]) -> str:
+    """What a person does with the backend."""
+    return f"""export HOLDFAST_URL={ready["url"]} HOLDFAST_KEY={ready["anon_key"]}
+
+# Copy the line above into another shell. People: solo@example.org, mentor@example.org (two organisations),
+# coordinator@example.org, admin@example.org, nobody@example.org; password holdfast-demo.
+# The database, for tables of your own: psql "{ready["dsn"]}"; then: notify pgrst, 'reload schema';
+# Ctrl-C ends it, and removes its data."""
+
+
+async def _run(
+    state: State, port: int, end_with_stdin: bool, text: Callable[[dict[str, Any]], str]
+) -> None:
     # asyncio sets TCP_NODELAY only if the socket's protocol is TCP.
     listener = socket.socket(proto=socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -189,7 +202,7 @@ async def _run(state: State, port: int, end_with_stdin: bool) -> None:
         "dsn": state.postgres.dsn,
         "pid": os.getpid(),
     }
-    print(json.dumps(ready), flush=True)
+    print(text(ready), flush=True)
     await running
 
 

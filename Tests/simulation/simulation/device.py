@@ -152,6 +152,7 @@ class Device:
                 "api_key": world.server.anon_key,
                 "queue": {},
             },
+            "template": "volunteers",
             "auth_methods": [
                 *METHODS,
                 {"id": "app", "provider": "vipps", "flow": "id_token", "label": "Vipps"},

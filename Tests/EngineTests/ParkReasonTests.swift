@@ -7,12 +7,12 @@ import Testing
 
 @testable import Engine
 
-@Suite struct RejectionTests {
-  private func sealedRow(_ rig: Rig) throws -> (row: QueueRow, rejection: Rejection) {
+@Suite struct ParkReasonTests {
+  private func sealedRow(_ rig: Rig) throws -> (row: QueueRow, rejection: ParkReason) {
     try rig.add(id(1))
     return (
       try #require(try rig.row(id(1))),
-      Rejection(code: "server_rule", sqlstate: "P0001", message: "no", field: "minutes")
+      ParkReason(code: "server_rule", sqlstate: "P0001", message: "no", field: "minutes")
     )
   }
 
@@ -24,7 +24,7 @@ import Testing
     // When
     row.rejection = try rejection.sealed(for: row, key)
     // Then
-    try expect(Rejection.read(row, key).map { $0 == rejection.json }, equals: true)
+    try expect(ParkReason.read(row, key).map { $0 == rejection.json }, equals: true)
     expect(rejection.json.string("field"), equals: "minutes")
     expect(!String(decoding: row.rejection ?? [], as: UTF8.self).contains("P0001"))
   }
@@ -39,23 +39,23 @@ import Testing
     let other = try #require(try rig.row(id(2)))
     other.rejection = sealed
     // When, then
-    try expect(Rejection.read(other, key) == nil)
+    try expect(ParkReason.read(other, key) == nil)
     row.rejection = sealed
-    try expect(Rejection.read(row, try rig.session.vault) == nil)
+    try expect(ParkReason.read(row, try rig.session.vault) == nil)
     row.owner = [UInt8](repeating: 9, count: 16)
-    try expect(Rejection.read(row, key) == nil)
-    try expect(Rejection.read(QueueRow(), key) == nil)
+    try expect(ParkReason.read(row, key) == nil)
+    try expect(ParkReason.read(QueueRow(), key) == nil)
   }
 
   @Test func theBodyOfAnItemIsNoRejection() throws {
     let rig = try Rig.atHome()
     let (row, _) = try sealedRow(rig)
     row.rejection = row.body
-    try expect(Rejection.read(row, try rig.session.queueKey) == nil)
+    try expect(ParkReason.read(row, try rig.session.queueKey) == nil)
   }
 
   @Test func aRefusedRequestGivesSQLStateMessageAndColumn() throws {
-    let rejection = Rejection(
+    let rejection = ParkReason(
       code: "missing_value",
       try response(
         400,
@@ -81,6 +81,6 @@ import Testing
     let row = try #require(UploadReply.rows(response.rows)?.first)
     let rig = try Rig.atHome()
     try rig.add(id(1))
-    expect(Rejection(row, try rig.upload()).code, equals: code)
+    expect(ParkReason(row, try rig.upload()).code, equals: code)
   }
 }

@@ -5,7 +5,7 @@ import Supabase
 import Vault
 
 /// Why an item is parked. It is sealed in the item's row.
-final class Rejection {
+final class ParkReason {
   /// A `MessageCode`.
   let code: String
   let sqlstate: String?
@@ -28,8 +28,8 @@ final class Rejection {
   convenience init(_ code: MessageCode) { self.init(code: code.rawValue) }
 
   /// A request that something on the way to the service refused.
-  static func blocked(_ response: HTTPResponse) -> Rejection {
-    Rejection(code: MessageCode.blocked.rawValue, message: "status \(response.status)")
+  static func blocked(_ response: HTTPResponse) -> ParkReason {
+    ParkReason(code: MessageCode.blocked.rawValue, message: "status \(response.status)")
   }
 
   /// A refused request.
@@ -68,7 +68,7 @@ final class Rejection {
   // MARK: Sealing
 
   func sealed(for row: QueueRow, _ key: Key) throws(Failure) -> [UInt8] {
-    try key.seal(json, Rejection.context(row))
+    try key.seal(json, ParkReason.context(row))
   }
 
   /// The rejection of a parked item; nil when there is none or it does not open.
@@ -91,22 +91,6 @@ extension RestOutcome {
 }
 
 extension RestOutcome {
-  /// A read that asks for fewer columns may be answered.
-  var mayConcernColumns: Bool {
-    switch self {
-    case .denied, .schemaNotReady, .serverBug, .tooLarge, .statementTimeout, .unknownRejection: true
-    default: false
-    }
-  }
-
-  /// The data service itself refused the request, and not because of a passing fault.
-  func isOwnRefusal(_ response: HTTPResponse) -> Bool {
-    self != .transient && RestClassification.isOwn(response.facts)
-  }
-
-  /// A row is refused, and no question to the server tells more.
-  var isSearched: Bool { if case .itemFault = self { true } else { false } }
-
   /// The `MessageCode` of a refused row.
   fileprivate var rejectionCode: String {
     switch self {

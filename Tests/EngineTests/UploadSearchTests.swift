@@ -5,26 +5,14 @@ import Testing
 
 @testable import Engine
 
-@Suite struct BatchIsolationTests {
-  @Test func aBatchIsSplitIntoTwoNewRetryGroups() throws {
-    // Given
-    let rig = try Rig.atHome()
-    for number in 1...5 { try rig.add(id(number)) }
-    // When
-    try rig.isolation.split(try rig.upload())
-    // Then
-    try expect(
-      (1...5).map { try rig.row(id($0))?.retryGroup }, equals: [2, 2, 4, 4, 4])
-    expect(!rig.uploads.batchSize.isReduced)
-  }
-
+@Suite struct UploadSearchTests {
   @Test func oneBadItemAmong64IsFoundInAFewRequests() throws {
     // Given 64 items of which the server refuses any batch that holds number 37
     let rig = try Rig.atHome()
     for number in 1...64 { try rig.add(id(number)) }
     var requests = 0
     // When
-    while try rig.uploads.hand != nil || rig.core.queue.hasPending(of: try rig.session.owner),
+    while try rig.core.queue.hasPending(of: try rig.session.owner),
       requests < 100
     {
       let batch = try rig.upload()
@@ -47,7 +35,8 @@ import Testing
   @Test func bisectingGoesOnAfterARestart() throws {
     let rig = try Rig.atHome()
     for number in 1...4 { try rig.add(id(number)) }
-    try rig.isolation.accuse(try rig.upload().items)
+    try rig.settlement.finish(
+      try rig.upload(), isCurrent: true, try response(400, #"{"code":"22P02"}"#), rig.now)
     try expect((1...4).map { try rig.row(id($0))?.retryGroup }, equals: [1, 1, 1, 1])
     let other = try Rig(folder: rig.folder, keyStore: rig.keyStore)
     _ = try other.decider.assess(.navigate)
@@ -67,44 +56,40 @@ import Testing
     // Given
     let rig = try Rig.atHome()
     for number in 1...items { try rig.add(id(number)) }
-    for _ in 0..<failures { try rig.isolation.retry(try rig.upload()) }
-    // When
-    try rig.isolation.retry(try rig.upload())
+    // When all uploads fail
+    for _ in 0...failures {
+      try rig.core.backoffs.clear("upload")
+      try rig.settlement.finish(try rig.upload(), isCurrent: true, try response(503), rig.now)
+    }
     // Then
     try expect((1...items).map { try rig.state(id($0)) }, equals: states)
   }
 
-  @Test func aSuspectItemGoesBehindAllOthersAndAnOutageMakesFewGroups() throws {
-    // Given three single items, each of which fails for the third time, one after the other
+  @Test func anOutageMakesFewGroups() throws {
+    // Given three single items that have failed twice, each in a group of its own
     let rig = try Rig.atHome()
     for number in 1...3 { try rig.add(id(number)) }
     for number in 1...3 {
       let row = try #require(try rig.row(id(number)))
-      try rig.core.queue.transition(row.sequence, .pending(charge: .attempt))
-      try rig.core.queue.transition(row.sequence, .pending(charge: .attempt))
-      try rig.core.queue.assign(row.sequence, retryGroup: try rig.isolation.nextGroup())
+      for _ in 1...2 { try rig.core.queue.transition(row.sequence, .pending(charged: true)) }
+      try rig.core.queue.assign(row.sequence, retryGroup: try rig.settlement.nextGroup())
     }
     func fail() throws -> Int64? {
       let batch = try rig.upload()
-      expect(batch.items.count, equals: 1)
-      try rig.isolation.retry(batch)
+      try rig.settlement.finish(batch, isCurrent: true, try response(503), rig.now)
       return try rig.core.queue.find(batch.items[0].tag)?.retryGroup
     }
-    // When, then: the first two join the last group
+    // When they fail one after the other, then the first two join the last group
     try expect(fail(), equals: 6)
     try expect(fail(), equals: 6)
-    // And an item that is in the last group already begins a new one
-    let last = try rig.upload()
-    expect(last.items.count, equals: 3)
-    let one = last.with([last.items[0]])
-    try rig.isolation.retry(one)
-    try expect(rig.core.queue.find(one.items[0].tag)?.retryGroup, equals: 8)
+    // and one that is in the last group already begins a new one
+    try expect(fail(), equals: 8)
   }
 
   @Test func aReleaseChargesNothing() throws {
     let rig = try Rig.atHome()
     for number in 1...2 { try rig.add(id(number)) }
-    try rig.isolation.release(try rig.upload())
+    try rig.settlement.release(try rig.upload())
     try expect((1...2).map { try rig.state(id($0)) }, equals: ["pending", "pending"])
   }
 }

@@ -7,8 +7,8 @@ import Testing
 
 @testable import Engine
 
-/// Uploads that fail for a reason which may be one of their items, or of no item (issue 14).
-@Suite struct UploadDoubtTests {
+/// Uploads that fail for a reason which may be one of their items, or of no item.
+@Suite struct UploadFailureTests {
   private static func code(_ code: String) -> String { #"{"code":"\#(code)","message":"m"}"# }
 
   /// Let the service store an item.
@@ -36,7 +36,7 @@ import Testing
     try expect((1...2).map { try rig.state(id($0)) }, equals: halves)
     try fail(rig, 500, Self.code("XX000"))
     try expect(rig.state(id(1)).hasPrefix("waits for time, attempts 2"))
-    try expect(rig.row(id(1))?.blocks, equals: 1)
+    try expect(rig.row(id(1))?.trouble, equals: 1)
     // and the other does not wait
     try expect(rig.state(id(2)), equals: halves[1])
   }
@@ -78,7 +78,7 @@ import Testing
     (2, 200, "<html>", "sending, attempts 2", 1, false),
     (2, 429, "", "sending, attempts 2", 1, false),
     (1, 503, code("PGRST001"), "pending, attempts 2", 0, true),
-    (2, 503, code("PGRST001"), "waits for time, attempts 3, group 2", 0, false),
+    (2, 503, code("PGRST001"), "waits for time, attempts 3, alone 1, group 2", 0, false),
   ])
   func anAnswerThatOftenPassesIsTheItemsFromTheThirdOn(
     _ attempts: Int, _ status: Int, _ body: String, _ state: String, _ asked: Int, _ pauses: Bool
@@ -88,7 +88,7 @@ import Testing
     try rig.add(id(1))
     for _ in 0..<attempts {
       try rig.core.queue.transition(
-        try #require(try rig.row(id(1))).sequence, .pending(charge: .attempt))
+        try #require(try rig.row(id(1))).sequence, .pending(charged: true))
     }
     try fail(rig, status, body)
     try expect(rig.state(id(1)), equals: state)
@@ -100,15 +100,14 @@ import Testing
     // Given an item that was found to be at fault, in an earlier process
     let rig = try Rig.atHome()
     for number in 1...2 { try rig.add(id(number)) }
-    let row = try #require(try rig.row(id(1)))
-    try rig.core.queue.setBlocks(row.sequence, 1)
+    try rig.fail(id(1), alone: 1)
     // When it fails again
     let batch = try rig.upload()
     expect(batch.items.map { $0.id }, equals: [id(1)])
     try rig.settlement.finish(
       batch, isCurrent: true, try response(503, Self.code("PGRST001")), rig.now)
     // Then it alone waits
-    try expect(rig.state(id(1)), equals: "waits for time, attempts 1, group 2")
+    try expect(rig.state(id(1)), equals: "waits for time, attempts 1, alone 2, group 2")
     try expect(rig.state(id(2)), equals: "pending")
     try expect(rig.pauses.leftMS(.upload, rig.now) <= 0)
     // unless the service asks for a pause
@@ -123,7 +122,7 @@ import Testing
   @Test func anAnswerOfAnotherSessionAsksNothing() throws {
     let rig = try Rig.atHome()
     try rig.add(id(1))
-    try rig.core.queue.setBlocks(try #require(try rig.row(id(1))).sequence, 1)
+    try rig.fail(id(1), alone: 1)
     try rig.settlement.finish(
       try rig.upload(), isCurrent: false, try response(503, "<html>"), rig.now)
     expect(rig.uploads.readBacks.isEmpty)

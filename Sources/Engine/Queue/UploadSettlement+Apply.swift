@@ -1,0 +1,300 @@
+import Base
+import Policy
+import Store
+import Supabase
+import Vault
+
+// MARK: 3. Doing it
+
+extension UploadSettlement {
+  /// Do what the verdict says, in one transaction.
+  func apply(
+    _ verdict: UploadVerdict, _ batch: UploadBatch, _ s: UploadSituation, _ reason: ParkReason?,
+    _ received: Received
+  ) throws(Failure) {
+    let (response, now) = (received.response, received.now)
+    switch verdict {
+    // The names are in the answer, and `finish` has erased those items.
+    case .stored: return
+    case .readBack(let cause):
+      let isOfWay = cause.isAboutTheWay
+      return ask(batch, cause, isOfWay ? .blocked(response) : reason, now)
+    case .ask(let request): return state.add(readBack: batch.asking(request))
+    default: break
+    }
+    let others = verdict.isPauseOfAll ? state.takeReadBacksAboutTheWay() : []
+    try core.database.transaction { () throws(Failure) in
+      let batch = try removeAbsent(batch, verdict, s, now)
+      if isUntold(verdict, s) { try noteUntold(batch) }
+      switch verdict {
+      case .stored, .readBack, .ask: break
+      case .again(let isCharged): try release(batch, charged: isCharged)
+      case .search: try search(batch)
+      case .halve(let isCharged):
+        if s.answer != .tooLarge, s.answer != .tooSlow { state.shrinkBatches() }
+        try halve(batch, charged: isCharged, isRefused: s.isRefusal)
+      case .wait(let wait, let isCharged): try self.wait(wait, batch, s, isCharged, received)
+      case .park(let parking): try park(batch, self.reason(parking, batch, reason, response), now)
+      }
+      if batch.items.count == 1, verdict.isFound { try spareRest(of: batch) }
+      for other in others { try retry(try stillLeased(other)) }
+      if s.cause.isAboutTheWay, verdict.isSearch, state.hasManyFailures {
+        try pauses.backOff(.upload, response, now)
+      }
+    }
+    if verdict.isPauseOfAll { reachability.noteFailure() }
+    // The run ends when the check has answered: it releases the items, or they stay held.
+    if case .wait(.organisation, _) = verdict { check.askSilently(.discardingAnswer, now) }
+  }
+
+  // MARK: Questions
+
+  /// Ask which of these items the server has. The rows of items that were not sent before are compared
+  /// with the items.
+  func ask(
+    _ batch: UploadBatch, _ cause: UploadSituation.Cause, _ reason: ParkReason?, _ now: Instant
+  ) {
+    let inquiry = UploadBatch.Inquiry(
+      cause: cause, reason: reason, isOfOne: batch.items.count == 1, sinceMS: now.monotonicMS)
+    ask(batch.filter { !$0.isFirstAttempt }.asking(.ids, inquiry))
+    ask(batch.filter { $0.isFirstAttempt }.asking(.rows, inquiry))
+  }
+
+  private func ask(_ batch: UploadBatch) {
+    var start = 0
+    while start < batch.items.count {
+      let end = min(start + UploadSettlement.mostInQuestion, batch.items.count)
+      state.add(readBack: batch.with(Array(batch.items[start..<end])))
+      start = end
+    }
+  }
+
+  /// Whether the server was asked about these items and has not said whether it has them.
+  private func isUntold(_ verdict: UploadVerdict, _ s: UploadSituation) -> Bool {
+    guard s.request != .upload, s.request == .control || s.answer != .unnamed else { return false }
+    return verdict.isSearch || verdict == .park(.blocked) || verdict == .park(.unknownOutcome)
+  }
+
+  /// The server may have these items.
+  private func noteUntold(_ batch: UploadBatch) throws(Failure) {
+    let key = try core.keys().queues.derived(for: batch.owner)
+    for sent in batch.items {
+      guard let row = try core.queue.find(sent.tag), let item = try row.read(key) else { continue }
+      try core.queue.noteCounted(item, row, key)
+    }
+  }
+
+  /// The server does not have these items: what the user asked for is done. Returns the others.
+  private func removeAbsent(
+    _ batch: UploadBatch, _ verdict: UploadVerdict, _ s: UploadSituation, _ now: Instant
+  ) throws(Failure) -> UploadBatch {
+    let isAbsent = s.answer == .unnamed && (s.request == .ids || s.request == .rows)
+    guard isAbsent, s.isCurrent, verdict != .wait(.organisation, charged: true) else {
+      return batch
+    }
+    let cancelled = batch.items.filter { $0.isCancelled }
+    for item in cancelled {
+      try core.removeCancelled(item.tag, now)
+      try core.queue.releaseDependents(of: item.tag)
+    }
+    if !cancelled.isEmpty { try syncRuns.endIfDone(batch.owner, now) }
+    return batch.filter { !$0.isCancelled }
+  }
+
+  // MARK: Sending again
+
+  func release(_ batch: UploadBatch, charged isCharged: Bool = false) throws(Failure) {
+    try core.database.transaction { () throws(Failure) in
+      for item in batch.items {
+        try core.queue.transition(item.sequence, .pending(charged: isCharged))
+      }
+    }
+  }
+
+  /// The next even number of a retry group. The odd one before it is free, too.
+  func nextGroup() throws(Failure) -> Int64 {
+    try core.meta.next(.retryGroup, above: (try core.meta.int(.retryGroup) ?? 0) | 1)
+  }
+
+  /// One of these items is at fault: they are, or stay, a retry group with an odd number, of which
+  /// halves are sent. Of the rest of that group nothing is known any more: it joins all others of which
+  /// nothing is known.
+  private func search(_ batch: UploadBatch) throws(Failure) {
+    guard let first = batch.items.first else { return }
+    var group = first.retryGroup
+    if group & 1 == 1 {
+      try spareRest(of: batch)
+    } else {
+      group = try nextGroup() - 1
+      state.shrinkBatches()
+    }
+    for item in batch.items {
+      try core.queue.transition(item.sequence, .pending(retryGroup: group))
+    }
+  }
+
+  private func spareRest(of batch: UploadBatch) throws(Failure) {
+    guard let group = batch.items.first?.retryGroup, group & 1 == 1 else { return }
+    let last = try core.meta.int(.retryGroup) ?? 0
+    try core.queue.spare(group, to: last > group ? last : nextGroup(), of: batch.owner)
+  }
+
+  private func halve(
+    _ batch: UploadBatch, charged isCharged: Bool, isRefused: Bool = false
+  ) throws(Failure) {
+    let middle = batch.items.count / 2
+    var first: Int64?
+    for half in [batch.items[..<middle], batch.items[middle...]] where !half.isEmpty {
+      let group = try nextGroup()
+      for item in half {
+        try core.queue.transition(
+          item.sequence,
+          .pending(
+            charged: isCharged,
+            trouble: isRefused && item.trouble == 0 ? -(first ?? group) : nil,
+            retryGroup: group))
+      }
+      first = first ?? group
+    }
+  }
+
+  /// Send the batch again later, and count the attempt. After several attempts one of the items may be
+  /// the cause, so others go first.
+  private func retry(_ batch: UploadBatch) throws(Failure) {
+    let isSuspect = UploadSituation.Attempts(batch.attempts) != .few
+    if isSuspect, batch.items.count > 1 { return try halve(batch, charged: true) }
+    try release(batch, charged: true)
+    if isSuspect { try moveToEnd(batch) }
+  }
+
+  /// Move the items to the last group; start a new group only if they are already there. Otherwise an outage
+  /// would give every item its own group.
+  private func moveToEnd(_ batch: UploadBatch) throws(Failure) {
+    for item in batch.items {
+      var group = try core.meta.int(.retryGroup) ?? 0
+      let own = try core.queue.find(item.tag)?.retryGroup ?? 0
+      if group & 1 == 1 || own >= group { group = try nextGroup() }
+      try core.queue.assign(item.sequence, retryGroup: group)
+    }
+  }
+
+  // MARK: Waiting
+
+  private func wait(
+    _ wait: UploadWait, _ batch: UploadBatch, _ s: UploadSituation, _ isCharged: Bool,
+    _ received: Received
+  ) throws(Failure) {
+    let (response, now) = (received.response, received.now)
+    guard let first = batch.items.first else { return }
+    switch wait {
+    case .parent:
+      try core.queue.transition(first.sequence, .waiting(.dependency, charged: isCharged))
+      try syncRuns.endIfDone(batch.owner, now)
+    case .organisation:
+      let group = try nextGroup()
+      for item in batch.items {
+        try core.queue.transition(
+          item.sequence,
+          .waiting(
+            .organisation, charged: isCharged, trouble: item.trouble == 0 ? -group : nil,
+            retryGroup: group))
+      }
+    case .time:
+      for item in batch.items {
+        let until = try end(of: item.attempts + 1, response, now)
+        try core.queue.transition(
+          item.sequence, .waiting(response.wait(until: until), charged: true))
+      }
+    case .itself(let failure):
+      for item in batch.items { try waitAlone(item, failure, s, now) }
+      try syncRuns.endIfDone(batch.owner, now)
+    case .kind:
+      // Each probe may be another item, so the wait grows with their number, too.
+      let number = max(batch.attempts + 1, Int64(state.noteWait(batch)))
+      let until = try end(of: number, response, now)
+      try retry(batch)
+      try core.queue.suspend(like: first.sequence, of: batch.owner, response.wait(until: until))
+    case .service:
+      if isCharged { try retry(batch) } else { try release(batch) }
+      // What becomes of other items tells whether uploads get through.
+      if s.request != .upload, !s.cause.isAboutTheWay { try moveToEnd(batch) }
+      try pauses.backOff(.upload, response, now)
+    }
+  }
+
+  /// The end of the pause after so many failures.
+  private func end(
+    of number: Int64, _ response: HTTPResponse, _ now: Instant
+  ) throws(Failure) -> SteadyTime {
+    let delay = Backoff.delayMS(
+      attempt: Int(clamping: number), random: Random.word(),
+      floorMS: response.floorMS(for: .upload))
+    return try core.steadyToStore(now) + delay
+  }
+
+  /// The item fails alone: it waits for itself, and is sent alone. Its retry group tells what is stored
+  /// later than its first refusal, or than its last failure.
+  private func waitAlone(
+    _ item: UploadBatch.Item, _ failure: UploadFailure, _ s: UploadSituation, _ now: Instant
+  ) throws(Failure) {
+    var (count, until) = (item.trouble, item.notBefore)
+    if try !isEarly(item, now) {
+      count = UploadPause.count(
+        after: count, failure, othersSince: s.othersSince, othersQueued: s.othersQueued)
+      until =
+        try core.steadyToStore(now)
+        + UploadPause.pauseMS(
+          count, failure, othersSince: s.othersSince, random: Random.word())
+    }
+    let keepsGroup = failure == .firewall && item.trouble > 0
+    try core.queue.transition(
+      item.sequence,
+      .waiting(
+        failure == .service ? .time(until: until) : .blocked(until: until), charged: true,
+        trouble: count, retryGroup: keepsGroup ? nil : try nextGroup()))
+  }
+
+  // MARK: Parking
+
+  private func reason(
+    _ parking: UploadParking, _ batch: UploadBatch, _ reason: ParkReason?, _ response: HTTPResponse
+  ) -> ParkReason {
+    switch parking {
+    case .refused: reason ?? ParkReason(.rejected)
+    case .tooLong: ParkReason(code: ItemFault.tooLong.rawValue, response)
+    case .missingColumn: ParkReason(code: MessageCode.missingColumn.rawValue, response)
+    case .conflict: reason ?? ParkReason(.conflict)
+    case .blocked: batch.inquiry?.reason ?? .blocked(response)
+    case .unknownOutcome: ParkReason(.unknownOutcome)
+    }
+  }
+
+  /// An item that was cancelled no longer is: the user decides anew.
+  func park(_ batch: UploadBatch, _ reason: ParkReason, _ now: Instant) throws(Failure) {
+    guard !batch.isEmpty else { return }
+    try core.database.transaction { () throws(Failure) in
+      let key = try core.keys().queues.derived(for: batch.owner)
+      for item in batch.items where item.isCancelled {
+        if let row = try core.queue.find(item.tag) { try core.queue.setCancelled(row, false, key) }
+      }
+      try parking.park(batch, reason, now)
+    }
+  }
+}
+
+extension UploadVerdict {
+  fileprivate var isPauseOfAll: Bool { if case .wait(.service, _) = self { true } else { false } }
+
+  /// The item at fault is found.
+  fileprivate var isFound: Bool {
+    switch self {
+    case .wait(.itself, _), .park: true
+    default: false
+    }
+  }
+
+  /// An item is found to be at fault, or will be.
+  fileprivate var isSearch: Bool {
+    if case .wait(.itself, _) = self { true } else { self == .search }
+  }
+}

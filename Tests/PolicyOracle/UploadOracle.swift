@@ -1,0 +1,194 @@
+import Policy
+
+/// What becomes of items, written anew from `docs/sync.md`, as one list of rules in the order in which
+/// they apply. It shares nothing with `UploadPolicy` but the names.
+public enum UploadOracle {
+  public static func verdict(_ s: UploadSituation) -> UploadVerdict {
+    if s.request == .upload { return upload(s) }
+    return question(s)
+  }
+
+  private static let refusals: Set<UploadSituation.Answer> = [
+    .refusedGiven, .refusedOther, .takenGiven, .takenOther, .parentQueued, .denied, .tooLarge,
+    .tooSlow, .missingColumn, .schema,
+  ]
+  private static let way: Set<UploadSituation.Cause> = [.gateway, .firewall, .token, .longAgo]
+
+  private static func upload(_ s: UploadSituation) -> UploadVerdict {
+    let isMember =
+      s.membership == .notNeeded || (s.membership == .confirmed && s.history != .none)
+    switch (s.answer, s.isSingle, s.isCurrent) {
+    // Proved, or asked about.
+    case (.named, _, _): return .stored
+    case (.unnamed, _, true), (.takenGiven, true, true): return .readBack(.unnamed)
+    case (.takenOther, true, true): return .readBack(.taken)
+    case (.nothing, _, true): return .readBack(.gateway)
+    case (.firewall, _, true), (.tooLargeForGateway, _, true): return .readBack(.firewall)
+    case (.tokenAgain, _, true): return .readBack(.token)
+    // Another session may not ask.
+    case (.token, _, _), (.tokenAgain, _, false), (.denied, _, false):
+      return .again(charged: false)
+    case (.unnamed, _, false), (.takenGiven, true, false), (.takenOther, true, false),
+      (.nothing, _, false), (.firewall, _, false), (.tooLargeForGateway, _, false):
+      return .again(charged: true)
+    // One item is at fault, or all are too large.
+    case (.refusedGiven, true, _): return .park(.refused)
+    case (.refusedGiven, false, _), (.takenGiven, false, _): return .search
+    case (.tooLarge, true, _): return .park(.tooLong)
+    case (.tooLarge, false, _): return .halve(charged: false)
+    case (.tooSlow, false, _): return .halve(charged: true)
+    case (.missingColumn, _, _): return .park(.missingColumn)
+    case (.parentQueued, _, _): return .wait(.parent, charged: false)
+    case (.denied, _, true) where !isMember: return .wait(.organisation, charged: false)
+    case (.undecided, _, _):
+      let mayPass = s.attempts == .few && [.none, .refused].contains(s.history)
+      return .wait(mayPass ? .time : .itself(.service), charged: true)
+    // Nobody is to blame.
+    case (.refusedOther, _, _), (.takenOther, _, _), (.denied, _, _), (.schema, _, _),
+      (.tooSlow, _, _):
+      return ofKind(s)
+    case (.service, _, _), (.gateway, _, _): return ofAll(s)
+    }
+  }
+
+  /// The failure may be of the kind.
+  private static func ofKind(_ s: UploadSituation) -> UploadVerdict {
+    let isRefused = s.answer != .schema && s.answer != .tooSlow
+    if isRefused, s.isSingle, s.history != .none, s.othersSince { return .park(.refused) }
+    if s.asksForPause { return .wait(.kind, charged: true) }
+    let isAlone = s.isSingle && [.alone, .last].contains(s.history)
+    let isLongAlone = s.isSingle && s.attempts == .many && !s.othersQueued
+    if s.isSingle, isAlone || s.othersWork || isLongAlone {
+      return .wait(.itself(.service), charged: true)
+    }
+    return s.othersWork ? .halve(charged: true) : .wait(.kind, charged: true)
+  }
+
+  /// The failure may be of all uploads.
+  private static func ofAll(_ s: UploadSituation) -> UploadVerdict {
+    let isPause = UploadVerdict.wait(.service, charged: s.cause != .token)
+    let isAlone = s.isSingle && [.alone, .last].contains(s.history)
+    guard !s.asksForPause, isAlone || s.othersWork && s.attempts != .few else { return isPause }
+    if s.answer == .gateway { return s.isCurrent ? .readBack(.gateway) : isPause }
+    return s.isSingle ? .wait(.itself(.service), charged: true) : .halve(charged: true)
+  }
+
+  private static func question(_ s: UploadSituation) -> UploadVerdict {
+    let isOfWay = way.contains(s.cause)
+    let isControl = s.request == .control
+    let isAlone = s.isSingle && [.alone, .last].contains(s.history)
+    switch s.answer {
+    case .named where !isControl: return .stored
+    case _ where !s.isCurrent: return .again(charged: true)
+    case .token: return .again(charged: s.cause != .token)
+    // The way is open.
+    case .named where isControl, .unnamed where isControl,
+      _ where isControl && refusals.contains(s.answer):
+      return open(s)
+    case .unnamed where isOfWay: return open(s)
+    case .unnamed where s.cause == .taken: return ofKind(s)
+    case .unnamed:
+      let isMember =
+        s.membership == .notNeeded || (s.membership == .confirmed && s.history != .none)
+      return isMember ? .park(.conflict) : .wait(.organisation, charged: true)
+    case .denied where s.request == .rows, .schema where s.request == .rows,
+      .tooLarge where s.request == .rows, .tooSlow where s.request == .rows:
+      return .ask(.ids)
+    case _ where refusals.contains(s.answer):
+      if isOfWay { return open(s) }
+      if s.attempts == .few, ![.alone, .last].contains(s.history) {
+        return .wait(.time, charged: true)
+      }
+      return s.history == .last ? .park(.unknownOutcome) : .wait(.itself(.firewall), charged: true)
+    case .firewall where !isControl && s.mayAskControl,
+      .tokenAgain where !isControl && s.mayAskControl:
+      return .ask(.control)
+    default:
+      let isItems =
+        !s.asksForPause && (isAlone || s.othersWork && s.attempts != .few)
+        && !(isOfWay && s.answer == .tokenAgain)
+      if !isItems { return .wait(.service, charged: s.cause != .token) }
+      if !s.isSingle { return .halve(charged: true) }
+      let isLast = s.history == .last && s.othersSince && !isOfWay
+      return isLast ? .park(.unknownOutcome) : .wait(.itself(.gateway), charged: true)
+    }
+  }
+
+  private static func open(_ s: UploadSituation) -> UploadVerdict {
+    let isOfWay = way.contains(s.cause)
+    if s.cause == .longAgo { return .again(charged: true) }
+    if !s.isSingle { return isOfWay ? .search : .halve(charged: true) }
+    let failure: UploadFailure = s.cause == .gateway ? .gateway : .firewall
+    if s.history != .last || failure == .gateway && !s.othersSince {
+      return .wait(.itself(failure), charged: true)
+    }
+    if !isOfWay { return .park(.unknownOutcome) }
+    return s.membership == .unconfirmed ? .wait(.organisation, charged: true) : .park(.blocked)
+  }
+}
+
+/// All situations of a request's items: 2,211,840.
+public enum UploadProduct {
+  public static let count = 2_211_840
+
+  /// The situation with this number.
+  public static func situation(_ number: Int) -> UploadSituation {
+    var rest = number
+    func next<Value>(_ values: [Value]) -> Value {
+      defer { rest /= values.count }
+      return values[rest % values.count]
+    }
+    let flags = [false, true]
+    var s = UploadSituation(next(UploadSituation.Answer.allCases))
+    s.request = next(UploadSituation.Request.allCases)
+    s.cause = next(UploadSituation.Cause.allCases)
+    s.isCurrent = next(flags)
+    s.isSingle = next(flags)
+    s.attempts = next(UploadSituation.Attempts.allCases)
+    s.history = next(UploadSituation.History.allCases)
+    s.membership = next(UploadSituation.Membership.allCases)
+    s.asksForPause = next(flags)
+    s.othersWork = next(flags)
+    s.othersSince = next(flags)
+    s.othersQueued = next(flags)
+    s.mayAskControl = next(flags)
+    return s
+  }
+
+  /// Every `step`-th situation where the policy and the oracle differ, or a property does not hold; at
+  /// most ten.
+  public static func failures(step: Int = 1) -> [String] {
+    var found: [String] = []
+    for number in stride(from: 0, to: count, by: step) where found.count < 10 {
+      let s = situation(number)
+      let verdict = UploadPolicy.judge(s)
+      let expected = UploadOracle.verdict(s)
+      if verdict != expected { found.append("\(s): \(verdict), expected \(expected)") }
+      if let broken = broken(s, verdict) { found.append("\(s): \(verdict): \(broken)") }
+    }
+    return found
+  }
+
+  /// The promises that hold whatever the rules are.
+  private static func broken(_ s: UploadSituation, _ verdict: UploadVerdict) -> String? {
+    switch verdict {
+    case .stored where s.answer != .named: return "only a named id is a proof"
+    case .readBack where !s.isCurrent, .ask where !s.isCurrent:
+      return "another session asks nothing"
+    case .ask(.control) where s.request == .control: return "a control is asked once"
+    case .search where s.isSingle, .halve where s.isSingle: return "a single item is not halved"
+    case .wait(.itself, _)
+    where !s.isSingle && s.answer != .undecided && !s.answer.isRefusalByService:
+      return "only a single item waits for itself"
+    case .park(.blocked) where s.history != .last, .park(.unknownOutcome) where s.history != .last:
+      return "what is refused on the way is tried often"
+    case .park(.blocked)
+    where s.answer == .gateway || s.answer == .service || s.answer == .firewall:
+      return "an outage parks nothing"
+    case .again(charged: false) where s.answer == .gateway || s.answer == .nothing,
+      .halve(charged: false) where s.answer != .tooLarge:
+      return "what may be stored is charged"
+    default: return nil
+    }
+  }
+}

@@ -1,0 +1,179 @@
+import Policy
+import TestSupport
+import Testing
+
+@Suite("How long an item waits for itself, and how large uploads are")
+struct UploadPauseTests {
+  private static let hour: Int64 = 3_600_000
+
+  /// How often an item fails alone in this time, and how long it took to its last failure.
+  private func fail(
+    _ failure: UploadFailure, hours: Int64, othersSince: Bool, othersQueued: Bool = false,
+    random: UInt64 = 0, until isOver: (Int64) -> Bool = { _ in false }
+  ) -> (times: Int, lastMS: Int64) {
+    var (count, now, times) = (Int64(0), Int64(0), 0)
+    while now <= hours * Self.hour {
+      times += 1
+      if isOver(count) { return (times, now) }
+      count = UploadPause.count(
+        after: count, failure, othersSince: othersSince, othersQueued: othersQueued)
+      now += UploadPause.pauseMS(count, failure, othersSince: othersSince, random: random)
+    }
+    return (times, now)
+  }
+
+  @Test(
+    "FIX-21: an item of a server's defect costs at most 20 requests in a day, and one a day later")
+  func defect() {
+    expect(fail(.service, hours: 24, othersSince: true).times <= 20)
+    let days = fail(.service, hours: 24 * 11, othersSince: true, random: .max).times
+    expect((20...30).contains(days))
+    // While nothing shows that it is the item's fault, one an hour
+    let alone = fail(.service, hours: 24, othersSince: false).times
+    expect((24...40).contains(alone))
+    // and while others of its kind wait, too, as often as they
+    let beside = fail(.service, hours: 24, othersSince: false, othersQueued: true).times
+    expect(beside > 100)
+  }
+
+  @Test(
+    "An item that is refused on the way is parked after 7 refusals in hours, or 16 in half a day",
+    arguments: [UInt64(0), .max])
+  func firewall(random: UInt64) {
+    for (othersSince, times, hours) in [(true, 7, 3...5), (false, 16, 11...19)] {
+      let found = fail(.firewall, hours: 48, othersSince: othersSince, random: random) {
+        UploadPause.isLast(after: $0, othersSince: othersSince)
+      }
+      expect(found.times, equals: times)
+      expect(hours.contains(Int(found.lastMS / Self.hour)))
+    }
+  }
+
+  @Test("FIX-25: what an outage gives, too, makes an item wait no longer than uploads at first")
+  func gateway() {
+    for count in Int64(1)...7 {
+      for othersSince in [true, false] {
+        let longest = UploadPause.pauseMS(
+          count, .gateway, othersSince: othersSince, random: .max)
+        expect(longest, equals: Backoff.maxDelayMS(attempt: Int(count)))
+      }
+    }
+    // and counts towards parking only beside others
+    var count: Int64 = 0
+    for _ in 0..<100 {
+      count = UploadPause.count(after: count, .gateway, othersSince: false, othersQueued: false)
+    }
+    expect(count, equals: 8)
+    expect(UploadPause.count(after: 8, .gateway, othersSince: true, othersQueued: true), equals: 9)
+    expect(UploadPause.pauseMS(99, .gateway, othersSince: true, random: .max), equals: 5_400_000)
+  }
+
+  @Test("A count never falls, and no number overflows")
+  func extremes() {
+    for count in [Int64.min, -1, 0, 7, 8, 12, 13, 30, 1 << 50] {
+      for failure in UploadFailure.allCases {
+        for since in [true, false] {
+          for queued in [true, false] {
+            let next = UploadPause.count(
+              after: count, failure, othersSince: since, othersQueued: queued)
+            expect(next >= max(count, 1))
+            let pause = UploadPause.pauseMS(next, failure, othersSince: since, random: .max)
+            let longest =
+              failure == .service ? UploadPause.longestMS : UploadPause.longestOnTheWayMS
+            expect((1...longest).contains(pause))
+          }
+        }
+      }
+    }
+  }
+
+  @Test("In an outage a control is asked ever more rarely")
+  func control() {
+    let asked = (Int64(0)...1000).filter { UploadPause.mayAskControl(after: $0) }
+    expect(asked, equals: [0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512])
+  }
+
+  // MARK: Who gets through
+
+  @Test("Others get through after a success in the last 10 min, and at most two failures since")
+  func passage() {
+    var passage = Passage()
+    expect(!passage.works(at: 0))
+    passage.judge(at: 0)
+    var works: [Bool] = []
+    for _ in 0..<3 { works.append(passage.fail(at: 600_000)) }
+    expect(works, equals: [true, true, false])
+    expect(!passage.hasManyFailures)
+    _ = passage.fail(at: 600_000)
+    expect(passage.hasManyFailures)
+    passage.judge(at: 600_000)
+    expect(!passage.hasManyFailures)
+    let late = passage.fail(at: 1_200_001)
+    expect(!late)
+  }
+
+  @Test("Probing ends with a success")
+  func probing() {
+    var passage = Passage()
+    _ = passage.fail(at: 0)
+    expect(!passage.isProbing)
+    let waits = (1...3).map { _ in passage.wait() }
+    expect(waits, equals: [1, 2, 3])
+    expect(passage.isProbing)
+    passage.judge(at: 1)
+    expect(!passage.isProbing)
+    let again = passage.wait()
+    expect(again, equals: 1)
+  }
+
+  // MARK: Sizes
+
+  @Test("From the third answer in a row that an upload is too large on, uploads are half as large")
+  func tooLarge() {
+    var size = UploadSize()
+    var sizes: [Int] = []
+    for items in [500, 250, 250, 125, 62, 31, 15, 7, 3, 1] {
+      size.refuse(tooLarge: items)
+      sizes.append(size.items)
+    }
+    expect(sizes, equals: [500, 500, 125, 62, 31, 15, 7, 3, 1, 1])
+  }
+
+  @Test("TST_1: such answers that are not in a row make no upload smaller, however many there are")
+  func scatteredTooLarge() {
+    for inARow in 1...2 {
+      var size = UploadSize()
+      for _ in 0..<30 {
+        for _ in 0..<inARow { size.refuse(tooLarge: 500) }
+        size.judge()
+      }
+      expect(size.items, equals: 500)
+      // but a third in a row does
+      for _ in 0..<3 { size.refuse(tooLarge: 500) }
+      expect(size.items, equals: 250)
+    }
+    var size = UploadSize()
+    for _ in 0..<4 { size.refuse(tooLarge: 20) }
+    size.refuse(tooLarge: 500)
+    expect(size.items, equals: 10)
+  }
+
+  @Test(
+    "Refusals make uploads small at once, and stored ones make them large again in a few requests")
+  func refused() {
+    var size = UploadSize()
+    size.refuse()
+    expect(size.items, equals: 125)
+    for _ in 0..<40 { size.refuse() }
+    expect(size.items, equals: 1)
+    // A smaller upload tells less than the size promises.
+    size.store(0)
+    expect(size.items, equals: 1)
+    var stored = 0
+    while size.items < UploadSize.most {
+      size.store(size.items)
+      stored += 1
+    }
+    expect((10...30).contains(stored))
+  }
+}
