@@ -11,7 +11,7 @@
 static int64_t app;
 static char screen[32];              /* the one that is shown */
 static const char *email, *password; /* NULL: was tried */
-static bool has_contacts, is_sent;
+static bool has_contacts, is_sent, is_leaving;
 
 static const char *text_at(const json_t *object, const char *key) {
   const char *text = json_string_value(json_object_get(object, key));
@@ -39,7 +39,9 @@ static void act(const char *operation, json_t *request) { json_decref(call(opera
 static void show(const json_t *decision) {
   snprintf(screen, sizeof screen, "%s", text_at(decision, "screen"));
   printf("screen: %s  %s\n", screen, text_at(json_object_get(decision, "message"), "text"));
-  if (strcmp(screen, "sign_in") == 0 && password != NULL) {
+  if (strcmp(screen, "sign_in") == 0 && !is_leaving) {
+    if (password == NULL)
+      exit(1); /* the message says why */
     act("sign_in_complete", json_pack("{s:s, s:s}", "email", email, "password", password));
     password = NULL;
   } else if (strcmp(screen, "select_org") == 0) {
@@ -70,11 +72,8 @@ static void follow(void) {
 }
 
 static void wait_for(const char *wanted) {
-  while (strcmp(screen, wanted) != 0) {
-    if (strcmp(screen, "sign_in") == 0 && password == NULL)
-      exit(1); /* the screen has said why */
+  while (strcmp(screen, wanted) != 0)
     follow();
-  }
 }
 
 /* Starts the app: from the disk alone, it shows the first screen. */
@@ -118,9 +117,9 @@ int main(int count, char **words) {
       printf("contact: %s, %s\n", text_at(contact, "name"), text_at(contact, "municipality"));
   json_decref(found);
 
+  is_leaving = true;
   act("session_logout", json_pack("{s:s}", "unsent", "keep"));
-  while (strcmp(screen, "sign_in") != 0)
-    follow();
+  wait_for("sign_in");
   act("close", NULL);
   return 0;
 }
