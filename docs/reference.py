@@ -233,8 +233,12 @@ def operation_notes(name: str, operation: Schema) -> str:
 
 
 def function_section(name: str, declaration: str, manual: str, shapes: Shapes) -> str:
-    parts = [f"### {name}\n", "```c", declaration, "```\n", "```text", manual, "```\n"]
+    parts = [f"### {name}\n", "```c", declaration, "```\n"]
     operation = shapes.operations.get(name.removeprefix("holdfast_"))
+    if operation:
+        parts.append(" ".join([operation["description"], operation.get("details", "")]).strip() + "\n")
+    else:
+        parts += ["```text", manual, "```\n"]
     for side in ("request", "reply") if operation else ():
         shape = operation[side]["$ref"].rsplit("/", 1)[1]
         if shape in ("Empty", "EmptyReply"):

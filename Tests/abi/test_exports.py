@@ -138,4 +138,4 @@ def test_the_version_is_three_numbers(library: Library) -> None:
 
 
 def test_the_header_can_be_read_in_ten_minutes() -> None:
-    assert len(HEADER.read_text(encoding="utf-8").splitlines()) < 500
+    assert len(HEADER.read_text(encoding="utf-8").splitlines()) < 250
