@@ -1,15 +1,14 @@
-/* The rest of a host around a loop of docs/hosts.md: signs in, registers a visit, and exits when
- * the server has stored it. Usage: host FOLDER URL KEY */
+/* The rest of a host around the loop of docs/hosts.md with an HTTP client of one's own: signs in,
+ * registers a visit, and exits when the server has stored it. Usage: host FOLDER URL KEY */
 #include <curl/curl.h>
 #include <holdfast.h>
-#include <holdfast_http.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 json_t *http_send(const json_t *request);
-void show(holdfast *app, const json_t *next);
+void show(holdfast *app, const json_t *thing);
 
 static void ask(int32_t (*operation)(holdfast *, const char *, char **), holdfast *app,
                 const char *request) {
@@ -22,11 +21,11 @@ static void ask(int32_t (*operation)(holdfast *, const char *, char **), holdfas
   holdfast_free(reply);
 }
 
-void show(holdfast *app, const json_t *next) {
-  const json_t *screen = json_object_get(next, "screen");
-  const json_t *message = json_object_get(json_object_get(next, "sync"), "message");
+void show(holdfast *app, const json_t *thing) {
+  const json_t *screen = json_object_get(thing, "screen");
+  const json_t *message = json_object_get(json_object_get(thing, "sync"), "message");
   puts(json_is_object(message) ? json_string_value(json_object_get(message, "code"))
-                               : json_object_iter_key(json_object_iter((json_t *)next)));
+                               : json_object_iter_key(json_object_iter((json_t *)thing)));
   fflush(stdout);
   if (json_is_object(message)) {
     holdfast_close(app);
@@ -118,14 +117,6 @@ int main(int count, char **words) {
   holdfast_free(reply);
   ask(holdfast_sign_in_complete, app,
       "{\"email\":\"solo@example.org\",\"password\":\"holdfast-demo\"}");
-#ifdef DRIVER
-  holdfast_http *network = NULL;
-  if (holdfast_http_start(app, NULL, &network) != HOLDFAST_OK)
-    return 1;
-#endif
   follow(app);
-#ifdef DRIVER
-  holdfast_http_stop(network);
-#endif
   return (int)holdfast_live_count();
 }
