@@ -113,7 +113,7 @@ backend:
 # In a second make, which sees what apt has installed.
 demo:
 	@mk/install-packages.sh $(APT_DEMO)
-	@$(AGAIN) -j2 .venv/demo build/bin/holdfast-tour
+	@$(AGAIN) -j2 .venv/demo build/bin/holdfast-shell
 	@examples/c/demo.sh
 
 doctor: build/lib/libholdfast.so | $(PYTHON)

@@ -79,7 +79,7 @@ build/lib-arm64/libholdfast_http.so: $(HTTP_SOURCES) $(HTTP_HEADERS) $(wildcard 
 	  -Wl,-soname,libholdfast_http.so.$(ABI) -Lbuild/lib-arm64 -lholdfast -lcurl $(call jansson,hfh_no_stdin)
 	$(SONAME_LINK)
 
-$(ARM64_BIN)/tour: $(wildcard examples/c/*.c examples/c/*.h) include/holdfast.h build/lib-arm64/libholdfast_http.so
+$(ARM64_BIN)/shell: $(C_SHELL) include/holdfast.h build/lib-arm64/libholdfast_http.so
 	@mkdir -p $(@D)
 	@$(ARM64_HOST) -ISources/HoldfastHTTP/include -o $@ $(filter %.c,$^) -Lbuild/lib-arm64 -lholdfast -lholdfast_http -ljansson -lcurl
 
@@ -124,5 +124,5 @@ test-arm64-full: wheel-arm64
 	@HOLDFAST_FLAVOUR=arm64-bundled $(ARM64_RUN) Tests/abi/test_build_info.py Tests/abi/test_call.py Tests/abi/test_queue_numbers.py
 
 # The hosts in C, under the conditions of Tests/phones/run.sh.
-phones: $(addprefix $(ARM64_BIN)/,tour stress replay heap.so links.so programs.so) | $(PYTHON)
+phones: $(addprefix $(ARM64_BIN)/,shell stress replay heap.so links.so) | $(PYTHON)
 	@HOLDFAST_EMULATOR=$$(command -v qemu-aarch64) QEMU_LD_PREFIX=$(CURDIR)/$(ARM64_ROOT) Tests/phones/run.sh $(or $(ROUNDS),12)

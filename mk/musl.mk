@@ -46,7 +46,7 @@ build/lib-musl/libholdfast_http.so: $(HTTP_SOURCES) $(HTTP_HEADERS) $(wildcard S
 	  -Wl,-soname,libholdfast_http.so.$(ABI) -Lbuild/lib-musl -lholdfast $(MUSL)/curl/lib/libcurl.a $(MUSL)/bundle/lib/libjansson.a
 	$(SONAME_LINK)
 
-$(MUSL_BIN)/tour: $(wildcard examples/c/*.c examples/c/*.h) include/holdfast.h build/lib-musl/libholdfast_http.so
+$(MUSL_BIN)/shell: $(C_SHELL) include/holdfast.h build/lib-musl/libholdfast_http.so
 	@mkdir -p $(@D)
 	@$(MUSL_HOST) -o $@ $(filter %.c,$^) -Lbuild/lib-musl -lholdfast -lholdfast_http $(MUSL_ARCHIVES) $(MUSL)/curl/lib/libcurl.a
 
@@ -58,7 +58,7 @@ $(MUSL_BIN)/replay: Tests/fuzz/replay.c $(SCRIPTED) $(FUZZ_HEADERS) build/lib-mu
 	@mkdir -p $(@D)
 	@$(MUSL_HOST) -o $@ $(filter %.c,$^) -Lbuild/lib-musl -lholdfast $(MUSL_ARCHIVES)
 
-test-musl: $(addprefix $(MUSL_BIN)/,replay stress tour) | $(PYTHON)
+test-musl: $(addprefix $(MUSL_BIN)/,replay stress shell) | $(PYTHON)
 	@$(MUSL_BIN)/replay Tests/fuzz/seeds/* Tests/fuzz/regressions/*
 	@folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; $(MUSL_BIN)/stress "$$folder" $(or $(ROUNDS),12)
-	@examples/c/demo.sh $(CURDIR)/$(MUSL_BIN)/tour
+	@examples/c/demo.sh $(CURDIR)/$(MUSL_BIN)/shell

@@ -32,7 +32,7 @@ TEST_PARTS := test-swift test-http test-abi test-python test-docs test-crash tes
 # The builds of the library (release) and of the unit tests (debug) run beside each other, and beside pip.
 test:
 	@mk/install-packages.sh $(APT_TEST)
-	@$(AGAIN) -j3 .venv/test lib build/bin/holdfast-tour unit-tests
+	@$(AGAIN) -j3 .venv/test lib $(HOSTS) unit-tests
 	@$(call each,$(TEST_PARTS))
 
 .PHONY: unit-tests test-swift test-situations test-abi test-http test-python test-docs test-crash run-demo
@@ -64,7 +64,7 @@ test-python: | $(PYTHON)
 test-crash: | $(PYTHON)
 	@HOLDFAST_FLAVOUR=embedded $(PYTEST) -n $(WORKERS) $(FAST) Tests/crash
 
-run-demo: build/bin/holdfast-tour
+run-demo: build/bin/holdfast-shell
 	@examples/c/demo.sh
 
 # ---- what CI adds (.ci/run) ----
@@ -187,16 +187,16 @@ test-faults: lib build/bin/holdfast-disk
 test-faults-full: lib build/bin/holdfast-disk
 	@Tests/disk/run.sh 4 1 1
 
-# ---- the tour of examples/c ----
+# ---- examples/c ----
 
-# With the desktop's key store where libsecret is installed; `SECRET=` builds without it.
-SECRET ?= $(shell pkg-config --exists libsecret-1 2> /dev/null && echo -DHOLDFAST_LIBSECRET && pkg-config --cflags --libs libsecret-1)
-
-build/bin/holdfast-tour: $(wildcard examples/c/*.c examples/c/*.h) include/holdfast.h $(HTTP_HEADERS) \
-    build/lib/libholdfast.so build/lib/libholdfast_http.so
+C_SHELL := $(addprefix examples/c/,shell.c keychain.c keychain.h)
+HOSTS := build/bin/holdfast-shell build/bin/visits
+build/bin/holdfast-shell: $(C_SHELL)
+build/bin/visits: examples/c/visits.c
+$(HOSTS): include/holdfast.h $(HTTP_HEADERS) build/lib/libholdfast.so build/lib/libholdfast_http.so
 	@mkdir -p $(@D)
-	@$(CLANG) -std=c11 -O1 -g -Wall -Wextra -Werror -Iinclude -ISources/HoldfastHTTP/include -o $@ $(wildcard examples/c/*.c) \
-	  $(SECRET) -Lbuild/lib -lholdfast -lholdfast_http -ljansson -lcurl -pthread -Wl,-rpath,'$$ORIGIN/../lib'
+	@$(CLANG) -std=c11 -O1 -g -Wall -Wextra -Werror -Iinclude -ISources/HoldfastHTTP/include -o $@ $(filter examples/%.c,$^) \
+	  -Lbuild/lib -lholdfast -lholdfast_http -ljansson -pthread -Wl,-rpath,'$$ORIGIN/../lib'
 
 # ---- everything ----
 
@@ -214,7 +214,7 @@ test-all: export HOLDFAST_SIZE := full
 test-all: export HOLDFAST_SEEDS ?= 1000
 test-all: export HOLDFAST_FLAVOURS := all
 test-all: setup-all
-	@$(AGAIN) -j3 lib lib-runtime wheel unit-tests build/bin/holdfast-tour
+	@$(AGAIN) -j3 lib lib-runtime wheel unit-tests $(HOSTS)
 	@bad=""; ($(call each,$(ALL_PARTS))) || bad=1; $(AGAIN) -k -j2 -O $(ALL_BESIDE) || bad=1; \
 	  ($(call each,$(ALL_ALONE))) || bad=1; [ -z "$$bad" ]
 
@@ -240,7 +240,7 @@ bench-short:
 nightly: export HOLDFAST_SIZE := full
 nightly: export HOLDFAST_FLAVOURS := all
 nightly: setup-all
-	@$(AGAIN) -j3 lib lib-runtime wheel build/bin/holdfast-tour
+	@$(AGAIN) -j3 lib lib-runtime wheel $(HOSTS)
 	@$(call each,nightly-soak nightly-kills nightly-examples test-faults-full mutants-sample sanitize flips)
 	@$(AGAIN) test-clean-install TARGETS='demo test'
 

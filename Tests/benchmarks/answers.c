@@ -74,42 +74,33 @@ int main(int count, char **arguments) {
   if (count != 3)
     return 64;
   write_config(config, sizeof config, arguments[2]);
-  if (holdfast_open(config, NULL, &app, &reply) != HOLDFAST_OK ||
-      (holdfast_free(reply), holdfast_session_resume(app, NULL, &reply)) != HOLDFAST_OK)
+  if (holdfast_open(config, NULL, &app, &reply) != HOLDFAST_OK)
     fail("open", reply);
   holdfast_free(reply);
   char *body = made(arguments[1]);
   size_t size = strlen(body);
   for (bool is_over = false; !is_over;) {
-    if (holdfast_poll(app, "{}", &reply) != HOLDFAST_OK)
-      fail("poll", reply);
-    json_t *polled = json_loads(reply, 0, NULL), *request;
+    if (holdfast_next(app, HOLDFAST_NEXT_REQUESTS, 0, &reply) != HOLDFAST_OK)
+      fail("holdfast_next", reply);
+    json_t *given = json_loads(reply, 0, NULL), *request = json_object_get(given, "request");
     holdfast_free(reply);
-    json_t *requests = json_object_get(polled, "requests");
-    size_t index;
-    if (json_array_size(requests) == 0)
+    if (request == NULL)
       fail("no pull was asked for", NULL);
-    json_array_foreach(requests, index, request) {
-      is_over = strcmp(json_string_value(json_object_get(request, "purpose")), "pull") == 0;
-      if (!is_over) {
-        char *completion = answer(request);
-        complete(completion);
-        free(completion);
-        continue;
-      }
-      json_t *given = json_pack("{s:O,s:i,s:{},s:s}", "id", json_object_get(request, "id"),
-                                "status", 200, "headers", "body", body);
-      char *completion = json_dumps(given, JSON_COMPACT);
-      json_decref(given);
+    is_over = strcmp(json_string_value(json_object_get(request, "purpose")), "pull") == 0;
+    json_t *pull = json_pack("{s:O,s:i,s:{},s:s}", "id", json_object_get(request, "id"), "status",
+                             200, "headers", "body", body);
+    char *completion = is_over ? json_dumps(pull, JSON_COMPACT) : answer(request);
+    json_decref(pull);
+    if (is_over) {
       free(body);
       reset_peak();
-      long before = memory("VmRSS");
-      complete(completion);
-      printf("{\"size\":%zu,\"bytes\":%ld}\n", size, memory("VmHWM") - before);
-      free(completion);
-      break;
     }
-    json_decref(polled);
+    long before = memory("VmRSS");
+    complete(completion);
+    if (is_over)
+      printf("{\"size\":%zu,\"bytes\":%ld}\n", size, memory("VmHWM") - before);
+    free(completion);
+    json_decref(given);
   }
   return 0;
 }

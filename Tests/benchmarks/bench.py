@@ -54,7 +54,7 @@ QUEUE_CALLS = [
     "summary_get",
     "sync_status",
     "session_status",
-    "poll",
+    "next",
     "queue_cancel",
 ]
 

@@ -35,7 +35,7 @@ LIMITS = {"embedded": 1_050_000, "runtime": 8_000_000, "bundled": 2_700_000}
 
 #: Name -> folder, the host's mode and arguments, the counted calls, their number, and runs.
 COUNTED = {
-    "cold start": ("rest", ["cold"], ["open", "session_resume"], 1, 3),
+    "cold start": ("rest", ["cold"], ["open"], 1, 3),
     "queue_add": ("rest", ["add", "100", "1"], ["queue_add"], 100 + work.WARM_UP, 1),
     "contact_search": ("contacts", ["search", "59"], ["contact_search"], 60, 1),
 }

@@ -24,7 +24,7 @@ HOURS = {
 }
 #: Call -> the host's mode and its arguments after the number of calls.
 CALLED = {
-    "poll": ("poll", []),
+    "next": ("next", []),
     "session_status": ("status", []),
     "queue_add": ("add", ["1"]),
     "contact_search": ("search", []),

@@ -12,7 +12,7 @@
  *   change DIR COUNT       pull one changed contact and search, COUNT times
  *   peak DIR COUNT         pull COUNT contacts; reports the peak of memory over rest, in kB
  *   status DIR COUNT       session_status
- *   poll DIR COUNT         poll, with nothing to do
+ *   next DIR COUNT         holdfast_next, with nothing to do
  *
  * Prints the samples as JSON (bench.h). */
 #include "bench.h"
@@ -44,65 +44,59 @@ static void done(operation *function, const char *request) {
   holdfast_free(call(function, request));
 }
 
-static void open_app(const char *folder) {
+static char *open_app(const char *folder) {
   char config[1024], *reply = NULL;
   write_config(config, sizeof config, folder);
   if (holdfast_open(config, NULL, &app, &reply) != HOLDFAST_OK)
     fail("holdfast_open", reply);
-  holdfast_free(reply);
+  return reply;
+}
+
+/* holdfast_next() without waiting, in the form of an operation. */
+static int32_t next(holdfast *self, const char *request, char **reply) {
+  (void)request;
+  return holdfast_next(self, HOLDFAST_NEXT_ALL, 0, reply);
 }
 
 static void set_online(bool online) {
   done(holdfast_network_set, online ? "{\"online\":true}" : "{\"online\":false}");
 }
 
-/* One round of a host's loop. Returns the number of requests with this purpose (NULL: any). */
-static long turn(const char *purpose) {
-  static json_int_t seen;
+/* A host's loop, until there is nothing to do. Returns the number of requests with this purpose
+ * (NULL: any). */
+static long work_until_idle(const char *purpose) {
   long found = 0;
-  char poll[64] = "{}";
-  if (seen > 0)
-    snprintf(poll, sizeof poll, "{\"ack\":%lld}", (long long)seen);
-  char *polled = call(holdfast_poll, poll);
-  json_t *reply = json_loads(polled, 0, NULL);
-  holdfast_free(polled);
-  json_t *events = json_object_get(reply, "events"), *event;
-  json_t *requests = json_object_get(reply, "requests"), *request;
-  size_t index;
-  seen = 0;
-  json_array_foreach(events, index, event) seen = json_integer_value(json_object_get(event, "seq"));
-  json_array_foreach(requests, index, request) {
-    if (purpose == NULL ||
-        strcmp(json_string_value(json_object_get(request, "purpose")), purpose) == 0)
-      found += 1;
-    char *completion = answer(request);
-    done(holdfast_complete, completion);
-    free(completion);
+  for (bool is_idle = false; !is_idle;) {
+    char *text = call(next, NULL);
+    json_t *given = json_loads(text, 0, NULL), *request = json_object_get(given, "request");
+    holdfast_free(text);
+    const json_t *wake = json_object_get(given, "wake_in_ms");
+    is_idle = json_is_null(wake) || json_integer_value(wake) > 0;
+    if (request != NULL) {
+      if (purpose == NULL ||
+          strcmp(json_string_value(json_object_get(request, "purpose")), purpose) == 0)
+        found += 1;
+      char *completion = answer(request);
+      done(holdfast_complete, completion);
+      free(completion);
+    }
+    json_decref(given);
   }
-  json_decref(reply);
   return found;
-}
-
-static long work_until_idle(void) {
-  long requests = 0, these;
-  while ((these = turn(NULL)) > 0)
-    requests += these;
-  return requests;
 }
 
 static void prepare(const char *session) {
   done(holdfast_session_start, session);
-  work_until_idle();
+  work_until_idle(NULL);
 }
 
-/* Measure until the decision, and print it. */
+/* Measure until the first screen, and print it. */
 static void cold(const char *folder) {
   double start = now();
-  open_app(folder);
-  char *decision = call(holdfast_session_resume, NULL);
+  char *reply = open_app(folder);
   sample(now() - start);
-  puts(decision);
-  holdfast_free(decision);
+  puts(reply);
+  holdfast_free(reply);
 }
 
 static char *add(const char *request) {
@@ -112,13 +106,11 @@ static char *add(const char *request) {
   return reply;
 }
 
-/* Poll and complete until the queue is empty. One sample: the library's share. */
+/* Work until the queue is empty. One sample: the library's share. */
 static void drain(long items) {
-  long uploads = 0, these;
   set_online(true);
   spent = 0;
-  while ((these = turn("upload")) > 0 || uploads == 0)
-    uploads += these;
+  long uploads = work_until_idle("upload");
   sample(spent);
   report(items, uploads);
 }
@@ -127,7 +119,7 @@ static void drain(long items) {
 static void ingest(long count) {
   contacts_there = count;
   spent = 0;
-  long requests = work_until_idle();
+  long requests = work_until_idle(NULL);
   sample(spent);
   report(count, requests);
 }
@@ -149,7 +141,7 @@ static void change(long count) {
     contact_changed = number * 7919 % 10000;
     spent = 0;
     done(holdfast_sync_now, NULL);
-    work_until_idle();
+    work_until_idle(NULL);
     done(holdfast_contact_search, "{\"query\":\"moen\"}");
     if (number > 0)
       sample(spent);
@@ -161,7 +153,7 @@ static void peak(long count) {
   long rest = memory("VmRSS");
   contacts_there = count;
   done(holdfast_sync_now, NULL);
-  long requests = work_until_idle();
+  long requests = work_until_idle(NULL);
   report((memory("VmHWM") - rest) / 1024, requests);
 }
 
@@ -186,7 +178,7 @@ static const struct {
     {"summary_get", holdfast_summary_get, NULL},
     {"sync_status", holdfast_sync_status, NULL},
     {"session_status", holdfast_session_status, NULL},
-    {"poll", holdfast_poll, "{}"},
+    {"next", next, NULL},
     {"queue_cancel", holdfast_queue_cancel, NULL},
 };
 
@@ -229,12 +221,11 @@ int main(int count, char **arguments) {
     report(1, 0);
     return 0;
   }
-  open_app(folder);
+  holdfast_free(open_app(folder));
   if (strcmp(mode, "prepare") == 0) {
     prepare(arguments[3]);
     return 0;
   }
-  done(holdfast_session_resume, NULL);
   if (strcmp(mode, "drain") == 0) {
     drain(number);
     return 0;
@@ -248,7 +239,7 @@ int main(int count, char **arguments) {
   if (strcmp(mode, "pile") == 0 || strcmp(mode, "ask") == 0)
     set_online(false);
   else
-    work_until_idle();
+    work_until_idle(NULL);
   if (strcmp(mode, "peak") == 0) {
     peak(number);
     return 0;
@@ -265,8 +256,8 @@ int main(int count, char **arguments) {
     change(number);
   else if (strcmp(mode, "status") == 0)
     repeat(holdfast_session_status, NULL, number);
-  else if (strcmp(mode, "poll") == 0)
-    repeat(holdfast_poll, "{}", number);
+  else if (strcmp(mode, "next") == 0)
+    repeat(next, NULL, number);
   else
     return 64;
   report(number, 0);

@@ -70,37 +70,30 @@ static void set_clock(void) {
   done(holdfast_clock_set, request);
 }
 
-/* Poll and answer until there is nothing to do; returns how long the host may sleep. */
+/* Take and answer until there is nothing to do; returns how long the host may sleep. */
 static long long work(void) {
-  for (;;) {
-    char *polled = call(holdfast_poll, "{}");
-    json_t *reply = json_loads(polled, 0, NULL), *request;
-    holdfast_free(polled);
-    json_t *all = json_object_get(reply, "requests"), *wake = json_object_get(reply, "wake_in_ms");
-    long long wake_ms = json_is_integer(wake) ? json_integer_value(wake) : HOUR_MS;
-    size_t index, count = json_array_size(all);
-    json_array_foreach(all, index, request) {
+  for (long long sleep_ms = 0;;) {
+    char *text = NULL;
+    if (holdfast_next(app, HOLDFAST_NEXT_ALL, 0, &text) != HOLDFAST_OK)
+      fail("holdfast_next", text);
+    json_t *given = json_loads(text, 0, NULL), *request = json_object_get(given, "request");
+    holdfast_free(text);
+    const char *kind = json_object_iter_key(json_object_iter(given));
+    const json_t *wake = json_object_get(given, kind);
+    if (request != NULL) {
       tell("request", json_string_value(json_object_get(request, "purpose")));
       char *completion = answer(request);
       done(holdfast_complete, completion);
       free(completion);
+      requests += 1;
+    } else if (strcmp(kind, "wake_in_ms") == 0) {
+      sleep_ms = json_is_integer(wake) ? json_integer_value(wake) : HOUR_MS;
+    } else {
+      tell("news", kind);
     }
-    requests += (long)count;
-    json_t *events = json_object_get(reply, "events"), *event;
-    json_int_t seen = 0;
-    json_array_foreach(events, index, event) {
-      seen = json_integer_value(json_object_get(event, "seq"));
-      tell("event", json_string_value(json_object_get(event, "type")));
-    }
-    json_decref(reply);
-    if (seen > 0) {
-      char acknowledgement[64];
-      snprintf(acknowledgement, sizeof acknowledgement, "{\"ack\":%lld,\"max_events\":0}",
-               (long long)seen);
-      done(holdfast_poll, acknowledgement);
-    }
-    if (count == 0 && seen == 0 && wake_ms > 0)
-      return wake_ms;
+    json_decref(given);
+    if (sleep_ms > 0)
+      return sleep_ms;
   }
 }
 

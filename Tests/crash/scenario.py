@@ -233,7 +233,7 @@ def drain(app: App) -> None:
         counts = app.queue_list({"limit": 1})["counts"]
         if counts["pending"] + counts["sending"] + counts["waiting"] == 0:
             return
-        wake_ms = app.poll()["wake_in_ms"]
+        wake_ms = app.step().wake_in_ms
         assert wake_ms is not None, f"wake_in_ms is null with items left: {counts}"
         left_ms -= max(1, wake_ms)
         assert left_ms > 0, f"still not sent: {counts}, {app.queue_explain()}"

@@ -130,7 +130,7 @@ def drain(process: AppProcess) -> None:
     for _ in range(ENOUGH):
         item = process.add(app)
         if process.chance.random() < 0.3:
-            step = app.runner.step()
+            step = app.step()
             if process.chance.random() < 0.5 and not step.idle:
                 process.edit(app, item)
 
@@ -142,7 +142,7 @@ def refresh(process: AppProcess) -> None:
     for _ in range(20):
         process.pass_time(TOKEN_S)
         for _ in range(10):
-            app.runner.step()
+            app.step()
             if "refresh" not in app.session_status()["owed"]:
                 break
 
@@ -153,7 +153,7 @@ def logout(process: AppProcess) -> None:
     process.add(app)
     process.begin()
     process.report("logout")
-    app.session_logout({"scope": process.chance.choice(["local", "global"])})
+    app.session_logout({"scope": process.chance.choice(["local", "global"]), "unsent": "keep"})
     process.report("logged_out")
     app.settle()
 

@@ -74,7 +74,7 @@ static int current_org(world *it) {
 /* Unlock if needed and return the user who is signed in, or NOBODY. */
 static int signed_in(world *it) {
   if (app_shows(it, "unlock"))
-    app_do(it, "session_unlock", json_pack("{s:s}", "outcome", "success"));
+    app_do(it, "session_unlock", NULL);
   json_t *status = app_call(it, "session_status", NULL);
   const char *id = json_string_value(json_object_get(status, "user_id"));
   const char *state = json_string_value(json_object_get(status, "state"));
@@ -165,7 +165,7 @@ static void check_other_users(world *it, int user, const promise *before, const 
   for (int other = 0; other < USERS; other++) {
     if (other == user || !has_items(other, before, after))
       continue;
-    app_do(it, "session_logout", NULL);
+    app_do(it, "session_logout", json_pack("{s:s}", "unsent", "keep"));
     app_do(it, "session_start", json_pack("{s:o}", "session", user_session(it, other)));
     check_items(it, other, before, after);
   }

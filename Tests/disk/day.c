@@ -65,7 +65,7 @@ static void choose(world *it, int org) {
 static void unlock(world *it) {
   for (int tries = 0; tries < 3 && app_shows(it, "unlock"); tries++) {
     it->next.locked = false;
-    app_do(it, "session_unlock", json_pack("{s:s}", "outcome", "success"));
+    app_do(it, "session_unlock", NULL);
   }
   if (!app_shows(it, "home"))
     finding("after the unlock the app shows %s (%s)",
@@ -85,10 +85,9 @@ static void log_out(world *it, bool discard) {
   it->next.user = NOBODY;
   it->next.org = NOBODY;
   it->next.revokes = it->now.revokes + 1;
-  json_t *request = json_object();
-  if (discard)
-    request = json_pack("{s:b,s:i}", "discard", 1, "confirm_unsent", unsent);
-  app_do(it, "session_logout", request);
+  app_do(it, "session_logout",
+         discard ? json_pack("{s:s,s:i}", "unsent", "discard", "confirm_unsent", unsent)
+                 : json_pack("{s:s}", "unsent", "keep"));
 }
 
 static void sign_in(world *it, int user) {

@@ -168,7 +168,6 @@ typedef struct {
   bool has_faults;  /* a call may fail; the host then repeats it */
   long failures;    /* calls that failed with an expected error */
   json_t *decision; /* the present screen */
-  int64_t seen;     /* the last event, acknowledged by the next poll */
 } world;
 
 void world_begin(world *it, const char *folder);
@@ -186,9 +185,9 @@ void app_close(world *it);
 json_t *app_call(world *it, const char *name, json_t *request);
 void app_do(world *it, const char *name, json_t *request);
 void app_pass(world *it, int64_t seconds);
-/* Poll and answer until no work is due. */
+/* Take and answer until no work is due. */
 void app_settle(world *it);
-/* Poll and answer until the condition holds; let time pass as `wake_in_ms` asks. */
+/* Take and answer until the condition holds; let time pass as `wake_in_ms` asks. */
 void app_settle_until(world *it, bool (*holds)(world *it), const char *what);
 bool app_shows(world *it, const char *screen);
 

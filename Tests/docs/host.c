@@ -1,15 +1,14 @@
-/* The rest of a host around a loop of docs/hosts.md: signs in, registers a visit, and exits when
- * the server has stored it. Usage: host FOLDER URL KEY */
+/* The rest of a host around the loop of docs/hosts.md with an HTTP client of one's own: signs in,
+ * registers a visit, and exits when the server has stored it. Usage: host FOLDER URL KEY */
 #include <curl/curl.h>
 #include <holdfast.h>
-#include <holdfast_http.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 json_t *http_send(const json_t *request);
-void show(holdfast *app, const json_t *event);
+void show(holdfast *app, const json_t *thing);
 
 static void ask(int32_t (*operation)(holdfast *, const char *, char **), holdfast *app,
                 const char *request) {
@@ -22,14 +21,15 @@ static void ask(int32_t (*operation)(holdfast *, const char *, char **), holdfas
   holdfast_free(reply);
 }
 
-void show(holdfast *app, const json_t *event) {
-  const char *type = json_string_value(json_object_get(event, "type"));
-  const json_t *decision = json_object_get(event, "decision");
-  puts(type);
+void show(holdfast *app, const json_t *thing) {
+  const json_t *screen = json_object_get(thing, "screen");
+  const json_t *message = json_object_get(json_object_get(thing, "sync"), "message");
+  puts(json_is_object(message) ? json_string_value(json_object_get(message, "code"))
+                               : json_object_iter_key(json_object_iter((json_t *)thing)));
   fflush(stdout);
-  if (strcmp(type, "sync_completed") == 0) {
+  if (json_is_object(message)) {
     holdfast_close(app);
-  } else if (decision && !strcmp(json_string_value(json_object_get(decision, "screen")), "home")) {
+  } else if (screen && !strcmp(json_string_value(json_object_get(screen, "screen")), "home")) {
     ask(holdfast_queue_add, app,
         "{\"kind\":\"activity\",\"payload\":{\"type\":\"visit\",\"minutes\":45},"
         "\"occurred_at_ms\":1795000000000}");
@@ -98,11 +98,7 @@ json_t *http_send(const json_t *request) {
   return answer;
 }
 
-#ifdef DRIVER
-void follow(holdfast *app, holdfast_http *network);
-#else
 void follow(holdfast *app);
-#endif
 
 int main(int count, char **words) {
   if (count != 4)
@@ -119,17 +115,8 @@ int main(int count, char **words) {
     return 1;
   }
   holdfast_free(reply);
-  ask(holdfast_session_resume, app, "{}");
   ask(holdfast_sign_in_complete, app,
       "{\"email\":\"solo@example.org\",\"password\":\"holdfast-demo\"}");
-#ifdef DRIVER
-  holdfast_http *network = NULL;
-  if (holdfast_http_start(app, NULL, &network) != HOLDFAST_OK)
-    return 1;
-  follow(app, network);
-  holdfast_http_stop(network);
-#else
   follow(app);
-#endif
   return (int)holdfast_live_count();
 }

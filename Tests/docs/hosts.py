@@ -12,7 +12,6 @@ from pages import ROOT
 
 HERE = Path(__file__).parent
 BUILD = ROOT / "build"
-LINK = [f"-L{BUILD / 'lib'}", "-lholdfast"]
 
 
 def stores_a_visit(
@@ -35,14 +34,12 @@ def stores_a_visit(
     assert after == before + 1
 
 
-def compiled(source: str, folder: Path, *more: str, host: str = "host.c") -> Path:
+def compiled(source: str, folder: Path, host: str) -> Path:
     """Compile a block together with the rest of a host."""
     loop = folder / "loop.c"
     loop.write_text(source, "utf-8")
     program = folder / "host"
     flags = ["-std=gnu11", "-Wall", "-Wextra", "-Werror", f"-I{BUILD / 'include'}"]
-    libraries = ["-lholdfast_http", "-ljansson", "-lcurl"]
-    subprocess.run(
-        ["cc", *flags, *more, loop, HERE / host, "-o", program, *LINK, *libraries], check=True
-    )
+    libraries = [f"-L{BUILD / 'lib'}", "-lholdfast", "-lholdfast_http", "-ljansson", "-lcurl"]
+    subprocess.run(["cc", *flags, loop, HERE / host, "-o", program, *libraries], check=True)
     return program

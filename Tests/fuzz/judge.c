@@ -110,14 +110,23 @@ static json_t *judge(const char *name, int32_t status, char *reply, double began
 
 /* Check that `wake_in_ms` is 0 only if there is work. `reply` is NULL after any other call, which
  * may create work. */
-static void judge_poll(const json_t *reply) {
+static void judge_wake(const json_t *reply) {
   const json_t *wake = json_object_get(reply, "wake_in_ms");
-  bool empty = json_array_size(json_object_get(reply, "requests")) == 0 &&
-               json_array_size(json_object_get(reply, "events")) == 0;
   bool again = json_is_integer(wake) && json_integer_value(wake) == 0;
-  the_scene.idle_polls = reply != NULL && empty && again ? the_scene.idle_polls + 1 : 0;
-  if (the_scene.idle_polls > 2)
-    judge_fail("poll returned nothing with wake_in_ms 0 three times in a row");
+  the_scene.idle_turns = again ? the_scene.idle_turns + 1 : 0;
+  if (the_scene.idle_turns > 2)
+    judge_fail("next gave nothing with wake_in_ms 0 three times in a row");
+}
+
+json_t *judge_next(holdfast *handle, int32_t what, int32_t timeout_ms) {
+  char *reply = NULL;
+  double began = seconds();
+  int32_t status = holdfast_next(handle, what, timeout_ms, &reply);
+  json_t *value = judge("next", status, reply, began);
+  if (handle == NULL && status != HOLDFAST_CLOSED)
+    judge_fail("next returns %d without a handle", status);
+  judge_wake(value);
+  return value;
 }
 
 static void judge_added(holdfast *handle, const json_t *reply) {
@@ -145,7 +154,7 @@ json_t *judge_ask(const char *name, operation *function, holdfast *handle, const
   json_t *value = judge(name, status, reply, began);
   if (handle == NULL && status != HOLDFAST_CLOSED)
     judge_fail("%s returns %d without a handle", name, status);
-  judge_poll(strcmp(name, "poll") == 0 ? value : NULL);
+  judge_wake(NULL);
   if (value != NULL && strcmp(name, "queue_add") == 0)
     judge_added(handle, value);
   return value;

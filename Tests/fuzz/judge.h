@@ -18,6 +18,7 @@ void judge_fail(const char *format, ...) __attribute__((format(printf, 1, 2), no
 /* Call an operation and check its result. Returns the reply, which the caller releases, or NULL if
  * the call failed. */
 json_t *judge_ask(const char *name, operation *function, holdfast *handle, const char *request);
+json_t *judge_next(holdfast *handle, int32_t what, int32_t timeout_ms);
 void judge_call(const char *name, operation *function, holdfast *handle, const char *request);
 void judge_open(const char *config, const holdfast_keystore *store, holdfast **handle);
 

@@ -31,7 +31,7 @@ typedef struct {
   char nonce[128];   /* the nonce of the last sign-in by identity token */
   json_t *headers;   /* the headers of the next answer */
   bool damaged;      /* the script has damaged a file */
-  int idle_polls;    /* consecutive polls that returned nothing and wake_in_ms 0 */
+  int idle_turns;    /* how often in a row next gave nothing and wake_in_ms 0 */
   char *last_upload; /* the body of the last upload, for @stored */
 } scene;
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_LINES = 200, MAX_ROUNDS = 6, MAX_WAIT_MS = 2 };
+enum { MAX_LINES = 200, MAX_THINGS = 60, MAX_WAIT_MS = 2 };
 
 static const struct {
   const char *name;
@@ -25,10 +25,12 @@ static const size_t operation_count = sizeof operations / sizeof *operations;
 
 /* ---- calls ---- */
 
-static void remember(const json_t *polled) {
-  json_t *request;
-  size_t index;
-  json_array_foreach(json_object_get(polled, "requests"), index, request) {
+/* Take the next thing, and keep it if it is a request. Returns whether there was one. */
+static bool next(int32_t what, int32_t timeout_ms) {
+  json_t *given = judge_next(scene_handle(), what, timeout_ms);
+  json_t *request = json_object_get(given, "request");
+  bool is_something = given != NULL && json_object_get(given, "wake_in_ms") == NULL;
+  if (request != NULL) {
     json_array_append(the_scene.requests[the_scene.current], request);
     const char *body = json_string_value(json_object_get(request, "body"));
     const char *purpose = json_string_value(json_object_get(request, "purpose"));
@@ -37,13 +39,23 @@ static void remember(const json_t *polled) {
       the_scene.last_upload = strdup(body);
     }
   }
+  json_decref(given);
+  return is_something;
+}
+
+static void next_one(const char *rest) {
+  next(*rest == 0 ? HOLDFAST_NEXT_ALL : (int32_t)strtol(rest, NULL, 10), 0);
+}
+
+static void next_all(const char *rest) {
+  (void)rest;
+  for (int count = 0; count < MAX_THINGS && next(HOLDFAST_NEXT_ALL, 0); count++)
+    continue;
 }
 
 static void call(size_t index, const char *request) {
   const char *name = operations[index].name;
   json_t *reply = judge_ask(name, operations[index].function, scene_handle(), request);
-  if (reply != NULL && strcmp(name, "poll") == 0)
-    remember(reply);
   const char *nonce = json_string_value(json_object_get(reply, "nonce"));
   if (nonce != NULL)
     snprintf(the_scene.nonce, sizeof the_scene.nonce, "%s", nonce);
@@ -108,10 +120,7 @@ static void fail(const char *rest) {
 
 static void serve(const char *rest) {
   (void)rest;
-  for (int round = 0; round < MAX_ROUNDS; round++) {
-    call_named("poll", "{}");
-    if (json_array_size(the_scene.requests[the_scene.current]) == 0)
-      return;
+  for (int count = 0; count < MAX_THINGS && next(HOLDFAST_NEXT_ALL, 0); count++) {
     for (json_t *request; (request = next_request()) != NULL; json_decref(request)) {
       int status = 0;
       json_t *reply = server_answer(&the_scene.server, request, &status);
@@ -216,12 +225,10 @@ static void cut(const char *rest) {
 
 static void wait_for(const char *rest) {
   long wanted = strtol(rest, NULL, 10);
-  int32_t status = holdfast_wait(
-      scene_handle(), wanted < 0 || wanted > MAX_WAIT_MS ? MAX_WAIT_MS : (int32_t)wanted);
-  if (status < HOLDFAST_OK || status >= HOLDFAST_NOMEM)
-    judge_fail("wait returns %d", status);
-  if ((holdfast_wake_fd(scene_handle()) < 0) != (scene_handle() == NULL))
-    judge_fail("a closed handle has a wake descriptor, or an open one has none");
+  next(HOLDFAST_NEXT_NEWS, wanted < 0 || wanted > MAX_WAIT_MS ? MAX_WAIT_MS : (int32_t)wanted);
+  for (int32_t what = HOLDFAST_NEXT_NEWS; what <= HOLDFAST_NEXT_ALL; what++)
+    if ((holdfast_wake_fd(scene_handle(), what) < 0) != (scene_handle() == NULL))
+      judge_fail("a closed handle has a wake descriptor, or an open one has none");
 }
 
 /* Call a function with a handle that does not exist. */
@@ -245,7 +252,8 @@ static const struct {
 } commands[] = {
     {"open", open_app},    {"configure", scene_open_raw},
     {"close", close_app},  {"crash", crash},
-    {"serve", serve},      {"answer", answer},
+    {"serve", serve},      {"take", next_all},
+    {"next", next_one},    {"answer", answer},
     {"fail", fail},        {"header", header},
     {"clock", clock_both}, {"wall", clock_wall},
     {"reboot", reboot},    {"key", key},

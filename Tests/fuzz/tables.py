@@ -43,8 +43,9 @@ def tables() -> str:
     lines.append(f"#define OPERATIONS {names}")
     lines.append("typedef struct { const char *operation, *required, *allowed; } shape;")
     lines.append("static const shape shapes[] __attribute__((unused)) = {")
-    for name, operation in operations.items():
-        for required, allowed in shapes(operation["reply"]):
+    replies = {name: operation["reply"] for name, operation in operations.items()}
+    for name, reply in [*replies.items(), ("next", SCHEMA["x-next"]["reply"])]:
+        for required, allowed in shapes(reply):
             lines.append(f'  {{"{name}", "{required}", "{allowed}"}},')
     lines.append("};")
     codes = " ".join(SCHEMA["$defs"]["ErrorCode"]["x-known-values"])

@@ -20,7 +20,6 @@ from driver_stand import (
     CLOSED,
     FORKED,
     INVALID,
-    NOT_FOUND,
     OK,
     STATE,
     Core,

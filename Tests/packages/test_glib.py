@@ -66,10 +66,10 @@ def test_the_app_stores_a_visit_and_stays_signed_in(
     password = {"HOLDFAST_PASSWORD": "holdfast-demo"}
     first = run(visits, *arguments(backend), folder=tmp_path, environment=password)
     assert "screen: sign_in (session_missing)" in first
-    assert first.splitlines()[-1] == "event: sync_completed"
+    assert first.splitlines()[-1] == "stored on the server"
     second = run(visits, *arguments(backend), folder=tmp_path)
     assert "sign_in" not in second
-    assert second.splitlines()[-1] == "event: sync_completed"
+    assert second.splitlines()[-1] == "stored on the server"
     assert activities(backend) == before + 2
 
 
@@ -95,7 +95,7 @@ def test_the_app_has_one_thread(visits: Path, backend: LocalSupabase, tmp_path: 
         backend.control.set(statement_timeout_ms=limit)
     assert app.returncode == 0, rest
     assert "screen: home" in rest
-    assert rest.splitlines()[-1] == "event: sync_completed"
+    assert rest.splitlines()[-1] == "stored on the server"
 
 
 def test_without_a_password_the_app_ends(

@@ -1,4 +1,4 @@
-"""Keys in a real secret service: the C example over libsecret, Python over keyring."""
+"""Keys in a real secret service: by the driver's own key store, and in Python over keyring."""
 
 from __future__ import annotations
 
@@ -18,9 +18,6 @@ from desktop import Desktop
 
 pytestmark = pytest.mark.slow  # of the desktop's packages
 
-SHELL = ROOT / "build" / "bin" / "holdfast-tour"
-OPTIONS = ["--shell", "--keystore", "secret-service"]
-
 
 @pytest.fixture
 def desktop(tmp_path: Path) -> Iterator[Desktop]:
@@ -28,98 +25,9 @@ def desktop(tmp_path: Path) -> Iterator[Desktop]:
         yield started
 
 
-class App:
-    """The shell of the C example; each start is a new process."""
-
-    def __init__(self, desktop: Desktop, folder: Path, backend: LocalSupabase) -> None:
-        self.desktop = desktop
-        self.folder = folder / "app"
-        self.command: list[str | Path] = [SHELL, *OPTIONS, "--data", self.folder]
-        self.command += ["--backend", backend.url, "--key", backend.anon_key]
-
-    def start(self, *lines: str) -> list[Any]:
-        """Start the app, run `session_resume` and these commands; return the replies."""
-        script = "\n".join(("session_resume", *lines)) + "\n"
-        environment = self.desktop.environment
-        printed = run(*self.command, given=script, environment=environment).splitlines()
-        return [json.loads(line[3:]) for line in printed if line.startswith("OK {")]
-
-
-@pytest.fixture
-def app(desktop: Desktop, tmp_path: Path, backend: LocalSupabase) -> App:
-    return App(desktop, tmp_path, backend)
-
-
-SIGN_IN = ('sign_in_begin {"method":"bankid"}', "browse solo@example.org", "wait decision")
-
-
-def test_the_device_key_survives_restarts_of_app_and_service(app: App, desktop: Desktop) -> None:
-    # Given a signed-in user whose device key is in the desktop's secret service
-    desktop.log_in()
-    assert app.start(*SIGN_IN)[0]["screen"] == "sign_in"
-    assert not Path(f"{app.folder}.keys", "device").exists()
-    # When app and service restart
-    desktop.end_keyring()
-    desktop.log_in()
-    # Then the session is resumed
-    [decision, status] = app.start("session_status")
-    assert (decision["screen"], status["state"]) == ("home", "active"), decision
-
-
-def test_the_app_waits_for_a_locked_keyring_and_loses_nothing(app: App, desktop: Desktop) -> None:
-    desktop.log_in()
-    app.start(*SIGN_IN)
-    desktop.lock()
-    [decision] = app.start()
-    assert (decision["screen"], decision["reason"]) == ("wait", "keystore_locked")
-    desktop.end_keyring()
-    desktop.log_in()
-    assert app.start()[0]["screen"] == "home"
-
-
-def test_a_missing_service_does_not_mean_a_lost_key(app: App, desktop: Desktop) -> None:
-    desktop.log_in()
-    app.start(*SIGN_IN)
-    desktop.end_keyring()
-    [decision] = app.start()
-    assert (decision["screen"], decision["reason"]) == ("wait", "keystore_failed")
-    desktop.log_in()
-    assert app.start()[0]["screen"] == "home"
-
-
-def test_without_libsecret_the_example_builds_and_refuses_the_option(tmp_path: Path) -> None:
-    program = tmp_path / "holdfast-tour"
-    sources = sorted((ROOT / "examples" / "c").glob("*.c"))
-    flags: list[str | Path] = [
-        "-std=c11",
-        "-Wall",
-        "-Wextra",
-        "-Werror",
-        "-I",
-        ROOT / "build" / "include",
-    ]
-    libraries: list[str | Path] = [
-        "-L",
-        ROOT / "build" / "lib",
-        "-lholdfast",
-        "-lholdfast_http",
-        "-ljansson",
-    ]
-    run("cc", *flags, "-o", program, *sources, *libraries, "-lcurl", "-pthread")
-    done = subprocess.run(
-        [program, *OPTIONS, "--data", tmp_path, "--backend", "http://127.0.0.1:9", "--key", "k"],
-        env={"LD_LIBRARY_PATH": str(ROOT / "build" / "lib")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 2
-    assert "libsecret-1-dev" in done.stderr
-
-
 #: A host on the driver's two functions: it has no code for keys.
 HOST = """
-import ctypes, json, subprocess, sys
+import ctypes, json, os, subprocess, sys, tempfile
 library = ctypes.CDLL(sys.argv[1])
 library.holdfast_http_call.restype = ctypes.c_void_p
 library.holdfast_http_call.argtypes = [ctypes.c_int64, ctypes.c_char_p, ctypes.c_char_p]
@@ -131,38 +39,42 @@ def call(operation, **request):
     library.holdfast_http_free(text)
     return reply
 
-def decide(shown):
-    while shown["reason"] in {"signing_in", "guard_pending", "server_unreachable"}:
-        shown = call("event_next")["event"].get("decision", shown)
+def show(shown=None):
+    while shown is None or shown["reason"] in {"signing_in", "guard_pending", "server_unreachable"}:
+        shown = call("next").get("screen", shown)
     print(shown["screen"], shown["reason"], flush=True)
-    return shown
 
+# The log's lines
+log = tempfile.TemporaryFile()
+os.dup2(log.fileno(), 2)
 app, config = 0, json.loads(sys.argv[2])
 opened = call("open", **config)
 if "error" in opened:
-    sys.exit(json.dumps(opened["error"]))
+    print(json.dumps(opened["error"]))
+    sys.exit(1)
 app = opened["app"]
 print(opened["keystore"])
-shown = decide(call("session_resume"))
+show(opened["screen"])
 for word in sys.argv[4:]:
     if word == "keyring_locks":
         subprocess.run(json.loads(sys.argv[3]), check=True, stdout=subprocess.DEVNULL)
     elif word == "owed":
         print(call("session_status")["owed"])
     elif word == "resume":
-        decide(call("session_resume"))
+        call("session_resume")
+        show()
     elif word == "explain":
         print(call("queue_list").get("error", {}).get("message"))
-        lines = []
-        while (event := call("event_next", timeout_ms=0)["event"]) is not None:
-            lines += [event["line"]] if event["type"] == "log" else []
-        for line in lines: print(line)
+        for line in os.pread(log.fileno(), 1 << 20, 0).decode().splitlines():
+            print(line.split(": ", 2)[-1])
     elif word == "sign_in":
-        decide(call("sign_in_complete", email="solo@example.org", password="holdfast-demo"))
+        call("sign_in_complete", email="solo@example.org", password="holdfast-demo")
+        show()
     elif word == "lock":
-        decide(call("session_lock"))
+        call("session_lock")
+        show()
     else:
-        call("session_logout")
+        call("session_logout", unsent="keep")
         print(call("session_status")["owed"])
 call("close")
 """
@@ -196,7 +108,7 @@ def refused(app: TwoFunctions) -> dict[str, Any]:
         app.command(), env=app.desktop.environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 1, done.stdout
-    return dict(json.loads(done.stderr))
+    return dict(json.loads(done.stdout))
 
 
 def test_a_host_needs_no_code_for_keys(

@@ -17,8 +17,8 @@ emulated() {
 }
 
 # The demo starts one program.
-printf '#!/bin/sh\nexec "%s" "%s" "$@"\n' "$HOLDFAST_EMULATOR" "$programs/tour" > "$folder/tour"
-chmod +x "$folder/tour"
+printf '#!/bin/sh\nexec "%s" "%s" "$@"\n' "$HOLDFAST_EMULATOR" "$programs/shell" > "$folder/shell"
+chmod +x "$folder/shell"
 scripts=(Tests/fuzz/seeds/* Tests/fuzz/regressions/*)
 
 # phone NAME PRELOADED PAGE-SIZE
@@ -31,8 +31,8 @@ phone() {
   {
     emulated "$preloaded" "$programs/replay" "${scripts[@]}" && survived=1 &&
       emulated "$preloaded" "$programs/stress" "$folder/$name" "$rounds" && survived=2 &&
-      QEMU_SET_ENV="LD_LIBRARY_PATH=$libraries,LD_PRELOAD=$programs/programs.so${preloaded:+:$preloaded}" \
-        examples/c/demo.sh "$folder/tour" && survived=3
+      QEMU_SET_ENV="LD_LIBRARY_PATH=$libraries${preloaded:+,LD_PRELOAD=$preloaded}" \
+        examples/c/demo.sh "$folder/shell" && survived=3
   } > "$log" 2>&1 || { echo "-- arm64, $name:"; tail -n 40 "$log"; }
   echo "reliability: arm64, $name: scripts of calls, threads, tour: 3 tried, $survived survived"
   [ $survived = 3 ]

@@ -1,8 +1,9 @@
 /* Many threads over every function, for ThreadSanitizer and AddressSanitizer.
  *
  * stress FOLDER ROUNDS. Each round opens some handles and signs in. Threads then call every
- * function on them; one thread plays the network, others wait; another closes the handles in the
- * middle. Every call must return, a closed handle must answer CLOSED, and everything must be freed.
+ * function on them; one thread plays the network, one takes the news; another closes the handles in
+ * the middle. Every call must return, a closed handle must answer CLOSED, and everything must be
+ * freed.
  */
 #include "../fuzz/server.h"
 
@@ -52,11 +53,11 @@ static const struct {
     {holdfast_sign_in_complete, "{\"callback_url\":\"app.example://signed-in?code=a\"}"},
     {holdfast_sign_in_cancel, "{}"},
     {holdfast_session_lock, NULL},
-    {holdfast_session_unlock, "{\"outcome\":\"success\"}"},
+    {holdfast_session_unlock, NULL},
     {holdfast_clock_set, "{\"now_ms\":1}"},
     {holdfast_session_start, "{\"session\":{}}"},
     {holdfast_complete, "{\"id\":1,\"error\":\"timeout\"}"},
-    {holdfast_session_logout, "{\"scope\":\"local\"}"}, /* the network's thread signs in again */
+    {holdfast_session_logout, "{\"unsent\":\"keep\"}"}, /* the network's thread signs in again */
     {holdfast_queue_add, "{\"kind\":\"no such kind\"}"},
 };
 static const size_t call_count = sizeof calls / sizeof *calls;
@@ -92,13 +93,16 @@ static void *caller(void *number) {
   return NULL;
 }
 
-/* Poll a handle once and answer its requests. Only the network's thread and the setup do this. */
+static int32_t next_request(holdfast *handle, const char *ignored, char **reply) {
+  (void)ignored;
+  return holdfast_next(handle, HOLDFAST_NEXT_REQUESTS, 0, reply);
+}
+
+/* Answer the requests of a handle. Only the network's thread and the setup do this. */
 static void serve(server *it, holdfast *handle) {
-  json_t *polled = NULL, *request;
-  size_t index;
-  if (!call(handle, holdfast_poll, NULL, &polled))
-    return;
-  json_array_foreach(json_object_get(polled, "requests"), index, request) {
+  json_t *given = NULL, *request;
+  while (call(handle, next_request, NULL, &given) &&
+         (request = json_object_get(given, "request")) != NULL) {
     int status = 0;
     json_t *reply = server_answer(it, request, &status);
     char *body = reply == NULL ? NULL : json_dumps(reply, JSON_COMPACT);
@@ -110,8 +114,9 @@ static void serve(server *it, holdfast *handle) {
     json_decref(completion);
     free(body);
     json_decref(reply);
+    json_decref(given);
   }
-  json_decref(polled);
+  json_decref(given);
 }
 
 static void sign_in(server *it, holdfast *handle) {
@@ -138,20 +143,24 @@ static void *network(void *context) {
   return NULL;
 }
 
-static void *waiter(void *context) {
+static int32_t next_news(holdfast *handle, const char *ignored, char **reply) {
+  (void)ignored;
+  return holdfast_next(handle, HOLDFAST_NEXT_NEWS, 5, reply);
+}
+
+static void *reader(void *context) {
   (void)context;
-  for (size_t at = 0; !atomic_load(&over); at++) {
-    int32_t status = holdfast_wait(handles[at % handle_count], 5);
-    if (status != HOLDFAST_OK && status != HOLDFAST_CLOSED && status >= HOLDFAST_NOMEM)
-      fail("wait", status, NULL);
-  }
+  for (size_t at = 0; !atomic_load(&over); at++)
+    call(handles[at % handle_count], next_news, NULL, NULL);
   return NULL;
 }
 
 static void *watcher(void *context) {
   (void)context;
   for (size_t at = 0; !atomic_load(&over); at++) {
-    struct pollfd item = {.fd = holdfast_wake_fd(handles[at % handle_count]), .events = POLLIN};
+    int32_t what = at / handle_count % HOLDFAST_NEXT_ALL + HOLDFAST_NEXT_NEWS;
+    struct pollfd item = {.fd = holdfast_wake_fd(handles[at % handle_count], what),
+                          .events = POLLIN};
     poll(&item, item.fd < 0 ? 0 : 1, 2);
     int64_t live = holdfast_live_count();
     if (live < 0)
@@ -198,7 +207,7 @@ static void run_round(server *it, const char *folder, size_t round, size_t count
   open_all(it, folder, shared);
   pthread_t callers[CALLERS], others[4];
   pthread_create(&others[0], NULL, network, it);
-  pthread_create(&others[1], NULL, waiter, NULL);
+  pthread_create(&others[1], NULL, reader, NULL);
   pthread_create(&others[2], NULL, watcher, NULL);
   for (size_t at = 0; at < CALLERS; at++)
     pthread_create(&callers[at], NULL, caller, (void *)at);

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs the tour against a fresh local backend; exits with the tour's status.
-# Usage: demo.sh [PATH_OF_holdfast-tour [ARGUMENTS...]]; PYTHON names the interpreter.
+# Runs the tour against a fresh local backend; exits with its status.
+# Usage: demo.sh [PATH_OF_holdfast-shell]; PYTHON names the interpreter.
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 python=${PYTHON:-$root/.venv/bin/python}

@@ -36,10 +36,8 @@ struct app {
   /* host.c */
   holdfast *self;
   holdfast_http *network;
-  guint watch;
-  json_t *decision;   /* the one on the screen */
-  json_int_t shown;   /* its number */
-  json_int_t unacked; /* events up to this one are acknowledged once the window is seen */
+  guint watches[2], timer;
+  json_t *decision; /* the one on the screen */
 
   /* keys.c */
   bool keys_in_service; /* the secret service; else files */
@@ -49,6 +47,7 @@ struct app {
   char *prompt;             /* the library's words for it */
   AdwMessageDialog *finger; /* the prompt on the screen */
   const char *released;     /* the key, in base64, while it is passed on; else NULL */
+  int32_t refused;          /* why there is none, while that is passed on; else HOLDFAST_KEY_OK */
 
   /* stage.c: nothing of it without HOLDFAST_STAGE */
   const char *stage;
@@ -84,21 +83,21 @@ bool is_text(const json_t *object, const char *key, const char *expected);
 
 /* Opens the data folder and starts the driver on GLib's loop. False: `problem` says why. */
 bool host_open(app *app, char **problem);
+/* The window is there: draws the first screen, and takes news from now on. */
+void host_begin(app *app);
 void host_close(app *app);
-/* Takes no more events. */
+/* Takes no more news. */
 void host_pause(app *app);
 /* Makes a call by its name. Takes over `request`, which may be NULL. The caller owns the reply. */
 json_t *host_call(app *app, const char *operation, json_t *request);
 /* The text of an error reply that a user can read; NULL: it is no error. */
 const char *host_error(const json_t *reply);
-/* Shows a decision, unless a newer one is on the screen. */
+/* Shows a decision. */
 void host_show(app *app, json_t *decision);
-/* Makes a call that returns a decision, and shows it. */
-void host_decide(app *app, const char *operation, json_t *request);
+/* Makes a call whose reply says nothing: what it changes comes as news. An error is told. */
+void host_do(app *app, const char *operation, json_t *request);
 /* How long this process was in the library, in microseconds. */
 gint64 host_spent_us(void);
-/* Acknowledges what the user has seen by now. */
-void host_seen(app *app);
 
 /* ---- keys.c, secret.c, reader.c: the key store. Results are HOLDFAST_KEY_*, keys in base64 ----
  */
@@ -122,6 +121,8 @@ int32_t reader_save(app *app, const char *value);
 int32_t reader_erase(app *app);
 /* Asks for the finger, and then unlocks. */
 void reader_unlock(app *app);
+/* Unlocks with what a prompt has brought: the key in base64, or why there is none. */
+void reader_tell(app *app, int32_t result, const char *key);
 /* Nobody needs the finger any more: takes the prompt back. */
 void reader_cancel(app *app);
 
@@ -169,8 +170,8 @@ void window_build(app *app);
 /* Destroys the window and all of its screens. */
 void window_close(app *app);
 void window_show(app *app, const json_t *decision);
-/* An event for the user: a toast, or new data. */
-void window_event(app *app, const json_t *event);
+/* News that are no screen: a toast, or new data. */
+void window_news(app *app, const json_t *news);
 /* Reads again what the visible pages show. */
 void window_refresh(app *app);
 /* Opens a page above the home screen; NULL goes back. `route` is checked first. False: it is not
@@ -192,7 +193,7 @@ void contacts_build(app *app);
 void contacts_refresh(app *app);
 void contact_build(app *app);
 void contact_show(app *app, const char *id);
-void contact_event(app *app, const json_t *event);
+void contact_answer(app *app, const json_t *answer);
 void outbox_build(app *app);
 void outbox_refresh(app *app);
 void settings_build(app *app);

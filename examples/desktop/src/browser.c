@@ -37,7 +37,7 @@ static void on_request(GObject *source, GAsyncResult *result, gpointer context) 
     char *url = g_strconcat(app->redirect_url, words[1] + strlen(path), NULL);
     reply(out, "200 OK", word("You can close this page and return to the app."));
     g_io_stream_close(G_IO_STREAM(visit->link), NULL, NULL);
-    host_decide(app, "sign_in_complete", json_pack("{s:s}", "callback_url", url));
+    host_do(app, "sign_in_complete", json_pack("{s:s}", "callback_url", url));
     gtk_window_present(app->window);
     g_free(url);
   } else {

@@ -73,12 +73,12 @@ void contact_show(app *app, const char *id) {
   json_decref(reply);
 }
 
-void contact_event(app *app, const json_t *event) {
-  if (app->live_request == 0 || number_at(event, "request") != app->live_request)
+void contact_answer(app *app, const json_t *answer) {
+  if (app->live_request == 0 || number_at(answer, "request") != app->live_request)
     return;
   app->live_request = 0;
-  const json_t *contact = json_object_get(event, "contact");
-  const char *message = text_at(json_object_get(event, "message"), "text");
+  const json_t *contact = json_object_get(answer, "contact");
+  const char *message = text_at(json_object_get(answer, "message"), "text");
   show_withheld(app, withheld_names(app), json_is_object(contact) ? contact : NULL,
                 word("Needs a connection"));
   gtk_label_set_text(part(&app->contact, "detail_message"), message);

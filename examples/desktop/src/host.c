@@ -1,8 +1,8 @@
-/* The library on GLib's main loop: open, call, take events. There is no thread.
+/* The library on GLib's main loop: open, call, take news. There is no thread.
  *
- * The driver's descriptor is readable when there is work. Then holdfast_http_run() does it, and
- * holdfast_http_next() returns the events. Each decision goes to window_show(), everything else to
- * window_event(). */
+ * The driver's descriptor is readable when there is work for holdfast_http_run(), and the library's
+ * when holdfast_next() has news. Each decision goes to window_show(), everything else to
+ * window_news(). */
 #include "app.h"
 
 #include <glib-unix.h>
@@ -55,6 +55,8 @@ const char *host_error(const json_t *reply) {
   g_info("refused: %s %s", code, text_at(error, "message"));
   if (strcmp(code, "storage.full") == 0)
     return word("The disk is full. Nothing was changed. Make room and try again.");
+  if (strcmp(code, "session.confirm_unsent") == 0) /* one more was registered, or sent, meanwhile */
+    return word("This did not work. Nothing was changed. Please try again.");
   if (strcmp(code, "queue.in_flight") == 0)
     return word("This is being sent right now. Please try again in a moment.");
   if (strcmp(code, "queue.not_found") == 0)
@@ -64,67 +66,65 @@ const char *host_error(const json_t *reply) {
   return word("This did not work. Nothing was changed. Please try again.");
 }
 
-/* Draws a decision unless a newer one is on the screen. */
 void host_show(app *app, json_t *decision) {
-  json_int_t number = number_at(decision, "number");
-  if (*text_at(decision, "screen") == 0 || (number != 0 && number <= app->shown))
-    return;
-  app->shown = number;
+  json_incref(decision);
   json_decref(app->decision);
-  app->decision = json_incref(decision);
+  app->decision = decision;
   window_show(app, decision);
 }
 
-void host_decide(app *app, const char *operation, json_t *request) {
+void host_do(app *app, const char *operation, json_t *request) {
   json_t *reply = host_call(app, operation, request);
-  const char *error = host_error(reply);
-  if (error != NULL)
-    look_toast(app, error);
-  else
-    host_show(app, json_is_object(json_object_get(reply, "decision"))
-                       ? json_object_get(reply, "decision")
-                       : reply);
+  if (host_error(reply) != NULL)
+    look_toast(app, host_error(reply));
   json_decref(reply);
 }
 
-void host_seen(app *app) {
-  if (app->unacked > 0 && app->network != NULL && app->window != NULL &&
-      gtk_widget_get_mapped(GTK_WIDGET(app->window)))
-    holdfast_http_ack(app->network, app->unacked);
-}
+static gboolean on_time(gpointer context);
 
-static void take(app *app, const json_t *event) {
-  if (is_text(event, "type", "decision"))
-    host_show(app, json_object_get(event, "decision"));
-  else
-    window_event(app, event);
-  if (number_at(event, "seq") > app->unacked)
-    app->unacked = number_at(event, "seq");
-  host_seen(app);
-}
-
-/* The descriptor is readable. */
-static gboolean turn(gint descriptor, GIOCondition condition, gpointer context) {
-  (void)descriptor, (void)condition;
-  app *app = context;
+/* Takes the next news, if there are any, and comes back when time alone may bring some. */
+static bool take(app *app) {
   char *text = NULL;
   stage_tick(app);
   gint64 from_us = g_get_monotonic_time();
-  int32_t status = holdfast_http_run(app->network, NULL);
+  int32_t status = holdfast_next(app->self, HOLDFAST_NEXT_NEWS, 0, &text);
   spent_us += g_get_monotonic_time() - from_us;
-  if (status == HOLDFAST_CLOSED) {
-    app->watch = 0;
-    return G_SOURCE_REMOVE;
-  }
-  holdfast_http *network = app->network;
-  while (holdfast_http_next(network, 0, &text) == HOLDFAST_OK) {
-    json_t *event = json_loads(text, 0, NULL);
-    holdfast_http_free(text);
-    take(app, event);
-    json_decref(event);
-    if (app->watch == 0 || app->network != network) /* the event led to the end of this handle */
-      return G_SOURCE_REMOVE;
-  }
+  json_t *news = text == NULL ? NULL : json_loads(text, 0, NULL);
+  json_t *wake = json_object_get(news, "wake_in_ms"), *decision = json_object_get(news, "screen");
+  bool is_news = status == HOLDFAST_OK && wake == NULL;
+  holdfast_free(text);
+  g_clear_handle_id(&app->timer, g_source_remove);
+  if (json_is_integer(wake))
+    app->timer = g_timeout_add((guint)json_integer_value(wake), on_time, app);
+  if (decision != NULL)
+    host_show(app, decision);
+  else if (is_news)
+    window_news(app, news);
+  json_decref(news);
+  return is_news;
+}
+
+static gboolean on_news(gint descriptor, GIOCondition condition, gpointer context) {
+  (void)descriptor, (void)condition;
+  app *app = context;
+  while (take(app) && app->watches[0] != 0) /* 0: the news led to the end */
+    continue;
+  return G_SOURCE_CONTINUE;
+}
+
+static gboolean on_time(gpointer context) {
+  ((app *)context)->timer = 0;
+  on_news(-1, 0, context);
+  return G_SOURCE_REMOVE;
+}
+
+static gboolean on_network(gint descriptor, GIOCondition condition, gpointer context) {
+  (void)descriptor, (void)condition;
+  app *app = context;
+  stage_tick(app);
+  gint64 from_us = g_get_monotonic_time();
+  holdfast_http_run(app->network, NULL);
+  spent_us += g_get_monotonic_time() - from_us;
   return G_SOURCE_CONTINUE;
 }
 
@@ -151,22 +151,34 @@ bool host_open(app *app, char **problem) {
   } else if (status != HOLDFAST_OK) {
     *problem = g_strdup(text_at(json_object_get(said, "error"), "message"));
   } else {
-    app->shown = app->unacked = 0;
-    app->watch = g_unix_fd_add(holdfast_http_fd(app->network), G_IO_IN, turn, app);
+    json_decref(app->decision);
+    app->decision = json_incref(json_object_get(said, "screen"));
   }
   json_decref(said);
   holdfast_free(reply);
   return status == HOLDFAST_OK;
 }
 
+void host_begin(app *app) {
+  int news = holdfast_wake_fd(app->self, HOLDFAST_NEXT_NEWS);
+  app->watches[0] = g_unix_fd_add(holdfast_http_fd(app->network), G_IO_IN, on_network, app);
+  app->watches[1] = g_unix_fd_add(news, G_IO_IN, on_news, app);
+  if (json_is_object(app->decision)) {
+    host_show(app, app->decision);
+  } else { /* the key store or the stage's clock was not ready; the screen is the next thing */
+    host_do(app, "session_resume", NULL);
+    take(app);
+  }
+}
+
 void host_pause(app *app) {
-  if (app->watch != 0)
-    g_source_remove(app->watch);
-  app->watch = 0;
+  for (size_t i = 0; i < G_N_ELEMENTS(app->watches); i++)
+    g_clear_handle_id(&app->watches[i], g_source_remove);
+  g_clear_handle_id(&app->timer, g_source_remove);
 }
 
 void host_close(app *app) {
-  host_pause(app); /* before the driver closes the descriptor */
+  host_pause(app); /* before the descriptors are closed */
   reader_cancel(app);
   holdfast_http_stop(app->network);
   holdfast_close(app->self);

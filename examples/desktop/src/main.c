@@ -69,14 +69,13 @@ static void on_presence(GObject *source, GParamSpec *what, gpointer context) {
   if (away)
     json_decref(host_call(app, "session_background", NULL));
   else
-    host_decide(app, "session_foreground", NULL);
+    host_do(app, "session_foreground", NULL);
 }
 
 static void on_shown(GtkWidget *window, gpointer context) {
   app *app = context;
   GdkSurface *surface = gtk_native_get_surface(GTK_NATIVE(window));
   g_signal_connect(surface, "notify::state", G_CALLBACK(on_presence), app);
-  host_seen(app);
 }
 
 /* A surface that is destroyed reports a state, too. Nothing is drawn for it any more. */
@@ -100,7 +99,7 @@ void app_start(app *app) {
                       ? app->stage_online
                       : g_network_monitor_get_network_available(g_network_monitor_get_default());
     json_decref(host_call(app, "network_set", json_pack("{s:b}", "online", online)));
-    host_decide(app, "session_resume", NULL);
+    host_begin(app);
     gtk_window_present(app->window);
   }
   g_free(problem);

@@ -3,9 +3,10 @@
  *
  *   {"operation":"load|save|erase","value":"base64"?,"prompt":bool} -> {"result":"ok|...","value"?}
  *
- * reader_unlock() asks for the finger, beside the library, and then tells it with session_unlock.
- * What the library asks for is answered at once, without a finger. Cancelling closes the
- * connection, so a finger that comes later releases nothing. */
+ * reader_unlock() asks for the finger, beside the library, and then calls session_unlock, in which
+ * the library loads what the finger has released. It never waits for one: without a finger, the
+ * reader answers at once. Cancelling closes the connection, so a finger that comes later releases
+ * nothing. */
 #include "app.h"
 
 #include <gio/gunixsocketaddress.h>
@@ -70,6 +71,8 @@ static int32_t ask(app *app, const char *operation, const char *value) {
 }
 
 int32_t reader_load(app *app, char **value) {
+  if (app->refused != HOLDFAST_KEY_OK)
+    return app->refused;
   if (app->stage == NULL) /* this computer has no reader */
     return HOLDFAST_KEY_NOT_FOUND;
   if (app->released == NULL)
@@ -97,14 +100,15 @@ typedef struct {
 
 static talk *asking; /* the one whose prompt is on the screen */
 
-/* `key`: in base64; NULL: the reader did not release it. */
-static void unlock(app *app, const char *outcome, const char *key) {
+void reader_tell(app *app, int32_t result, const char *key) {
   app->released = key;
-  host_decide(app, "session_unlock", json_pack("{s:s}", "outcome", outcome));
+  app->refused = result;
+  host_do(app, "session_unlock", NULL);
   app->released = NULL;
+  app->refused = HOLDFAST_KEY_OK;
 }
 
-static void end(talk *talk, const char *outcome, const char *key) {
+static void end(talk *talk, int32_t result, const char *key) {
   app *app = talk->app;
   bool is_wanted = talk == asking;
   g_clear_object(&talk->link);
@@ -114,18 +118,15 @@ static void end(talk *talk, const char *outcome, const char *key) {
     return;
   asking = NULL;
   reader_cancel(app);
-  unlock(app, outcome, key);
+  reader_tell(app, result, key);
 }
 
 static void on_line(GObject *source, GAsyncResult *result, gpointer context) {
   GDataInputStream *lines = G_DATA_INPUT_STREAM(source);
   char *text = g_data_input_stream_read_line_finish_utf8(lines, result, NULL, NULL);
   json_t *said = text == NULL ? NULL : json_loads(text, 0, NULL);
-  const char *word = said == NULL ? "unavailable" : text_at(said, "result");
-  if (strcmp(word, "ok") == 0)
-    end(context, "success", text_at(said, "value"));
-  else
-    end(context, strcmp(word, "not_found") == 0 ? "invalidated" : word, NULL);
+  int32_t outcome = said == NULL ? HOLDFAST_KEY_UNAVAILABLE : result_of(text_at(said, "result"));
+  end(context, outcome, outcome == HOLDFAST_KEY_OK ? text_at(said, "value") : NULL);
   json_decref(said);
   holdfast_http_free(text);
 }
@@ -137,7 +138,7 @@ static void on_connected(GObject *source, GAsyncResult *result, gpointer context
   GDataInputStream *lines = send_line(talk->link, line);
   holdfast_http_free(line);
   if (lines == NULL) {
-    end(talk, "unavailable", NULL);
+    end(talk, HOLDFAST_KEY_UNAVAILABLE, NULL);
     return;
   }
   g_data_input_stream_read_line_async(lines, G_PRIORITY_DEFAULT, talk->cancelled, on_line, talk);
@@ -159,13 +160,13 @@ static void on_dismissed(AdwMessageDialog *dialog, const char *response, gpointe
     return;
   g_clear_weak_pointer(&app->finger); /* it closes by itself */
   reader_cancel(app);
-  unlock(app, "cancelled", NULL);
+  reader_tell(app, HOLDFAST_KEY_CANCELLED, NULL);
 }
 
 void reader_unlock(app *app) {
   reader_cancel(app);
   if (app->stage == NULL) {
-    unlock(app, "unavailable", NULL);
+    reader_tell(app, HOLDFAST_KEY_UNAVAILABLE, NULL);
     return;
   }
   g_set_weak_pointer(&app->finger,

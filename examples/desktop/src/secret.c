@@ -100,7 +100,7 @@ static void on_unlocked(GObject *source, GAsyncResult *result, gpointer context)
   if (!is_open || is_over || app->self == NULL)
     return;
   if (is_text(app->decision, "screen", "wait"))
-    host_decide(app, "session_resume", NULL);
+    host_do(app, "session_resume", NULL);
   else /* it erases what it owes */
     json_decref(host_call(app, "session_status", NULL));
 }

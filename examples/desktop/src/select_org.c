@@ -5,13 +5,13 @@
 
 static void on_chosen(GtkListBox *list, GtkListBoxRow *row, gpointer context) {
   (void)list;
-  host_decide(context, "org_select",
-              json_pack("{s:s}", "org_id", (char *)g_object_get_data(G_OBJECT(row), "org")));
+  host_do(context, "org_select",
+          json_pack("{s:s}", "org_id", (char *)g_object_get_data(G_OBJECT(row), "org")));
 }
 
 static void on_logout(GtkButton *button, gpointer context) {
   (void)button;
-  host_decide(context, "session_logout", NULL);
+  host_do(context, "session_logout", json_pack("{s:s}", "unsent", "keep"));
 }
 
 void select_org_build(app *app) {

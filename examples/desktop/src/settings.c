@@ -38,10 +38,10 @@ static void on_language(GObject *row, GParamSpec *what, gpointer context) {
 static void on_answer(AdwMessageDialog *dialog, const char *response, gpointer context) {
   json_int_t unsent = GPOINTER_TO_INT(g_object_get_data(G_OBJECT(dialog), "unsent"));
   if (strcmp(response, "leave") == 0)
-    host_decide(context, "session_logout", NULL);
+    host_do(context, "session_logout", json_pack("{s:s}", "unsent", "keep"));
   else if (strcmp(response, "discard") == 0)
-    host_decide(context, "session_logout",
-                json_pack("{s:b, s:I}", "discard", 1, "confirm_unsent", unsent));
+    host_do(context, "session_logout",
+            json_pack("{s:s, s:I}", "unsent", "discard", "confirm_unsent", unsent));
 }
 
 static void on_logout(GtkWidget *widget, gpointer context) {

@@ -35,7 +35,7 @@ static void on_password(GtkWidget *widget, gpointer context) {
       json_pack("{s:s, s:s}", "email", gtk_editable_get_text(part(&app->sign_in, "email")),
                 "password", gtk_editable_get_text(password));
   gtk_editable_set_text(password, "");
-  host_decide(app, "sign_in_complete", request);
+  host_do(app, "sign_in_complete", request);
 }
 
 static void on_unlock(GtkWidget *widget, gpointer context) {

@@ -21,7 +21,7 @@ static void apply(app *app, const char *text) {
     return;
   json_decref(host_call(app, "network_set", json_pack("{s:b}", "online", online)));
   if (front)
-    host_decide(app, "session_foreground", NULL);
+    host_do(app, "session_foreground", NULL);
   else
     json_decref(host_call(app, "session_background", NULL));
   window_refresh(app);

@@ -9,7 +9,7 @@ static void on_unlock(GtkButton *button, gpointer context) {
 
 static void on_other(GtkButton *button, gpointer context) {
   (void)button;
-  host_decide(context, "session_unlock", json_pack("{s:s}", "outcome", "cancelled"));
+  reader_tell(context, HOLDFAST_KEY_CANCELLED, NULL);
 }
 
 void unlock_build(app *app) {

@@ -1,4 +1,4 @@
-/* The window: which screen is on it, which page above the home screen, and what events say. */
+/* The window: which screen is on it, which page above the home screen, and what news say. */
 #include "app.h"
 
 #include <string.h>
@@ -74,13 +74,15 @@ void window_refresh(app *app) {
   outbox_refresh(app);
 }
 
-void window_event(app *app, const json_t *event) {
-  const char *type = text_at(event, "type");
-  const char *text = text_at(json_object_get(event, "message"), "text");
-  if (strcmp(type, "contact") == 0)
-    contact_event(app, event);
-  else if (strcmp(type, "sync_completed") == 0 || strcmp(type, "storage_recovered") == 0)
-    look_toast(app, text);
+/* Of the notices, only this one has no place on a screen: the others are in the decision's message
+ * and in the outbox. */
+void window_news(app *app, const json_t *news) {
+  const json_t *answer = json_object_get(news, "answer"), *notice = json_object_get(news, "notice");
+  const json_t *ended = json_object_get(json_object_get(news, "sync"), "message");
+  if (is_text(answer, "to", "contact_get"))
+    contact_answer(app, answer);
+  else if (is_text(notice, "type", "storage_recovered") || json_is_object(ended))
+    look_toast(app, text_at(notice != NULL ? notice : ended, "text"));
   window_refresh(app);
 }
 
@@ -94,8 +96,8 @@ bool window_open(app *app, const char *page, const char *route) {
   json_t *reply =
       route == NULL ? NULL : host_call(app, "route_check", json_pack("{s:s}", "route", route));
   bool allowed = route == NULL || json_is_true(json_object_get(reply, "allow"));
-  if (!allowed && *text_at(reply, "screen") != 0)
-    host_show(app, reply);
+  if (json_object_get(reply, "screen") != NULL)
+    host_show(app, json_object_get(reply, "screen"));
   json_decref(reply);
   if (!allowed)
     return false;
@@ -110,7 +112,7 @@ bool window_open(app *app, const char *page, const char *route) {
 static void on_switch(GSimpleAction *action, GVariant *org, gpointer context) {
   (void)action;
   window_open(context, NULL, NULL);
-  host_decide(context, "org_select", json_pack("{s:s}", "org_id", g_variant_get_string(org, NULL)));
+  host_do(context, "org_select", json_pack("{s:s}", "org_id", g_variant_get_string(org, NULL)));
 }
 
 static void on_settings(GSimpleAction *action, GVariant *value, gpointer context) {
@@ -120,7 +122,7 @@ static void on_settings(GSimpleAction *action, GVariant *value, gpointer context
 
 static void on_lock(GSimpleAction *action, GVariant *value, gpointer context) {
   (void)action, (void)value;
-  host_decide(context, "session_lock", NULL);
+  host_do(context, "session_lock", NULL);
 }
 
 static void on_back(GSimpleAction *action, GVariant *value, gpointer context) {
