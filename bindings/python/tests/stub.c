@@ -44,16 +44,18 @@ int32_t holdfast_open(const char *config, const holdfast_keystore *keystore, hol
   if (keystore != NULL && keystore->size != sizeof(holdfast_keystore))
     return HOLDFAST_INTERNAL;
   *self = (holdfast *)(uintptr_t)42;
-  *reply = text("{\"version\":\"9.8.7\",\"recovered\":false}");
+  *reply = text("{\"version\":\"9.8.7\",\"screen\":null}");
   return HOLDFAST_OK;
 }
 
 void holdfast_close(holdfast *self) { (void)self; }
-int32_t holdfast_wait(holdfast *self, int32_t timeout_ms) {
+int32_t holdfast_next(holdfast *self, int32_t what, int32_t timeout_ms, char **reply) {
   (void)self;
+  (void)what;
+  *reply = text("{\"wake_in_ms\":null}");
   return timeout_ms == 1 ? HOLDFAST_CLOSED : HOLDFAST_OK;
 }
-int32_t holdfast_wake_fd(holdfast *self) { return self == NULL ? -1 : 7; }
+int32_t holdfast_wake_fd(holdfast *self, int32_t what) { return self == NULL ? -1 : what; }
 
 /* Calls the key store: session_lock saves, session_unlock loads, others erase. */
 static int32_t use_store(const char *name, char **reply) {

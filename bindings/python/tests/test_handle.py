@@ -20,6 +20,7 @@ from holdfast import (
 )
 from holdfast.errors import HoldfastError, InternalError
 from holdfast.keystore import KEY_FAILED, KEY_LOCKED, KEY_NOT_FOUND, KEY_OK
+from holdfast.library import NEWS
 
 CONFIG = {"data_dir": "/nowhere", "backend": {"url": "http://localhost", "api_key": "k"}}
 
@@ -30,7 +31,7 @@ def ask(app: Holdfast, name: str, request: dict[str, Any] | None = None) -> dict
 
 def test_a_reply_becomes_a_dict_and_the_request_arrives(stub: Library) -> None:
     with Holdfast(CONFIG, library=stub) as app:
-        assert app.opened == {"version": "9.8.7", "recovered": False}
+        assert app.opened == {"version": "9.8.7", "screen": None}
         assert ask(app, "contact_search", {"query": "Åse"}) == {
             "called": "contact_search",
             "request": {"query": "Åse"},
@@ -77,29 +78,16 @@ def test_every_status_has_its_exception() -> None:
     assert type(HoldfastError.of(99, reply)) is InternalError
 
 
-@pytest.mark.parametrize(
-    ("status", "code"),
-    [(9, "handle.closed"), (10, "handle.forked"), (11, "memory.exhausted"), (2, "internal.defect")],
-)
-def test_a_status_without_a_reply_becomes_an_exception(status: int, code: str) -> None:
-    error = HoldfastError.of(status, None)
-    assert (error.status, error.code) == (status, code)
-
-
-def test_call_without_reply_allocates_no_reply(stub: Library) -> None:
-    assert stub.call_without_reply("queue_list", 42, b"{}") == 0
-
-
 def test_nan_and_infinity_are_refused(stub: Library) -> None:
     with Holdfast(CONFIG, library=stub) as app, pytest.raises(ValueError, match="JSON"):
         app.queue_add({"kind": "activity", "payload": {"minutes": float("nan")}})
 
 
-def test_wait_distinguishes_closed_from_ready(stub: Library) -> None:
+def test_next_says_when_the_handle_is_closed(stub: Library) -> None:
     with Holdfast(CONFIG, library=stub) as app:
-        assert app.wait(0) is True
-        assert app.wait(1) is False
-        assert app.wake_fd() == 7
+        assert app.next(0) == {"wake_in_ms": None}
+        assert app.next(1) is None
+        assert app.wake_fd(what=NEWS) == NEWS
 
 
 def test_keys_go_through_the_store(stub: Library) -> None:
