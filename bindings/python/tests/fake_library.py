@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import json
 import threading
 from collections import deque
@@ -10,13 +11,16 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any, cast
 
-from holdfast import Holdfast, Library
+from holdfast import Holdfast, KeyStore, Library
 from holdfast.errors import ClosedError
+from holdfast.keystore import PROTECT_DEVICE
 from holdfast.library import NEWS, REQUESTS
 from patience import patience
 
 CONFIG = {"data_dir": "/nowhere", "backend": {"url": "http://localhost", "api_key": "k"}}
 STORAGE = 6
+
+KEY = bytes(range(32))
 
 #: How long a test waits for what must happen, in seconds.
 PATIENCE_S = patience(60)
@@ -25,8 +29,8 @@ PATIENCE_S = patience(60)
 Thing = dict[str, Any] | tuple[int, bytes]
 Reply = tuple[int, bytes]
 
-FIRST = {"screen": {"screen": "sign_in"}}
-HOME = {"screen": {"screen": "home"}}
+FIRST: Any = {"screen": {"screen": "sign_in"}}
+HOME: Any = {"screen": {"screen": "home"}}
 NOTICE = {"notice": {"type": "item_parked"}}
 
 
@@ -36,7 +40,13 @@ def request(number: int = 1) -> dict[str, Any]:
 
 
 def refusal(code: str, *, retryable: bool = False) -> bytes:
-    fields = {"code": code, "message": "m", "field": None, "retryable": retryable, "detail": {}}
+    fields: Any = {
+        "code": code,
+        "message": "m",
+        "field": None,
+        "retryable": retryable,
+        "detail": {},
+    }
     return json.dumps({"error": fields}).encode()
 
 
@@ -76,8 +86,8 @@ class FakeLibrary:
                     break
         return thing if isinstance(thing, tuple) else (0, json.dumps(thing).encode())
 
-    def open(self, _config: bytes, keystore: object) -> tuple[int, Reply]:
-        self.keystore = cast("Any", keystore)
+    def open(self, config: bytes, keystore: object) -> tuple[int, Reply]:
+        self.config, self.keystore = json.loads(config), cast("Any", keystore)
         reply = {"version": "9.8.7", "unlock_prompt": "Open up", "screen": self.screen}
         return 1, (0, json.dumps(reply).encode())
 
@@ -96,14 +106,27 @@ class FakeLibrary:
         self.completed.append(given)
         return 0, b"{}"
 
+    def load(self, name: bytes) -> list[object]:
+        """What the key store answers to a load, and the key."""
+        room, length = (ctypes.c_uint8 * 32)(), ctypes.c_size_t()
+        answer = self.keystore.load(None, name, room, 32, ctypes.pointer(length))
+        return [answer, bytes(room)[: length.value].hex()]
+
+    def save(self, name: bytes, key: bytes, protection: int = PROTECT_DEVICE) -> object:
+        data = (ctypes.c_uint8 * len(key))(*key)
+        return self.keystore.save(None, name, data, len(key), protection)
+
+    def erase(self, name: bytes) -> object:
+        return self.keystore.erase(None, name)
+
     def close(self, _handle: int) -> None:
         with self.running, self.changed:  # as the real one: after the running calls
             self.closed = True
             self.changed.notify_all()
 
 
-def opened(fake: FakeLibrary) -> Holdfast:
-    return Holdfast(CONFIG, library=cast(Library, fake))
+def opened(fake: FakeLibrary, store: KeyStore | None = None) -> Holdfast:
+    return Holdfast(CONFIG, store, library=cast(Library, fake))
 
 
 async def until(condition: Callable[[], object]) -> None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ctypes
 import json
 from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
 import pytest
-from fake_library import CONFIG, PATIENCE_S, FakeLibrary, Reply, run, until
+from fake_library import CONFIG, KEY, PATIENCE_S, FakeLibrary, Reply, run, until
 from holdfast import AsyncHoldfast, BusyError, ClosedError, KeyStoreAnswer, Library
 from holdfast.keystore import (
     KEY_CANCELLED,
@@ -18,10 +17,8 @@ from holdfast.keystore import (
     KEY_LOCKOUT,
     KEY_NOT_FOUND,
     KEY_OK,
-    PROTECT_DEVICE,
 )
 
-KEY = bytes(range(32))
 #: What the library gets from the key store within `session_unlock`.
 OPEN = [KEY_OK, KEY.hex()]
 CANCELLED = [KEY_CANCELLED, ""]
@@ -64,11 +61,6 @@ class Locked(FakeLibrary):
         super().__init__()
         self.order: list[str] = []
 
-    def load(self, name: bytes) -> list[object]:
-        room, length = (ctypes.c_uint8 * 32)(), ctypes.c_size_t()
-        given = self.keystore.load(None, name, room, 32, ctypes.pointer(length))
-        return [given, bytes(room)[: length.value].hex()]
-
     def session_unlock(self, given: object) -> Reply:
         assert given is None
         got = self.load(b"biometric")
@@ -77,13 +69,10 @@ class Locked(FakeLibrary):
 
     def session_lock(self, _: object) -> Reply:
         self.order.append("lock")
-        answers = [self.keystore.erase(None, b"session"), self.load(b"session")[0]]
-        return 0, json.dumps(answers).encode()
+        return 0, json.dumps([self.erase(b"session"), self.load(b"session")[0]]).encode()
 
     def session_resume(self, _: object) -> Reply:
-        data = (ctypes.c_uint8 * 32)(*KEY)
-        saved = self.keystore.save(None, b"device", data, 32, PROTECT_DEVICE)
-        return 0, json.dumps([saved, self.load(b"device")[0]]).encode()
+        return 0, json.dumps([self.save(b"device", KEY), self.load(b"device")[0]]).encode()
 
 
 Tell = Callable[[AsyncHoldfast, Prompting], Awaitable[None]]

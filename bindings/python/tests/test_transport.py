@@ -201,7 +201,7 @@ def test_a_port_that_speaks_no_http_is_no_bad_weather(scheme: str, word: str, en
     """A database's port, for instance, or one of plain HTTP where the URL says https."""
     server = Server()
 
-    def answer(link: socket.socket, _: bytes) -> bool:
+    def answer(link: socket.socket, received: bytes) -> bool:
         if end == "never":
             link.sendall(b"what?\r\n")
         if end == "reset":
