@@ -5,13 +5,16 @@ import sys
 from loop import Holdfast, follow
 
 
-def show(app, event):
-    print(event["type"], flush=True)
-    if event["type"] == "sync_completed":
+def show(app, thing):
+    print(*thing, flush=True)
+    screen = thing.get("screen", {})
+    if screen.get("reason") == "session_missing":
+        app.sign_in_complete({"email": "solo@example.org", "password": "holdfast-demo"})
+    elif screen.get("screen") == "home":
+        app.queue_add({"kind": "activity", "payload": {"type": "visit", "minutes": 45}})
+    elif thing.get("sync", {}).get("ids"):
+        print("sync_completed", flush=True)
         app.close()
-    elif event.get("decision", {}).get("screen") == "home":
-        visit = {"type": "visit", "minutes": 45}
-        app.queue_add({"kind": "activity", "payload": visit, "occurred_at_ms": 1795000000000})
 
 
 folder, url, key = sys.argv[1:]
@@ -24,6 +27,5 @@ app = Holdfast(
         "policy": {"biometric": "off"},
     }
 )
-app.session_resume()
-app.sign_in_complete({"email": "solo@example.org", "password": "holdfast-demo"})
+show(app, {"screen": app.screen})
 follow(app, show)
