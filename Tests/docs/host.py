@@ -10,7 +10,7 @@ def show(app, thing):
     screen = thing.get("screen", {})
     if screen.get("reason") == "session_missing":
         app.sign_in_complete({"email": "solo@example.org", "password": "holdfast-demo"})
-    elif screen.get("screen") == "home":
+    elif screen.get("reason") == "chosen":
         app.queue_add({"kind": "activity", "payload": {"type": "visit", "minutes": 45}})
     elif thing.get("sync", {}).get("ids"):
         print("sync_completed", flush=True)
