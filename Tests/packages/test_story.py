@@ -1,5 +1,5 @@
 """The story that every binding tells, in Python: sign in, choose, lose the network, queue, be
-killed, unlock, drain, search, log out. The app runs in processes of its own, with only the wheel installed.
+killed, unlock, drain, search, log out. The app runs in processes of its own, with only the wheel.
 """
 
 from __future__ import annotations
