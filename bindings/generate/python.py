@@ -67,10 +67,9 @@ def types(model: Model) -> str:
             done[name] = typed_dict(model, one, one.shape, final=name in alternatives)
         elif not one.inner:
             done[name] = alias(model, one)
-    head = NOTICE.format(about="The types of requests, replies and events.")
+    head = NOTICE.format(about="The types of requests, replies and what `next` gives.")
     imports = "from typing import Any, Literal, NotRequired, TypeAlias, TypedDict, final\n"
-    names = "__all__ = [\n" + "".join(f'    "{name}",\n' for name in sorted(done)) + "]\n"
-    return "\n".join([head, imports, names]) + spaced(list(done.values()))
+    return f"{head}\n{imports}" + spaced(list(done.values()))
 
 
 def spaced(texts: list[str]) -> str:
@@ -140,7 +139,7 @@ def expression(model: Model, one: Type) -> str:
                 "str" if is_open else "Literal[" + ", ".join(literal(one) for one in values) + "]"
             )
         case Union():
-            # Python's types are made for one version: without the events of later ones, a
+            # Python's types are made for one version: without the notices of later ones, a
             # comparison of `type` tells the others apart.
             return " | ".join(choice.name for choice in one.choices)
         case Nullable(of):
