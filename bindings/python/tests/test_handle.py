@@ -78,7 +78,7 @@ def test_every_function_of_the_header_has_its_method_and_every_shape_its_type() 
     assert declared == set(OPERATIONS)
     assert all(callable(getattr(Holdfast, name)) for name in declared)
     schema = json.loads((ROOT / "include" / "holdfast.schema.json").read_text(encoding="utf-8"))
-    assert set(schema["$defs"]) <= set(vars(holdfast.types))
+    assert set(schema["$defs"]) - {"Flow"} | {"SignInFlow"} <= set(vars(holdfast.types))
 
 
 # ---- which library is loaded ----
