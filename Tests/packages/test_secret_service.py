@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from local_supabase import LocalSupabase
+from patience import patience
 
 from consumers import ROOT, run
 from desktop import Desktop
@@ -37,12 +38,14 @@ class App:
         self.command: list[str | Path] = [SHELL, *OPTIONS, "--data", self.folder]
         self.command += ["--backend", backend.url, "--key", backend.anon_key]
 
-    def start(self, *lines: str) -> list[Any]:
-        """Start the app, run `session_resume` and these commands; return the replies."""
-        script = "\n".join(("session_resume", *lines)) + "\n"
+    def start(self, *lines: str) -> tuple[dict[str, Any], list[Any]]:
+        """Start the app and run these commands: its last screen, and all that it printed."""
+        script = "\n".join(("session_resume", SHOWN, *lines)) + "\n"
         environment = self.desktop.environment
         printed = run(*self.command, given=script, environment=environment).splitlines()
-        return [json.loads(line[3:]) for line in printed if line.startswith("OK {")]
+        given = [json.loads(line.partition(" ")[2]) for line in printed if " {" in line]
+        screens = [one["screen"] for one in given if isinstance(one.get("screen"), dict)]
+        return screens[-1], given
 
 
 @pytest.fixture
@@ -50,39 +53,39 @@ def app(desktop: Desktop, tmp_path: Path, backend: LocalSupabase) -> App:
     return App(desktop, tmp_path, backend)
 
 
-SIGN_IN = ('sign_in_begin {"method":"bankid"}', "browse solo@example.org", "wait decision")
+SHOWN = f"wait screen {patience(60):.0f}"
+#: The state of sync comes when the user is in and contacts are pulled.
+SIGN_IN = (
+    'sign_in_begin {"method":"bankid"}',
+    "browse solo@example.org",
+    f"wait sync {patience(60):.0f}",
+)
 
 
 def test_the_device_key_survives_restarts_of_app_and_service(app: App, desktop: Desktop) -> None:
     # Given a signed-in user whose device key is in the desktop's secret service
     desktop.log_in()
-    assert app.start(*SIGN_IN)[0]["screen"] == "sign_in"
+    assert app.start()[0]["screen"] == "sign_in"
+    app.start(*SIGN_IN)
     assert not Path(f"{app.folder}.keys", "device").exists()
     # When app and service restart
     desktop.end_keyring()
     desktop.log_in()
     # Then the session is resumed
-    [decision, status] = app.start("session_status")
-    assert (decision["screen"], status["state"]) == ("home", "active"), decision
+    shown, given = app.start("session_status")
+    assert (shown["screen"], given[-1]["state"]) == ("home", "active"), shown
 
 
-def test_the_app_waits_for_a_locked_keyring_and_loses_nothing(app: App, desktop: Desktop) -> None:
+@pytest.mark.parametrize(("is_missing", "reason"), [(False, "locked"), (True, "failed")])
+def test_the_app_waits_for_a_keyring_and_loses_nothing(
+    app: App, desktop: Desktop, is_missing: bool, reason: str
+) -> None:
     desktop.log_in()
     app.start(*SIGN_IN)
-    desktop.lock()
-    [decision] = app.start()
-    assert (decision["screen"], decision["reason"]) == ("wait", "keystore_locked")
+    desktop.end_keyring() if is_missing else desktop.lock()
+    shown, _ = app.start()
+    assert (shown["screen"], shown["reason"]) == ("wait", f"keystore_{reason}")
     desktop.end_keyring()
-    desktop.log_in()
-    assert app.start()[0]["screen"] == "home"
-
-
-def test_a_missing_service_does_not_mean_a_lost_key(app: App, desktop: Desktop) -> None:
-    desktop.log_in()
-    app.start(*SIGN_IN)
-    desktop.end_keyring()
-    [decision] = app.start()
-    assert (decision["screen"], decision["reason"]) == ("wait", "keystore_failed")
     desktop.log_in()
     assert app.start()[0]["screen"] == "home"
 
@@ -119,11 +122,15 @@ def test_without_libsecret_the_example_builds_and_refuses_the_option(tmp_path: P
 
 #: A host on the driver's two functions: it has no code for keys.
 HOST = """
-import ctypes, json, subprocess, sys
+import ctypes, json, os, subprocess, sys
+os.dup2(1, 2)  # with the lines of the log
 library = ctypes.CDLL(sys.argv[1])
 library.holdfast_http_call.restype = ctypes.c_void_p
 library.holdfast_http_call.argtypes = [ctypes.c_int64, ctypes.c_char_p, ctypes.c_char_p]
 library.holdfast_http_free.argtypes = [ctypes.c_void_p]
+
+def say(*words):
+    print(*words, flush=True)
 
 def call(operation, **request):
     text = library.holdfast_http_call(app, operation.encode(), json.dumps(request).encode())
@@ -131,41 +138,40 @@ def call(operation, **request):
     library.holdfast_http_free(text)
     return reply
 
-def decide(shown):
-    while shown["reason"] in {"signing_in", "guard_pending", "server_unreachable"}:
-        shown = call("event_next")["event"].get("decision", shown)
-    print(shown["screen"], shown["reason"], flush=True)
-    return shown
+def decide(shown=None):
+    while shown is None or shown["reason"] in {"signing_in", "guard_pending", "server_unreachable"}:
+        shown = call("next").get("screen", shown)
+    say(shown["screen"], shown["reason"])
 
 app, config = 0, json.loads(sys.argv[2])
 opened = call("open", **config)
 if "error" in opened:
-    sys.exit(json.dumps(opened["error"]))
+    say(json.dumps(opened["error"]))
+    sys.exit(1)
 app = opened["app"]
-print(opened["keystore"])
-shown = decide(call("session_resume"))
+say(opened["keystore"])
+decide(opened["screen"])
 for word in sys.argv[4:]:
     if word == "keyring_locks":
         subprocess.run(json.loads(sys.argv[3]), check=True, stdout=subprocess.DEVNULL)
     elif word == "owed":
-        print(call("session_status")["owed"])
-    elif word == "resume":
-        decide(call("session_resume"))
+        say(call("session_status")["owed"])
     elif word == "explain":
-        print(call("queue_list").get("error", {}).get("message"))
-        lines = []
-        while (event := call("event_next", timeout_ms=0)["event"]) is not None:
-            lines += [event["line"]] if event["type"] == "log" else []
-        for line in lines: print(line)
+        say(call("queue_list").get("error", {}).get("message"))
     elif word == "sign_in":
-        decide(call("sign_in_complete", email="solo@example.org", password="holdfast-demo"))
-    elif word == "lock":
-        decide(call("session_lock"))
-    else:
+        call("sign_in_complete", email="solo@example.org", password="holdfast-demo")
+        decide()
+    elif word == "logout":
         call("session_logout")
-        print(call("session_status")["owed"])
+        say(call("session_status")["owed"])
+    else:
+        call("session_" + word)
+        decide()
 call("close")
 """
+
+#: How a line of the log begins that says why the keyring gives no key.
+CAUSE = "holdfast: warning: secret service: "
 
 
 class TwoFunctions:
@@ -196,7 +202,7 @@ def refused(app: TwoFunctions) -> dict[str, Any]:
         app.command(), env=app.desktop.environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 1, done.stdout
-    return dict(json.loads(done.stderr))
+    return dict(json.loads(done.stdout.splitlines()[-1]))
 
 
 def test_a_host_needs_no_code_for_keys(
@@ -253,27 +259,26 @@ def test_the_cause_of_a_keyring_that_gives_no_key_is_named(
     desktop.log_in()
     app.start("sign_in")
 
-    def explained() -> tuple[str, list[str]]:
-        _, _, said, *lines = app.start("explain")
-        causes = [line for line in lines if line.startswith("secret service: ")]
-        assert len(causes) == 1, "the same cause is one line"
-        assert said.endswith(f": {causes[0]}"), "the error has the cause, too"
-        return said, causes
+    def explained() -> tuple[str, str]:
+        lines = app.start("explain")
+        [cause] = [line.removeprefix(CAUSE) for line in lines if line.startswith(CAUSE)]
+        assert lines[-1].endswith(f": secret service: {cause}"), "the error has the cause, too"
+        return lines[-1], cause
 
     desktop.lock()
-    said, [line] = explained()
+    said, cause = explained()
     assert said.startswith("the device was not unlocked yet, load, device, locked: ")
-    assert line == "secret service: the keyring is locked, or its prompt was dismissed"
+    assert cause == "the keyring is locked, or its prompt was dismissed"
     desktop.end_keyring()
-    said, [line] = explained()
+    said, cause = explained()
     assert said.startswith("the key store failed, load, device, failed: ")
-    assert line.startswith("secret service: none answers: ")
-    assert "org.freedesktop.secrets" in line
-    assert "DBUS_SESSION_BUS_ADDRESS" not in line
+    assert cause.startswith("none answers: ")
+    assert "org.freedesktop.secrets" in cause
+    assert "DBUS_SESSION_BUS_ADDRESS" not in cause
     # Without a session bus
     address = desktop.environment.pop("DBUS_SESSION_BUS_ADDRESS")
-    said, [line] = explained()
-    assert "(DBUS_SESSION_BUS_ADDRESS is not set: there is no session bus)" in line
+    said, cause = explained()
+    assert "(DBUS_SESSION_BUS_ADDRESS is not set: there is no session bus)" in cause
     # And none is left when the keyring is back
     desktop.environment["DBUS_SESSION_BUS_ADDRESS"] = address
     desktop.log_in()
@@ -343,13 +348,14 @@ def test_a_lock_under_a_locked_keyring_prompts_nobody(
     desktop.log_in()
     app.start("sign_in")
     with desktop.prompts() as prompts:
-        said = app.start("keyring_locks", "lock", "owed", "owed", "owed", "explain")[1:]
+        said = app.start("keyring_locks", "lock", "owed", "owed", "owed")[1:]
+    causes = [line.removeprefix(CAUSE) for line in said if line.startswith(CAUSE)]
+    said = [line for line in said if not line.startswith("holdfast: ")]
     assert said[:2] == ["home active", "sign_in biometric_off"]
-    assert all("erase" in owed for owed in said[2:5]), said
+    assert len(said) == 5 and all("erase" in owed for owed in said[2:]), said
     assert prompts == []
     # The cause stays until the key is gone, and so it is one line of the log
-    causes = [line for line in said[6:] if line.startswith("secret service: ")]
-    assert causes == ["secret service: the keyring is locked, or its prompt was dismissed"]
+    assert causes == ["the keyring is locked, or its prompt was dismissed"]
     # The key goes when the keyring is open again
     desktop.end_keyring()
     desktop.log_in()
