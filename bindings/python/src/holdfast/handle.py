@@ -55,10 +55,9 @@ class Holdfast(Operations):
         #: The reply of holdfast_open(): the version, the key store in use, whether damaged files
         #: were set aside, and the first screen.
         self.opened = cast("OpenReply", self._decode("open", status, reply))
-        #: The newest screen that was given; None before the first, as in a worker.
-        self.screen: Decision | None = self.opened["screen"]
+        self._screen = self.opened["screen"]
         #: The screen of the open, until iteration has given it or a newer one.
-        self._first = self.screen
+        self._first = self._screen
         #: What came while the first screen was given.
         self._held: News | None = None
 
@@ -75,6 +74,11 @@ class Holdfast(Operations):
             raise InternalError("internal.defect", "success without a reply")
         return value
 
+    @property
+    def screen(self) -> Decision | None:
+        """The newest screen that was given; None before the first, as in a worker."""
+        return self._screen
+
     def next(self, timeout_ms: int = -1, *, what: int = ALL) -> NextReply | None:
         """The next thing for the host; None when the handle is closed.
 
@@ -87,7 +91,7 @@ class Holdfast(Operations):
             return None
         given = cast("NextReply", self._decode("next", status, reply))
         if "screen" in given:
-            self.screen, self._first = given["screen"], None
+            self._screen, self._first = given["screen"], None
         return given
 
     def news(self) -> News | None:

@@ -71,26 +71,26 @@ class Library:
             ("build_info", text, ()),
             ("live_count", ctypes.c_int64, ()),
         ):
-            function = self._dll[f"holdfast_{name}"]
+            function = getattr(self._dll, f"holdfast_{name}")
             function.argtypes, function.restype = arguments, result
-            setattr(self._dll, f"holdfast_{name}", function)
+        self._open, self._call = self._dll.holdfast_open, self._dll.holdfast_call
 
     def open(self, config: bytes | None, keystore: KeyStoreStruct | None) -> tuple[int, Answer]:
         """Return (handle, (status, reply)); the handle is 0 unless the status is 0."""
         handle, reply = ctypes.c_void_p(), ctypes.c_void_p()
         pointer = None if keystore is None else ctypes.byref(keystore)
-        status = self._dll.holdfast_open(config, pointer, ctypes.byref(handle), ctypes.byref(reply))
+        status = self._open(config, pointer, ctypes.byref(handle), ctypes.byref(reply))
         return handle.value or 0, (status, self._take(reply))
 
     def call(self, name: str, handle: int | None, request: bytes | None) -> Answer:
         """Return (status, reply) of one operation; the reply is a copy."""
         reply = ctypes.c_void_p()
-        status = self._dll.holdfast_call(handle, name.encode(), request, ctypes.byref(reply))
+        status = self._call(handle, name.encode(), request, ctypes.byref(reply))
         return status, self._take(reply)
 
     def call_without_reply(self, name: str, handle: int | None, request: bytes | None) -> int:
         """Return the status of one operation, with NULL for the reply."""
-        status: int = self._dll.holdfast_call(handle, name.encode(), request, None)
+        status: int = self._call(handle, name.encode(), request, None)
         return status
 
     def _take(self, reply: ctypes.c_void_p) -> bytes | None:
