@@ -154,18 +154,18 @@ class AsyncHoldfast(AsyncOperations):
 
     async def _call(self, name: str, request: Mapping[str, Any] | None) -> object:
         call: Callable[..., object] = self._handle()._call
-        if self._closing is not None or os.getpid() != self._process:
-            # Closed, or in a forked child without the thread: the library returns the error.
-            return call(name, request)
-        if self._keys is not None:
+        if self._keys is not None and os.getpid() == self._process:
             self._keys.admit()
-            if name in WITHDRAWING:
+            if name in WITHDRAWING and self._closing is None:
                 number = self._keys.withdraw()
                 if name == "session_unlock":
                     released = await self._keys.unlock(number, self.opened["unlock_prompt"])
                     call = partial(self._keys.call, released, call)
         if self._closing is not None:
-            return self._handle()._call(name, request)
+            await asyncio.shield(self._closing)
+        if self._closing is not None or os.getpid() != self._process:
+            # Closed, or in a forked child without the thread: the library returns the error.
+            return call(name, request)
         return await self._loop.run_in_executor(self._calls, call, name, request)
 
     def _send(self, request: HttpRequest) -> Answer:
@@ -175,6 +175,8 @@ class AsyncHoldfast(AsyncOperations):
             return cast("Answer", answer)
         sending: Future[Answer] = asyncio.run_coroutine_threadsafe(answer, self._loop)
         self._sending.add(sending)
+        if self._closing is not None:
+            sending.cancel()  # the close may have come before it was there
         try:
             return sending.result()
         except CancelledError:
