@@ -94,8 +94,10 @@ class HttpTransport:
                 connection = self.connections.new(route)
                 response = begin(connection, route, request, url, deadline, sending)
             answer = self._answer(response, deadline)
-        except BaseException:
+        except BaseException as error:
             connection.close()
+            if isinstance(error, TimeoutError):
+                self.connections.drop(connection.end)  # the network may be another one
             raise
         sending.release(connection, response)
         return answer
