@@ -42,7 +42,8 @@ class Step:
 class Runner:
     """Sends the requests of a handle; `with` starts and stops its thread.
 
-    Without `on_news` the host reads the rest itself, with `for thing in app:`.
+    Without `on_news` the host reads the rest itself, with `for thing in app:`. With it, the host
+    draws `Holdfast.screen` first: only later screens come to the function.
     """
 
     def __init__(
