@@ -7,8 +7,9 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from holdfast import AsyncHoldfast, KeyStoreAnswer, ThreadTransport
+from holdfast import AsyncHoldfast, KeyStoreAnswer
 from holdfast.keystore import KEY_CANCELLED, KEY_LOCKOUT
+from holdfast.types import Decision
 
 from conftest import MakePhone
 from support.directory_fixtures import DirectoryFixtures
@@ -52,8 +53,15 @@ class AsyncChain:
         self.keychain.erase(name)
 
 
+async def shown(app: AsyncHoldfast) -> Decision:
+    """The next screen that does not ask to wait."""
+    async for thing in app:
+        if "screen" in thing and thing["screen"]["screen"] != "wait":
+            return thing["screen"]
+    raise AssertionError("closed")
+
+
 Locked = Callable[[Callable[[AsyncHoldfast, AsyncChain], Awaitable[None]]], None]
-SUCCESS: Any = {"outcome": "success"}
 
 
 @pytest.fixture
@@ -65,19 +73,14 @@ def locked(phones: MakePhone, directory: DirectoryFixtures) -> Locked:
     def tell(story: Callable[[AsyncHoldfast, AsyncChain], Awaitable[None]]) -> None:
         async def main() -> None:
             chain = AsyncChain(phone.keychain)
-            arguments: Any = {
-                "transport": ThreadTransport(phone.network),
-                "library": phone.library,
-            }
+            arguments: Any = {"transport": phone.network, "library": phone.library}
             async with AsyncHoldfast(phone.config, chain, **arguments) as app:
-                await app.session_resume()
                 session: Any = {"session": phone.directory.session(member)}
                 await app.session_start(session)
-                async for event in app.events():
-                    if event["type"] == "screen" and event["screen"]["screen"] == "home":
-                        break
+                assert (await shown(app))["screen"] == "home"
                 assert phone.keychain.names() == {"device", "session", "biometric"}
-                assert (await app.session_lock())["screen"] == "unlock"
+                await app.session_lock()
+                assert (await shown(app))["screen"] == "unlock"
                 assert phone.keychain.names() == {"device", "biometric"}
                 await story(app, chain)
 
@@ -90,14 +93,17 @@ def test_API_3_asyncio_serves_the_key_store(locked: Locked) -> None:
     async def story(app: AsyncHoldfast, chain: AsyncChain) -> None:
         # What the prompt refuses is its outcome
         chain.keychain.answer("load", "biometric", KEY_LOCKOUT)
-        refused = await app.session_unlock(SUCCESS)
+        await app.session_unlock()
+        refused = await shown(app)
         assert (refused["reason"], refused["can_unlock"]) == ("biometric_lockout", True)
         # The finger opens the session: it is shown one prompt, and used once
         chain.keychain.present_finger()
-        assert (await app.session_unlock(SUCCESS))["screen"] == "home"
+        await app.session_unlock()
+        assert (await shown(app))["screen"] == "home"
         assert chain.prompts == [app.opened["unlock_prompt"]] * 2
         # A logout erases the keys, and looks for them without a prompt
-        assert (await app.session_logout())["screen"]["screen"] == "sign_in"
+        await app.session_logout()
+        assert (await shown(app))["screen"] == "sign_in"
         assert "erase" not in (await app.session_status())["owed"]
         assert chain.keychain.names() == {"device"}
         assert len(chain.prompts) == 2
@@ -108,21 +114,25 @@ def test_API_3_asyncio_serves_the_key_store(locked: Locked) -> None:
 def test_KEYS_7_asyncio_takes_a_prompt_back(locked: Locked) -> None:
     async def story(app: AsyncHoldfast, chain: AsyncChain) -> None:
         chain.waits = True
-        unlocking = asyncio.create_task(app.session_unlock(SUCCESS))
+        unlocking = asyncio.ensure_future(app.session_unlock())
         await chain.shown.wait()
         # When the user locks while the prompt is shown, the lock does not wait for it
         chain.keychain.present_finger()
-        assert (await app.session_lock())["screen"] == "unlock"
-        withdrawn = await unlocking
-        assert (withdrawn["reason"], withdrawn["can_unlock"]) == ("biometric_cancelled", True)
+        await app.session_lock()
+        await unlocking
+        while (withdrawn := await shown(app))["reason"] != "biometric_cancelled":
+            assert withdrawn["screen"] == "unlock"
+        assert withdrawn["can_unlock"]
+        assert (await app.session_status())["state"] == "locked"
         # And when they ask twice, there is one prompt at a time, and the second opens the session
         chain.shown.clear()
-        unlocking = asyncio.create_task(app.session_unlock(SUCCESS))
+        unlocking = asyncio.ensure_future(app.session_unlock())
         await chain.shown.wait()
         chain.waits = False
-        assert (await app.session_unlock(SUCCESS))["screen"] == "home"
-        assert (await unlocking)["reason"] == "biometric_cancelled"
-        assert (chain.most, len(chain.prompts)) == (1, 3)
+        await app.session_unlock()
+        await unlocking
+        while (await shown(app))["screen"] != "home":
+            assert (chain.most, len(chain.prompts)) == (1, 3)
         assert (await app.queue_list())["items"] == []
 
     locked(story)

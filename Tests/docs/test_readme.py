@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from local_supabase import LocalSupabase
 from patience import patience
 
@@ -109,21 +107,29 @@ def test_the_python_example_stores_its_activity(backend: LocalSupabase, tmp_path
     assert after == before + 1
 
 
-@pytest.mark.parametrize("number", [0, 1])
-def test_the_configurations_of_the_python_readme_open(number: int, tmp_path: Path) -> None:
-    """The second one was refused: it had the default methods, and no redirect_url."""
-    source = block_of("bindings/python/README.md", "python", number)
-    [config] = re.findall(r"^config = (\{.*?^\})", source, flags=re.MULTILINE | re.DOTALL)
-    opening = f"config = {config}\nconfig['data_dir'] = {str(tmp_path / 'data')!r}\n"
-    opening += "from holdfast import Holdfast\nprint(Holdfast(config).session_resume()['screen'])\n"
+def test_the_program_of_the_python_readme_stores_its_item(
+    backend: LocalSupabase, tmp_path: Path
+) -> None:
+    source = block_of("bindings/python/README.md", "python")
+    assert len(source.splitlines()) <= 25
+    before = backend.control.sql("select count(*) as n from activities")[0]["n"]
     done = subprocess.run(
-        [sys.executable, "-c", opening],
+        [sys.executable, "-c", source],
+        cwd=tmp_path,
         capture_output=True,
         text=True,
+        timeout=patience(240),
         check=False,
         env={
-            "PYTHONPATH": str(ROOT / "bindings/python/src"),
+            "HOLDFAST_URL": backend.url,
+            "HOLDFAST_KEY": backend.anon_key,
             "HOLDFAST_LIBRARY": str(ROOT / "build/lib/libholdfast.so"),
+            "PYTHONPATH": str(ROOT / "bindings/python/src"),
         },
     )
-    assert (done.returncode, done.stdout) == (0, "sign_in\n"), done.stderr
+    assert done.returncode == 0, done.stderr
+    first, *_, last = done.stdout.splitlines()
+    assert first == "sign_in Sign in to get started."
+    assert "Done: what was waiting has been sent." in last
+    after = backend.control.sql("select count(*) as n from activities")[0]["n"]
+    assert after == before + 1

@@ -1,5 +1,5 @@
 """The story that every binding tells, in Python: sign in, choose, lose the network, queue, be
-killed, unlock, drain, log out. The app runs in processes of its own, with only the wheel installed.
+killed, unlock, drain, search, log out. The app runs in processes of its own, with only the wheel.
 """
 
 from __future__ import annotations
@@ -93,6 +93,7 @@ def test_the_story_nothing_is_lost_and_nothing_is_stored_twice(
     assert app("drain") == "3"
     assert app("unsent") == "0 0"
     assert visits(healed) == before + 3
+    assert int(app("search")) > 0
     # and the logout leaves no key of the session
     assert app("log_out") == "0 sign_in signed_out"
     app.end()

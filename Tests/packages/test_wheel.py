@@ -14,7 +14,7 @@ from consumers import ROOT, run
 
 CONFIG = (
     "{'data_dir': 'data', 'backend': {'url': 'http://127.0.0.1:9', 'api_key': 'k'},"
-    " 'redirect_url': 'com.example.app:/signed-in',"
+    " 'auth_methods': [{'id': 'password', 'flow': 'password'}],"
     " 'keystore': {'kind': 'file'}, 'policy': {'biometric': 'off'}}"
 )
 
@@ -116,7 +116,7 @@ def test_it_loads_only_its_own_library(app_python: Path, tmp_path: Path) -> None
     script = f"""
 import holdfast, re
 with holdfast.Holdfast({CONFIG}) as app:
-    assert app.session_resume()["screen"] == "sign_in"
+    assert app.screen["screen"] == "sign_in"
     print(holdfast.Library.default().path)
     maps = open("/proc/self/maps").read()
     print(*sorted(set(re.findall(r"lib(?:sqlite3|sodium|jansson|curl|holdfast)[^/\\s]*", maps))))
@@ -129,13 +129,16 @@ with holdfast.Holdfast({CONFIG}) as app:
 def test_mypy_checks_code_against_its_types(app_python: Path, tmp_path: Path) -> None:
     (tmp_path / "right.py").write_text(
         "from holdfast import AsyncHoldfast, Holdfast\n\n"
-        "def screen(app: Holdfast) -> str:\n    return app.session_resume()['screen']\n\n"
+        "def state(app: Holdfast) -> str:\n    return app.session_status()['state']\n\n"
         "async def later(app: AsyncHoldfast) -> str:\n"
-        "    return (await app.session_resume())['reason']\n"
+        "    async for thing in app:\n"
+        "        if 'screen' in thing:\n"
+        "            return thing['screen']['reason']\n"
+        "    return (await app.session_status())['state']\n"
     )
     (tmp_path / "wrong.py").write_text(
         "from holdfast import Holdfast\n\n"
-        "def wrong(app: Holdfast) -> int:\n    return app.session_resume()['screen']\n"
+        "def wrong(app: Holdfast) -> int:\n    return app.session_status()['state']\n"
     )
     mypy: list[str | Path] = [
         ROOT / ".venv/bin/mypy",
@@ -160,7 +163,7 @@ CONFIG = {CONFIG} | {{"clock": "system"}}
 
 def in_child(number):
     with Holdfast(CONFIG) as app:
-        return app.session_resume()["screen"], app.session_status()["state"]
+        return app.screen["screen"], app.session_status()["state"]
 
 if __name__ == "__main__":
     with Holdfast(CONFIG) as app, multiprocessing.get_context("spawn").Pool(3) as pool:
@@ -182,7 +185,7 @@ import asyncio, multiprocessing
 from holdfast import AsyncHoldfast, ForkedError, Holdfast
 
 def in_child(app, asynchronous, said):
-    calls = [app.session_status, app.wait, app.poll]
+    calls = [app.session_status, app.next, app.news]
     calls += [lambda: asyncio.run(asynchronous.session_status())]
     for call in calls:
         try:
@@ -193,13 +196,13 @@ def in_child(app, asynchronous, said):
             said.put("answered")
     asyncio.run(asynchronous.close())
     with Holdfast({CONFIG}) as own:
-        said.put(own.session_resume()["screen"])
+        said.put(own.screen["screen"])
 
 async def main():
     fork = multiprocessing.get_context("fork")
     with Holdfast({CONFIG}) as app:
         async with AsyncHoldfast({CONFIG}) as asynchronous:
-            await asynchronous.session_resume()
+            await asynchronous.session_status()
             said = fork.SimpleQueue()
             child = fork.Process(target=in_child, args=(app, asynchronous, said))
             child.start()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import textwrap
 
 from model import (
@@ -47,11 +48,15 @@ SCALARS = {
 
 
 def files(model: Model) -> dict[str, str]:
-    """The modules that are made from the schema."""
+    """The modules that are made from the schema; `Flow` alone does not say of what."""
+    texts = {
+        "types": types(model),
+        "operations": operations(model),
+        "async_operations": operations(model, asynchronous=True),
+    }
     return {
-        f"{PACKAGE}/types.py": types(model),
-        f"{PACKAGE}/operations.py": operations(model),
-        f"{PACKAGE}/async_operations.py": operations(model, asynchronous=True),
+        f"{PACKAGE}/{name}.py": re.sub(r"\bFlow\b", "SignInFlow", text)
+        for name, text in texts.items()
     }
 
 
@@ -67,10 +72,9 @@ def types(model: Model) -> str:
             done[name] = typed_dict(model, one, one.shape, final=name in alternatives)
         elif not one.inner:
             done[name] = alias(model, one)
-    head = NOTICE.format(about="The types of requests, replies and events.")
+    head = NOTICE.format(about="The types of requests, replies and what `next` gives.")
     imports = "from typing import Any, Literal, NotRequired, TypeAlias, TypedDict, final\n"
-    names = "__all__ = [\n" + "".join(f'    "{name}",\n' for name in sorted(done)) + "]\n"
-    return "\n".join([head, imports, names]) + spaced(list(done.values()))
+    return f"{head}\n{imports}" + spaced(list(done.values()))
 
 
 def spaced(texts: list[str]) -> str:
@@ -140,7 +144,7 @@ def expression(model: Model, one: Type) -> str:
                 "str" if is_open else "Literal[" + ", ".join(literal(one) for one in values) + "]"
             )
         case Union():
-            # Python's types are made for one version: without the events of later ones, a
+            # Python's types are made for one version: without the notices of later ones, a
             # comparison of `type` tells the others apart.
             return " | ".join(choice.name for choice in one.choices)
         case Nullable(of):

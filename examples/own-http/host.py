@@ -7,14 +7,13 @@ Usage: host.py URL KEY FOLDER E-MAIL PASSWORD
 from __future__ import annotations
 
 import sys
-import time
 from typing import TYPE_CHECKING
 
 import httpx
-from holdfast import Holdfast, HoldfastError
+from holdfast import Holdfast
 
 if TYPE_CHECKING:
-    from holdfast.types import CompleteRequest, Config, Event, HttpRequest
+    from holdfast.types import CompleteRequest, Config, HttpRequest
 
 
 def send(client: httpx.Client, request: HttpRequest) -> CompleteRequest:
@@ -39,37 +38,12 @@ def send(client: httpx.Client, request: HttpRequest) -> CompleteRequest:
     }
 
 
-def complete(app: Holdfast, answer: CompleteRequest) -> None:
-    """Pass an answer on, again while the library asks for that: it may hold the next token."""
-    while True:
-        try:
-            app.complete(answer)
-            return
-        except HoldfastError as error:
-            if not error.retryable:
-                raise
-        time.sleep(1)
-
-
 def text(body: bytes) -> str | None:
-    """Decode a body; `complete` takes null for one that is not UTF-8."""
+    """Decode a body; `complete` takes null for one that is no text."""
     try:
-        return body.decode("utf-8")
+        return None if b"\0" in body else body.decode("utf-8")
     except UnicodeDecodeError:
         return None
-
-
-def show(event: Event) -> None:
-    """Show an event to the user."""
-    if event["type"] == "decision":
-        print("screen:", event["decision"]["screen"])
-    elif event["type"] == "sync_completed":
-        print("stored on the server:", event["sent"])
-
-
-def queued(app: Holdfast, item: str) -> bool:
-    """Whether the item is still queued; an item leaves the queue when the server has stored it."""
-    return app.queue_get({"id": item})["state"] != "stored"
 
 
 def main(url: str, key: str, folder: str, email: str, password: str) -> None:
@@ -81,26 +55,27 @@ def main(url: str, key: str, folder: str, email: str, password: str) -> None:
         "keystore": {"kind": "file"},  # an app passes its platform's to Holdfast() instead
         "policy": {"biometric": "off"},
     }
-    item, seen = "", 0
+    item = ""
     with Holdfast(config) as app, httpx.Client() as client:
-        decision = app.session_resume()
-        if decision["screen"] == "sign_in":
-            decision = app.sign_in_complete({"email": email, "password": password})
-        while not item or queued(app, item):
-            polled = app.poll({"ack": seen})  # new events and requests; acknowledges shown events
-            for event in polled["events"]:
-                show(event)
-                if event["type"] == "decision" and not app.superseded(event):
-                    decision = event["decision"]
-                seen = event["seq"]  # acknowledge it in the next poll
-            for request in polled["requests"]:
-                complete(app, send(client, request))
-            if decision["screen"] == "home" and not item:
-                visit, now = {"type": "visit", "minutes": 45}, int(time.time() * 1000)
-                added = app.queue_add({"kind": "activity", "payload": visit, "occurred_at_ms": now})
-                item = added["id"]  # the visit is on disk now
-            elif not polled["requests"]:
-                app.wait(-1 if polled["wake_in_ms"] is None else polled["wake_in_ms"])
+        app.session_resume()  # `next` begins with a screen
+        while (thing := app.next()) is not None:
+            if "request" in thing:
+                app.complete(send(client, thing["request"]))
+            elif "notice" in thing:
+                print("notice:", thing["notice"]["text"])
+            elif "sync" in thing and item in thing["sync"]["ids"]:
+                print("stored on the server")
+                return
+            elif "screen" in thing:
+                screen = thing["screen"]
+                print("screen:", screen["screen"])
+                if screen["reason"] == "session_missing":
+                    app.sign_in_complete({"email": email, "password": password})
+                elif screen["screen"] == "home" and not item:
+                    visit = {"type": "visit", "minutes": 45}
+                    item = app.queue_add({"kind": "activity", "payload": visit})["id"]
+                elif screen["screen"] not in {"wait", "home"}:
+                    sys.exit(screen["message"] and screen["message"]["text"])
 
 
 if __name__ == "__main__":

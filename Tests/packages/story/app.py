@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import asyncio
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +13,7 @@ from holdfast import AsyncHoldfast, FileKeyStore
 from holdfast.keystore import KEY_CANCELLED, PROTECT_DEVICE, KeyStoreAnswer
 
 if TYPE_CHECKING:
-    from holdfast.types import Config, Decision, SyncCompletedEvent
+    from holdfast.types import Config
 
 
 class DesktopKeys:
@@ -47,71 +46,64 @@ class DesktopKeys:
         self.files.erase(name)
 
 
-class App:
-    """An app that shows decisions as text."""
+async def shown(app: AsyncHoldfast) -> str:
+    """The next screen that waits for the user, and its reason."""
+    async for thing in app:
+        if "screen" in thing and thing["screen"]["screen"] != "wait":
+            return f"{thing['screen']['screen']} {thing['screen']['reason']}"
+    raise RuntimeError("closed")
 
-    def __init__(self, holdfast: AsyncHoldfast) -> None:
-        """Use an open library."""
-        self.holdfast = holdfast
-        self.decisions: asyncio.Queue[Decision] = asyncio.Queue()
-        self.synced: asyncio.Queue[SyncCompletedEvent] = asyncio.Queue()
 
-    async def follow(self) -> None:
-        """Take events for as long as the app runs."""
-        async for event in self.holdfast.events():
-            if event["type"] == "decision":
-                self.decisions.put_nowait(event["decision"])
-            elif event["type"] == "sync_completed":
-                self.synced.put_nowait(event)
+async def drained(app: AsyncHoldfast) -> int:
+    """How many items were sent until none is left."""
+    sent: set[str] = set()
+    async for thing in app:
+        if "sync" in thing:
+            sent |= set(thing["sync"]["ids"])
+            if sent and not thing["sync"]["left"]:
+                break
+    return len(sent)
 
-    async def shown(self, decision: Decision) -> str:
-        """The screen and its reason; waits while the library does."""
-        while decision["screen"] == "wait":
-            later = await self.decisions.get()
-            if later["number"] > decision["number"]:
-                decision = later
-        return f"{decision['screen']} {decision['reason']}"
 
-    async def done(self, command: str, *given: str) -> str:
-        """Carry out one command."""
-        app = self.holdfast
-        match command:
-            case "start":
-                return await self.shown(await app.session_resume())
-            case "sign_in":
-                email, password = given
-                reply = await app.sign_in_complete({"email": email, "password": password})
-                return await self.shown(reply)
-            case "orgs":
-                return " ".join(one["org_id"] for one in (await app.org_list())["orgs"])
-            case "choose":
-                return await self.shown(await app.org_select({"org_id": given[0]}))
-            case "visit":
-                added = await app.queue_add(
-                    {
-                        "kind": "activity",
-                        "payload": {"type": "visit", "minutes": int(given[0])},
-                        "occurred_at_ms": int(time.time() * 1000),
-                    }
-                )
-                return added["state"]
-            case "leave":
-                return await self.shown(await app.session_background())
-            case "unlock":
-                return await self.shown(await app.session_unlock({"outcome": "success"}))
-            case "unsent":
-                counts = (await app.sync_status())["counts"]
-                unsent = counts["pending"] + counts["sending"] + counts["waiting"]
-                return f"{unsent} {counts['parked']}"
-            case "drain":
-                await app.sync_now()
-                return str(len((await self.synced.get())["ids"]))
-            case "log_out":
-                left = await app.session_logout()
-                while (await app.session_status())["owed"]:
-                    await asyncio.sleep(0.02)
-                return f"{left['unsent']} {await self.shown(left['decision'])}"
-        raise ValueError(command)
+async def done(app: AsyncHoldfast, command: str, *given: str) -> str:
+    """Carry out one command."""
+    match command:
+        case "start":
+            return await shown(app)
+        case "sign_in":
+            await app.sign_in_complete({"email": given[0], "password": given[1]})
+            return await shown(app)
+        case "orgs":
+            return " ".join(one["org_id"] for one in (await app.org_list())["orgs"])
+        case "choose":
+            await app.org_select({"org_id": given[0]})
+            return await shown(app)
+        case "visit":
+            visit = {"type": "visit", "minutes": int(given[0])}
+            return (await app.queue_add({"kind": "activity", "payload": visit}))["state"]
+        case "leave":
+            await app.session_background()
+            return await shown(app)
+        case "unlock":
+            await app.session_unlock()
+            return await shown(app)
+        case "unsent":
+            counts = (await app.sync_status())["counts"]
+            unsent = counts["pending"] + counts["sending"] + counts["waiting"]
+            return f"{unsent} {counts['parked']}"
+        case "drain":
+            await app.sync_now()
+            return str(await drained(app))
+        case "search":
+            while (found := await app.contact_search({"query": ""}))["as_of_ms"] is None:
+                await asyncio.sleep(0.02)
+            return str(found["total"])
+        case "log_out":
+            left = await app.session_logout()
+            while (await app.session_status())["owed"]:
+                await asyncio.sleep(0.02)
+            return f"{left['unsent']} {await shown(app)}"
+    raise ValueError(command)
 
 
 async def main() -> None:
@@ -123,12 +115,9 @@ async def main() -> None:
         "auth_methods": [{"id": "password", "flow": "password"}],
         "policy": {"biometric": "required", "lock_on_background": "at_once"},
     }
-    async with AsyncHoldfast(config, DesktopKeys(folder)) as holdfast, asyncio.TaskGroup() as tasks:
-        app = App(holdfast)
-        following = tasks.create_task(app.follow())
+    async with AsyncHoldfast(config, DesktopKeys(folder)) as app:
         while line := await asyncio.to_thread(sys.stdin.readline):
-            print(">", await app.done(*line.split()), flush=True)
-        following.cancel()
+            print(">", await done(app, *line.split()), flush=True)
 
 
 if __name__ == "__main__":

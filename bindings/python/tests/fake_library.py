@@ -1,130 +1,132 @@
-"""A scripted `Library` for `AsyncHoldfast`."""
+"""A scripted `Library`: what `next` gives is what a test has put in."""
 
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import json
-import os
 import threading
 from collections import deque
 from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any, cast
 
-from holdfast import AsyncHoldfast, AsyncKeyStore, AsyncTransport, Library
-from holdfast.transport import Answer
-from holdfast.types import HttpRequest
+from holdfast import Holdfast, KeyStore, Library
+from holdfast.errors import ClosedError
+from holdfast.keystore import PROTECT_DEVICE
+from holdfast.library import NEWS, REQUESTS
 from patience import patience
 
 CONFIG = {"data_dir": "/nowhere", "backend": {"url": "http://localhost", "api_key": "k"}}
-CLOSED = 9
 STORAGE = 6
-BUSY = 8
+
+KEY = bytes(range(32))
 
 #: How long a test waits for what must happen, in seconds.
 PATIENCE_S = patience(60)
 
-Poll = dict[str, Any]
+#: What `next` gives, or the status and reply of its failure.
+Thing = dict[str, Any] | tuple[int, bytes]
+Reply = tuple[int, bytes]
+
+FIRST: Any = {"screen": {"screen": "sign_in"}}
+HOME: Any = {"screen": {"screen": "home"}}
+NOTICE = {"notice": {"type": "item_parked"}}
 
 
-def request(number: int) -> dict[str, Any]:
-    return {"id": number, "purpose": "pull", "url": f"http://localhost/{number}"}
+def request(number: int = 1) -> dict[str, Any]:
+    url = f"http://localhost/{number}"
+    return {"request": {"id": number, "purpose": "pull", "url": url, "headers": {"a": "secret"}}}
 
 
-def event(seq: int) -> dict[str, Any]:
-    return {"seq": seq, "type": "session_ended", "reason": "signed_out"}
-
-
-def refusal(code: str, *, retryable: bool) -> bytes:
-    error: dict[str, Any] = {
+def refusal(code: str, *, retryable: bool = False) -> bytes:
+    fields: Any = {
         "code": code,
         "message": "m",
         "field": None,
         "retryable": retryable,
         "detail": {},
     }
-    return json.dumps({"error": error}).encode()
+    return json.dumps({"error": fields}).encode()
 
 
 class FakeLibrary:
-    """A fake `Library` with scripted polls and a descriptor that behaves like the real one."""
+    """Blocks in `next` as the real one does; a test adds operations as methods."""
 
-    def __init__(self) -> None:
-        self.script: deque[Poll | tuple[int, bytes]] = deque()
-        self.asked: list[dict[str, Any] | None] = []
+    def __init__(self, screen: object = FIRST["screen"]) -> None:
+        self.screen = screen
+        self.news: deque[Thing] = deque()
+        self.requests: deque[Thing] = deque()
+        #: How often news were asked for.
+        self.asked = 0
         self.completed: list[dict[str, Any]] = []
         self.threads: set[str] = set()
         self.closed = False
-        self.running = threading.Lock()
-        self.descriptor = os.eventfd(0, os.EFD_NONBLOCK)
+        self.changed = threading.Condition()
+        self.running = threading.RLock()
 
-    def then(self, *polls: Poll | tuple[int, bytes]) -> None:
-        self.script.extend(polls)
-        os.eventfd_write(self.descriptor, 1)
+    def give(self, *things: Thing) -> None:
+        with self.changed:
+            for thing in things:
+                (self.requests if "request" in thing else self.news).append(thing)
+            self.changed.notify_all()
 
-    def open(self, _config: bytes, keystore: object) -> tuple[int, tuple[int, bytes]]:
-        self.keystore = cast("Any", keystore)
-        reply = {"version": "9.8.7", "recovered": False, "unlock_prompt": "Open up"}
+    def next(self, _handle: int, what: int, timeout_ms: int) -> Reply:
+        with self.changed:
+            self.asked += bool(what & NEWS)
+            queues = [self.news] * bool(what & NEWS) + [self.requests] * bool(what & REQUESTS)
+            limit = None if timeout_ms < 0 else timeout_ms / 1000
+            self.changed.wait_for(lambda: self.closed or any(queues), limit)
+            if self.closed:
+                return ClosedError.status, refusal("handle.closed")
+            thing: Thing = {"wake_in_ms": None}
+            for queue in queues:
+                if queue:
+                    thing = queue.popleft()
+                    break
+        return thing if isinstance(thing, tuple) else (0, json.dumps(thing).encode())
+
+    def open(self, config: bytes, keystore: object) -> tuple[int, Reply]:
+        self.config, self.keystore = json.loads(config), cast("Any", keystore)
+        reply = {"version": "9.8.7", "unlock_prompt": "Open up", "screen": self.screen}
         return 1, (0, json.dumps(reply).encode())
 
-    def call(self, name: str, _handle: int, sent: bytes | None) -> tuple[int, bytes]:
+    def call(self, name: str, _handle: int, sent: bytes | None) -> Reply:
         self.threads.add(threading.current_thread().name)
         given = None if sent is None else json.loads(sent)
         with self.running:
             if self.closed:
-                return CLOSED, refusal("handle.closed", retryable=False)
-            return getattr(self, name, partial(self.other, name))(given)
+                return ClosedError.status, refusal("handle.closed")
+            return cast(Reply, getattr(self, name, partial(self.other, name))(given))
 
-    def other(self, name: str, given: object) -> tuple[int, bytes]:
+    def other(self, name: str, given: object) -> Reply:
         return 0, json.dumps({"called": name, "request": given}).encode()
 
-    def poll(self, given: dict[str, Any] | None) -> tuple[int, bytes]:
-        self.asked.append(given)
-        if not self.script:
-            self.lower()
-            return 0, b'{"requests":[],"events":[],"wake_in_ms":null}'
-        now = self.script.popleft()
-        if not self.script:
-            self.lower()
-        if isinstance(now, tuple):
-            return now
-        nothing: Poll = {"requests": [], "events": [], "wake_in_ms": None}
-        return 0, json.dumps(nothing | now).encode()
-
-    def lower(self) -> None:
-        try:
-            os.eventfd_read(self.descriptor)
-        except BlockingIOError:
-            return
-
-    def complete(self, given: dict[str, Any]) -> tuple[int, bytes]:
+    def complete(self, given: dict[str, Any]) -> Reply:
         self.completed.append(given)
-        return 0, b'{"accepted":true}'
+        return 0, b"{}"
 
-    def wake_fd(self, _handle: int) -> int:
-        return self.descriptor
+    def load(self, name: bytes) -> list[object]:
+        """What the key store answers to a load, and the key."""
+        room, length = (ctypes.c_uint8 * 32)(), ctypes.c_size_t()
+        answer = self.keystore.load(None, name, room, 32, ctypes.pointer(length))
+        return [answer, bytes(room)[: length.value].hex()]
+
+    def save(self, name: bytes, key: bytes, protection: int = PROTECT_DEVICE) -> object:
+        data = (ctypes.c_uint8 * len(key))(*key)
+        return self.keystore.save(None, name, data, len(key), protection)
+
+    def erase(self, name: bytes) -> object:
+        return self.keystore.erase(None, name)
 
     def close(self, _handle: int) -> None:
-        with self.running:  # as the real one: after the running calls
-            if not self.closed:
-                self.closed = True
-                os.close(self.descriptor)
+        with self.running, self.changed:  # as the real one: after the running calls
+            self.closed = True
+            self.changed.notify_all()
 
 
-async def answering(request: HttpRequest) -> Answer:
-    return {"status": 200, "body": request["url"]}
-
-
-def opened(
-    fake: FakeLibrary,
-    transport: AsyncTransport = answering,
-    connections: int = 8,
-    keystore: AsyncKeyStore | None = None,
-) -> AsyncHoldfast:
-    library = cast(Library, fake)
-    return AsyncHoldfast(
-        CONFIG, keystore, library=library, transport=transport, connections=connections
-    )
+def opened(fake: FakeLibrary, store: KeyStore | None = None) -> Holdfast:
+    return Holdfast(CONFIG, store, library=cast(Library, fake))
 
 
 async def until(condition: Callable[[], object]) -> None:
@@ -134,8 +136,4 @@ async def until(condition: Callable[[], object]) -> None:
 
 
 def run(work: Coroutine[Any, Any, None]) -> None:
-    async def limited() -> None:
-        async with asyncio.timeout(2 * PATIENCE_S):
-            await work
-
-    asyncio.run(limited())
+    asyncio.run(asyncio.wait_for(work, 2 * PATIENCE_S))

@@ -1,184 +1,120 @@
-"""Requests and replies as dicts, exceptions, and the release of every reply."""
+"""Requests and replies as dicts, exceptions, and which library is loaded.
+
+Tests/abi calls the real library through the same binding.
+"""
 
 from __future__ import annotations
 
-import ctypes
 import json
 import pickle
-import threading
+import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any, cast
 
+import holdfast
 import pytest
-from holdfast import (
-    Holdfast,
-    KeyStoreAnswer,
-    Library,
-    MemoryKeyStore,
-    NoMemoryError,
-    NotFoundError,
-)
+from fake_library import CONFIG, FakeLibrary, Reply, opened, refusal
+from holdfast import Holdfast, Library, NoMemoryError, NotFoundError
 from holdfast.errors import HoldfastError, InternalError
-from holdfast.keystore import KEY_FAILED, KEY_LOCKED, KEY_NOT_FOUND, KEY_OK
+from holdfast.library import file_name, system_name
+from holdfast.operations import OPERATIONS
 
-CONFIG = {"data_dir": "/nowhere", "backend": {"url": "http://localhost", "api_key": "k"}}
-
-
-def ask(app: Holdfast, name: str, request: dict[str, Any] | None = None) -> dict[str, Any]:
-    return cast(dict[str, Any], getattr(app, name)(request))
+ROOT = Path(__file__).resolve().parents[3]
+PACKAGE = Path(holdfast.__file__).parent
 
 
-def test_a_reply_becomes_a_dict_and_the_request_arrives(stub: Library) -> None:
-    with Holdfast(CONFIG, library=stub) as app:
-        assert app.opened == {"version": "9.8.7", "recovered": False}
-        assert ask(app, "contact_search", {"query": "Åse"}) == {
-            "called": "contact_search",
-            "request": {"query": "Åse"},
-        }
-        assert ask(app, "session_resume")["request"] is None
+class Failing(FakeLibrary):
+    def queue_get(self, _: object) -> Reply:
+        return 3, refusal("queue.not_found")
+
+    def org_list(self, _: object) -> tuple[int, None]:
+        return 11, None
 
 
-def test_the_folder_may_be_a_path(stub: Library) -> None:
-    """A `Path` was `TypeError: Object of type PosixPath is not JSON serializable`."""
-    given: list[Any] = []
-
-    class Noting:
-        def open(self, config: bytes, keystore: object) -> Any:  # noqa: ANN401
-            given.append(json.loads(config))
-            return stub.open(config, cast(Any, keystore))
-
-        def close(self, handle: int) -> None:
-            stub.close(handle)
-
-    with Holdfast(CONFIG | {"data_dir": Path("/no") / "where"}, library=cast(Any, Noting())):
-        assert given == [CONFIG | {"data_dir": "/no/where"}]
+def test_requests_and_replies_are_dicts() -> None:
+    """A `Path` was "Object of type PosixPath is not JSON serializable"."""
+    fake = FakeLibrary()
+    folder = CONFIG | {"data_dir": Path("/no") / "where"}
+    with Holdfast(folder, library=cast(Library, fake)) as app:
+        assert fake.config == CONFIG | {"data_dir": "/no/where"}
+        assert app.opened["version"] == "9.8.7"
+        reply = cast(Any, app.contact_search({"query": "Åse"}))
+        assert reply == {"called": "contact_search", "request": {"query": "Åse"}}
+        assert cast(Any, app.session_resume())["request"] is None
+        with pytest.raises(ValueError, match="JSON"):
+            app.queue_add({"kind": "activity", "payload": {"minutes": float("nan")}})
 
 
-def test_an_error_becomes_the_exception_of_its_class(stub: Library) -> None:
-    with Holdfast(CONFIG, library=stub) as app, pytest.raises(NotFoundError) as caught:
-        app.queue_get({"id": "x"})
+def test_an_error_becomes_the_exception_of_its_class() -> None:
+    with opened(Failing()) as app:
+        with pytest.raises(NotFoundError) as caught:
+            app.queue_get({"id": "x"})
+        with pytest.raises(NoMemoryError):
+            app.org_list()
     error = caught.value
-    assert (error.code, error.field, error.status) == ("queue.not_found", "/id", 3)
-    assert (error.message, error.retryable, error.detail) == ("no such item", False, {"n": 1})
-
-
-def test_no_reply_is_memory_exhausted(stub: Library) -> None:
-    with Holdfast(CONFIG, library=stub) as app, pytest.raises(NoMemoryError) as caught:
-        app.org_list()
-    assert caught.value.code == "memory.exhausted"
+    assert (error.code, error.status, error.message) == ("queue.not_found", 3, "m")
+    assert (error.field, error.retryable, error.detail) == (None, False, {})
 
 
 def test_every_status_has_its_exception() -> None:
-    reply: dict[str, Any] = {
-        "error": {"code": "a.b", "message": "m", "field": None, "retryable": True, "detail": {}}
-    }
+    reply = json.loads(refusal("a.b"))
     kinds = {type(HoldfastError.of(status, reply)) for status in range(1, 13)}
     assert len(kinds) == 12
     assert type(HoldfastError.of(99, reply)) is InternalError
 
 
-@pytest.mark.parametrize(
-    ("status", "code"),
-    [(9, "handle.closed"), (10, "handle.forked"), (11, "memory.exhausted"), (2, "internal.defect")],
-)
-def test_a_status_without_a_reply_becomes_an_exception(status: int, code: str) -> None:
-    error = HoldfastError.of(status, None)
-    assert (error.status, error.code) == (status, code)
-
-
-def test_call_without_reply_allocates_no_reply(stub: Library) -> None:
-    assert stub.call_without_reply("queue_list", 42, b"{}") == 0
-
-
-def test_nan_and_infinity_are_refused(stub: Library) -> None:
-    with Holdfast(CONFIG, library=stub) as app, pytest.raises(ValueError, match="JSON"):
-        app.queue_add({"kind": "activity", "payload": {"minutes": float("nan")}})
-
-
-def test_wait_distinguishes_closed_from_ready(stub: Library) -> None:
-    with Holdfast(CONFIG, library=stub) as app:
-        assert app.wait(0) is True
-        assert app.wait(1) is False
-        assert app.wake_fd() == 7
-
-
-def test_keys_go_through_the_store(stub: Library) -> None:
-    store = MemoryKeyStore()
-    with Holdfast(CONFIG, store, library=stub) as app:
-        assert ask(app, "session_unlock")["answer"] == KEY_NOT_FOUND
-        assert ask(app, "session_lock")["answer"] == KEY_OK
-        assert store.keys == {"device": bytes([7]) * 32}
-        assert ask(app, "session_unlock") == {"answer": KEY_OK, "length": 32, "first": 7}
-        assert ask(app, "session_logout")["answer"] == KEY_OK
-        assert store.keys == {}
-
-
-class Failing(MemoryKeyStore):
-    def __init__(self, error: BaseException) -> None:
-        super().__init__()
-        self.error = error
-
-    def load(self, name: str) -> bytes | None:
-        raise self.error
-
-
-@pytest.mark.parametrize(
-    ("error", "answer"),
-    [
-        (KeyStoreAnswer(KEY_LOCKED), KEY_LOCKED),
-        (OSError("the chain is broken"), KEY_FAILED),
-        (KeyboardInterrupt(), KEY_FAILED),
-    ],
-)
-def test_no_exception_crosses_into_c(stub: Library, error: BaseException, answer: int) -> None:
-    with Holdfast(CONFIG, Failing(error), library=stub) as app:
-        assert ask(app, "session_unlock")["answer"] == answer
-
-
-def test_a_key_that_is_too_long_is_not_written(stub: Library) -> None:
-    store = MemoryKeyStore()
-    store.keys["device"] = bytes(64)
-    with Holdfast(CONFIG, store, library=stub) as app:
-        assert ask(app, "session_unlock")["answer"] == KEY_FAILED
-
-
-def test_log_lines_arrive_and_a_failing_function_is_harmless(stub: Library) -> None:
-    lines: list[tuple[int, str]] = []
-
-    def failing(level: int, line: str) -> None:
-        lines.append((level, line))
-        raise RuntimeError("full")
-
-    stub.set_log(2, failing)
-    stub.set_log(0, None)
-    assert lines == [(2, "hello")]
-
-
-def test_many_threads_share_a_handle(stub: Library) -> None:
-    wrong: list[object] = []
-    with Holdfast(CONFIG, library=stub) as app:
-
-        def work(number: int) -> None:
-            for _ in range(200):
-                reply = ask(app, "contact_search", {"query": str(number)})
-                if reply["request"] != {"query": str(number)}:
-                    wrong.append(reply)
-
-        threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    assert not wrong
-
-
-def test_several_libraries_work_at_once(stub: Library) -> None:
-    again = Library(stub.path)
-    assert again is not stub
-    assert ctypes.sizeof(ctypes.c_void_p) == 8
-    assert again.version() == stub.version() == "9.8.7"
-
-
-def test_a_handle_cannot_be_pickled(stub: Library) -> None:
-    with Holdfast(CONFIG, library=stub) as app, pytest.raises(TypeError, match="data_dir"):
+def test_a_handle_cannot_be_pickled() -> None:
+    with opened(FakeLibrary()) as app, pytest.raises(TypeError, match="data_dir"):
         pickle.dumps(app)
+
+
+def test_every_function_of_the_header_has_its_method_and_every_shape_its_type() -> None:
+    header = (ROOT / "include" / "holdfast.h").read_text(encoding="utf-8")
+    form = r"holdfast_(\w+)\(holdfast \*self, const char \*request,\s+char \*\*reply\);"
+    declared = set(re.findall(form, header))
+    assert declared == set(OPERATIONS)
+    assert all(callable(getattr(Holdfast, name)) for name in declared)
+    schema = json.loads((ROOT / "include" / "holdfast.schema.json").read_text(encoding="utf-8"))
+    assert set(schema["$defs"]) - {"Flow"} | {"SignInFlow"} <= set(vars(holdfast.types))
+
+
+# ---- which library is loaded ----
+
+
+def found(site: Path, **environment: str) -> str:
+    """The path that a new Python finds, and what it says if it cannot load that."""
+    say = "import holdfast.library as l; print(l.find()); l.Library.default()"
+    done = subprocess.run(
+        [sys.executable, "-c", say],
+        env={"PYTHONPATH": str(site)} | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith("ImportError: "), done.stderr
+    assert "HOLDFAST_LIBRARY" in done.stderr.splitlines()[-1]
+    return done.stdout.strip()
+
+
+def test_the_library_is_found_and_a_missing_one_is_explained(tmp_path: Path) -> None:
+    """The variable's, the package's, that of a source tree, or the system's."""
+    site = tmp_path / "bindings" / "python" / "src"
+    shutil.copytree(
+        PACKAGE, site / "holdfast", ignore=shutil.ignore_patterns("__pycache__", "*.so")
+    )
+    built = tmp_path / "build" / "lib" / file_name()
+    built.parent.mkdir(parents=True)
+    built.touch()
+    # A folder build/lib above the package must belong to this project
+    assert found(site) == system_name()
+    (tmp_path / "include").mkdir()
+    (tmp_path / "include" / "holdfast.h").touch()
+    assert found(site) == str(built)
+    carried = site / "holdfast" / file_name()
+    carried.touch()
+    assert found(site) == str(carried)
+    assert found(site, HOLDFAST_LIBRARY="/no/where.so") == "/no/where.so"

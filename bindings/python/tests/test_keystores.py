@@ -13,24 +13,18 @@ import keyring
 import keyring.backend
 import keyring.errors
 import pytest
+from fake_library import CONFIG, KEY, FakeLibrary, opened
 from holdfast import (
     AsyncHoldfast,
     FileKeyStore,
-    Holdfast,
     KeyringKeyStore,
     KeyStore,
-    Library,
+    KeyStoreAnswer,
     MemoryKeyStore,
 )
 from holdfast.keystore import KEY_FAILED, KEY_LOCKED, KEY_NOT_FOUND, KEY_OK
 
-CONFIG = {"data_dir": "/nowhere", "backend": {"url": "http://localhost", "api_key": "k"}}
-#: The key that the scripted library saves.
-KEY = bytes([7]) * 32
-
-
-def ask(app: Holdfast, name: str) -> dict[str, Any]:
-    return cast(dict[str, Any], getattr(app, name)({}))
+LOADED = [KEY_OK, KEY.hex()]
 
 
 class Ring(keyring.backend.KeyringBackend):
@@ -66,31 +60,55 @@ def ring() -> Iterator[Ring]:
     keyring.set_keyring(before)
 
 
-@pytest.fixture(params=["memory", "file", "keyring"])
-def store(request: pytest.FixtureRequest, tmp_path: Path, ring: Ring) -> KeyStore:
+@pytest.mark.parametrize("kind", ["memory", "file", "keyring"])
+def test_a_key_is_saved_found_and_erased(kind: str, tmp_path: Path, ring: Ring) -> None:
     stores: dict[str, KeyStore] = {
         "memory": MemoryKeyStore(),
         "file": FileKeyStore(tmp_path / "keys"),
         "keyring": KeyringKeyStore("app.example"),
     }
-    return stores[request.param]
+    store, fake = stores[kind], FakeLibrary()
+    with opened(fake, store):
+        assert fake.load(b"device") == [KEY_NOT_FOUND, ""]
+        assert fake.save(b"device", KEY) == KEY_OK
+        assert store.load("device") == KEY
+        assert fake.load(b"device") == LOADED
+        assert fake.erase(b"device") == KEY_OK
+        assert store.load("device") is None
+        assert fake.erase(b"device") == KEY_OK, "erasing a missing key must succeed"
 
 
-def test_a_class_is_no_key_store(stub: Library) -> None:
-    """Where the class was passed, every key failed later, with an error that named no cause."""
-    wrong = cast(Any, MemoryKeyStore)
-    for make in (
-        lambda: Holdfast(CONFIG, wrong, library=stub),
-        lambda: AsyncHoldfast(CONFIG, wrong, library=stub),
-    ):
-        with pytest.raises(TypeError, match=r"pass MemoryKeyStore\(...\), not the class"):
-            make()
+@pytest.mark.parametrize(
+    ("given", "answer"),
+    [
+        (KeyStoreAnswer(KEY_LOCKED), KEY_LOCKED),
+        (OSError("the chain is broken"), KEY_FAILED),
+        (KeyboardInterrupt(), KEY_FAILED),
+        (bytes(64), KEY_FAILED),
+    ],
+)
+def test_no_exception_and_no_long_key_crosses_into_c(
+    given: BaseException | bytes, answer: int
+) -> None:
+    class Odd(MemoryKeyStore):
+        def __len__(self) -> int:
+            return 0  # an empty store was taken for none
 
-
-def test_an_object_without_the_methods_is_no_key_store(stub: Library) -> None:
-    class Half:
         def load(self, name: str) -> bytes | None:
-            return None
+            if isinstance(given, bytes):
+                return given
+            raise given
+
+    fake = FakeLibrary()
+    with opened(fake, Odd()):
+        assert fake.load(b"device") == [answer, ""]
+
+
+def test_what_is_no_key_store_is_refused() -> None:
+    """Every key failed later, with an error that named no cause."""
+
+    class Half:
+        def load(self, name: str) -> bytes | None: ...
 
         def save(self, name: str, key: bytes, protection: int) -> None: ...
 
@@ -104,39 +122,27 @@ def test_an_object_without_the_methods_is_no_key_store(stub: Library) -> None:
     class Mixed(Coroutines):
         def erase(self, name: str) -> None: ...  # type: ignore[override]
 
-    with pytest.raises(TypeError, match="has no erase"):
-        Holdfast(CONFIG, cast(Any, Half()), library=stub)
-    with pytest.raises(TypeError, match="load of Coroutines is a coroutine"):
-        Holdfast(CONFIG, cast(Any, Coroutines()), library=stub)
+    for wrong, said in [
+        (MemoryKeyStore, r"pass MemoryKeyStore\(...\), not the class"),
+        (Half(), "has no erase"),
+        (Coroutines(), "load of Coroutines is a coroutine"),
+    ]:
+        with pytest.raises(TypeError, match=said):
+            opened(FakeLibrary(), cast(Any, wrong))
     with pytest.raises(TypeError, match="all coroutines, or none is"):
-        AsyncHoldfast(CONFIG, cast(Any, Mixed()), library=stub)
-    AsyncHoldfast(CONFIG, Coroutines(), library=stub)
+        AsyncHoldfast(CONFIG, cast(Any, Mixed()))
+    AsyncHoldfast(CONFIG, Coroutines())
 
 
-def test_an_empty_key_store_is_one(stub: Library) -> None:
-    """A store with `__len__` that was empty counted as none."""
-
-    class Sized(MemoryKeyStore):
-        def __len__(self) -> int:
-            return len(self.keys)
-
-    with Holdfast(CONFIG, Sized(), library=stub) as app:
-        assert ask(app, "session_unlock")["answer"] == KEY_NOT_FOUND
+# ---- files ----
 
 
-def test_a_key_is_saved_found_and_erased(stub: Library, store: KeyStore) -> None:
-    with Holdfast(CONFIG, store, library=stub) as app:
-        assert ask(app, "session_unlock")["answer"] == KEY_NOT_FOUND
-        assert ask(app, "session_lock")["answer"] == KEY_OK
-        assert store.load("device") == KEY
-        assert ask(app, "session_unlock") == {"answer": KEY_OK, "length": 32, "first": 7}
-        assert ask(app, "session_logout")["answer"] == KEY_OK
-        assert store.load("device") is None
-        assert ask(app, "session_logout")["answer"] == KEY_OK, "erasing a missing key must succeed"
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "deep" / "keys"
 
 
-def test_key_files_are_private_and_no_other_files_remain(tmp_path: Path) -> None:
-    folder = tmp_path / "deep" / "keys"
+def test_key_files_are_private_and_no_other_files_remain(folder: Path) -> None:
     store = FileKeyStore(folder)
     store.save("device", b"old", 0)
     store.save("device", b"new", 0)
@@ -146,62 +152,55 @@ def test_key_files_are_private_and_no_other_files_remain(tmp_path: Path) -> None
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
-def test_an_unreadable_key_file_is_a_failure(stub: Library, tmp_path: Path) -> None:
-    # Only a missing file may report "not found", since the library then creates a new key.
-    (tmp_path / "device.key").mkdir()
-    with Holdfast(CONFIG, FileKeyStore(tmp_path), library=stub) as app:
-        assert ask(app, "session_unlock")["answer"] == KEY_FAILED
-
-
-def test_an_erased_key_is_overwritten_first(tmp_path: Path) -> None:
-    store = FileKeyStore(tmp_path / "keys")
+def test_an_erased_key_is_overwritten_first(folder: Path) -> None:
+    store = FileKeyStore(folder)
     store.save("session", KEY, 0)
-    with (tmp_path / "keys" / "session.key").open("rb") as still_open:
+    with (folder / "session.key").open("rb") as still_open:
         store.erase("session")
         assert still_open.read() == bytes(len(KEY))
-    assert list((tmp_path / "keys").iterdir()) == []
+    assert list(folder.iterdir()) == []
 
 
-@pytest.mark.parametrize("mode", [0o620, 0o602, 0o640, 0o604])
-def test_a_key_file_that_others_can_open_is_refused(tmp_path: Path, mode: int) -> None:
-    """Lock finding 2."""
-    store = FileKeyStore(tmp_path / "keys")
-    store.save("device", KEY, 0)
-    (tmp_path / "keys" / "device.key").chmod(mode)
-    with pytest.raises(PermissionError, match="0600"):
-        store.load("device")
-    with pytest.raises(PermissionError, match="0600"):
-        store.erase("device")
-    assert (tmp_path / "keys" / "device.key").read_bytes() == KEY
+def test_a_key_that_could_not_be_read_or_written_is_a_failure(folder: Path) -> None:
+    """Only a missing file may be "not found", since the library then creates a new key."""
+    (folder / "device.key" / "in the way").mkdir(parents=True)
+    fake = FakeLibrary()
+    with opened(fake, FileKeyStore(folder)):
+        assert fake.load(b"device") == [KEY_FAILED, ""]
+        assert fake.save(b"device", KEY) == KEY_FAILED
+    assert [file.name for file in folder.iterdir()] == ["device.key"]
 
 
-def test_a_link_in_place_of_a_key_file_is_refused(tmp_path: Path) -> None:
-    """Lock finding 2."""
-    store = FileKeyStore(tmp_path / "keys")
+@pytest.mark.parametrize("way", [0o620, 0o602, 0o640, 0o604, "link"])
+def test_a_key_file_that_others_can_open_or_replace_is_refused(
+    folder: Path, way: int | str
+) -> None:
+    store = FileKeyStore(folder)
     store.save("other", KEY, 0)
-    (tmp_path / "keys" / "device.key").symlink_to(tmp_path / "keys" / "other.key")
-    with pytest.raises(OSError, match=r"device\.key"):
-        store.load("device")
-    with pytest.raises(OSError, match=r"device\.key"):
-        store.erase("device")
-    assert store.load("other") == KEY
+    if isinstance(way, int):
+        store.save("device", KEY, 0)
+        (folder / "device.key").chmod(way)
+    else:
+        (folder / "device.key").symlink_to(folder / "other.key")
+    for use in (store.load, store.erase):
+        with pytest.raises(OSError, match=r"device\.key"):
+            use("device")
+    assert store.load("other") == (folder / "device.key").read_bytes() == KEY
 
 
 @pytest.mark.parametrize("mode", [0o770, 0o707, 0o777])
-def test_a_folder_that_others_may_write_is_refused(tmp_path: Path, mode: int) -> None:
-    """Lock finding 2."""
-    folder = tmp_path / "keys"
+def test_a_folder_that_others_may_write_is_refused(folder: Path, mode: int) -> None:
     store = FileKeyStore(folder)
     store.save("device", KEY, 0)
     folder.chmod(mode)
-    with pytest.raises(PermissionError, match="this user alone"):
-        store.load("device")
-    with pytest.raises(PermissionError, match="this user alone"):
-        store.save("device", KEY, 0)
-    with pytest.raises(PermissionError, match="this user alone"):
-        store.erase("device")
+    for use in (store.load, store.erase, lambda name: store.save(name, KEY, 0)):
+        with pytest.raises(PermissionError, match="this user alone"):
+            use("device")
     folder.chmod(0o755)
     assert store.load("device") == KEY
+
+
+# ---- keyrings ----
 
 
 @pytest.mark.parametrize(
@@ -209,53 +208,35 @@ def test_a_folder_that_others_may_write_is_refused(tmp_path: Path, mode: int) ->
     [
         ("keyring.backends.null", "keyring.backends.null does not keep keys safely"),
         ("keyring.backends.fail", "there is no keyring here: DBUS_SESSION_BUS_ADDRESS is not set"),
+        (None, r"keyrings\.alt\.file"),
     ],
 )
-def test_a_keyring_that_keeps_nothing_is_refused(
-    module: str, said: str, monkeypatch: pytest.MonkeyPatch
+def test_a_keyring_that_keeps_nothing_or_in_clear_is_refused(
+    module: str | None, said: str, ring: Ring, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The missing session bus was not named."""
     monkeypatch.delenv("DBUS_SESSION_BUS_ADDRESS", raising=False)
     monkeypatch.setattr(sys, "platform", "linux")
-    before = keyring.get_keyring()
-    keyring.set_keyring(importlib.import_module(module).Keyring())
-    try:
-        with pytest.raises(RuntimeError, match=said):
-            KeyringKeyStore("app.example")
-    finally:
-        keyring.set_keyring(before)
-
-
-def test_a_chain_with_a_keyring_in_clear_is_refused(ring: Ring) -> None:
-    """Lock finding 5."""
-    plain = type("PlaintextKeyring", (Ring,), {"__module__": "keyrings.alt.file"})()
-    ring.backends = [plain]  # type: ignore[attr-defined]
-    with pytest.raises(RuntimeError, match=r"keyrings\.alt\.file"):
+    if module is None:
+        # One of a chain
+        plain = type("PlaintextKeyring", (Ring,), {"__module__": "keyrings.alt.file"})()
+        ring.backends = [plain]  # type: ignore[attr-defined]
+    else:
+        keyring.set_keyring(importlib.import_module(module).Keyring())
+    with pytest.raises(RuntimeError, match=said):
         KeyringKeyStore("app.example")
 
 
-def test_a_key_that_could_not_be_written_leaves_the_old_one(tmp_path: Path) -> None:
-    store = FileKeyStore(tmp_path)
-    (tmp_path / "biometric.key" / "in the way").mkdir(parents=True)
-    with pytest.raises(OSError, match="biometric"):
-        store.save("biometric", b"new", 1)
-    assert [file.name for file in tmp_path.iterdir()] == ["biometric.key"]
-
-
-def test_a_locked_keyring_reports_locked_and_keeps_its_keys(
-    stub: Library, ring: Ring, caplog: pytest.LogCaptureFixture
+def test_a_locked_keyring_says_so_and_keeps_its_keys(
+    ring: Ring, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with Holdfast(CONFIG, KeyringKeyStore("app.example"), library=stub) as app:
-        ask(app, "session_lock")
+    fake = FakeLibrary()
+    with opened(fake, KeyringKeyStore("app.example")):
+        fake.save(b"device", KEY)
+        assert ring.held == {
+            ("app.example", "device"): "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+        }
         ring.locked = True
-        assert ask(app, "session_unlock")["answer"] == KEY_LOCKED
+        assert fake.load(b"device") == [KEY_LOCKED, ""]
         assert "the user sent the prompt away" in caplog.text
         ring.locked = False
-        assert ask(app, "session_unlock")["answer"] == KEY_OK
-
-
-def test_the_keyring_stores_text(ring: Ring) -> None:
-    KeyringKeyStore("app.example").save("device", KEY, 0)
-    assert ring.held == {
-        ("app.example", "device"): "BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc=",
-    }
+        assert fake.load(b"device") == LOADED

@@ -1,207 +1,149 @@
-"""The runner, against a scripted `Holdfast`."""
+"""Iteration over a handle, and the runner beside it, with a scripted library."""
 
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import pytest
-from holdfast import Holdfast, Runner
-from holdfast.errors import HoldfastError
+from fake_library import FIRST, HOME, NOTICE, STORAGE, FakeLibrary, opened, refusal, request
+from holdfast import Runner, StorageError
 from holdfast.transport import Answer
-from holdfast.types import Event, HttpRequest
+from holdfast.types import HttpRequest
 from patience import eventually, patience
 
-REQUEST = {"id": 1, "purpose": "pull", "url": "http://x"}
+LATER = (STORAGE, refusal("storage.failed", retryable=True))
+#: The id and answer of a completed request.
+SENT = [{"id": 1, "status": 204}]
 
 
-class Scripted:
-    """A fake `Holdfast` with scripted polls that records completed requests."""
-
-    def __init__(self, polls: list[dict[str, Any]]) -> None:
-        self.polls = polls
-        self.asked: list[object] = []
-        self.completed: list[dict[str, Any]] = []
-        #: What `complete` raises, by the id of the request.
-        self.refusals: dict[int, list[HoldfastError]] = {}
-
-    def poll(self, given: dict[str, Any] | None = None) -> dict[str, Any]:
-        self.asked.append(given)
-        nothing: dict[str, Any] = {"requests": [], "events": [], "wake_in_ms": None}
-        return nothing | self.polls.pop(0) if self.polls else nothing
-
-    def complete(self, given: dict[str, Any]) -> dict[str, Any]:
-        if self.refusals.get(given["id"]):
-            raise self.refusals[given["id"]].pop()
-        self.completed.append(given)
-        return {"accepted": True}
-
-    def superseded(self, event: Event) -> bool:
-        return event["type"] == "decision" and event["decision"]["number"] < 5
-
-    def wait(self, timeout_ms: int) -> bool:
-        until = time.monotonic() + timeout_ms / 1000
-        while not self.polls and time.monotonic() < until:
-            time.sleep(0.01)
-        return True
+def sent(_: HttpRequest) -> Answer:
+    return {"status": 204}
 
 
-def runner_for(scripted: Scripted, seen: Callable[[Event], None]) -> Runner:
-    return Runner(cast(Holdfast, scripted), seen, lambda _: {"status": 204})
+# ---- iteration ----
 
 
-def test_a_step_sends_completes_and_acknowledges() -> None:
-    event = {"seq": 4, "type": "session_ended"}
-    app = Scripted([{"requests": [REQUEST], "events": [event]}])
-    seen: list[Event] = []
-    runner = runner_for(app, seen.append)
+@pytest.mark.parametrize(
+    ("given", "come"),
+    [
+        ([NOTICE, HOME], [FIRST, NOTICE, HOME]),
+        ([HOME, NOTICE], [HOME, NOTICE]),
+        ([LATER, NOTICE, LATER, HOME], [FIRST, NOTICE, HOME]),
+    ],
+)
+def test_the_first_screen_comes_first_unless_there_is_a_newer_one(
+    given: list[Any], come: list[Any]
+) -> None:
+    fake = FakeLibrary()
+    fake.give(*given)
+    with opened(fake) as app:
+        assert app.screen == FIRST["screen"]
+        assert [app.news() for _ in come] == come
+        assert app.screen == HOME["screen"]
+        app.close()
+        assert list(app) == []
+
+
+def test_asking_for_the_next_thing_acknowledges_the_last() -> None:
+    fake = FakeLibrary()
+    fake.give(NOTICE, HOME)
+    for number, _ in enumerate(opened(fake)):
+        # The library is asked when the host has dealt with what it got
+        assert fake.asked == max(number, 1)
+        if number == 2:
+            break
+
+
+def test_a_lasting_failure_ends_the_iteration_with_its_exception() -> None:
+    fake = FakeLibrary(screen=None)
+    fake.give((STORAGE, refusal("storage.failed")))
+    with opened(fake) as app, pytest.raises(StorageError):
+        app.news()
+
+
+# ---- step by step ----
+
+
+def test_a_step_sends_completes_and_tells() -> None:
+    fake = FakeLibrary()
+    fake.give(request(), NOTICE)
+    seen: list[object] = []
+    runner = Runner(opened(fake), seen.append, sent)
     step = runner.step()
-    assert (seen, step.accepted, app.completed) == ([event], [True], [{"id": 1, "status": 204}])
+    assert (seen, step.news, fake.completed) == ([NOTICE], [NOTICE], SENT)
+    assert "secret" not in repr(step)
     assert runner.step().idle
-    assert app.asked == [None, {"ack": 4}]
 
 
-def test_a_step_answers_for_a_transport_that_raises() -> None:
-    """The exception left `step()`, and no request after it was sent."""
-    app = Scripted([{"requests": [REQUEST | {"id": number} for number in (1, 2, 3)]}])
+def test_without_a_function_for_news_the_host_reads_them_itself() -> None:
+    fake = FakeLibrary()
+    fake.give(request(), NOTICE)
+    with opened(fake) as app:
+        Runner(app, transport=sent).run_until_idle()
+        assert (fake.completed, fake.asked) == (SENT, 0)
+        assert [app.news(), app.news()] == [FIRST, NOTICE]
 
-    def transport(request: HttpRequest) -> Answer:
-        if request["id"] == 2:
+
+def test_a_request_that_fails_leaves_the_others_alone() -> None:
+    """A transport that raised ended the step, and an answer of no form the thread."""
+    fake = FakeLibrary()
+    fake.give(*map(request, (1, 2, 3)))
+
+    def transport(given: HttpRequest) -> Answer:
+        if given["id"] == 1:
             raise OSError("no route")
-        return {"status": 204}
+        return {"status": 204, "body": b"no text" if given["id"] == 2 else None}
 
-    step = Runner(cast(Holdfast, app), transport=transport).step()
-    assert step.accepted == [True, True, True]
-    assert app.completed == [
-        {"id": 1, "status": 204},
-        {"id": 2, "error": "offline"},
-        {"id": 3, "status": 204},
+    Runner(opened(fake), transport=transport).step()
+    assert fake.completed == [
+        {"id": 1, "error": "offline"},
+        {"id": 2, "error": "refused"},
+        {"id": 3, "status": 204, "body": None},
     ]
 
 
-@pytest.mark.parametrize("retryable", [False, True])
-def test_a_step_completes_the_other_requests_when_one_cannot_be_completed(retryable: bool) -> None:
-    """The error left `step()` at once: the requests after it were neither sent nor answered."""
-    app = Scripted([{"requests": [REQUEST | {"id": number} for number in (1, 2, 3)]}])
-    error = HoldfastError("storage.busy", "", retryable=retryable)
-    app.refusals = {2: [error]}
-    runner = runner_for(app, lambda _: None)
-    with pytest.raises(HoldfastError) as caught:
-        runner.step()
-    assert caught.value is error
-    assert [given["id"] for given in app.completed] == [1, 3]
-    # The next step passes the answer again if that can help
-    runner.step()
-    assert [given["id"] for given in app.completed] == ([1, 3, 2] if retryable else [1, 3])
+def test_run_until_idle_has_a_limit() -> None:
+    fake = FakeLibrary()
+    fake.give(*map(request, (1, 2)))
 
+    def again(given: HttpRequest) -> Answer:
+        fake.give(request(given["id"]))
+        return {"status": 204}
 
-def test_requests_of_a_poll_whose_event_is_not_handled_are_sent_later() -> None:
-    """The exception of `on_event` left `step()`: its requests were lost."""
-    event = {"seq": 4, "type": "session_ended"}
-    app = Scripted([{"events": [event], "requests": [REQUEST]}])
-    failures = [RuntimeError()]
-
-    def failing(_: Event) -> None:
-        raise failures.pop()
-
-    runner = runner_for(app, failing)
     with pytest.raises(RuntimeError):
-        runner.step()
-    assert app.completed == []
-    runner.step()
-    assert [given["id"] for given in app.completed] == [1]
+        Runner(opened(fake), transport=again).run_until_idle(limit=5)
+    assert len(fake.completed) == 10
 
 
-def test_the_thread_outlives_a_handler_that_raises(caplog: pytest.LogCaptureFixture) -> None:
-    """The thread ended, and nothing was sent any more."""
-    event = {"seq": 4, "type": "session_ended"}
-    app = Scripted([{"events": [event], "requests": [REQUEST]}, {"events": [event]}])
+# ---- on a thread ----
+
+
+def test_the_thread_outlives_failures_and_ends_when_stopped(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    fake = FakeLibrary()
+    fake.give(LATER, LATER, NOTICE, NOTICE, request())
     failures = [RuntimeError("no window yet")]
-    seen: list[Event] = []
-    handled = threading.Event()
+    seen: list[object] = []
 
-    def handler(given: Event) -> None:
+    def tell(given: object) -> None:
         if failures:
             raise failures.pop()
         seen.append(given)
-        handled.set()
 
-    with runner_for(app, handler):
-        assert handled.wait(patience(60))
-    assert seen == [event]
-    assert [given["id"] for given in app.completed] == [1]
-    assert app.asked[1] == {"from_oldest": True}
+    with Runner(opened(fake), tell, sent):
+        eventually(lambda: fake.completed and seen, what="the request is completed")
+        [thread] = [one for one in threading.enumerate() if one.name == "holdfast-runner"]
+    assert not thread.is_alive()
+    assert (fake.completed, seen) == (SENT, [NOTICE])
     assert "no window yet" in caplog.text
 
 
-def test_a_superseded_decision_is_acknowledged_and_not_shown() -> None:
-    """An old `home` was drawn over the `unlock` of a later reply."""
-    old = {"seq": 4, "type": "decision", "decision": {"number": 4}}
-    new = {"seq": 5, "type": "decision", "decision": {"number": 6}}
-    app = Scripted([{"events": [old]}, {"events": [new]}])
-    seen: list[Event] = []
-    runner = runner_for(app, seen.append)
-    runner.step()
-    assert seen == []
-    runner.step()
-    assert seen == [new]
-    assert app.asked == [None, {"ack": 4}]
-
-
-def test_a_step_is_printed_without_tokens() -> None:
-    """Lock finding 17."""
-    secret = REQUEST | {"headers": {"Authorization": "Bearer a.b.c"}}
-    runner = Runner(
-        cast(Holdfast, Scripted([{"requests": [secret]}])),
-        transport=lambda _: {"status": 200, "headers": {}, "body": '{"access_token":"a.b.c"}'},
-    )
-    step = runner.step()
-    assert step.requests and step.answers
-    assert "a.b.c" not in repr(step)
-
-
-def test_an_unhandled_event_is_not_acknowledged() -> None:
-    def failing(_: Event) -> None:
-        raise RuntimeError
-
-    app = Scripted([{"events": [{"seq": 4, "type": "session_ended"}]}])
-    runner = runner_for(app, failing)
-    with pytest.raises(RuntimeError):
-        runner.step()
-    runner.step()
-    # All come again, also those behind it that were not shown
-    assert app.asked == [None, {"from_oldest": True}]
-
-
-def test_run_until_idle_has_a_limit() -> None:
-    busy = {"requests": [REQUEST]}
-    assert len(runner_for(Scripted([busy, busy]), lambda _: None).run_until_idle()) == 2
-    with pytest.raises(RuntimeError):
-        runner_for(Scripted([busy] * 9), lambda _: None).run_until_idle(limit=5)
-
-
-def test_the_thread_works_until_stopped() -> None:
-    app = Scripted([{"wake_in_ms": 20}, {"requests": [REQUEST]}])
-    with runner_for(app, lambda _: None):
-        eventually(lambda: app.completed, what="the request is completed")
-        [thread] = [one for one in threading.enumerate() if one.name == "holdfast-runner"]
+def test_the_thread_ends_with_the_handle() -> None:
+    app = opened(FakeLibrary())
+    Runner(app).start()
+    [thread] = [one for one in threading.enumerate() if one.name == "holdfast-runner"]
+    app.close()
+    thread.join(patience(60))
     assert not thread.is_alive()
-    assert app.completed == [{"id": 1, "status": 204}]
-
-
-def test_a_temporary_failure_of_wait_does_not_end_the_thread() -> None:
-    class Failing(Scripted):
-        failures = 2
-
-        def wait(self, timeout_ms: int) -> bool:
-            if self.failures:
-                self.failures -= 1
-                raise HoldfastError.of(6, None)
-            return super().wait(timeout_ms)
-
-    app = Failing([{}, {}, {"requests": [REQUEST]}])
-    with runner_for(app, lambda _: None):
-        eventually(lambda: app.completed, what="the request is completed")
-    assert (app.completed, app.failures) == ([{"id": 1, "status": 204}], 0)

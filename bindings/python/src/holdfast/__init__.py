@@ -7,7 +7,7 @@ the pages on hosts, sync and security: begin with docs/reference.md.
 
 from collections.abc import Callable
 
-from .async_handle import AsyncHoldfast, ThreadTransport
+from .async_handle import AsyncHoldfast
 from .async_keystore import AsyncKeyStore
 from .checkup import Step, doctor
 from .errors import (
@@ -25,7 +25,7 @@ from .errors import (
     StateError,
     StorageError,
 )
-from .handle import Holdfast
+from .handle import Holdfast, News
 from .keystore import KeyStore, KeyStoreAnswer
 from .keystores import FileKeyStore, KeyringKeyStore, MemoryKeyStore
 from .library import Library
@@ -54,13 +54,13 @@ __all__ = [
     "KeyringKeyStore",
     "Library",
     "MemoryKeyStore",
+    "News",
     "NoMemoryError",
     "NotFoundError",
     "Runner",
     "StateError",
     "Step",
     "StorageError",
-    "ThreadTransport",
     "Transport",
     "build_info",
     "doctor",

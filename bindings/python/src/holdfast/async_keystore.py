@@ -4,20 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+import threading
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 from .errors import BusyError
-from .keystore import (
-    KEY_CANCELLED,
-    KEY_FAILED,
-    KEY_INVALIDATED,
-    KEY_LOCKOUT,
-    KEY_LOCKOUT_PERMANENT,
-    KEY_NOT_ENROLLED,
-    KEY_NOT_FOUND,
-    KEY_UNAVAILABLE,
-    KeyStoreAnswer,
-)
+from .keystore import KEY_CANCELLED, KEY_FAILED, KEY_NOT_FOUND, KeyStoreAnswer
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -25,22 +16,11 @@ if TYPE_CHECKING:
 log = logging.getLogger("holdfast")
 
 Answer = TypeVar("Answer")
+#: What the user's prompt gave: the key, or why there is none.
+Released: TypeAlias = bytes | KeyStoreAnswer
 
 #: How long a call of the library waits for a coroutine, in seconds. It then counts as KEY_FAILED.
 PATIENCE_S = 10.0
-
-#: The outcomes of a prompt that releases no key. There is none for KEY_LOCKED: the library hears it
-#: from the key store itself.
-_OUTCOMES = {
-    KEY_NOT_FOUND: "invalidated",
-    KEY_CANCELLED: "cancelled",
-    KEY_FAILED: "failed",
-    KEY_LOCKOUT: "lockout",
-    KEY_LOCKOUT_PERMANENT: "lockout_permanent",
-    KEY_NOT_ENROLLED: "not_enrolled",
-    KEY_INVALIDATED: "invalidated",
-    KEY_UNAVAILABLE: "unavailable",
-}
 
 
 class AsyncKeyStore(Protocol):
@@ -66,7 +46,7 @@ class AsyncKeyStore(Protocol):
 
 
 class LoopKeyStore:
-    """An `AsyncKeyStore` as a `KeyStore`, for a thread that calls the library beside the loop's."""
+    """An `AsyncKeyStore` as a `KeyStore`, for threads that call the library beside the loop's."""
 
     #: The loop that runs the coroutines; set it before the first call.
     loop: asyncio.AbstractEventLoop
@@ -75,21 +55,24 @@ class LoopKeyStore:
         """`store` has the coroutines."""
         self._store = store
         #: The prompt on the screen.
-        self.prompt: asyncio.Task[tuple[str, bytes | None]] | None = None
+        self._prompt: asyncio.Task[Released] | None = None
         #: The number of the last call that withdrew a prompt.
         self._withdrawn = 0
-        #: The key that the user has released for the call that is running.
-        self._released: bytes | None = None
+        #: `released` is what the prompt gave for the call that this thread makes.
+        self._call = threading.local()
         #: The coroutine that a call waits for.
         self._serving: asyncio.Task[Any] | None = None
 
-    # ---- on the thread that calls the library ----
+    # ---- on the threads that call the library ----
 
     def load(self, name: str) -> bytes | None:
-        """The key that the user has just released, or what the store gives without a prompt."""
-        if name == "biometric" and self._released is not None:
-            return self._released
-        return self._wait(self._store.load, name, None)
+        """What the prompt has just given, or what the store gives without a prompt."""
+        released: Released | None = getattr(self._call, "released", None)
+        if name != "biometric" or released is None:
+            return self._wait(self._store.load, name, None)
+        if isinstance(released, KeyStoreAnswer):
+            raise released
+        return released
 
     def save(self, name: str, key: bytes, protection: int) -> None:
         """Have the loop save it."""
@@ -106,13 +89,13 @@ class LoopKeyStore:
         finally:
             future.cancel()  # has no effect on one that is done
 
-    def call(self, key: bytes | None, call: Callable[..., object], *given: object) -> object:
-        """Make a call in which the library gets this key for "biometric"."""
-        self._released = key
+    def call(self, released: Released, call: Callable[..., object], *given: object) -> object:
+        """Make a call in which the library gets this for "biometric"."""
+        self._call.released = released
         try:
             return call(*given)
         finally:
-            self._released = None
+            self._call.released = None
 
     # ---- on the loop ----
 
@@ -131,19 +114,16 @@ class LoopKeyStore:
     def withdraw(self) -> int:
         """Take the prompt back; the number of an `unlock` that may show the next one."""
         self._withdrawn += 1
-        if self.prompt is not None:
-            self.prompt.cancel()
+        if self._prompt is not None:
+            self._prompt.cancel()
         return self._withdrawn
 
-    async def unlock(self, number: int, text: str) -> tuple[str, bytes | None]:
-        """Show a prompt, when the one before is gone: its outcome, and the key that it releases.
-
-        After a later `withdraw` the outcome is `cancelled`.
-        """
-        while self.prompt is not None and number == self._withdrawn:
-            await asyncio.wait([self.prompt])
+    async def unlock(self, number: int, text: str) -> Released:
+        """Show a prompt, when the one before is gone; KEY_CANCELLED after a later `withdraw`."""
+        while self._prompt is not None and number == self._withdrawn:
+            await asyncio.wait([self._prompt])
         if number == self._withdrawn:
-            prompt = self.prompt = self.loop.create_task(self._ask(text))
+            prompt = self._prompt = self.loop.create_task(self._ask(text))
             prompt.add_done_callback(self._forget)
             try:
                 await asyncio.wait([prompt])
@@ -151,17 +131,17 @@ class LoopKeyStore:
                 prompt.cancel()
             if number == self._withdrawn:
                 return prompt.result()
-        return "cancelled", None
+        return KeyStoreAnswer(KEY_CANCELLED)
 
-    def _forget(self, _: asyncio.Task[tuple[str, bytes | None]]) -> None:
-        self.prompt = None
+    def _forget(self, _: asyncio.Task[Released]) -> None:
+        self._prompt = None
 
-    async def _ask(self, text: str) -> tuple[str, bytes | None]:
+    async def _ask(self, text: str) -> Released:
         try:
             key = await self._store.load("biometric", text)
-            return "invalidated" if key is None else "success", key
         except KeyStoreAnswer as refused:
-            return _OUTCOMES.get(refused.answer, "success"), None
+            return refused
         except Exception:
             log.exception("the key store failed")
-            return "failed", None
+            return KeyStoreAnswer(KEY_FAILED)
+        return KeyStoreAnswer(KEY_NOT_FOUND) if key is None else key

@@ -6,20 +6,6 @@ from typing import Any, ClassVar
 
 OK = 0
 
-#: The code and message for a status without an error reply.
-WITHOUT_REPLY = {
-    5: ("keystore.failed", "the key store did not answer"),
-    6: ("storage.failed", "a file could not be read"),
-    7: ("storage.full", "the disk is full"),
-    8: ("storage.busy", "another process is writing"),
-    9: ("handle.closed", "the handle is closed"),
-    10: ("handle.forked", "the handle belongs to the parent process"),
-    11: ("memory.exhausted", "out of memory"),
-}
-
-#: The statuses of temporary failures: `retryable` is true without a reply, too.
-PASSING = {5, 6, 7, 8, 11}
-
 
 class HoldfastError(Exception):
     """An operation failed.
@@ -56,14 +42,12 @@ class HoldfastError(Exception):
 
     @staticmethod
     def of(status: int, reply: dict[str, Any] | None) -> HoldfastError:
-        """The exception for a status and its error reply.
-
-        The reply is None if memory was exhausted, and for `wait`, which has no reply.
-        """
+        """The exception for a status and its error reply; None if memory was exhausted."""
         kind = HoldfastError._classes.get(status, InternalError)
+        if reply is None and status == NoMemoryError.status:
+            return NoMemoryError("memory.exhausted", "out of memory", retryable=True)
         if reply is None:
-            code, message = WITHOUT_REPLY.get(status, ("internal.defect", "no reply"))
-            return kind(code, f"status {status}: {message}", retryable=status in PASSING)
+            return kind("internal.defect", f"status {status} without a reply")
         error = reply["error"]
         return kind(
             error["code"],

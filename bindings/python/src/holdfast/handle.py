@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
 
 from .errors import OK, ClosedError, HoldfastError, InternalError
 from .keystore import KeyStore, KeyStoreStruct, checked, struct_for
-from .library import ALL, Library
+from .library import ALL, NEWS, Library
 from .operations import Operations
+from .types import NextAnswer, NextNotice, NextScreen, NextSync
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from types import TracebackType
 
-    from .types import Config, NextReply, OpenReply
+    from .types import Config, Decision, NextReply, OpenReply
+
+log = logging.getLogger("holdfast")
+
+#: What the host shows or tells: {"screen"}, {"answer"}, {"notice"} or {"sync"}.
+News: TypeAlias = NextScreen | NextAnswer | NextNotice | NextSync
 
 
 class Holdfast(Operations):
     """An open data folder; `with` closes it.
 
-    Any thread may use it. Operations raise `HoldfastError`.
+    Any thread may use it. Operations raise `HoldfastError`. What they change comes by iteration,
+    while a `Runner` sends the requests: `with Holdfast(config) as app, Runner(app):` and
+    `for thing in app:`.
     """
 
     def __init__(
@@ -46,6 +55,11 @@ class Holdfast(Operations):
         #: The reply of holdfast_open(): the version, the key store in use, whether damaged files
         #: were set aside, and the first screen.
         self.opened = cast("OpenReply", self._decode("open", status, reply))
+        self._screen = self.opened["screen"]
+        #: The screen of the open, until iteration has given it or a newer one.
+        self._first = self._screen
+        #: What came while the first screen was given.
+        self._held: News | None = None
 
     def _call(self, name: str, request: Mapping[str, Any] | None) -> object:
         sent = None if request is None else encode(request)
@@ -60,17 +74,56 @@ class Holdfast(Operations):
             raise InternalError("internal.defect", "success without a reply")
         return value
 
+    @property
+    def screen(self) -> Decision | None:
+        """The newest screen that was given; None before the first, as in a worker."""
+        return self._screen
+
     def next(self, timeout_ms: int = -1, *, what: int = ALL) -> NextReply | None:
         """The next thing for the host; None when the handle is closed.
 
         Blocks up to `timeout_ms` until there is one; negative: no limit. One of {"screen"},
         {"answer"}, {"notice"}, {"sync"}, {"request"}; {"wake_in_ms"}: nothing now. One reader for
-        each handle.
+        each handle and each `what`, one of the constants of `holdfast.library`.
         """
         status, reply = self.library.next(self._handle, what, timeout_ms)
         if status == ClosedError.status:
             return None
-        return cast("NextReply", self._decode("next", status, reply))
+        given = cast("NextReply", self._decode("next", status, reply))
+        if "screen" in given:
+            self._screen, self._first = given["screen"], None
+        return given
+
+    def news(self) -> News | None:
+        """Wait for the next thing to show or tell; None when the handle is closed.
+
+        The first is the first screen. Asking again acknowledges a notice. A temporary failure of
+        the storage or the key store is logged, and waited out.
+        """
+        if self._held is not None:
+            held, self._held = self._held, None
+            return held
+        while True:
+            try:
+                given = self.next(-1 if self._first is None else 0, what=NEWS)
+            except HoldfastError as error:
+                if not error.retryable:
+                    raise
+                log.warning("the next thing is late: %s", error)
+                continue
+            if given is None or "request" in given:
+                return None
+            first, self._first = self._first, None
+            if first is not None:
+                self._held = None if "wake_in_ms" in given else given
+                return {"screen": first}
+            if "wake_in_ms" not in given:
+                return given
+
+    def __iter__(self) -> Iterator[News]:
+        """Iterate over `news`, for one reader, until the handle is closed."""
+        while (given := self.news()) is not None:
+            yield given
 
     def wake_fd(self, *, what: int = ALL) -> int:
         """A descriptor that is readable while `next` has something.

@@ -56,30 +56,24 @@ class Library:
             return cls._default
 
     def _declare(self) -> None:
-        dll, void, text = self._dll, ctypes.c_void_p, ctypes.c_char_p
-        reply = ctypes.POINTER(ctypes.c_void_p)
-        self._call = dll.holdfast_call
-        self._call.argtypes, self._call.restype = (void, text, text, reply), ctypes.c_int32
-        self._open, self._close, self._free = (
-            dll.holdfast_open,
-            dll.holdfast_close,
-            dll.holdfast_free,
-        )
-        self._open.argtypes = (text, void, ctypes.POINTER(void), reply)
-        self._open.restype = ctypes.c_int32
-        self._close.argtypes, self._close.restype = (void,), None
-        self._free.argtypes, self._free.restype = (void,), None
-        dll.holdfast_version.argtypes, dll.holdfast_version.restype = (), text
-        dll.holdfast_version_number.argtypes = ()
-        dll.holdfast_version_number.restype = ctypes.c_int32
-        dll.holdfast_build_info.argtypes, dll.holdfast_build_info.restype = (), text
-        dll.holdfast_live_count.argtypes, dll.holdfast_live_count.restype = (), ctypes.c_int64
-        dll.holdfast_log.argtypes = (ctypes.c_int32, LOG_FUNCTION, void)
-        dll.holdfast_log.restype = None
-        dll.holdfast_next.argtypes = (void, ctypes.c_int32, ctypes.c_int32, reply)
-        dll.holdfast_next.restype = ctypes.c_int32
-        dll.holdfast_wake_fd.argtypes = (void, ctypes.c_int32)
-        dll.holdfast_wake_fd.restype = ctypes.c_int32
+        number, void, text = ctypes.c_int32, ctypes.c_void_p, ctypes.c_char_p
+        reply = handle = ctypes.POINTER(void)
+        for name, result, arguments in (
+            ("open", number, (text, void, handle, reply)),
+            ("call", number, (void, text, text, reply)),
+            ("next", number, (void, number, number, reply)),
+            ("wake_fd", number, (void, number)),
+            ("close", None, (void,)),
+            ("free", None, (void,)),
+            ("log", None, (number, LOG_FUNCTION, void)),
+            ("version", text, ()),
+            ("version_number", number, ()),
+            ("build_info", text, ()),
+            ("live_count", ctypes.c_int64, ()),
+        ):
+            function = getattr(self._dll, f"holdfast_{name}")
+            function.argtypes, function.restype = arguments, result
+        self._open, self._call = self._dll.holdfast_open, self._dll.holdfast_call
 
     def open(self, config: bytes | None, keystore: KeyStoreStruct | None) -> tuple[int, Answer]:
         """Return (handle, (status, reply)); the handle is 0 unless the status is 0."""
@@ -105,15 +99,15 @@ class Library:
         try:
             return ctypes.string_at(reply.value)
         finally:
-            self._free(reply)
+            self._dll.holdfast_free(reply)
 
     def close(self, handle: int | None) -> None:
         """Close a handle; invalid handles are ignored."""
-        self._close(handle)
+        self._dll.holdfast_close(handle)
 
     def free(self, pointer: int | None) -> None:
         """Release a reply; None is ignored."""
-        self._free(pointer)
+        self._dll.holdfast_free(pointer)
 
     def next(self, handle: int | None, what: int, timeout_ms: int) -> Answer:
         """Return (status, reply) of holdfast_next(); other Python threads run meanwhile."""
@@ -170,16 +164,14 @@ class Library:
 
 def file_name() -> str:
     """The name of the library's file in a wheel and in a build tree."""
-    if sys.platform == "win32":
-        return "holdfast.dll"
-    return "libholdfast.dylib" if sys.platform == "darwin" else "libholdfast.so"
+    other = {"win32": "holdfast.dll", "darwin": "libholdfast.dylib"}
+    return other.get(sys.platform, "libholdfast.so")
 
 
 def system_name() -> str:
     """The name for the system's loader, with the ABI's number."""
-    if sys.platform == "win32":
-        return "holdfast.dll"
-    return "libholdfast.1.dylib" if sys.platform == "darwin" else "libholdfast.so.1"
+    other = {"win32": "holdfast.dll", "darwin": "libholdfast.1.dylib"}
+    return other.get(sys.platform, "libholdfast.so.1")
 
 
 def find() -> Path:

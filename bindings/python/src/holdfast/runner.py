@@ -1,24 +1,22 @@
-"""The host's loop for threads: gets what the library has, and sends its requests.
-
-Step by step for tests and scripts (`Runner.step`), or on a separate thread (`Runner.start`).
-"""
+"""Sends the requests of a handle: on a thread (`Runner.start`), or step by step (`Runner.step`)."""
 
 from __future__ import annotations
 
 import logging
 import threading
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from .errors import HoldfastError, InvalidError
-from .transport import REFUSED, Answer, HttpTransport, Transport, answered
+from .library import ALL, REQUESTS
+from .transport import REFUSED, HttpTransport, Transport, answered
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
-    from .handle import Holdfast
-    from .types import HttpRequest
+    from .handle import Holdfast, News
+    from .types import HttpRequest, NextReply
 
 log = logging.getLogger("holdfast")
 
@@ -26,23 +24,13 @@ log = logging.getLogger("holdfast")
 NAP_MS = 250
 
 
-def complete(holdfast: Holdfast, request: HttpRequest, answer: Answer) -> None:
-    """Complete a request; one whose answer cannot be passed on has failed."""
-    try:
-        holdfast.complete(answered(request, answer))
-    except (InvalidError, TypeError, ValueError) as error:
-        log.warning("an answer cannot be passed on: %s", error)
-        holdfast.complete(answered(request, REFUSED))
-
-
 @dataclass
 class Step:
-    """The requests, answers and news of one round, and when to go on."""
+    """The requests and news of one round, and when to go on."""
 
-    # Requests and answers hold tokens, which must not get into a log or a traceback.
+    # Requests hold tokens, which must not get into a log or a traceback.
     requests: list[HttpRequest] = field(default_factory=list, repr=False)
-    answers: list[Answer] = field(default_factory=list, repr=False)
-    news: list[dict[str, Any]] = field(default_factory=list)
+    news: list[News] = field(default_factory=list)
     wake_in_ms: int | None = None
 
     @property
@@ -52,20 +40,22 @@ class Step:
 
 
 class Runner:
-    """The host's loop: sends requests, and passes everything else to `on_news`.
+    """Sends the requests of a handle; `with` starts and stops its thread.
 
-    `on_news` gets what `Holdfast.next` gives: {"screen"}, {"answer"}, {"notice"} or {"sync"}.
+    Without `on_news` the host reads the rest itself, with `for thing in app:`. With it, the host
+    draws `Holdfast.screen` first: only later screens come to the function.
     """
 
     def __init__(
         self,
         holdfast: Holdfast,
-        on_news: Callable[[dict[str, Any]], None] | None = None,
+        on_news: Callable[[News], None] | None = None,
         transport: Transport | None = None,
     ) -> None:
         """`on_news` is called on the thread that steps; `queue.Queue().put` is enough."""
         self.holdfast = holdfast
         self.on_news = on_news
+        self._what = REQUESTS if on_news is None else ALL
         # Our own transport's connections end with the thread; another one is the host's.
         self._http = HttpTransport()
         self.transport: Transport = transport or self._http
@@ -76,33 +66,19 @@ class Runner:
     def step(self) -> Step:
         """Take all that there is now, then send and complete each request in turn."""
         step = Step()
-        while (given := self.holdfast.next(0)) is not None:
-            thing: dict[str, Any] = dict(given)
-            if "wake_in_ms" in thing:
-                step.wake_in_ms = thing["wake_in_ms"]
+        while (given := self.holdfast.next(0, what=self._what)) is not None:
+            if "wake_in_ms" in given:
+                step.wake_in_ms = given["wake_in_ms"]
                 break
-            self._take(thing, step)
+            if "request" in given:
+                step.requests.append(given["request"])
+                continue
+            step.news.append(given)
+            if self.on_news is not None:
+                self.on_news(given)
         for request in step.requests:
-            answer = self._answer(request)
-            step.answers.append(answer)
-            complete(self.holdfast, request, answer)
+            self._complete(request)
         return step
-
-    def _take(self, thing: dict[str, Any], step: Step) -> None:
-        if "request" in thing:
-            step.requests.append(thing["request"])
-            return
-        step.news.append(thing)
-        if self.on_news is not None:
-            self.on_news(thing)
-
-    def _answer(self, request: HttpRequest) -> Answer:
-        """Send a request; a transport that raises has failed."""
-        try:
-            return self.transport(request)
-        except Exception:
-            log.exception("the transport failed")
-            return {"error": "offline"}
 
     def run_until_idle(self, limit: int = 100) -> list[Step]:
         """Step until a round is idle; RuntimeError after `limit` rounds."""
@@ -115,7 +91,7 @@ class Runner:
         raise RuntimeError(f"still busy after {limit} rounds")
 
     def start(self) -> Self:
-        """Start a thread that runs the loop until `stop`, or until the handle is closed.
+        """Start a thread that works until `stop`, or until the handle is closed.
 
         Every request is sent on a thread of its own, so that none waits for a slow one. What
         `on_news` raises is logged.
@@ -142,33 +118,48 @@ class Runner:
     def _work(self) -> None:
         while not self._stopping.is_set():
             try:
-                thing = self.holdfast.next(NAP_MS)
+                given = self.holdfast.next(NAP_MS, what=self._what)
             except HoldfastError as error:
-                log.error("the loop waits: %s", error)
+                log.error("the runner waits: %s", error)
                 self._stopping.wait(NAP_MS / 1000)
                 continue
-            if thing is None:
+            if given is None:
                 return
-            if "request" in thing:
-                thread = threading.Thread(
-                    target=self._send, args=(thing["request"],), name="holdfast-http", daemon=True
-                )
-                self._sending.add(thread)
-                thread.start()
-            elif "wake_in_ms" not in thing and self.on_news is not None:
-                try:
-                    self.on_news(dict(thing))
-                except Exception:
-                    log.exception("on_news failed")
+            self._take(given)
+
+    def _take(self, given: NextReply) -> None:
+        if "request" in given:
+            work = threading.Thread(
+                target=self._send, args=(given["request"],), name="holdfast-http", daemon=True
+            )
+            self._sending.add(work)
+            work.start()
+        elif "wake_in_ms" not in given and self.on_news is not None:
+            try:
+                self.on_news(given)
+            except Exception:
+                log.exception("on_news failed")
 
     def _send(self, request: HttpRequest) -> None:
-        """Send and complete a request."""
         try:
-            complete(self.holdfast, request, self._answer(request))
+            self._complete(request)
         except HoldfastError as error:
             log.info("complete failed: %s", error)
         finally:
             self._sending.discard(threading.current_thread())
+
+    def _complete(self, request: HttpRequest) -> None:
+        """Send a request and pass its answer on; a transport that raises has failed."""
+        try:
+            answer = self.transport(request)
+        except Exception:
+            log.exception("the transport failed")
+            answer = {"error": "offline"}
+        try:
+            self.holdfast.complete(answered(request, answer))
+        except (InvalidError, TypeError, ValueError) as error:
+            log.warning("an answer cannot be passed on: %s", error)
+            self.holdfast.complete(answered(request, REFUSED))
 
     def __enter__(self) -> Self:
         """Start."""

@@ -9,15 +9,22 @@ import ssl
 import threading
 import time
 import urllib.parse
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from .connections import Connection, Connections, Route
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from .types import CompleteRequest, HttpRequest, TransportError
 
 #: The request of `complete` without its id: {"status", "headers", "body"} or {"error"}.
 Answer = dict[str, Any]
+
+#: Sends one request and returns the answer for `complete`, without the id. A failure of the network
+#: is an answer, too: {"error": "offline" | "timeout" | "tls" | "dns" | "refused" | "cancelled"}.
+Transport: TypeAlias = "Callable[[HttpRequest], Answer]"
+AsyncTransport: TypeAlias = "Callable[[HttpRequest], Awaitable[Answer]]"
 
 #: The answer of a request whose response cannot be used.
 REFUSED: Answer = {"error": "refused"}
@@ -33,21 +40,6 @@ REPEATABLE = {"GET", "HEAD"}
 
 class RefusedError(Exception):
     """The response is over the limit, or no response of HTTP."""
-
-
-class Transport(Protocol):
-    """Sends one request and returns the answer; network failures are answers, not exceptions."""
-
-    def __call__(self, request: HttpRequest, /) -> Answer:
-        """The answer to hand to `complete`, without its id."""
-
-
-class AsyncTransport(Protocol):
-    """A transport for asyncio."""
-
-    async def __call__(self, request: HttpRequest, /) -> Answer:
-        """The answer to hand to `complete`, without its id."""
-        ...
 
 
 class HttpTransport:
@@ -102,8 +94,10 @@ class HttpTransport:
                 connection = self.connections.new(route)
                 response = begin(connection, route, request, url, deadline, sending)
             answer = self._answer(response, deadline)
-        except BaseException:
+        except BaseException as error:
             connection.close()
+            if isinstance(error, TimeoutError):
+                self.connections.drop(connection.end)  # the network may be another one
             raise
         sending.release(connection, response)
         return answer
