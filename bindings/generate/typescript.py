@@ -39,9 +39,11 @@ SCALARS = {
     "null": "null",
     "any": "unknown",
 }
-#: A literal type that no known event has. With `string` in its place, a comparison of `type` would
-#: not tell the other events apart.
-OTHER = "UnknownEventType"
+#: A literal type that no known record has as its tag. With `string` in its place, a comparison of the
+#: tag would not tell the other records apart.
+OTHER = "UnknownTag"
+#: The loop of the package makes it, and no app.
+OF_THE_LOOP = "complete"
 
 
 def files(model: Model) -> dict[str, str]:
@@ -55,9 +57,8 @@ def files(model: Model) -> dict[str, str]:
 def types(model: Model) -> str:
     """The text of `types.ts`."""
     parts = [
-        f"{NOTICE}\n/** The types of requests, replies and events. @module */\n",
-        f"/** A type of a later version. */\ndeclare enum {OTHER} {{\n"
-        "  unknown = '(another type)',\n}\n",
+        f"{NOTICE}\n/** The types of requests, of replies and of what comes. @module */\n",
+        f"/** What a later version adds. */\ndeclare enum {OTHER} {{\n  unknown = '(another)',\n}}\n",
     ]
     others = {union.other: union.tag for _, union in model.unions() if union.other}
     for one in model.definitions.values():
@@ -73,11 +74,8 @@ def interface(model: Model, one: Definition, record: Record, *, tag: str | None)
     text = comment(one.about)
     if not record.fields and record.extra is None:
         # An interface without fields would accept any value.
-        return (
-            f"{text}export type {one.name} = Record<string, never>;\n"
-            if record.closed
-            else (f"{text}export type {one.name} = Record<string, unknown>;\n")
-        )
+        value = "never" if record.closed else "unknown"
+        return f"{text}export type {one.name} = Record<string, {value}>;\n"
     lines = [member(model, field, record, tag=tag) for field in record.fields]
     if record.extra is not None:
         lines.append(f"  [column: string]: {expression(model, record.extra)};\n")
@@ -158,22 +156,13 @@ def operations(model: Model) -> str:
         "/** The names of the operations in C, without the prefix. */\n"
         f"export const OPERATIONS = [\n{listed}] as const;\n\n"
         "export type OperationName = (typeof OPERATIONS)[number];\n\n"
-        + table(model, "Requests", "request")
-        + table(model, "Replies", "reply")
         + "/** One method for every operation of the library. */\n"
         "export abstract class Operations {\n"
         "  /** Make a call: the reply, or a `HoldfastError`. */\n"
         "  protected abstract call(name: OperationName, request?: object): Promise<unknown>;\n\n"
-        + "\n".join(method(model, one) for one in model.operations)
+        + "\n".join(method(model, one) for one in model.operations if one.name != OF_THE_LOOP)
         + "}\n"
     )
-
-
-def table(model: Model, name: str, what: str) -> str:
-    """The types of all requests or replies, by operation."""
-    lines = [f"  {one.name}: {getattr(one, what)};\n" for one in model.operations]
-    about = f"/** The type of the {what} of each operation. */\n"
-    return f"{about}export interface {name} {{\n{''.join(lines)}}}\n\n"
 
 
 def method(model: Model, one: Operation) -> str:

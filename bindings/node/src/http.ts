@@ -2,14 +2,14 @@
 
 import type { HttpAnswer, HttpFailure, HttpRequest, TransportError } from './types.js';
 
-/** The request of `complete` without its id. */
-export type Answer = Omit<HttpAnswer, 'id'> | Omit<HttpFailure, 'id'>;
+/** What became of a request: a response, or why there is none. */
+export type HttpResult = Omit<HttpAnswer, 'id'> | Omit<HttpFailure, 'id'>;
 
 /**
  * Sends one request once, and follows no redirect: requests carry credentials. It gives up after
- * `timeout_ms`, and when the signal says so. A failure is an answer, not an exception.
+ * `timeout_ms`, and when the signal says so. A failure is a result, not an exception.
  */
-export type Transport = (request: HttpRequest, signal: AbortSignal) => Promise<Answer>;
+export type Transport = (request: HttpRequest, signal: AbortSignal) => Promise<HttpResult>;
 
 /** The part of a response that is read. */
 export interface ResponseLike {
@@ -21,27 +21,19 @@ export interface ResponseLike {
 /** `fetch`, or Electron's `net.fetch`. */
 export type FetchLike = (url: string, init: RequestInit) => Promise<ResponseLike>;
 
-export interface FetchOptions {
-  /** Default: the global one. */
-  fetch?: FetchLike;
-  /** The most bytes of one response. Default: 8 MiB. */
-  bodyLimit?: number;
-}
-
+/** The most bytes of one response. */
 const BODY_LIMIT = 8 << 20;
 
-/** The answer of a request whose response cannot be used. */
-export const REFUSED: Answer = { error: 'refused' };
-/** The answer of a request that was given up. */
-export const CANCELLED: Answer = { error: 'cancelled' };
+/** The result of a request whose response cannot be used. */
+export const REFUSED: HttpResult = { error: 'refused' };
+/** The result of a request that was given up. */
+export const CANCELLED: HttpResult = { error: 'cancelled' };
 
 /** The response is over the limit. */
 class TooLong extends Error {}
 
 /** A transport over `fetch`: no redirects, no cookies, no cache, within `timeout_ms` in all. */
-export function fetchTransport(options: FetchOptions = {}): Transport {
-  const send: FetchLike = options.fetch ?? ((url, init) => fetch(url, init));
-  const limit = options.bodyLimit ?? BODY_LIMIT;
+export function fetchTransport(send: FetchLike = (url, init) => fetch(url, init)): Transport {
   return async (request, signal) => {
     if (signal.aborted) return CANCELLED;
     const control = new AbortController();
@@ -67,7 +59,7 @@ export function fetchTransport(options: FetchOptions = {}): Transport {
       response.headers.forEach((value, name) => {
         headers[name] = value;
       });
-      const bytes = await all(response.body, limit);
+      const bytes = await all(response.body);
       // A response that hides its status, as a redirect does in a browser.
       if (response.status < 100 || response.status > 599) return REFUSED;
       return { status: response.status, headers, body: textOf(bytes) };
@@ -82,13 +74,13 @@ export function fetchTransport(options: FetchOptions = {}): Transport {
   };
 }
 
-async function all(body: ReadableStream<Uint8Array> | null, limit: number): Promise<Uint8Array> {
+async function all(body: ReadableStream<Uint8Array> | null): Promise<Uint8Array> {
   const parts: Uint8Array[] = [];
   let length = 0;
   const reader = body?.getReader();
   for (let next = await reader?.read(); next && !next.done; next = await reader?.read()) {
     length += next.value.byteLength;
-    if (length > limit) throw new TooLong();
+    if (length > BODY_LIMIT) throw new TooLong();
     parts.push(next.value);
   }
   const whole = new Uint8Array(length);
