@@ -39,8 +39,8 @@ SCALARS = {
     "null": "null",
     "any": "unknown",
 }
-#: A literal type that no known record has as its tag. With `string` in its place, a comparison of the
-#: tag would not tell the other records apart.
+#: A literal type that no known record has as its tag. With `string` in its place, a comparison of
+#: the tag would not tell the other records apart.
 OTHER = "UnknownTag"
 #: The loop of the package makes it, and no app.
 OF_THE_LOOP = "complete"
@@ -58,7 +58,8 @@ def types(model: Model) -> str:
     """The text of `types.ts`."""
     parts = [
         f"{NOTICE}\n/** The types of requests, of replies and of what comes. @module */\n",
-        f"/** What a later version adds. */\ndeclare enum {OTHER} {{\n  unknown = '(another)',\n}}\n",
+        "/** What a later version adds. */\n"
+        f"declare enum {OTHER} {{\n  unknown = '(another)',\n}}\n",
     ]
     others = {union.other: union.tag for _, union in model.unions() if union.other}
     for one in model.definitions.values():
@@ -146,21 +147,19 @@ def literal(value: str | bool | int) -> str:
 
 def operations(model: Model) -> str:
     """The text of `operations.ts`."""
-    names = sorted(
-        {one.request for one in model.operations} | {one.reply for one in model.operations}
-    )
+    made = [one for one in model.operations if one.name != OF_THE_LOOP]
+    names = sorted({one.request for one in made} | {one.reply for one in made})
     imports = "".join(f"  {name},\n" for name in names)
-    listed = "".join(f"  '{one.name}',\n" for one in model.operations)
+    listed = "".join(f"\n  | '{one.name}'" for one in model.operations)
     return (
         f"{NOTICE}import type {{\n{imports}}} from './types.js';\n\n"
         "/** The names of the operations in C, without the prefix. */\n"
-        f"export const OPERATIONS = [\n{listed}] as const;\n\n"
-        "export type OperationName = (typeof OPERATIONS)[number];\n\n"
-        + "/** One method for every operation of the library. */\n"
+        f"export type OperationName ={listed};\n\n"
+        "/** One method for every operation of the library that an app calls. */\n"
         "export abstract class Operations {\n"
         "  /** Make a call: the reply, or a `HoldfastError`. */\n"
         "  protected abstract call(name: OperationName, request?: object): Promise<unknown>;\n\n"
-        + "\n".join(method(model, one) for one in model.operations if one.name != OF_THE_LOOP)
+        + "\n".join(method(model, one) for one in made)
         + "}\n"
     )
 

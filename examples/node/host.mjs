@@ -1,91 +1,76 @@
 // @ts-check
 /**
- * A host: signs in, registers a visit, and reports when the server has stored it.
+ * The life of an app in six steps: sign in, choose an organisation, queue a visit without a network,
+ * start again without a sign-in, search, log out.
  *
- * Usage: host.mjs --backend URL --key KEY [--data FOLDER] [--email E-MAIL] [--patience SECONDS]
- *
- * The password comes from HOLDFAST_PASSWORD. Run it twice: the second run needs no sign-in. Run it
- * without a network: the visit stays on disk, and the next run sends it.
+ *     HOLDFAST_URL=... HOLDFAST_KEY=... HOLDFAST_PASSWORD=... node host.mjs [FOLDER]
  */
 
-import { parseArgs } from 'node:util';
 import { Holdfast } from 'holdfast';
 
-const { values: given } = parseArgs({
-  options: {
-    backend: { type: 'string' },
-    key: { type: 'string' },
-    data: { type: 'string', default: 'app-data' },
-    email: { type: 'string', default: 'solo@example.org' },
-    patience: { type: 'string', default: '30' },
-  },
-});
-if (!given.backend || !given.key) throw new Error('--backend and --key are required');
+const { HOLDFAST_URL: url = '', HOLDFAST_KEY: api_key = '', HOLDFAST_PASSWORD: password = '' } = process.env;
+
+const open = () =>
+  Holdfast.open({
+    data_dir: process.argv[2] ?? 'visits-data',
+    backend: { url, api_key },
+    auth_methods: [{ id: 'password', flow: 'password' }],
+    keystore: { kind: 'file' },
+    policy: { biometric: 'off' },
+  });
 
 /**
- * While the decision is `wait`, the library sends another one in bounded time.
+ * Show what comes, until one thing is wanted.
  *
- * @param {Holdfast} app
- * @param {import('holdfast').Decision} decision
+ * @template Value
+ * @param {(news: import('holdfast').News) => Value | false | null} wanted
  */
-async function shown(app, decision) {
-  const settled = await app.settled(decision);
-  console.log(`screen: ${settled.screen} (${settled.reason})`);
-  return settled;
+async function next(wanted) {
+  for await (const news of app) {
+    if ('screen' in news && news.screen.screen !== 'wait') console.log(news.screen.screen);
+    if ('notice' in news) console.log(`notice: ${news.notice.text}`); // an item was refused, ...
+    const found = wanted(news);
+    if (found) return found;
+  }
+  throw new Error('the app was closed');
 }
 
-/**
- * Register a visit; whether the server has stored it.
- *
- * @param {Holdfast} app
- */
-async function run(app) {
-  let decision = await shown(app, await app.sessionResume());
-  if (decision.screen === 'sign_in') {
-    const password = process.env.HOLDFAST_PASSWORD ?? '';
-    decision = await shown(app, await app.signInComplete({ email: given.email ?? '', password }));
-  }
-  if (decision.screen === 'select_org') {
-    const org_id = decision.orgs[0]?.org_id ?? '';
-    decision = await shown(app, await app.orgSelect({ org_id }));
-  }
-  if (decision.screen !== 'home') return false;
-  await app.syncNow(); // the user has opened the app: send and fetch at once
-  const payload = { type: 'visit', minutes: 45 };
-  const { id } = await app.queueAdd({ kind: 'activity', payload, occurred_at_ms: Date.now() });
-  console.log(`registered: ${id}`); // on disk now: a crash does not lose it
-  // Closing ends the iteration.
-  const patience = setTimeout(() => void explain(app), Number(given.patience) * 1000);
-  for await (const event of app.events()) {
-    if (event.type === 'item_parked') console.log(`needs attention: ${event.reason.text}`);
-    if (event.type !== 'sync_completed') continue;
-    if ((await app.queueGet({ id })).state !== 'stored') continue;
-    clearTimeout(patience);
-    console.log('stored on the server');
-    return true;
-  }
-  return false;
+/** The next screen that asks the user for something. */
+const screen = () => next((news) => 'screen' in news && news.screen.screen !== 'wait' && news.screen);
+
+let app = await open();
+let shown = await screen();
+if (shown.screen === 'sign_in') {
+  await app.signInComplete({ email: 'mentor@example.org', password });
+  shown = await screen();
+}
+if (shown.screen === 'select_org') {
+  await app.orgSelect({ org_id: shown.orgs.find(({ status }) => status === 'active')?.org_id ?? '' });
+  shown = await screen();
+}
+if (shown.screen !== 'home') {
+  console.error(`${shown.screen}: ${shown.message?.text ?? shown.reason}`);
+  process.exit(1);
 }
 
-/**
- * Say why nothing is sent, and end.
- *
- * @param {Holdfast} app
- */
-async function explain(app) {
-  const { reasons } = await app.queueExplain();
-  console.log('not yet sent:', reasons.map(({ text }) => text).join(' '));
-  await app.close();
-}
-
-const app = await Holdfast.open({
-  data_dir: given.data ?? 'app-data',
-  backend: { url: given.backend, api_key: given.key },
-  auth_methods: [{ id: 'password', flow: 'password', label: 'E-mail' }],
-  keystore: { kind: 'file' },
-  policy: { biometric: 'off' },
-  locale: 'en',
-});
-const stored = await run(app);
+await app.networkSet({ online: false });
+const payload = { type: 'visit', minutes: 45 };
+const { id } = await app.queueAdd({ kind: 'activity', payload, occurred_at_ms: Date.now() });
+console.log(`queued: ${id}`); // it is on the disk
 await app.close();
-process.exitCode = stored ? 0 : 1;
+
+app = await open();
+await screen();
+await next((news) => 'sync' in news && news.sync.ids.includes(id));
+console.log('sent');
+
+let found = await app.contactSearch({ query: 'a' });
+while (found.as_of_ms === null) { // the first pull is not complete
+  await next((news) => 'sync' in news && news.sync.contacts_ms !== null);
+  found = await app.contactSearch({ query: 'a' });
+}
+console.log(`found: ${found.contacts.map(({ name }) => name).join(', ')}`);
+
+const { unsent } = await app.sessionLogout({ unsent: 'keep' });
+console.log(`signed out, ${unsent} unsent`);
+await app.close();

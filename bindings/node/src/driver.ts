@@ -36,7 +36,9 @@ export class Driver {
 
   /** The screen of the open, until another one or this one was given. */
   #first: Decision | null = null;
-  #reading = false;
+  /** What the reader waits for, and the loop of the requests. */
+  #reading: Promise<Outcome> | null = null;
+  #following: Promise<void> | null = null;
 
   /** The prompt on the screen, the unlocks, one at a time, and what their prompt has released. */
   #prompt = new AbortController();
@@ -60,7 +62,7 @@ export class Driver {
     if (made.#keyStore) made.#serve(made.#keyStore).catch(made.#report);
     made.opened = read(await native.open(made.#handle, text)) as OpenReply;
     made.screen = made.#first = made.opened.screen;
-    void made.#follow();
+    made.#following = made.#follow();
     return made;
   }
 
@@ -83,20 +85,17 @@ export class Driver {
 
   async next(timeoutMs: number): Promise<News | null> {
     if (this.#reading) throw new Error('a reader waits for the next thing already: there can be one');
-    this.#reading = true;
-    try {
-      const outcome = await this.#native.next(this.#handle, NEWS, this.#first ? 0 : timeoutMs);
-      if (outcome.status === CLOSED) return null;
-      let news = read(outcome) as News;
-      if (this.#first && 'wake_in_ms' in news) news = { screen: this.#first };
-      if ('screen' in news) {
-        this.screen = news.screen;
-        this.#first = null;
-      }
-      return news;
-    } finally {
-      this.#reading = false;
+    this.#reading = this.#native.next(this.#handle, NEWS, this.#first ? 0 : timeoutMs);
+    const outcome = await this.#reading;
+    this.#reading = null;
+    if (outcome.status === CLOSED) return null;
+    let news = read(outcome) as News;
+    if (this.#first && 'wake_in_ms' in news) news = { screen: this.#first };
+    if ('screen' in news) {
+      this.screen = news.screen;
+      this.#first = null;
     }
+    return news;
   }
 
   /** The same without a limit, past failures of the disk or the key store, which are reported. */
@@ -197,6 +196,8 @@ export class Driver {
     this.#prompt.abort();
     await Promise.all(this.#sending);
     await this.#native.close(this.#handle);
+    // The library closes its files when its last call has returned.
+    await Promise.all([this.#following, this.#reading, ...this.#sending]);
   }
 }
 

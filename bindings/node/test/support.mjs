@@ -3,6 +3,7 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 
 export * from '../../../build/node/holdfast/dist/index.js';
 import {
@@ -11,6 +12,7 @@ import {
   SafeStorageKeyStore,
 } from '../../../build/node/holdfast/dist/index.js';
 
+export const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 export const BACKEND = process.env.HOLDFAST_BACKEND;
 export const KEY = process.env.HOLDFAST_KEY;
 
@@ -37,6 +39,12 @@ export function config(data_dir = folder(), more = {}) {
   };
 }
 
+/** The code blocks of a page in a language. */
+export const blocks = (page, language) =>
+  [...readFileSync(join(ROOT, page), 'utf8').matchAll(/^```(\w+)\n(.*?)^```$/gms)]
+    .filter(([, found]) => found === language)
+    .map(([, , text]) => text);
+
 /** A request to the backend's control endpoint (Tests/server). */
 export async function control(method, path, sent = {}) {
   const url = new URL(`${BACKEND}/_control${path}`);
@@ -61,12 +69,25 @@ export const visit = (minutes = 45) => ({
   occurred_at_ms: Date.now(),
 });
 
-/** Open, and sign in: the decision after it. */
+/** What `wanted` makes of the first thing for which that is something. */
+export async function found(app, wanted) {
+  for await (const news of app) {
+    const value = await wanted(news);
+    if (value) return value;
+  }
+  throw new Error('the handle is closed');
+}
+
+/** The next screen but `wait`. */
+export const shown = (app) =>
+  found(app, ({ screen }) => (screen && screen.screen !== 'wait' ? screen : null));
+
+/** Open, and sign in: the screen after it. */
 export async function signedIn(given, options, user = SOLO) {
   const app = await Holdfast.open(given, options);
-  await app.settled(await app.sessionResume());
-  const decision = await app.settled(await app.signInComplete(user));
-  return { app, decision };
+  await shown(app);
+  await app.signInComplete(user);
+  return { app, screen: await shown(app) };
 }
 
 export const memory = () => ({ keyStore: new MemoryKeyStore() });

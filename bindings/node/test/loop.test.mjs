@@ -1,0 +1,95 @@
+// The loop: what comes, to one reader, and what happens to it at the end.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import * as h from './support.mjs';
+
+test('the first screen comes first, and only the newest screen comes', h.LIMIT, async (t) => {
+  const app = await h.Holdfast.open(h.config(), h.memory());
+  t.after(() => app.close());
+  assert.equal(app.screen.screen, 'sign_in');
+  assert.deepEqual(await app.next(), { screen: app.opened.screen });
+  const nothing = await app.next(0);
+  assert.deepEqual(Object.keys(nothing), ['wake_in_ms']);
+  await app.signInComplete(h.SOLO);
+  await h.until(async () => (await app.sessionStatus()).state === 'active');
+  assert.equal(app.screen.screen, 'sign_in');
+  assert.equal((await h.shown(app)).screen, 'home');
+  assert.equal(app.screen.screen, 'home');
+});
+
+test('the screen of the open does not come once a call has led to another', h.LIMIT, async (t) => {
+  const app = await h.Holdfast.open(h.config(), h.memory());
+  t.after(() => app.close());
+  await app.signInComplete(h.SOLO);
+  const { screen } = await app.next();
+  assert.ok(['wait', 'home'].includes(screen.screen), screen.screen);
+});
+
+test('there is one reader, and it learns of the end', h.LIMIT, async () => {
+  const app = await h.Holdfast.open(h.config(), h.memory());
+  await app.next();
+  const waiting = app.next();
+  await assert.rejects(app.next(), /there can be one/);
+  await app.close();
+  while (await waiting.then((news) => news && app.next()));
+  assert.equal(await app.next(), null);
+  for await (const news of app) assert.fail(JSON.stringify(news));
+});
+
+test('asking for the next thing acknowledges a notice', h.LIMIT, async () => {
+  const keyStore = new h.MemoryKeyStore();
+  const data = h.config();
+  const parked = ({ notice }) => (notice?.type === 'item_parked' ? notice.id : null);
+  const { app } = await h.signedIn(data, { keyStore });
+  const { id } = await app.queueAdd(h.visit(100_000)); // the server refuses it
+  assert.equal(await h.found(app, parked), id);
+  await app.close();
+  const again = await h.Holdfast.open(data, { keyStore });
+  assert.equal(await h.found(again, parked), id);
+  await again.next(0);
+  await again.close();
+  const last = await h.Holdfast.open(data, { keyStore });
+  for (let news; !('wake_in_ms' in (news = await last.next(0))); ) assert.equal(parked(news), null);
+  await last.close();
+});
+
+test('a failure of the key store does not end the loop', h.LIMIT, async () => {
+  const keyStore = new h.MemoryKeyStore();
+  const data = h.config();
+  const first = await h.signedIn(data, { keyStore });
+  await first.app.close();
+  const real = keyStore.load.bind(keyStore);
+  let fails = true;
+  keyStore.load = (name) => {
+    if (fails) throw new h.KeyStoreError('failed');
+    return real(name);
+  };
+  const app = await h.Holdfast.open(data, { keyStore, onError: () => {} });
+  const screens = [];
+  for await (const { screen } of app) {
+    if (screen) screens.push(screen.screen);
+    if (screen?.screen === 'home') break;
+    fails = false;
+    await app.sessionResume();
+  }
+  assert.deepEqual([screens[0], screens.at(-1)], ['wait', 'home']);
+  await app.close();
+});
+
+test('requests beyond the connections wait, and are sent in turn', h.LIMIT, async (t) => {
+  let open = 0;
+  let most = 0;
+  const real = h.fetchTransport();
+  const transport = async (request, signal) => {
+    most = Math.max(most, (open += 1));
+    const result = await real(request, signal);
+    open -= 1;
+    return result;
+  };
+  const { app } = await h.signedIn(h.config(), { ...h.memory(), transport });
+  t.after(() => app.close());
+  const added = await Promise.all(Array.from({ length: 20 }, () => app.queueAdd(h.visit())));
+  for (const { id } of added) await h.until(async () => (await h.stored(id)) === 1);
+  assert.ok(most >= 1 && most <= 8, `${most} at once`);
+});
