@@ -1,76 +1,70 @@
 // @ts-check
 /**
- * The life of an app in six steps: sign in, choose an organisation, queue a visit without a network,
- * start again without a sign-in, search, log out.
+ * A whole app in six steps: sign in, choose, queue offline, restart, search, log out.
  *
- *     HOLDFAST_URL=... HOLDFAST_KEY=... HOLDFAST_PASSWORD=... node host.mjs [FOLDER]
+ * Usage: host.mjs [E-MAIL], with HOLDFAST_URL, HOLDFAST_KEY and HOLDFAST_PASSWORD set.
  */
 
 import { Holdfast } from 'holdfast';
 
 const { HOLDFAST_URL: url = '', HOLDFAST_KEY: api_key = '', HOLDFAST_PASSWORD: password = '' } = process.env;
+const email = process.argv[2] ?? 'mentor@example.org';
 
 const open = () =>
   Holdfast.open({
-    data_dir: process.argv[2] ?? 'visits-data',
+    data_dir: 'app-data',
     backend: { url, api_key },
     auth_methods: [{ id: 'password', flow: 'password' }],
-    keystore: { kind: 'file' },
+    keystore: { kind: 'file' }, // an app passes its platform's key store
     policy: { biometric: 'off' },
   });
 
-/**
- * Show what comes, until one thing is wanted.
- *
- * @template Value
- * @param {(news: import('holdfast').News) => Value | false | null} wanted
- */
-async function next(wanted) {
+let app = await open();
+
+/** The next screen that waits for the user. */
+async function settled() {
   for await (const news of app) {
-    if ('screen' in news && news.screen.screen !== 'wait') console.log(news.screen.screen);
-    if ('notice' in news) console.log(`notice: ${news.notice.text}`); // an item was refused, ...
-    const found = wanted(news);
-    if (found) return found;
+    if (!('screen' in news) || news.screen.screen === 'wait') continue;
+    console.log('screen:', news.screen.screen, news.screen.message?.text ?? '');
+    return news.screen;
   }
   throw new Error('the app was closed');
 }
 
-/** The next screen that asks the user for something. */
-const screen = () => next((news) => 'screen' in news && news.screen.screen !== 'wait' && news.screen);
-
-let app = await open();
-let shown = await screen();
+// Sign in, and choose an organisation.
+let shown = await settled();
 if (shown.screen === 'sign_in') {
-  await app.signInComplete({ email: 'mentor@example.org', password });
-  shown = await screen();
+  await app.signInComplete({ email, password });
+  shown = await settled();
 }
 if (shown.screen === 'select_org') {
   await app.orgSelect({ org_id: shown.orgs.find(({ status }) => status === 'active')?.org_id ?? '' });
-  shown = await screen();
+  shown = await settled();
 }
-if (shown.screen !== 'home') {
-  console.error(`${shown.screen}: ${shown.message?.text ?? shown.reason}`);
-  process.exit(1);
-}
+if (shown.screen !== 'home') process.exit(1); // its message is on the screen
 
+// Queue a visit without a network. It is on disk now: a crash does not lose it.
 await app.networkSet({ online: false });
 const payload = { type: 'visit', minutes: 45 };
 const { id } = await app.queueAdd({ kind: 'activity', payload, occurred_at_ms: Date.now() });
-console.log(`queued: ${id}`); // it is on the disk
+console.log('queued:', ...(await app.queueExplain()).reasons.map(({ text }) => text));
 await app.close();
 
+// Start again, without a sign-in. The visit is sent, and the contacts are fetched.
 app = await open();
-await screen();
-await next((news) => 'sync' in news && news.sync.ids.includes(id));
-console.log('sent');
-
-let found = await app.contactSearch({ query: 'a' });
-while (found.as_of_ms === null) { // the first pull is not complete
-  await next((news) => 'sync' in news && news.sync.contacts_ms !== null);
-  found = await app.contactSearch({ query: 'a' });
+await settled();
+for await (const news of app) {
+  if ('notice' in news) console.log('notice:', news.notice.text); // the server has refused the visit
+  if (!('sync' in news) || news.sync.contacts_ms === null) continue;
+  const { state } = await app.queueGet({ id });
+  if (state !== 'stored' && state !== 'parked') continue;
+  console.log('the visit:', state);
+  break;
 }
-console.log(`found: ${found.contacts.map(({ name }) => name).join(', ')}`);
 
-const { unsent } = await app.sessionLogout({ unsent: 'keep' });
-console.log(`signed out, ${unsent} unsent`);
+// Search, and log out. The logout is refused while something is unsent.
+const found = await app.contactSearch({ query: '', limit: 3 });
+console.log('contacts:', found.total, ...found.contacts.map(({ name }) => name));
+await app.sessionLogout();
+await settled();
 await app.close();

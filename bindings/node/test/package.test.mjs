@@ -10,6 +10,8 @@ import * as h from './support.mjs';
 const { version } = JSON.parse(readFileSync(join(h.ROOT, 'bindings/node/package.json')));
 const ADDON = `addon/${process.platform}-${process.arch}`;
 
+const PASSWORD = { HOLDFAST_PASSWORD: 'holdfast-demo' };
+
 /** A project with the package installed. */
 let place;
 function project() {
@@ -26,7 +28,7 @@ function project() {
 /** What a program prints in that project. */
 function run(name, text, more = {}) {
   writeFileSync(join(project(), name), text);
-  const env = { ...process.env, HOLDFAST_URL: h.BACKEND, HOLDFAST_PASSWORD: 'holdfast-demo', ...more };
+  const env = { ...process.env, HOLDFAST_URL: h.BACKEND, ...PASSWORD, ...more };
   const options = { cwd: project(), env, encoding: 'utf8', timeout: h.patienceMs(120) };
   const { status, stdout, stderr } = spawnSync(process.execPath, [name], options);
   return { status, stderr, lines: stdout.trim().split('\n').map((line) => line.trim()) };
@@ -53,14 +55,15 @@ test('the example goes all six steps, and says what is wrong', h.LIMIT, async ()
   const before = await visits();
   const { status, stderr, lines } = run('host.mjs', text);
   assert.deepEqual([status, stderr], [0, '']);
-  assert.deepEqual(
-    lines.map((line) => line.replace(/ .*/, '')),
-    ['sign_in', 'select_org', 'home', 'queued:', 'home', 'sent', 'found:', 'signed'],
-  );
+  const told = lines.map((line) => /^screen: \w+|[^:]*:/.exec(line)?.[0]);
+  const screens = ['sign_in', 'select_org', 'home'].map((name) => `screen: ${name}`);
+  const later = ['queued:', 'screen: home', 'the visit:', 'contacts:', 'screen: sign_in'];
+  assert.deepEqual(told, [...screens, ...later]);
+  assert.ok(lines.includes('the visit: stored'), lines.join());
   assert.equal(await visits(), before + 1);
   const wrong = run('host.mjs', text, { HOLDFAST_PASSWORD: 'wrong' });
   assert.equal(wrong.status, 1);
-  assert.match(wrong.stderr, /sign_in: .*password/);
+  assert.match(wrong.lines.at(-1), /^screen: sign_in .*password/);
 });
 
 test('the package has what it needs, and says what is in it', h.LIMIT, () => {
