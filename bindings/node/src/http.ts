@@ -102,16 +102,13 @@ function textOf(bytes: Uint8Array): string | null {
   }
 }
 
-const DNS = new Set(['ENOTFOUND', 'EAI_AGAIN', 'EAI_NODATA', 'EAI_NONAME', 'ERR_NAME_NOT_RESOLVED']);
-const TIMEOUTS = new Set([
-  'ETIMEDOUT',
-  'UND_ERR_CONNECT_TIMEOUT',
-  'UND_ERR_HEADERS_TIMEOUT',
-  'UND_ERR_BODY_TIMEOUT',
-  'ERR_TIMED_OUT',
-  'ERR_CONNECTION_TIMED_OUT',
-]);
-const TLS = /^(ERR_TLS_|ERR_SSL_|ERR_CERT_|CERT_|EPROTO$|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_)/;
+/** The words for the codes of Node and Chromium. */
+const WORDS: [RegExp, TransportError][] = [
+  [/^(ENOTFOUND|EAI_(AGAIN|NODATA|NONAME)|ERR_NAME_NOT_RESOLVED)$/, 'dns'],
+  [/^(ETIMEDOUT|UND_ERR_(CONNECT|HEADERS|BODY)_TIMEOUT|ERR_(CONNECTION_)?TIMED_OUT)$/, 'timeout'],
+  [/^(ECONNREFUSED|ERR_CONNECTION_REFUSED)$/, 'refused'],
+  [/^(ERR_TLS_|ERR_SSL_|ERR_CERT_|CERT_|EPROTO$|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_)/, 'tls'],
+];
 
 /** The library's word for an exception of `fetch`. */
 export function failure(error: unknown): TransportError {
@@ -127,13 +124,9 @@ export function failure(error: unknown): TransportError {
     if (code === 'UND_ERR_SOCKET' && socket?.bytesRead === 0) return 'refused';
     if (/before secure TLS connection/.test(String(message))) return 'tls';
     // Electron names its errors in the message: net::ERR_CONNECTION_REFUSED.
-    const words = [code, /net::(ERR_\w+)/.exec(String(message))?.[1]];
-    for (const word of words.filter((each): each is string => typeof each === 'string')) {
-      if (DNS.has(word)) return 'dns';
-      if (TIMEOUTS.has(word)) return 'timeout';
-      if (word === 'ECONNREFUSED' || word === 'ERR_CONNECTION_REFUSED') return 'refused';
-      if (TLS.test(word)) return 'tls';
-    }
+    const codes = [code, /net::(ERR_\w+)/.exec(String(message))?.[1]].map(String);
+    const known = WORDS.find(([pattern]) => codes.some((each) => pattern.test(each)));
+    if (known) return known[1];
     // A host with several addresses fails with one error for each.
     one = cause ?? (Array.isArray(errors) ? errors[0] : undefined);
   }

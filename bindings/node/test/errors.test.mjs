@@ -52,26 +52,6 @@ test('what JSON cannot say is refused, and every text arrives unchanged', h.LIMI
 
 // ---- the parts of the host ----
 
-test('a key store that is locked leads to `wait`, and is asked again', h.LIMIT, async (t) => {
-  const keyStore = new h.MemoryKeyStore();
-  const data = h.config();
-  const before = await h.signedIn(data, { keyStore });
-  await before.app.close();
-  let locked = true;
-  const real = keyStore.load.bind(keyStore);
-  keyStore.load = (name) => {
-    if (locked) throw new h.KeyStoreError('locked');
-    return real(name);
-  };
-  const app = await h.Holdfast.open(data, { keyStore });
-  t.after(() => app.close());
-  const waits = await h.found(app, ({ screen }) => screen);
-  assert.deepEqual([waits.screen, waits.reason], ['wait', 'keystore_locked']);
-  locked = false;
-  await app.sessionResume();
-  assert.equal((await h.shown(app)).screen, 'home');
-});
-
 test('an exception of a key store is reported, and counts as `failed`', h.LIMIT, async (t) => {
   const keyStore = new h.MemoryKeyStore();
   const real = keyStore.save.bind(keyStore);

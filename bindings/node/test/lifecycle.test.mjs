@@ -15,23 +15,17 @@ const native = createRequire(import.meta.url)(
   `../../../build/node/holdfast/addon/${process.platform}-${process.arch}/holdfast.node`,
 );
 
-test('close may be called twice, also at the same time', h.LIMIT, async () => {
-  const app = await h.Holdfast.open(h.config(), h.memory());
-  assert.equal(app.closed, false);
-  await Promise.all([app.close(), app.close()]);
-  await app.close();
-  assert.equal(app.closed, true);
-  assert.equal(h.liveCount(), 0);
-});
-
 test('calls that were made before a close end, and later ones are refused', h.LIMIT, async () => {
   const { app } = await h.signedIn(h.config(), h.memory());
   const before = Array.from({ length: 20 }, () => app.queueAdd(h.visit()));
-  const closing = app.close();
+  assert.equal(app.closed, false);
+  const closing = [app.close(), app.close()];
+  assert.equal(app.closed, true);
   assert.equal(new Set((await Promise.all(before)).map(({ id }) => id)).size, 20);
-  await closing;
+  await Promise.all(closing);
   await assert.rejects(app.queueAdd(h.visit()), h.ClosedError);
-  await assert.rejects(app.queueAdd(h.visit()), (error) => error.code === 'handle.closed');
+  await assert.rejects(app.sessionUnlock(), (error) => error.code === 'handle.closed');
+  await app.close();
   assert.equal(h.liveCount(), 0);
 });
 
@@ -68,30 +62,19 @@ test('a transport that ignores its cancellation does not keep the folder open', 
   assert.equal(h.liveCount(), 0);
 });
 
-test('one that was collected closes itself', h.LIMIT, async () => {
-  await (async () => {
+test('one that was collected closes itself, also with calls under way', h.LIMIT, async () => {
+  const calls = await (async () => {
     const app = await h.Holdfast.open(h.config(), h.memory());
     await app.next();
-  })();
-  assert.notEqual(h.liveCount(), 0);
-  while (h.liveCount() > 0) {
-    globalThis.gc();
-    await setImmediate();
-  }
-});
-
-test('a raw handle that was collected is closed, also with calls under way', h.LIMIT, async () => {
-  const file = h.config(undefined, { keystore: { kind: 'file' } });
-  let calls = [];
-  await (async () => {
     const handle = native.create(false);
+    const file = h.config(undefined, { keystore: { kind: 'file' } });
     assert.equal((await native.open(handle, JSON.stringify(file))).status, 0);
-    calls = Array.from({ length: 50 }, () => native.call(handle, 'session_status', null));
     for (const what of [1, 2]) void native.next(handle, what, -1);
+    return Array.from({ length: 50 }, () => native.call(handle, 'session_status', null));
   })();
   globalThis.gc();
-  assert.equal((await Promise.all(calls)).every(({ status }) => status === 0 || status === 9), true);
-  calls = [];
+  assert.ok((await Promise.all(calls)).every(({ status }) => status === 0 || status === 9));
+  calls.length = 0;
   while (h.liveCount() > 0) {
     globalThis.gc();
     await setImmediate();
@@ -129,19 +112,6 @@ test('the addon refuses what is no handle and no text', h.LIMIT, async () => {
   assert.equal(h.liveCount(), 0);
 });
 
-test('two handles on one folder see each other', h.LIMIT, async (t) => {
-  const keyStore = new h.MemoryKeyStore();
-  const data = h.config();
-  const { app: first } = await h.signedIn(data, { keyStore });
-  const second = await h.Holdfast.open(data, { keyStore });
-  t.after(() => Promise.all([first.close(), second.close()]));
-  assert.equal(second.screen.screen, 'home');
-  const { id } = await second.queueAdd(h.visit());
-  await h.until(async () => (await h.stored(id)) === 1);
-  // The server has it a moment before the library has read the answer
-  await h.until(async () => (await first.queueGet({ id })).state === 'stored');
-});
-
 // ---- other threads, and the end of the process ----
 
 const WORKER = fileURLToPath(new URL('worker.mjs', import.meta.url));
@@ -170,30 +140,23 @@ for (const task of ['idle', 'calls', 'opening', 'left']) {
   });
 }
 
-/** A process that does this after it has opened; its exit. */
-function ended(script) {
-  const support = new URL('support.mjs', import.meta.url);
-  const source = `import * as h from ${JSON.stringify(String(support))};
-    const app = await h.Holdfast.open(h.config(), h.memory());
-    const calls = Array.from({ length: 100 }, () => app.sessionStatus());
-    calls.forEach((call) => call.catch(() => {}));
-    ${script}`;
-  const given = ['--expose-gc', '--input-type=module', '--eval', source];
-  const { status, signal, stderr } = spawnSync(process.execPath, given, { encoding: 'utf8' });
-  return { status, signal, stderr };
-}
-
-test('a process ends with an open handle, as it wants to', h.LIMIT, () => {
-  assert.deepEqual(ended('process.exit(3);'), { status: 3, signal: null, stderr: '' });
-  assert.deepEqual(ended('await calls[0]; process.exit(4);'), { status: 4, signal: null, stderr: '' });
-  const { status, signal, stderr } = ended("setTimeout(() => { throw new Error('own') });");
-  assert.deepEqual([status, signal], [1, null]);
-  assert.match(stderr, /own/);
-});
-
-test('a process ends by itself once the handle is closed', h.LIMIT, () => {
-  const { status, signal } = ended('await app.close(); await app.close();');
-  assert.deepEqual([status, signal], [0, null]);
+test('a process ends as it wants to, and by itself once the handle is closed', h.LIMIT, () => {
+  for (const [script, expected, told] of [
+    ['process.exit(3);', 3, /^$/],
+    ['await calls[0]; process.exit(4);', 4, /^$/],
+    ["setTimeout(() => { throw new Error('own') });", 1, /own/],
+    ['await app.close(); await app.close();', 0, /^$/],
+  ]) {
+    const source = `import * as h from ${JSON.stringify(String(new URL('support.mjs', import.meta.url)))};
+      const app = await h.Holdfast.open(h.config(), h.memory());
+      const calls = Array.from({ length: 100 }, () => app.sessionStatus());
+      calls.forEach((call) => call.catch(() => {}));
+      ${script}`;
+    const given = ['--input-type=module', '--eval', source];
+    const { status, signal, stderr } = spawnSync(process.execPath, given, { encoding: 'utf8' });
+    assert.deepEqual([status, signal], [expected, null], stderr);
+    assert.match(stderr, told);
+  }
 });
 
 // ---- leaks ----

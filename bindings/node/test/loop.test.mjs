@@ -54,26 +54,21 @@ test('asking for the next thing acknowledges a notice', h.LIMIT, async () => {
   await last.close();
 });
 
-test('a failure of the key store does not end the loop', h.LIMIT, async () => {
+test('a key store that is locked leads to `wait`, and is asked again', h.LIMIT, async () => {
   const keyStore = new h.MemoryKeyStore();
   const data = h.config();
   const first = await h.signedIn(data, { keyStore });
   await first.app.close();
-  const real = keyStore.load.bind(keyStore);
-  let fails = true;
-  keyStore.load = (name) => {
-    if (fails) throw new h.KeyStoreError('failed');
-    return real(name);
+  const load = keyStore.load.bind(keyStore);
+  keyStore.load = () => {
+    throw new h.KeyStoreError('locked');
   };
-  const app = await h.Holdfast.open(data, { keyStore, onError: () => {} });
-  const screens = [];
-  for await (const { screen } of app) {
-    if (screen) screens.push(screen.screen);
-    if (screen?.screen === 'home') break;
-    fails = false;
-    await app.sessionResume();
-  }
-  assert.deepEqual([screens[0], screens.at(-1)], ['wait', 'home']);
+  const app = await h.Holdfast.open(data, { keyStore });
+  const waits = await h.found(app, ({ screen }) => screen);
+  assert.deepEqual([waits.screen, waits.reason], ['wait', 'keystore_locked']);
+  keyStore.load = load;
+  await app.sessionResume();
+  assert.equal((await h.shown(app)).screen, 'home');
   await app.close();
 });
 

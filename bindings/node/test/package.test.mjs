@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import * as h from './support.mjs';
@@ -25,12 +25,13 @@ function project() {
   return place;
 }
 
-/** What a program prints in that project. */
-function run(name, text, more = {}) {
-  writeFileSync(join(project(), name), text);
+/** What a program prints in a folder of that project. */
+function run(text, more = {}) {
+  const cwd = mkdtempSync(join(project(), 'run-'));
+  writeFileSync(join(cwd, 'main.mjs'), text);
   const env = { ...process.env, HOLDFAST_URL: h.BACKEND, ...PASSWORD, ...more };
-  const options = { cwd: project(), env, encoding: 'utf8', timeout: h.patienceMs(120) };
-  const { status, stdout, stderr } = spawnSync(process.execPath, [name], options);
+  const options = { cwd, env, encoding: 'utf8', timeout: h.patienceMs(120) };
+  const { status, stdout, stderr } = spawnSync(process.execPath, ['main.mjs'], options);
   return { status, stderr, lines: stdout.trim().split('\n').map((line) => line.trim()) };
 }
 
@@ -42,18 +43,18 @@ test('the first synced item takes at most 25 lines, and they work', h.LIMIT, asy
   assert.ok(page.trim().split('\n').length <= 25);
   const text = page.replace('https://PROJECT.supabase.co', h.BACKEND).replace("'KEY'", `'${h.KEY}'`);
   const before = await visits();
-  const { status, stderr, lines } = run('first.js', text.replace('PASSWORD', 'holdfast-demo'));
+  const { status, stderr, lines } = run(text.replace('PASSWORD', 'holdfast-demo'));
   assert.deepEqual([status, stderr, lines.at(-1)], [0, '', 'sent']);
   assert.match(lines.join(), /^sign_in .*select_org .*home/);
   assert.equal(await visits(), before + 1);
-  const wrong = run('wrong.js', text.replace("'app-data'", "'other'").replace('PASSWORD', 'wrong'));
+  const wrong = run(text.replace('PASSWORD', 'wrong'));
   assert.match(wrong.lines.at(-1), /^sign_in .*password/);
 });
 
 test('the example goes all six steps, and says what is wrong', h.LIMIT, async () => {
   const text = readFileSync(join(h.ROOT, 'examples/node/host.mjs'), 'utf8');
   const before = await visits();
-  const { status, stderr, lines } = run('host.mjs', text);
+  const { status, stderr, lines } = run(text);
   assert.deepEqual([status, stderr], [0, '']);
   const told = lines.map((line) => /^screen: \w+|[^:]*:/.exec(line)?.[0]);
   const screens = ['sign_in', 'select_org', 'home'].map((name) => `screen: ${name}`);
@@ -61,7 +62,7 @@ test('the example goes all six steps, and says what is wrong', h.LIMIT, async ()
   assert.deepEqual(told, [...screens, ...later]);
   assert.ok(lines.includes('the visit: stored'), lines.join());
   assert.equal(await visits(), before + 1);
-  const wrong = run('host.mjs', text, { HOLDFAST_PASSWORD: 'wrong' });
+  const wrong = run(text, { HOLDFAST_PASSWORD: 'wrong' });
   assert.equal(wrong.status, 1);
   assert.match(wrong.lines.at(-1), /^screen: sign_in .*password/);
 });
@@ -75,7 +76,7 @@ test('the package has what it needs, and says what is in it', h.LIMIT, () => {
   const { flavour, version: library } = h.buildInfo();
   assert.deepEqual([flavour, library], ['bundled', version]);
   const script = "import * as core from 'holdfast/core';\nconsole.log(typeof core.Holdfast.openOn);";
-  assert.deepEqual(run('core.js', script).lines, ['function']);
+  assert.deepEqual(run(script).lines, ['function']);
 });
 
 test('the addon uses stable functions of Node only', h.LIMIT, () => {

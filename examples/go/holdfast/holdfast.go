@@ -19,8 +19,8 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Code + e.Field + ": " + e.Message }
 
-// Open opens a handle, whose driver sends the requests from now on. The reply has the fields App and
-// Screen, the first one.
+// Open opens a handle, whose driver sends the requests from now on. The reply has the App, and the
+// first Screen.
 func Open[Reply any](config any) (Reply, error) { return Call[Reply](0, "open", config) }
 
 // Call makes a call by its name. Reply is a struct for the fields that you need, or a map.
