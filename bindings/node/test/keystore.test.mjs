@@ -31,8 +31,7 @@ test('a key is encrypted, and in a file of this user alone', async () => {
 
 test('before the app is ready a key is locked, and plain text is refused', async () => {
   const place = h.folder();
-  const real = h.safeStorage(place);
-  const over = (changed) => new h.SafeStorageKeyStore({ ...real, ...changed }, join(place, 'keys'));
+  const over = (changed) => new h.SafeStorageKeyStore({ ...h.SAFE_STORAGE, ...changed }, join(place, 'keys'));
   await over({}).save('session', VALUE, 'device');
   for (const [changed, refusal] of [
     [{ isEncryptionAvailable: () => false }, answers('locked')],
@@ -54,7 +53,7 @@ test('`biometric` asks the user, and only with a prompt', async () => {
   await assert.rejects(store.load('biometric', null), answers('cancelled'));
   assert.equal(await store.load('biometric', 'Unlock'), VALUE);
   assert.deepEqual(prompts, ['Unlock']);
-  const over = (options) => new h.SafeStorageKeyStore(h.safeStorage(place), join(place, 'keys'), options);
+  const over = (options) => new h.SafeStorageKeyStore(h.SAFE_STORAGE, join(place, 'keys'), options);
   const refusing = (error) => over({ verifyUser: () => Promise.reject(error) }).load('biometric', 'x');
   await assert.rejects(refusing(new Error('no')), answers('cancelled'));
   await assert.rejects(refusing(new h.KeyStoreError('lockout')), answers('lockout'));
