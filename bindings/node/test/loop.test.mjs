@@ -71,20 +71,3 @@ test('a key store that is locked leads to `wait`, and is asked again', h.LIMIT, 
   assert.equal((await h.shown(app)).screen, 'home');
   await app.close();
 });
-
-test('requests beyond the connections wait, and are sent in turn', h.LIMIT, async (t) => {
-  let open = 0;
-  let most = 0;
-  const real = h.fetchTransport();
-  const transport = async (request, signal) => {
-    most = Math.max(most, (open += 1));
-    const result = await real(request, signal);
-    open -= 1;
-    return result;
-  };
-  const { app } = await h.signedIn(h.config(), { ...h.memory(), transport });
-  t.after(() => app.close());
-  const added = await Promise.all(Array.from({ length: 20 }, () => app.queueAdd(h.visit())));
-  for (const { id } of added) await h.until(async () => (await h.stored(id)) === 1);
-  assert.ok(most >= 1 && most <= 8, `${most} at once`);
-});
