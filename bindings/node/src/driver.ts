@@ -116,8 +116,10 @@ export class Driver {
     for (;;) {
       const outcome = await this.#native.next(this.#handle, REQUESTS, -1);
       if (outcome.status === CLOSED) return;
-      // The reader of the news is told of a failure, too. The library has waited before it failed.
-      if (outcome.status !== 0 || outcome.reply === null) continue;
+      if (outcome.status !== 0 || outcome.reply === null) {
+        this.#report(errorOf(outcome.status, outcome.reply)); // the library has waited before it failed
+        continue;
+      }
       const { request } = JSON.parse(outcome.reply) as NextRequest;
       const sending = this.#send(request).finally(() => this.#sending.delete(sending));
       this.#sending.add(sending);
@@ -146,7 +148,7 @@ export class Driver {
       if (signal.aborted) return cancel();
       void (async () => this.#transport(request, signal))()
         .catch((error): HttpResult => {
-          this.#report(error);
+          if (!signal.aborted) this.#report(error);
           return { error: 'offline' };
         })
         .then(resolve)
