@@ -765,7 +765,7 @@ class Bench:
 
 
 #: How an app calls through_node.mjs, and the title of the row.
-NODE_MODES = {"sync": "callSync", "burst": "100 at once", "single": "each awaited"}
+NODE_MODES = {"burst": "100 at once", "single": "each awaited"}
 
 
 def flavour_of(name: str) -> str:

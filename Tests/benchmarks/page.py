@@ -28,8 +28,7 @@ EXPLAINED: dict[str, str] = {
         "half of it is the reply, made by jansson, as in the floor; then locks, clocks and a look "
         "at the file"
     ),
-    "the same from Node, callSync": "the target is of a machine three times as fast",
-    "the same from Node, 100 at once": "as callSync",
+    "the same from Node, 100 at once": "the target is of a machine three times as fast",
     "the same from Node, each awaited": "two changes of thread, since calls write to disk",
     "queue_add, durable": (
         "a sync takes half of the time; the session and other processes are looked at before and "

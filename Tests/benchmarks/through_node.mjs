@@ -1,7 +1,7 @@
 // Measures the library through its binding for Node, as an app uses it.
 //
-// through_node.mjs sync|burst|single FOLDER COUNT: session_status with callSync, 100 at once, or each
-// awaited before the next. Prints what bench.h's report() prints.
+// through_node.mjs burst|single FOLDER COUNT: session_status 100 at once, or each awaited before the
+// next. Prints what bench.h's report() prints.
 
 import { Holdfast } from '../../build/node/holdfast/dist/index.js';
 
@@ -21,7 +21,6 @@ const app = await Holdfast.open(
   },
   { transport },
 );
-await app.sessionResume();
 await app.networkSet({ online: false });
 const samples = [];
 if (mode === 'burst') {
@@ -29,12 +28,6 @@ if (mode === 'burst') {
     const start = process.hrtime.bigint();
     await Promise.all(Array.from({ length: BURST }, () => app.sessionStatus()));
     samples.push(Number(process.hrtime.bigint() - start) / 1e9 / BURST);
-  }
-} else if (mode === 'sync') {
-  for (let done = 0; done < count; done += 1) {
-    const start = process.hrtime.bigint();
-    app.callSync('session_status');
-    samples.push(Number(process.hrtime.bigint() - start) / 1e9);
   }
 } else {
   for (let done = 0; done < count; done += 1) {

@@ -7,6 +7,7 @@ converted; operations are methods in camelCase.
 from __future__ import annotations
 
 import json
+import re
 import textwrap
 
 from model import (
@@ -39,14 +40,20 @@ SCALARS = {
     "null": "null",
     "any": "unknown",
 }
-#: A literal type that no known event has. With `string` in its place, a comparison of `type` would
-#: not tell the other events apart.
-OTHER = "UnknownEventType"
+#: A literal type that no known record has as its tag. With `string` in its place, a comparison of
+#: the tag would not tell the other records apart.
+OTHER = "UnknownTag"
+#: The loop of the package makes it, and no app.
+OF_THE_LOOP = "complete"
 
 
 def files(model: Model) -> dict[str, str]:
-    """The modules that are made from the schema."""
-    return {f"{FOLDER}/types.ts": types(model), f"{FOLDER}/operations.ts": operations(model)}
+    """The modules that are made from the schema; `Flow` alone does not say of what."""
+    texts = {"types": types(model), "operations": operations(model)}
+    return {
+        f"{FOLDER}/{name}.ts": re.sub(r"\bFlow\b", "SignInFlow", text)
+        for name, text in texts.items()
+    }
 
 
 # ---- types ----
@@ -55,9 +62,9 @@ def files(model: Model) -> dict[str, str]:
 def types(model: Model) -> str:
     """The text of `types.ts`."""
     parts = [
-        f"{NOTICE}\n/** The types of requests, replies and events. @module */\n",
-        f"/** A type of a later version. */\ndeclare enum {OTHER} {{\n"
-        "  unknown = '(another type)',\n}\n",
+        f"{NOTICE}\n/** The types of requests, of replies and of what comes. @module */\n",
+        "/** What a later version adds. */\n"
+        f"declare enum {OTHER} {{\n  unknown = '(another)',\n}}\n",
     ]
     others = {union.other: union.tag for _, union in model.unions() if union.other}
     for one in model.definitions.values():
@@ -73,11 +80,8 @@ def interface(model: Model, one: Definition, record: Record, *, tag: str | None)
     text = comment(one.about)
     if not record.fields and record.extra is None:
         # An interface without fields would accept any value.
-        return (
-            f"{text}export type {one.name} = Record<string, never>;\n"
-            if record.closed
-            else (f"{text}export type {one.name} = Record<string, unknown>;\n")
-        )
+        value = "never" if record.closed else "unknown"
+        return f"{text}export type {one.name} = Record<string, {value}>;\n"
     lines = [member(model, field, record, tag=tag) for field in record.fields]
     if record.extra is not None:
         lines.append(f"  [column: string]: {expression(model, record.extra)};\n")
@@ -148,32 +152,21 @@ def literal(value: str | bool | int) -> str:
 
 def operations(model: Model) -> str:
     """The text of `operations.ts`."""
-    names = sorted(
-        {one.request for one in model.operations} | {one.reply for one in model.operations}
-    )
+    made = [one for one in model.operations if one.name != OF_THE_LOOP]
+    names = sorted({one.request for one in made} | {one.reply for one in made})
     imports = "".join(f"  {name},\n" for name in names)
-    listed = "".join(f"  '{one.name}',\n" for one in model.operations)
+    listed = "".join(f"\n  | '{one.name}'" for one in model.operations)
     return (
         f"{NOTICE}import type {{\n{imports}}} from './types.js';\n\n"
         "/** The names of the operations in C, without the prefix. */\n"
-        f"export const OPERATIONS = [\n{listed}] as const;\n\n"
-        "export type OperationName = (typeof OPERATIONS)[number];\n\n"
-        + table(model, "Requests", "request")
-        + table(model, "Replies", "reply")
-        + "/** One method for every operation of the library. */\n"
+        f"export type OperationName ={listed};\n\n"
+        "/** One method for every operation of the library that an app calls. */\n"
         "export abstract class Operations {\n"
         "  /** Make a call: the reply, or a `HoldfastError`. */\n"
         "  protected abstract call(name: OperationName, request?: object): Promise<unknown>;\n\n"
-        + "\n".join(method(model, one) for one in model.operations)
+        + "\n".join(method(model, one) for one in made)
         + "}\n"
     )
-
-
-def table(model: Model, name: str, what: str) -> str:
-    """The types of all requests or replies, by operation."""
-    lines = [f"  {one.name}: {getattr(one, what)};\n" for one in model.operations]
-    about = f"/** The type of the {what} of each operation. */\n"
-    return f"{about}export interface {name} {{\n{''.join(lines)}}}\n\n"
 
 
 def method(model: Model, one: Operation) -> str:

@@ -1,8 +1,6 @@
-// Visits signs in, registers three visits, locks, signs in again, and shows what the library says.
+// Visits is a whole app in six steps: sign in, choose, queue offline, restart, search, log out.
 //
-//	HOLDFAST_PASSWORD=... ./visits FOLDER URL KEY E-MAIL [logout]
-//
-// A second start needs no password: the session is on the disk.
+//	HOLDFAST_URL=... HOLDFAST_KEY=... HOLDFAST_PASSWORD=... ./visits [E-MAIL]
 package main
 
 import (
@@ -16,175 +14,177 @@ import (
 
 type object = map[string]any
 
-type decision struct {
-	Screen, Reason string
-	Number         int
-	Message        *struct{ Text string }
-	Orgs           []struct {
-		ID           string `json:"org_id"`
-		Name, Status string
+type screen struct {
+	Screen  string
+	Message *struct{ Text string }
+	Orgs    []struct {
+		ID     string `json:"org_id"`
+		Status string
 	}
 }
 
-type event struct {
-	Type     string
-	Decision *decision
+// news is one thing that comes: it has one of the fields.
+type news struct {
+	Screen *screen
+	Notice *struct{ Text string }
+	Sync   *struct {
+		Contacts *int64 `json:"contacts_ms"`
+	}
 }
 
+// visits is an open app, and the screen that its user sees.
 type visits struct {
-	app    holdfast.App
-	screen decision // what the user sees
+	app   holdfast.App
+	shown screen
 }
 
-// draw shows a decision, unless the screen shows a newer one.
-func (v *visits) draw(next decision) {
-	if next.Number <= v.screen.Number {
-		return
-	}
-	v.screen = next
-	fmt.Printf("screen: %s (%s)\n", next.Screen, next.Reason)
-	if next.Message != nil {
-		fmt.Println("message:", next.Message.Text)
-	}
-}
-
-// drawNext waits for an event, and handles it. The next call acknowledges it. An app with a window
-// follows the events on a goroutine of its own.
-func (v *visits) drawNext() error {
-	next, err := holdfast.Next[event](v.app)
-	if err != nil {
-		return err
-	}
-	if next == nil {
-		return errors.New("the app was closed")
-	}
-	fmt.Println("event:", next.Type)
-	if next.Decision != nil {
-		v.draw(*next.Decision)
-	}
-	return nil
-}
-
-// decide makes a call that replies a decision, and waits until one asks for something.
-func (v *visits) decide(operation string, request object) error {
-	reply, err := holdfast.Call[decision](v.app, operation, request)
-	if err != nil {
-		return err
-	}
-	v.draw(reply)
-	for err == nil && v.screen.Screen == "wait" {
-		err = v.drawNext()
-	}
-	return err
-}
-
-// enter leads to the app's home.
-func (v *visits) enter(email string) error {
-	err := v.decide("session_resume", nil)
-	if err == nil && v.screen.Screen == "sign_in" {
-		password := os.Getenv("HOLDFAST_PASSWORD")
-		err = v.decide("sign_in_complete", object{"email": email, "password": password})
-	}
-	if err == nil && v.screen.Screen == "select_org" {
-		for _, org := range v.screen.Orgs {
-			if org.Status == "active" {
-				fmt.Println("organisation:", org.Name)
-				err = v.decide("org_select", object{"org_id": org.ID})
-				break
-			}
-		}
-	}
-	if err == nil && v.screen.Screen != "home" {
-		err = errors.New("the user is not in: " + v.screen.Screen)
-	}
-	return err
-}
-
-// register queues three visits, and waits until the server has stored or refused them.
-func (v *visits) register() error {
-	var queued []string
-	for minutes := 15; minutes <= 45; minutes += 15 {
-		visit := object{"kind": "activity", "occurred_at_ms": time.Now().UnixMilli(),
-			"payload": object{"type": "visit", "minutes": minutes}}
-		added, err := holdfast.Call[struct{ ID string }](v.app, "queue_add", visit)
-		if err != nil {
-			return err
-		}
-		queued = append(queued, added.ID)
-	}
-	for _, id := range queued {
-		for {
-			item, err := holdfast.Call[struct{ State string }](v.app, "queue_get", object{"id": id})
-			if err != nil {
-				return err
-			}
-			if item.State == "stored" || item.State == "parked" {
-				fmt.Printf("%s: %s\n", item.State, id)
-				break
-			}
-			if err = v.drawNext(); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// logout ends the session.
-func (v *visits) logout() error {
-	left, err := holdfast.Call[struct {
-		Unsent   int
-		Decision decision
-	}](v.app, "session_logout", nil)
-	if err == nil {
-		fmt.Println("unsent:", left.Unsent)
-		v.draw(left.Decision)
-	}
-	return err
-}
-
-// keystore says where the keys are: in the desktop's keyring, or, for servers and tests, in files.
-func keystore() object {
-	if os.Getenv("HOLDFAST_KEYSTORE") == "file" {
-		return object{"kind": "file"}
-	}
-	return object{"kind": "secret_service", "name": "com.example.visits"}
-}
-
-func run(folder, url, key, email string, leave bool) error {
-	app, err := holdfast.Open(object{
-		"data_dir":     folder,
-		"backend":      object{"url": url, "api_key": key},
+// open opens the app, and waits for a screen that waits for the user.
+func open() (*visits, error) {
+	opened, err := holdfast.Open[struct {
+		App    holdfast.App
+		Screen *screen
+	}](object{
+		"data_dir":     "app-data",
+		"backend":      object{"url": os.Getenv("HOLDFAST_URL"), "api_key": os.Getenv("HOLDFAST_KEY")},
 		"auth_methods": []object{{"id": "password", "flow": "password"}},
-		"keystore":     keystore(),
+		"keystore":     object{"kind": "file"}, // or secret_service: the desktop's keyring
 		"policy":       object{"biometric": "off"},
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer app.Close()
-	v := visits{app: app}
-	if err = v.enter(email); err == nil {
-		err = v.register()
+	v := &visits{app: opened.App, shown: screen{Screen: "wait"}}
+	if opened.Screen != nil {
+		v.draw(*opened.Screen)
 	}
+	return v, v.settle()
+}
+
+func (v *visits) draw(next screen) {
+	v.shown = next
+	if next.Screen != "wait" {
+		fmt.Print("screen: ", next.Screen)
+		if next.Message != nil {
+			fmt.Print(" ", next.Message.Text)
+		}
+		fmt.Println()
+	}
+}
+
+// next shows one thing that comes. An app with a window does this on a goroutine of its own.
+func (v *visits) next() (news, error) {
+	next, err := holdfast.Next[news](v.app)
 	if err != nil {
-		return err
+		return news{}, err
 	}
-	if leave {
-		return v.logout()
+	if next == nil {
+		return news{}, errors.New("the app was closed")
 	}
-	if err = v.decide("session_lock", nil); err == nil {
-		err = v.enter(email)
+	if next.Screen != nil {
+		v.draw(*next.Screen)
+	}
+	if next.Notice != nil {
+		fmt.Println("notice:", next.Notice.Text) // such as: the server has refused the visit
+	}
+	return *next, nil
+}
+
+func (v *visits) settle() (err error) {
+	for err == nil && v.shown.Screen == "wait" {
+		_, err = v.next()
 	}
 	return err
 }
 
-func main() {
-	if len(os.Args) < 5 {
-		fmt.Fprintln(os.Stderr, "usage: visits FOLDER URL KEY E-MAIL [logout]")
-		os.Exit(2)
+// act makes a call that leads to a screen, and waits for it.
+func (v *visits) act(operation string, request any) error {
+	if _, err := holdfast.Call[object](v.app, operation, request); err != nil {
+		return err
 	}
-	if err := run(os.Args[1], os.Args[2], os.Args[3], os.Args[4], len(os.Args) > 5); err != nil {
+	v.shown.Screen = "wait"
+	return v.settle()
+}
+
+// begin signs in, chooses an organisation, and queues a visit without a network: its id.
+func (v *visits) begin(email string) (id string, err error) {
+	if v.shown.Screen == "sign_in" {
+		user := object{"email": email, "password": os.Getenv("HOLDFAST_PASSWORD")}
+		err = v.act("sign_in_complete", user)
+	}
+	for _, org := range v.shown.Orgs {
+		if err == nil && v.shown.Screen == "select_org" && org.Status == "active" {
+			err = v.act("org_select", object{"org_id": org.ID})
+		}
+	}
+	if err == nil && v.shown.Screen != "home" {
+		err = errors.New("the user is not in: " + v.shown.Screen)
+	}
+	if err == nil {
+		_, err = holdfast.Call[object](v.app, "network_set", object{"online": false})
+	}
+	if err != nil {
+		return "", err
+	}
+	item, err := holdfast.Call[struct{ ID string }](v.app, "queue_add", object{
+		"kind": "activity", "occurred_at_ms": time.Now().UnixMilli(),
+		"payload": object{"type": "visit", "minutes": 45}})
+	return item.ID, err // on disk: a crash does not lose it
+}
+
+// finish waits until the visit is sent, searches, and logs out.
+func (v *visits) finish(id string) error {
+	for state := ""; state != "stored" && state != "parked"; {
+		next, err := v.next()
+		if err != nil {
+			return err
+		}
+		if next.Sync == nil || next.Sync.Contacts == nil {
+			continue
+		}
+		item, err := holdfast.Call[struct{ State string }](v.app, "queue_get", object{"id": id})
+		if err != nil {
+			return err
+		}
+		if state = item.State; state == "stored" || state == "parked" {
+			fmt.Println("the visit:", state)
+		}
+	}
+	found, err := holdfast.Call[struct {
+		Total    int
+		Contacts []struct{ Name string }
+	}](v.app, "contact_search", object{"query": "", "limit": 3})
+	if err != nil {
+		return err
+	}
+	fmt.Println("contacts:", found.Total, found.Contacts)
+	return v.act("session_logout", nil) // refused while something is unsent
+}
+
+func run(email string) error {
+	v, err := open()
+	if err != nil {
+		return err
+	}
+	id, err := v.begin(email)
+	v.app.Close()
+	if err != nil {
+		return err
+	}
+	fmt.Println("queued:", id)
+	// Again, without a sign-in
+	if v, err = open(); err != nil {
+		return err
+	}
+	defer v.app.Close()
+	return v.finish(id)
+}
+
+func main() {
+	email := "mentor@example.org"
+	if len(os.Args) > 1 {
+		email = os.Args[1]
+	}
+	if err := run(email); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

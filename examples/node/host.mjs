@@ -1,91 +1,70 @@
 // @ts-check
 /**
- * A host: signs in, registers a visit, and reports when the server has stored it.
+ * A whole app in six steps: sign in, choose, queue offline, restart, search, log out.
  *
- * Usage: host.mjs --backend URL --key KEY [--data FOLDER] [--email E-MAIL] [--patience SECONDS]
- *
- * The password comes from HOLDFAST_PASSWORD. Run it twice: the second run needs no sign-in. Run it
- * without a network: the visit stays on disk, and the next run sends it.
+ * Usage: host.mjs [E-MAIL], with HOLDFAST_URL, HOLDFAST_KEY and HOLDFAST_PASSWORD set.
  */
 
-import { parseArgs } from 'node:util';
 import { Holdfast } from 'holdfast';
 
-const { values: given } = parseArgs({
-  options: {
-    backend: { type: 'string' },
-    key: { type: 'string' },
-    data: { type: 'string', default: 'app-data' },
-    email: { type: 'string', default: 'solo@example.org' },
-    patience: { type: 'string', default: '30' },
-  },
-});
-if (!given.backend || !given.key) throw new Error('--backend and --key are required');
+const { HOLDFAST_URL: url = '', HOLDFAST_KEY: api_key = '', HOLDFAST_PASSWORD: password = '' } = process.env;
+const email = process.argv[2] ?? 'mentor@example.org';
 
-/**
- * While the decision is `wait`, the library sends another one in bounded time.
- *
- * @param {Holdfast} app
- * @param {import('holdfast').Decision} decision
- */
-async function shown(app, decision) {
-  const settled = await app.settled(decision);
-  console.log(`screen: ${settled.screen} (${settled.reason})`);
-  return settled;
+const open = () =>
+  Holdfast.open({
+    data_dir: 'app-data',
+    backend: { url, api_key },
+    auth_methods: [{ id: 'password', flow: 'password' }],
+    keystore: { kind: 'file' }, // an app passes its platform's key store
+    policy: { biometric: 'off' },
+  });
+
+let app = await open();
+
+/** The next screen that waits for the user. */
+async function settled() {
+  for await (const news of app) {
+    if (!('screen' in news) || news.screen.screen === 'wait') continue;
+    console.log('screen:', news.screen.screen, news.screen.message?.text ?? '');
+    return news.screen;
+  }
+  throw new Error('the app was closed');
 }
 
-/**
- * Register a visit; whether the server has stored it.
- *
- * @param {Holdfast} app
- */
-async function run(app) {
-  let decision = await shown(app, await app.sessionResume());
-  if (decision.screen === 'sign_in') {
-    const password = process.env.HOLDFAST_PASSWORD ?? '';
-    decision = await shown(app, await app.signInComplete({ email: given.email ?? '', password }));
-  }
-  if (decision.screen === 'select_org') {
-    const org_id = decision.orgs[0]?.org_id ?? '';
-    decision = await shown(app, await app.orgSelect({ org_id }));
-  }
-  if (decision.screen !== 'home') return false;
-  await app.syncNow(); // the user has opened the app: send and fetch at once
-  const payload = { type: 'visit', minutes: 45 };
-  const { id } = await app.queueAdd({ kind: 'activity', payload, occurred_at_ms: Date.now() });
-  console.log(`registered: ${id}`); // on disk now: a crash does not lose it
-  // Closing ends the iteration.
-  const patience = setTimeout(() => void explain(app), Number(given.patience) * 1000);
-  for await (const event of app.events()) {
-    if (event.type === 'item_parked') console.log(`needs attention: ${event.reason.text}`);
-    if (event.type !== 'sync_completed') continue;
-    if ((await app.queueGet({ id })).state !== 'stored') continue;
-    clearTimeout(patience);
-    console.log('stored on the server');
-    return true;
-  }
-  return false;
+// Sign in, and choose an organisation.
+let shown = await settled();
+if (shown.screen === 'sign_in') {
+  await app.signInComplete({ email, password });
+  shown = await settled();
 }
-
-/**
- * Say why nothing is sent, and end.
- *
- * @param {Holdfast} app
- */
-async function explain(app) {
-  const { reasons } = await app.queueExplain();
-  console.log('not yet sent:', reasons.map(({ text }) => text).join(' '));
-  await app.close();
+if (shown.screen === 'select_org') {
+  await app.orgSelect({ org_id: shown.orgs.find(({ status }) => status === 'active')?.org_id ?? '' });
+  shown = await settled();
 }
+if (shown.screen !== 'home') process.exit(1); // its message is on the screen
 
-const app = await Holdfast.open({
-  data_dir: given.data ?? 'app-data',
-  backend: { url: given.backend, api_key: given.key },
-  auth_methods: [{ id: 'password', flow: 'password', label: 'E-mail' }],
-  keystore: { kind: 'file' },
-  policy: { biometric: 'off' },
-  locale: 'en',
-});
-const stored = await run(app);
+// Queue a visit without a network. It is on disk now: a crash does not lose it.
+await app.networkSet({ online: false });
+const payload = { type: 'visit', minutes: 45 };
+const { id } = await app.queueAdd({ kind: 'activity', payload, occurred_at_ms: Date.now() });
+console.log('queued:', ...(await app.queueExplain()).reasons.map(({ text }) => text));
 await app.close();
-process.exitCode = stored ? 0 : 1;
+
+// Start again, without a sign-in. The visit is sent, and the contacts are fetched.
+app = await open();
+await settled();
+for await (const news of app) {
+  if ('notice' in news) console.log('notice:', news.notice.text); // the server has refused the visit
+  if (!('sync' in news) || news.sync.contacts_ms === null) continue;
+  const { state } = await app.queueGet({ id });
+  if (state !== 'stored' && state !== 'parked') continue;
+  console.log('the visit:', state);
+  break;
+}
+
+// Search, and log out. The logout is refused while something is unsent.
+const found = await app.contactSearch({ query: '', limit: 3 });
+console.log('contacts:', found.total, ...found.contacts.map(({ name }) => name));
+await app.sessionLogout();
+await settled();
+await app.close();

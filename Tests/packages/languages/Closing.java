@@ -41,7 +41,7 @@ public final class Closing {
               while (app.next() != null) {
                 Thread.yield();
               }
-              System.out.println("no more events");
+              System.out.println("no more news");
             });
     follower.start();
     Thread closer = new Thread(app::close);

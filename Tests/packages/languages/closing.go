@@ -1,4 +1,4 @@
-// Closing makes mistakes, and closes a handle while another goroutine waits for an event.
+// Closing makes mistakes, and closes a handle while another goroutine waits for news.
 package main
 
 import (
@@ -11,6 +11,11 @@ import (
 )
 
 type object = map[string]any
+
+type opened struct {
+	App    holdfast.App
+	Screen object
+}
 
 func refused(err error) {
 	var refusal *holdfast.Error
@@ -33,27 +38,25 @@ func main() {
 		"policy":       object{"biometric": "off"},
 		"auth_methods": []object{{"id": "p", "flow": "password"}},
 	}
-	_, err := holdfast.Open(config)
+	_, err := holdfast.Open[opened](config)
 	refused(err)
 	config["backend"] = object{"url": "http://127.0.0.1:9", "api_key": "k"}
 	config["http"] = object{"connections": 0}
-	_, err = holdfast.Open(config)
+	_, err = holdfast.Open[opened](config)
 	refused(err)
 	delete(config, "http")
-	app, err := holdfast.Open(config)
-	if err != nil {
+	first, err := holdfast.Open[opened](config)
+	if err != nil || first.Screen["screen"] != "sign_in" {
 		panic(err)
 	}
-	if _, err = holdfast.Call[object](app, "session_resume", nil); err != nil {
-		panic(err)
-	}
+	app := first.App
 	_, err = holdfast.Call[object](app, "network_set", object{"online": "yes"})
 	refused(err)
 	ended := make(chan error)
 	go func() {
 		for {
-			event, err := holdfast.Next[object](app)
-			if err != nil || event == nil {
+			news, err := holdfast.Next[object](app)
+			if err != nil || news == nil {
 				ended <- err
 				return
 			}
@@ -65,7 +68,7 @@ func main() {
 		closed <- true
 	}()
 	if err = <-ended; err == nil {
-		fmt.Println("no more events")
+		fmt.Println("no more news")
 	}
 	<-closed
 	_, err = holdfast.Call[object](app, "queue_list", nil)

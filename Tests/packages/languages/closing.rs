@@ -1,4 +1,4 @@
-//! Makes mistakes, and closes a handle while another thread waits for an event.
+//! Makes mistakes, and closes a handle while another thread waits for news.
 mod holdfast;
 
 use holdfast::{Error, Holdfast};
@@ -32,15 +32,19 @@ fn main() -> Result<(), Error> {
     let mut wrong = config.clone();
     wrong["http"] = json!({"connections": 0});
     refused(Holdfast::open(wrong));
-    let app = Holdfast::open(config)?;
-    app.call("session_resume", json!({}))?;
+    let (app, opened) = Holdfast::open(config)?;
+    assert_eq!(opened["screen"]["screen"], "sign_in");
     refused(app.call("network_set", json!({"online": "yes"})));
     thread::scope(|scope| {
-        let follower = scope.spawn(|| app.events().count());
+        let follower = scope.spawn(|| loop {
+            if let Err(Error(error)) = app.next() {
+                return error["code"] == "handle.closed";
+            }
+        });
         scope.spawn(|| app.call("close", json!({})));
-        follower.join().expect("the thread ends");
+        assert!(follower.join().expect("the thread ends"));
     });
-    println!("no more events");
+    println!("no more news");
     refused(app.call("queue_list", json!({})));
     drop(app);
     println!("closed again");

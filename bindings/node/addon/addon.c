@@ -1,19 +1,11 @@
 /*
- * The Node-API addon: handles of libholdfast for JavaScript.
+ * The Node-API addon: handles of libholdfast for JavaScript, the functions of src/native.ts.
  *
- *   open(config, keys)                     a promise of {status, reply, handle}
- *   call(handle, operation, request)       a promise of {status, reply}
- *   callSync(handle, operation, request)   {status, reply}; blocks the loop
- *   wait(handle)                           a promise of a status: poll now, or the handle is closed
- *   keyNext(handle)                        a promise of a key request, or null: closed, or no
- * `keys` keyComplete(handle, id, result, value) the field that is wrong, or null close(handle) a
- * promise of {status, reply}
- *
- * Calls write to disk, and holdfast_wait() and a mailbox (mailbox.h) block. So each handle has a
- * thread for its calls, one that waits, and one for its key requests. libuv's pool would not do: a
- * key store in JavaScript needs it for its files while a call waits for the key. No function of
- * JavaScript is called from another thread: a thread-safe function of Node-API hands each result
- * over to the loop.
+ * Calls write to disk, and holdfast_next() and a mailbox (mailbox.h) block. So each handle has a
+ * thread for its calls, one for each of its readers, and one for its key requests. libuv's pool
+ * would not do: a key store in JavaScript needs it for its files while a call waits for the key. No
+ * function of JavaScript is called from another thread: a thread-safe function of Node-API hands
+ * each result over to the loop.
  *
  * A handle is freed when its object in JavaScript and its threads have let go of it. Only the
  * loop's thread counts. The library refuses calls on a closed handle, so nothing here has to.
@@ -29,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum { OPEN, CALL, CLOSE, WAIT, KEY } kind;
+typedef enum { OPEN, CALL, NEXT, KEY, CLOSE } kind;
 
 /* What JavaScript has asked for. */
 typedef struct job {
@@ -38,6 +30,7 @@ typedef struct job {
   napi_deferred deferred;
   char operation[64];
   char *request, *reply;
+  int32_t what, timeout_ms; /* of NEXT */
   int32_t status;
   hfh_key_request key;
   bool unlocking; /* the key is for session_unlock */
@@ -53,17 +46,18 @@ typedef struct {
   job *queued, **last;
 } lane;
 
-enum { CALLS, WAITS, KEYS, LANES };
+enum { CALLS, NEWS, REQUESTS, KEYS, LANES };
 
 struct handle {
-  holdfast *self;
-  hfh_mailbox *box; /* or NULL */
+  _Atomic(holdfast *) self; /* NULL before it is opened: the library refuses it as closed */
+  hfh_mailbox *box;         /* or NULL */
   int owners;
-  pthread_mutex_t lock;   /* guards `self`, `ending` and what is queued */
+  pthread_mutex_t lock;   /* guards `ending` and what is queued */
   pthread_cond_t changed; /* `ending`, or something was queued */
   lane lanes[LANES];
   bool ending;           /* the handle is closed: lanes end when they have nothing to do */
   atomic_bool unlocking; /* session_unlock runs */
+  bool opened;           /* open was called */
   bool hooked;           /* end_of_environment is registered */
   napi_threadsafe_function loop;
 };
@@ -118,10 +112,7 @@ static void free_job(job *done) {
 
 /* Closes the handle, and ends its lanes. What was queued before is refused or carried out. */
 static void end(handle *me) {
-  pthread_mutex_lock(&me->lock);
-  holdfast *self = me->self;
-  pthread_mutex_unlock(&me->lock);
-  holdfast_close(self);
+  holdfast_close(me->self);
   if (me->box)
     hfh_mailbox_close(me->box);
   pthread_mutex_lock(&me->lock);
@@ -130,36 +121,37 @@ static void end(handle *me) {
   pthread_mutex_unlock(&me->lock);
 }
 
-static void open_handle(handle *me, job *now) {
+static int32_t open_library(handle *me, job *now) {
   holdfast *self = NULL;
   holdfast_keystore store;
   if (me->box)
     store = hfh_mailbox_keystore(me->box);
-  now->status = holdfast_open(now->request, me->box ? &store : NULL, &self, &now->reply);
-  pthread_mutex_lock(&me->lock);
+  int32_t status = holdfast_open(now->request, me->box ? &store : NULL, &self, &now->reply);
   me->self = self;
-  pthread_mutex_unlock(&me->lock);
+  if (status != HOLDFAST_OK)
+    end(me);
+  return status;
 }
 
 static void carry_out(handle *me, job *now) {
   switch (now->kind) {
   case OPEN:
-    open_handle(me, now);
+    now->status = open_library(me, now);
     break;
   case CALL:
     me->unlocking = strcmp(now->operation, "session_unlock") == 0;
     now->status = holdfast_call(me->self, now->operation, now->request, &now->reply);
     me->unlocking = false;
     break;
-  case CLOSE:
-    end(me);
-    break;
-  case WAIT:
-    now->status = holdfast_wait(me->self, -1);
+  case NEXT:
+    now->status = holdfast_next(me->self, now->what, now->timeout_ms, &now->reply);
     break;
   case KEY:
     now->status = me->box ? hfh_mailbox_next(me->box, -1, &now->key) : HOLDFAST_CLOSED;
     now->unlocking = me->unlocking;
+    break;
+  case CLOSE:
+    end(me);
     break;
   }
 }
@@ -260,21 +252,6 @@ static napi_value outcome(napi_env env, int32_t status, const char *reply) {
   return object;
 }
 
-static napi_value opened(napi_env env, handle *me, job *done) {
-  napi_value object = NULL, reply;
-  if (done->status == HOLDFAST_OK && napi_create_object(env, &object) == napi_ok &&
-      napi_type_tag_object(env, object, &TAG) == napi_ok &&
-      napi_wrap(env, object, me, collected, NULL, NULL) == napi_ok) {
-    me->owners++;
-    reply = outcome(env, HOLDFAST_OK, done->reply);
-    napi_set_named_property(env, reply, "handle", object);
-    return reply;
-  }
-  end(me);
-  bool lost = done->status == HOLDFAST_OK;
-  return outcome(env, lost ? HOLDFAST_NOMEM : done->status, lost ? NULL : done->reply);
-}
-
 static napi_value key_request(napi_env env, const job *done) {
   napi_value object = NULL, id = NULL, unlocking = NULL;
   if (done->status != HOLDFAST_OK) {
@@ -295,18 +272,11 @@ static napi_value key_request(napi_env env, const job *done) {
 
 /* Hands out the result of a job. Without `env`: the environment ends, and no script can run. */
 static void settle(napi_env env, napi_value function, void *context, void *data) {
-  (void)function;
+  (void)function, (void)context;
   job *done = data;
-  napi_value value = NULL;
   if (env) {
-    if (done->kind == OPEN)
-      value = opened(env, context, done);
-    else if (done->kind == WAIT)
-      napi_create_int32(env, done->status, &value);
-    else if (done->kind == KEY)
-      value = key_request(env, done);
-    else
-      value = outcome(env, done->status, done->reply);
+    napi_value value =
+        done->kind == KEY ? key_request(env, done) : outcome(env, done->status, done->reply);
     napi_resolve_deferred(env, done->deferred, value);
   }
   free_job(done);
@@ -317,7 +287,7 @@ static void settle(napi_env env, napi_value function, void *context, void *data)
 /* With its threads; NULL without memory. */
 static handle *new_handle(napi_env env, bool has_keys) {
   napi_value name;
-  size_t count = has_keys ? LANES : KEYS;
+  size_t count = has_keys ? LANES : KEYS; /* the last lane is for keys alone */
   handle *me = calloc(1, sizeof *me);
   if (!me)
     return NULL;
@@ -351,32 +321,16 @@ static handle *new_handle(napi_env env, bool has_keys) {
   return whole ? me : NULL;
 }
 
-/* The handle of an argument; anything else throws. */
-static handle *handle_of(napi_env env, napi_value value) {
-  void *found = NULL;
-  napi_valuetype type = napi_undefined;
-  bool tagged = false;
-  napi_typeof(env, value, &type);
-  if (type == napi_object)
-    napi_check_object_type_tag(env, value, &TAG, &tagged);
-  if (!tagged || napi_unwrap(env, value, &found) != napi_ok)
-    napi_throw_type_error(env, NULL, "this is no handle of Holdfast");
-  return found;
-}
-
-/* Queues a job, and returns its promise. Takes the request. */
-static napi_value begin(napi_env env, handle *me, kind kind, const char *operation, char *request) {
+/* Queues a job, and returns its promise. Takes the job and its request. */
+static napi_value begin(napi_env env, handle *me, lane *its, job given) {
   napi_value promise;
-  job *made = calloc(1, sizeof *made);
-  if (!made || napi_create_promise(env, &made->deferred, &promise) != napi_ok) {
+  job *made = malloc(sizeof *made);
+  if (!made || napi_create_promise(env, &given.deferred, &promise) != napi_ok) {
     free(made);
-    forget(request);
+    forget(given.request);
     return fail(env, "out of memory");
   }
-  made->kind = kind;
-  made->request = request;
-  strcpy(made->operation, operation);
-  lane *its = &me->lanes[kind == WAIT ? WAITS : kind == KEY && me->box ? KEYS : CALLS];
+  *made = given;
   pthread_mutex_lock(&me->lock);
   bool ended = me->ending; /* then the lane may be gone */
   if (!ended) {
@@ -394,77 +348,95 @@ static napi_value begin(napi_env env, handle *me, kind kind, const char *operati
 
 /* ---- the functions ---- */
 
-static napi_value js_open(napi_env env, napi_callback_info info) {
-  size_t count = 2;
-  napi_value given[2];
-  bool wrong, has_keys = false;
+static napi_value js_create(napi_env env, napi_callback_info info) {
+  size_t count = 1;
+  napi_value given[1], object;
+  bool has_keys = false;
   if (napi_get_cb_info(env, info, &count, given, NULL, NULL) != napi_ok)
     return NULL;
-  char *config = text_of(env, given[0], &wrong);
-  if (wrong)
-    return fail(env, "the configuration is no text");
-  napi_get_value_bool(env, given[1], &has_keys);
+  napi_get_value_bool(env, given[0], &has_keys);
   handle *me = new_handle(env, has_keys);
-  if (!me) {
-    forget(config);
+  if (!me)
     return fail(env, "out of memory or threads");
-  }
-  return begin(env, me, OPEN, "", config);
+  me->owners++;
+  if (napi_create_object(env, &object) == napi_ok &&
+      napi_type_tag_object(env, object, &TAG) == napi_ok &&
+      napi_wrap(env, object, me, collected, NULL, NULL) == napi_ok)
+    return object;
+  collected(env, me, NULL);
+  return fail(env, "out of memory");
 }
 
-/* The arguments of a call; NULL: an exception was thrown. */
-static handle *call_of(napi_env env, napi_callback_info info, char operation[64], char **request) {
-  size_t count = 3, length;
-  napi_value given[3];
-  bool wrong;
+/* The arguments of a function, and the handle that is the first one; NULL: an exception was thrown.
+ */
+static handle *arguments(napi_env env, napi_callback_info info, napi_value given[4]) {
+  size_t count = 4;
+  void *found = NULL;
+  napi_valuetype type = napi_undefined;
+  bool tagged = false;
   if (napi_get_cb_info(env, info, &count, given, NULL, NULL) != napi_ok)
     return NULL;
-  handle *me = handle_of(env, given[0]);
-  if (me && napi_get_value_string_utf8(env, given[1], operation, 64, &length) != napi_ok)
-    return fail(env, "the operation is no text"), NULL;
-  *request = me ? text_of(env, given[2], &wrong) : NULL;
-  if (me && wrong)
-    return fail(env, "the request is no text"), NULL;
-  return me;
+  napi_typeof(env, given[0], &type);
+  if (type == napi_object)
+    napi_check_object_type_tag(env, given[0], &TAG, &tagged);
+  if (!tagged || napi_unwrap(env, given[0], &found) != napi_ok)
+    napi_throw_type_error(env, NULL, "this is no handle of Holdfast");
+  return found;
+}
+
+static napi_value js_open(napi_env env, napi_callback_info info) {
+  napi_value given[4];
+  bool wrong;
+  handle *me = arguments(env, info, given);
+  if (!me)
+    return NULL;
+  if (me->opened)
+    return fail(env, "this handle was opened before");
+  job made = {.kind = OPEN, .request = text_of(env, given[1], &wrong)};
+  if (wrong)
+    return fail(env, "the configuration is no text");
+  me->opened = true;
+  return begin(env, me, &me->lanes[CALLS], made);
 }
 
 static napi_value js_call(napi_env env, napi_callback_info info) {
-  char operation[64], *request;
-  handle *me = call_of(env, info, operation, &request);
-  return me ? begin(env, me, CALL, operation, request) : NULL;
-}
-
-static napi_value js_call_sync(napi_env env, napi_callback_info info) {
-  char operation[64], *request, *reply = NULL;
-  handle *me = call_of(env, info, operation, &request);
+  napi_value given[4];
+  size_t length;
+  bool wrong;
+  job made = {.kind = CALL};
+  handle *me = arguments(env, info, given);
   if (!me)
     return NULL;
-  int32_t status = holdfast_call(me->self, operation, request, &reply);
-  napi_value object = outcome(env, status, reply);
-  holdfast_free(reply);
-  forget(request);
-  return object;
+  if (napi_get_value_string_utf8(env, given[1], made.operation, sizeof made.operation, &length) !=
+      napi_ok)
+    return fail(env, "the operation is no text");
+  made.request = text_of(env, given[2], &wrong);
+  return wrong ? fail(env, "the request is no text") : begin(env, me, &me->lanes[CALLS], made);
 }
 
-/* A job without a request, on the handle that is the only argument. */
-static napi_value js_job(napi_env env, napi_callback_info info) {
-  size_t count = 1;
-  napi_value given[1];
-  void *what;
-  if (napi_get_cb_info(env, info, &count, given, NULL, &what) != napi_ok)
+static napi_value js_next(napi_env env, napi_callback_info info) {
+  napi_value given[4];
+  job made = {.kind = NEXT};
+  handle *me = arguments(env, info, given);
+  if (!me)
     return NULL;
-  handle *me = handle_of(env, given[0]);
-  return me ? begin(env, me, (kind)(intptr_t)what, "", NULL) : NULL;
+  if (napi_get_value_int32(env, given[1], &made.what) != napi_ok ||
+      napi_get_value_int32(env, given[2], &made.timeout_ms) != napi_ok)
+    return fail(env, "what is asked for and the time are numbers");
+  return begin(env, me, &me->lanes[made.what == HOLDFAST_NEXT_REQUESTS ? REQUESTS : NEWS], made);
+}
+
+static napi_value js_key_next(napi_env env, napi_callback_info info) {
+  napi_value given[4];
+  handle *me = arguments(env, info, given);
+  return me ? begin(env, me, &me->lanes[me->box ? KEYS : CALLS], (job){.kind = KEY}) : NULL;
 }
 
 static napi_value js_key_complete(napi_env env, napi_callback_info info) {
-  size_t count = 4;
   napi_value given[4], wrong = NULL;
   int64_t id = 0;
   bool no_result, no_value, accepted;
-  if (napi_get_cb_info(env, info, &count, given, NULL, NULL) != napi_ok)
-    return NULL;
-  handle *me = handle_of(env, given[0]);
+  handle *me = arguments(env, info, given);
   if (!me)
     return NULL;
   napi_get_value_int64(env, given[1], &id);
@@ -477,6 +449,12 @@ static napi_value js_key_complete(napi_env env, napi_callback_info info) {
   if (!field || napi_create_string_utf8(env, field, NAPI_AUTO_LENGTH, &wrong) != napi_ok)
     napi_get_null(env, &wrong);
   return wrong;
+}
+
+static napi_value js_close(napi_env env, napi_callback_info info) {
+  napi_value given[4];
+  handle *me = arguments(env, info, given);
+  return me ? begin(env, me, &me->lanes[CALLS], (job){.kind = CLOSE}) : NULL;
 }
 
 static napi_value js_live(napi_env env, napi_callback_info info) {
@@ -514,18 +492,17 @@ NAPI_MODULE_INIT() {
   const struct {
     const char *name;
     napi_callback function;
-    kind kind; /* of js_job */
-  } functions[] = {{"open", js_open, OPEN},          {"call", js_call, CALL},
-                   {"callSync", js_call_sync, CALL}, {"wait", js_job, WAIT},
-                   {"keyNext", js_job, KEY},         {"keyComplete", js_key_complete, KEY},
-                   {"close", js_job, CLOSE},         {"liveCount", js_live, CALL},
-                   {"buildInfo", js_build, CALL},    {"logToStderr", js_log, CALL}};
+  } functions[] = {{"create", js_create},    {"open", js_open},
+                   {"call", js_call},        {"next", js_next},
+                   {"keyNext", js_key_next}, {"keyComplete", js_key_complete},
+                   {"close", js_close},      {"liveCount", js_live},
+                   {"buildInfo", js_build},  {"logToStderr", js_log}};
   if (holdfast_version_number() < HOLDFAST_VERSION_NUMBER)
     return fail(env, "libholdfast is older than this package");
   for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
     napi_value made;
-    if (napi_create_function(env, functions[i].name, NAPI_AUTO_LENGTH, functions[i].function,
-                             (void *)(intptr_t)functions[i].kind, &made) != napi_ok ||
+    if (napi_create_function(env, functions[i].name, NAPI_AUTO_LENGTH, functions[i].function, NULL,
+                             &made) != napi_ok ||
         napi_set_named_property(env, exports, functions[i].name, made) != napi_ok)
       return fail(env, "the module cannot be filled");
   }

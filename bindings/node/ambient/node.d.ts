@@ -16,12 +16,10 @@ declare module 'node:fs/promises' {
     size: number;
     uid: number;
     mode: number;
-    isFile(): boolean;
   }
-  interface FileHandle {
+  export interface FileHandle {
     stat(): Promise<Stats>;
     readFile(): Promise<Buffer>;
-    writeFile(data: Uint8Array): Promise<void>;
     write(data: Uint8Array, offset: number, length: number, position: number): Promise<unknown>;
     sync(): Promise<void>;
     close(): Promise<void>;

@@ -60,46 +60,20 @@ export class NoMemoryError extends HoldfastError {}
 /** A defect of the library; please report `code`. */
 export class InternalError extends HoldfastError {}
 
-type Kind = new (status: number, fault: Fault) => HoldfastError;
-
-const KINDS: Kind[] = [
-  InternalError,
-  InvalidError,
-  StateError,
-  NotFoundError,
-  ConflictError,
-  KeyStoreFailedError,
-  StorageError,
-  FullError,
-  BusyError,
-  ClosedError,
-  ForkedError,
-  NoMemoryError,
-  InternalError,
+/** By status. */
+const KINDS = [
+  ...[InternalError, InvalidError, StateError, NotFoundError, ConflictError, KeyStoreFailedError],
+  ...[StorageError, FullError, BusyError, ClosedError, ForkedError, NoMemoryError, InternalError],
 ];
-
-/** The codes of statuses without a reply. */
-const WITHOUT_REPLY: Record<number, [ErrorCode, string, boolean]> = {
-  5: ['keystore.failed', 'the key store did not answer', true],
-  6: ['storage.failed', 'a file could not be read', true],
-  7: ['storage.full', 'the disk is full', true],
-  8: ['storage.busy', 'another process is writing', true],
-  9: ['handle.closed', 'the handle is closed', false],
-  10: ['handle.forked', 'the handle belongs to the parent process', false],
-  11: ['memory.exhausted', 'out of memory', true],
-};
 
 /** The status of a closed handle. */
 export const CLOSED = 9;
 
-/** The error of a status and its reply. */
+/** The error of a status and its reply; without memory there is none. */
 export function errorOf(status: number, reply: string | null): HoldfastError {
   const kind = KINDS[status] ?? InternalError;
   if (reply !== null) return new kind(status, (JSON.parse(reply) as { error: Fault }).error);
-  const [code, message, retryable] = WITHOUT_REPLY[status] ?? [
-    'internal.defect',
-    `status ${status} without a reply`,
-    false,
-  ];
-  return new kind(status, { code, message, field: null, retryable, detail: {} });
+  const [code, message]: [ErrorCode, string] =
+    status === CLOSED ? ['handle.closed', 'the handle is closed'] : ['memory.exhausted', 'out of memory'];
+  return new kind(status, { code, message, field: null, retryable: status !== CLOSED, detail: {} });
 }

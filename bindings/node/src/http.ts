@@ -2,14 +2,14 @@
 
 import type { HttpAnswer, HttpFailure, HttpRequest, TransportError } from './types.js';
 
-/** The request of `complete` without its id. */
-export type Answer = Omit<HttpAnswer, 'id'> | Omit<HttpFailure, 'id'>;
+/** What became of a request: a response, or why there is none. */
+export type HttpResult = Omit<HttpAnswer, 'id'> | Omit<HttpFailure, 'id'>;
 
 /**
  * Sends one request once, and follows no redirect: requests carry credentials. It gives up after
- * `timeout_ms`, and when the signal says so. A failure is an answer, not an exception.
+ * `timeout_ms`, and when the signal says so. A failure is a result, not an exception.
  */
-export type Transport = (request: HttpRequest, signal: AbortSignal) => Promise<Answer>;
+export type Transport = (request: HttpRequest, signal: AbortSignal) => Promise<HttpResult>;
 
 /** The part of a response that is read. */
 export interface ResponseLike {
@@ -21,27 +21,19 @@ export interface ResponseLike {
 /** `fetch`, or Electron's `net.fetch`. */
 export type FetchLike = (url: string, init: RequestInit) => Promise<ResponseLike>;
 
-export interface FetchOptions {
-  /** Default: the global one. */
-  fetch?: FetchLike;
-  /** The most bytes of one response. Default: 8 MiB. */
-  bodyLimit?: number;
-}
-
+/** The most bytes of one response. */
 const BODY_LIMIT = 8 << 20;
 
-/** The answer of a request whose response cannot be used. */
-export const REFUSED: Answer = { error: 'refused' };
-/** The answer of a request that was given up. */
-export const CANCELLED: Answer = { error: 'cancelled' };
+/** The result of a request whose response cannot be used. */
+export const REFUSED: HttpResult = { error: 'refused' };
+/** The result of a request that was given up. */
+export const CANCELLED: HttpResult = { error: 'cancelled' };
 
 /** The response is over the limit. */
 class TooLong extends Error {}
 
 /** A transport over `fetch`: no redirects, no cookies, no cache, within `timeout_ms` in all. */
-export function fetchTransport(options: FetchOptions = {}): Transport {
-  const send: FetchLike = options.fetch ?? ((url, init) => fetch(url, init));
-  const limit = options.bodyLimit ?? BODY_LIMIT;
+export function fetchTransport(send: FetchLike = (url, init) => fetch(url, init)): Transport {
   return async (request, signal) => {
     if (signal.aborted) return CANCELLED;
     const control = new AbortController();
@@ -67,7 +59,7 @@ export function fetchTransport(options: FetchOptions = {}): Transport {
       response.headers.forEach((value, name) => {
         headers[name] = value;
       });
-      const bytes = await all(response.body, limit);
+      const bytes = await all(response.body);
       // A response that hides its status, as a redirect does in a browser.
       if (response.status < 100 || response.status > 599) return REFUSED;
       return { status: response.status, headers, body: textOf(bytes) };
@@ -82,13 +74,13 @@ export function fetchTransport(options: FetchOptions = {}): Transport {
   };
 }
 
-async function all(body: ReadableStream<Uint8Array> | null, limit: number): Promise<Uint8Array> {
+async function all(body: ReadableStream<Uint8Array> | null): Promise<Uint8Array> {
   const parts: Uint8Array[] = [];
   let length = 0;
   const reader = body?.getReader();
   for (let next = await reader?.read(); next && !next.done; next = await reader?.read()) {
     length += next.value.byteLength;
-    if (length > limit) throw new TooLong();
+    if (length > BODY_LIMIT) throw new TooLong();
     parts.push(next.value);
   }
   const whole = new Uint8Array(length);
@@ -110,16 +102,13 @@ function textOf(bytes: Uint8Array): string | null {
   }
 }
 
-const DNS = new Set(['ENOTFOUND', 'EAI_AGAIN', 'EAI_NODATA', 'EAI_NONAME', 'ERR_NAME_NOT_RESOLVED']);
-const TIMEOUTS = new Set([
-  'ETIMEDOUT',
-  'UND_ERR_CONNECT_TIMEOUT',
-  'UND_ERR_HEADERS_TIMEOUT',
-  'UND_ERR_BODY_TIMEOUT',
-  'ERR_TIMED_OUT',
-  'ERR_CONNECTION_TIMED_OUT',
-]);
-const TLS = /^(ERR_TLS_|ERR_SSL_|ERR_CERT_|CERT_|EPROTO$|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_)/;
+/** The words for the codes of Node and Chromium. */
+const WORDS: [RegExp, TransportError][] = [
+  [/^(ENOTFOUND|EAI_(AGAIN|NODATA|NONAME)|ERR_NAME_NOT_RESOLVED)$/, 'dns'],
+  [/^(ETIMEDOUT|UND_ERR_(CONNECT|HEADERS|BODY)_TIMEOUT|ERR_(CONNECTION_)?TIMED_OUT)$/, 'timeout'],
+  [/^(ECONNREFUSED|ERR_CONNECTION_REFUSED)$/, 'refused'],
+  [/^(ERR_TLS_|ERR_SSL_|ERR_CERT_|CERT_|EPROTO$|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_)/, 'tls'],
+];
 
 /** The library's word for an exception of `fetch`. */
 export function failure(error: unknown): TransportError {
@@ -135,13 +124,9 @@ export function failure(error: unknown): TransportError {
     if (code === 'UND_ERR_SOCKET' && socket?.bytesRead === 0) return 'refused';
     if (/before secure TLS connection/.test(String(message))) return 'tls';
     // Electron names its errors in the message: net::ERR_CONNECTION_REFUSED.
-    const words = [code, /net::(ERR_\w+)/.exec(String(message))?.[1]];
-    for (const word of words.filter((each): each is string => typeof each === 'string')) {
-      if (DNS.has(word)) return 'dns';
-      if (TIMEOUTS.has(word)) return 'timeout';
-      if (word === 'ECONNREFUSED' || word === 'ERR_CONNECTION_REFUSED') return 'refused';
-      if (TLS.test(word)) return 'tls';
-    }
+    const codes = [code, /net::(ERR_\w+)/.exec(String(message))?.[1]].map(String);
+    const known = WORDS.find(([pattern]) => codes.some((each) => pattern.test(each)));
+    if (known) return known[1];
     // A host with several addresses fails with one error for each.
     one = cause ?? (Array.isArray(errors) ? errors[0] : undefined);
   }

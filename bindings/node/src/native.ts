@@ -20,16 +20,20 @@ export interface KeyAsked extends KeyQuestion {
   unlocking: boolean;
 }
 
-/** The functions. None of them but `callSync` blocks the thread of JavaScript. */
+/** What `next` is asked for, as HOLDFAST_NEXT_*. */
+export const NEWS = 1;
+export const REQUESTS = 2;
+
+/** The functions. None of them blocks the thread of JavaScript. */
 export interface Native<Handle = unknown> {
-  /** holdfast_open(), with `keys` over a mailbox (mailbox.h). With the status 0 there is a handle. */
-  open(config: string, keys: boolean): Promise<Outcome & { handle?: Handle }>;
+  /** A handle to open; `keys`: its key store is a mailbox (mailbox.h). */
+  create(keys: boolean): Handle;
+  /** holdfast_open(), once. */
+  open(handle: Handle, config: string): Promise<Outcome>;
   /** holdfast_call(). A request of null is `{}`. Calls of one handle end in their order. */
   call(handle: Handle, operation: string, request: string | null): Promise<Outcome>;
-  /** The same at once, for a platform that can: it blocks the thread of JavaScript. */
-  callSync?(handle: Handle, operation: string, request: string | null): Outcome;
-  /** holdfast_wait() without a limit; one at a time for each handle. The promise has the status. */
-  wait(handle: Handle): Promise<number>;
+  /** holdfast_next(), on a thread for each `what`. */
+  next(handle: Handle, what: typeof NEWS | typeof REQUESTS, timeoutMs: number): Promise<Outcome>;
   /** The next request of the mailbox, once there is one; null: the handle is closed. */
   keyNext(handle: Handle): Promise<KeyAsked | null>;
   /** Answers it. Returns the field that is wrong, and the request waits for another answer; or null. */

@@ -3,6 +3,7 @@
 import { Buffer } from 'node:buffer';
 import { constants } from 'node:fs';
 import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { KeyStoreError } from './keystore.js';
 import type { KeyName, KeyProtection, KeyStore } from './keystore.js';
@@ -37,7 +38,6 @@ export type VerifyUser = (prompt: string, signal: AbortSignal) => Promise<void>;
 export class SafeStorageKeyStore implements KeyStore {
   readonly #storage: SafeStorage;
   readonly #folder: string;
-
   readonly #verifyUser: VerifyUser | undefined;
 
   /** `folder` is created with mode 0700 when the first key is saved. */
@@ -52,8 +52,9 @@ export class SafeStorageKeyStore implements KeyStore {
     prompt: string | null,
     signal: AbortSignal = new AbortController().signal,
   ): Promise<string | null> {
-    const encrypted = await this.#read(name);
-    if (encrypted === null) return null;
+    const file = await this.#open(name, constants.O_RDONLY);
+    if (!file) return null;
+    const encrypted = await file.readFile().finally(() => file.close());
     this.#check();
     if (name === 'biometric') await this.#ask(prompt, signal);
     return this.#storage.decryptString(encrypted);
@@ -70,13 +71,7 @@ export class SafeStorageKeyStore implements KeyStore {
     await this.#checkFolder();
     const beside = `${this.#path(name)}.new`;
     await rm(beside, { force: true });
-    const file = await open(beside, 'wx', 0o600);
-    try {
-      await file.writeFile(encrypted);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
+    await this.#write(await open(beside, 'wx', 0o600), encrypted);
     await rename(beside, this.#path(name));
     await this.#sync();
   }
@@ -85,13 +80,7 @@ export class SafeStorageKeyStore implements KeyStore {
   async erase(name: KeyName): Promise<void> {
     const file = await this.#open(name, constants.O_RDWR);
     if (!file) return;
-    try {
-      const { size } = await file.stat();
-      await file.write(Buffer.alloc(size), 0, size, 0);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
+    await this.#write(file, Buffer.alloc((await file.stat()).size));
     await rm(this.#path(name), { force: true });
     await this.#sync();
   }
@@ -123,18 +112,18 @@ export class SafeStorageKeyStore implements KeyStore {
     }
   }
 
-  async #read(name: KeyName): Promise<Buffer | null> {
-    const file = await this.#open(name, constants.O_RDONLY);
-    if (!file) return null;
+  /** Write from the start, durably, and close. */
+  async #write(file: FileHandle, bytes: Uint8Array): Promise<void> {
     try {
-      return await file.readFile();
+      await file.write(bytes, 0, bytes.length, 0);
+      await file.sync();
     } finally {
       await file.close();
     }
   }
 
   /** Open a key file, if there is one; refuse one that others can read, write or replace. */
-  async #open(name: KeyName, flags: number) {
+  async #open(name: KeyName, flags: number): Promise<FileHandle | null> {
     let file;
     try {
       await this.#checkFolder();
@@ -143,32 +132,24 @@ export class SafeStorageKeyStore implements KeyStore {
       if ((error as { code?: string }).code === 'ENOENT') return null;
       throw error;
     }
-    const found = await file.stat();
-    const uid = process.getuid?.();
-    if (uid !== undefined && (!found.isFile() || found.uid !== uid || (found.mode & 0o077) !== 0)) {
-      await file.close();
-      throw new Error(`${this.#path(name)} must be a file of this user, with mode 0600`);
-    }
-    return file;
+    const { mode, uid } = await file.stat();
+    // Windows has no modes.
+    if (!process.getuid || (uid === process.getuid() && (mode & 0o077) === 0)) return file;
+    await file.close();
+    throw new Error(`${this.#path(name)} must be a file of this user, with mode 0600`);
   }
 
-  /** Whoever may write the folder can replace keys. Windows has no modes. */
+  /** Whoever may write the folder can replace keys. */
   async #checkFolder(): Promise<void> {
-    const found = await stat(this.#folder);
-    const uid = process.getuid?.();
-    if (uid !== undefined && (found.uid !== uid || (found.mode & 0o022) !== 0)) {
-      throw new Error(`${this.#folder} must be writable by this user alone`);
-    }
+    const { mode, uid } = await stat(this.#folder);
+    if (!process.getuid || (uid === process.getuid() && (mode & 0o022) === 0)) return;
+    throw new Error(`${this.#folder} must be writable by this user alone`);
   }
 
   /** Makes a rename durable; Windows has no such call and needs none. */
   async #sync(): Promise<void> {
     if (process.platform === 'win32') return;
     const folder = await open(this.#folder, 'r');
-    try {
-      await folder.sync();
-    } finally {
-      await folder.close();
-    }
+    await folder.sync().finally(() => folder.close());
   }
 }

@@ -15,23 +15,17 @@ const native = createRequire(import.meta.url)(
   `../../../build/node/holdfast/addon/${process.platform}-${process.arch}/holdfast.node`,
 );
 
-test('close may be called twice, also at the same time', h.LIMIT, async () => {
-  const app = await h.Holdfast.open(h.config(), h.memory());
-  assert.equal(app.closed, false);
-  await Promise.all([app.close(), app.close()]);
-  await app.close();
-  assert.equal(app.closed, true);
-  assert.equal(h.liveCount(), 0);
-});
-
 test('calls that were made before a close end, and later ones are refused', h.LIMIT, async () => {
   const { app } = await h.signedIn(h.config(), h.memory());
   const before = Array.from({ length: 20 }, () => app.queueAdd(h.visit()));
-  const closing = app.close();
+  assert.equal(app.closed, false);
+  const closing = [app.close(), app.close()];
+  assert.equal(app.closed, true);
   assert.equal(new Set((await Promise.all(before)).map(({ id }) => id)).size, 20);
-  await closing;
+  await Promise.all(closing);
   await assert.rejects(app.queueAdd(h.visit()), h.ClosedError);
-  await assert.rejects(app.queueAdd(h.visit()), (error) => error.code === 'handle.closed');
+  await assert.rejects(app.sessionUnlock(), (error) => error.code === 'handle.closed');
+  await app.close();
   assert.equal(h.liveCount(), 0);
 });
 
@@ -48,7 +42,6 @@ test('a close cancels a request that hangs, and the next open sends it again', h
   assert.equal(await h.stored(id), 0);
   await h.control('DELETE', '/faults');
   const again = await h.Holdfast.open(data, { keyStore });
-  await again.settled(await again.sessionResume());
   await again.syncNow();
   await h.until(async () => (await h.stored(id)) === 1);
   await again.close();
@@ -63,54 +56,25 @@ test('a transport that ignores its cancellation does not keep the folder open', 
     return new Promise(() => {});
   };
   const app = await h.Holdfast.open(h.config(), { ...h.memory(), transport });
-  await app.settled(await app.sessionResume());
   await app.signInComplete(h.SOLO);
   await called;
   await app.close();
   assert.equal(h.liveCount(), 0);
 });
 
-test('an event that was acknowledged does not come again after a restart', h.LIMIT, async () => {
-  const keyStore = new h.MemoryKeyStore();
-  const data = h.config();
-  const { app } = await h.signedIn(data, { keyStore });
-  await app.queueAdd(h.visit());
-  const events = app.events();
-  let seen;
-  do seen = (await events.next()).value;
-  while (seen.type !== 'sync_completed');
-  const asking = events.next(); // acknowledges
-  await app.close();
-  await asking;
-  const again = await h.Holdfast.open(data, { keyStore });
-  const { events: left } = await again.poll();
-  assert.deepEqual(left.filter(({ seq, type }) => type === 'sync_completed' && seq <= seen.seq), []);
-  await again.close();
-});
-
-test('one that was collected closes itself', h.LIMIT, async () => {
-  await (async () => {
+test('one that was collected closes itself, also with calls under way', h.LIMIT, async () => {
+  const calls = await (async () => {
     const app = await h.Holdfast.open(h.config(), h.memory());
-    await app.settled(await app.sessionResume());
-  })();
-  assert.equal(h.liveCount(), 1);
-  while (h.liveCount() > 0) {
-    globalThis.gc();
-    await setImmediate();
-  }
-});
-
-test('a raw handle that was collected is closed, also with calls under way', h.LIMIT, async () => {
-  const file = h.config(undefined, { keystore: { kind: 'file' } });
-  let calls = [];
-  await (async () => {
-    const { handle } = await native.open(JSON.stringify(file), false);
-    calls = Array.from({ length: 50 }, () => native.call(handle, 'session_status', null));
-    void native.wait(handle);
+    await app.next();
+    const handle = native.create(false);
+    const file = h.config(undefined, { keystore: { kind: 'file' } });
+    assert.equal((await native.open(handle, JSON.stringify(file))).status, 0);
+    for (const what of [1, 2]) void native.next(handle, what, -1);
+    return Array.from({ length: 50 }, () => native.call(handle, 'session_status', null));
   })();
   globalThis.gc();
-  assert.equal((await Promise.all(calls)).every(({ status }) => status === 0 || status === 9), true);
-  calls = [];
+  assert.ok((await Promise.all(calls)).every(({ status }) => status === 0 || status === 9));
+  calls.length = 0;
   while (h.liveCount() > 0) {
     globalThis.gc();
     await setImmediate();
@@ -119,47 +83,33 @@ test('a raw handle that was collected is closed, also with calls under way', h.L
 
 test('the addon refuses what is no handle and no text', h.LIMIT, async () => {
   for (const wrong of [undefined, null, 7, 'x', {}, [], Object.create(null), () => {}, Symbol('x')]) {
-    for (const name of ['call', 'callSync', 'wait', 'keyNext', 'keyComplete', 'close']) {
-      assert.throws(() => native[name](wrong, 'poll', null), TypeError);
+    for (const name of ['open', 'call', 'next', 'keyNext', 'keyComplete', 'close']) {
+      assert.throws(() => native[name](wrong, 'x', null), TypeError);
     }
-    if (wrong !== 'x' && wrong !== undefined && wrong !== null) assert.throws(() => native.open(wrong, false));
   }
-  assert.equal((await native.open('{}', false)).status, 1);
-  assert.equal((await native.open('no JSON', true)).status, 1);
+  const opening = native.create(true);
+  assert.equal((await native.call(opening, 'session_status', null)).status, 9); // not open yet
+  assert.equal((await native.open(opening, 'no JSON')).status, 1);
+  assert.throws(() => native.open(opening, '{}'), /opened before/);
+  assert.equal(await native.keyNext(opening), null);
+  const handle = native.create(false);
+  assert.throws(() => native.open(handle, 7), /configuration/);
   const file = h.config(undefined, { keystore: { kind: 'file' } });
-  const { handle } = await native.open(JSON.stringify(file), false);
+  assert.equal((await native.open(handle, JSON.stringify(file))).status, 0);
   assert.throws(() => native.call(handle, 7, null), /operation/);
-  assert.throws(() => native.call(handle, 'poll', {}), /request/);
+  assert.throws(() => native.call(handle, 'session_status', {}), /request/);
+  assert.throws(() => native.next(handle, 'news', -1), /numbers/);
   assert.equal((await native.call(handle, 'no_such_operation', null)).status, 1);
-  const waiting = [native.wait(handle), native.wait(handle)];
+  assert.equal((await native.next(handle, 7, 0)).status, 1);
+  const waiting = native.next(handle, 2, -1);
   assert.equal(await native.keyNext(handle), null);
   await native.close(handle);
-  assert.equal((await Promise.all(waiting)).at(-1), 9);
-  assert.equal(await native.wait(handle), 9);
+  assert.equal((await waiting).status, 9);
+  assert.equal((await native.next(handle, 1, -1)).status, 9);
   assert.equal(await native.keyNext(handle), null);
   await native.close(handle);
-  assert.equal((await native.call(handle, 'poll', null)).status, 9);
+  assert.equal((await native.call(handle, 'session_status', null)).status, 9);
   assert.equal(h.liveCount(), 0);
-});
-
-test('a poll of the app leaves no request unsent', h.LIMIT, async (t) => {
-  const { app } = await h.signedIn(h.config(), h.memory());
-  t.after(() => app.close());
-  const [{ id }] = await Promise.all([app.queueAdd(h.visit()), app.poll(), app.poll(), app.poll()]);
-  await h.until(async () => (await h.stored(id)) === 1);
-});
-
-test('two handles on one folder see each other', h.LIMIT, async (t) => {
-  const keyStore = new h.MemoryKeyStore();
-  const data = h.config();
-  const { app: first } = await h.signedIn(data, { keyStore });
-  const second = await h.Holdfast.open(data, { keyStore });
-  t.after(() => Promise.all([first.close(), second.close()]));
-  assert.equal((await second.settled(await second.sessionResume())).screen, 'home');
-  const { id } = await second.queueAdd(h.visit());
-  await h.until(async () => (await h.stored(id)) === 1);
-  // The server has it a moment before the library has read the answer
-  await h.until(async () => (await first.queueGet({ id })).state === 'stored');
 });
 
 // ---- other threads, and the end of the process ----
@@ -190,69 +140,53 @@ for (const task of ['idle', 'calls', 'opening', 'left']) {
   });
 }
 
-/** A process that does this after it has opened; its exit. */
-function ended(script) {
-  const support = new URL('support.mjs', import.meta.url);
-  const source = `import * as h from ${JSON.stringify(String(support))};
-    const app = await h.Holdfast.open(h.config(), h.memory());
-    const calls = Array.from({ length: 100 }, () => app.sessionStatus());
-    calls.forEach((call) => call.catch(() => {}));
-    ${script}`;
-  const given = ['--expose-gc', '--input-type=module', '--eval', source];
-  const { status, signal, stderr } = spawnSync(process.execPath, given, { encoding: 'utf8' });
-  return { status, signal, stderr };
-}
-
-test('a process ends with an open handle, as it wants to', h.LIMIT, () => {
-  assert.deepEqual(ended('process.exit(3);'), { status: 3, signal: null, stderr: '' });
-  assert.deepEqual(ended('await calls[0]; process.exit(4);'), { status: 4, signal: null, stderr: '' });
-  const { status, signal, stderr } = ended("setTimeout(() => { throw new Error('own') });");
-  assert.deepEqual([status, signal], [1, null]);
-  assert.match(stderr, /own/);
-});
-
-test('a process ends by itself once the handle is closed', h.LIMIT, () => {
-  const { status, signal } = ended('await app.close(); await app.close();');
-  assert.deepEqual([status, signal], [0, null]);
+test('a process ends as it wants to, and by itself once the handle is closed', h.LIMIT, () => {
+  for (const [script, expected, told] of [
+    ['process.exit(3);', 3, /^$/],
+    ['await calls[0]; process.exit(4);', 4, /^$/],
+    ["setTimeout(() => { throw new Error('own') });", 1, /own/],
+    ['await app.close(); await app.close();', 0, /^$/],
+  ]) {
+    const source = `import * as h from ${JSON.stringify(String(new URL('support.mjs', import.meta.url)))};
+      const app = await h.Holdfast.open(h.config(), h.memory());
+      const calls = Array.from({ length: 100 }, () => app.sessionStatus());
+      calls.forEach((call) => call.catch(() => {}));
+      ${script}`;
+    const given = ['--input-type=module', '--eval', source];
+    const { status, signal, stderr } = spawnSync(process.execPath, given, { encoding: 'utf8' });
+    assert.deepEqual([status, signal], [expected, null], stderr);
+    assert.match(stderr, told);
+  }
 });
 
 // ---- leaks ----
 
-test('100,000 calls leave no memory behind', h.LIMIT, async () => {
-  const { app } = await h.signedIn(h.config(), h.memory());
+test('100,000 calls and 1,000 handles leave nothing behind', { timeout: 2 * h.LIMIT.timeout }, async () => {
+  const data = h.config(undefined, { keystore: { kind: 'file' } });
+  const app = await h.Holdfast.open(data);
   const route = `/${'x'.repeat(2000)}`; // 200 MB, if requests or replies stayed
-  const calls = async (count) => {
-    for (let done = 0; done < count; done += 100) {
+  const used = async (calls, handles) => {
+    for (let done = 0; done < calls; done += 100) {
       await Promise.all(Array.from({ length: 100 }, () => app.routeCheck({ route })));
+    }
+    for (let done = 0; done < handles; done += 10) {
+      const opened = await Promise.all(Array.from({ length: 10 }, () => h.Holdfast.open(data)));
+      await Promise.all(opened.map((each) => each.close()));
     }
     globalThis.gc();
     await setImmediate();
     return process.memoryUsage();
   };
-  const before = await calls(10_000);
-  const after = await calls(100_000);
-  const grown = (what) => (after[what] - before[what]) / 2 ** 20;
-  assert.ok(grown('heapUsed') < 4, `the heap has grown by ${grown('heapUsed')} MiB`);
-  assert.ok(grown('external') < 4, `external memory has grown by ${grown('external')} MiB`);
-  assert.ok(grown('rss') < 48, `the process has grown by ${grown('rss')} MiB`);
-  assert.equal(h.liveCount(), 1);
-  await app.close();
-  assert.equal(h.liveCount(), 0);
-});
-
-test('1,000 handles leave no memory, thread or descriptor behind', h.LIMIT, async () => {
-  const data = h.config(undefined, { keystore: { kind: 'file' } });
-  const cycle = async (count) => {
-    for (let done = 0; done < count; done += 10) {
-      const opened = await Promise.all(Array.from({ length: 10 }, () => h.Holdfast.open(data)));
-      await Promise.all(opened.map((app) => app.close()));
-    }
-  };
   const number = (what) => readdirSync(`/proc/self/${what}`).length;
-  await cycle(50);
+  const before = await used(10_000, 50);
   const [threads, descriptors] = [number('task'), number('fd')];
-  await cycle(1000);
-  assert.equal(h.liveCount(), 0);
+  const after = await used(100_000, 1000);
+  for (const [what, most] of [['heapUsed', 4], ['external', 4], ['rss', 64]]) {
+    const grown = (after[what] - before[what]) / 2 ** 20;
+    assert.ok(grown < most, `${what} has grown by ${grown} MiB`);
+  }
   // A thread ends on the loop, a little later than its handle.
   await h.until(() => number('task') <= threads && number('fd') <= descriptors);
+  await app.close();
+  assert.equal(h.liveCount(), 0);
 });

@@ -40,11 +40,11 @@ test('the story: nothing is lost, and nothing is stored twice', h.LIMIT, async (
   const options = { keyStore: h.desktopKeys(place, prompts) };
   const app = await h.Holdfast.open(h.storyConfig(place), options);
   t.after(() => app.close());
-  const locked = await app.settled(await app.sessionResume());
-  assert.equal(locked.screen, 'unlock');
+  assert.equal((await h.shown(app)).screen, 'unlock');
   await assert.rejects(app.queueList(), (error) => error.code === 'session.locked');
   assert.deepEqual(prompts, []);
-  const home = await app.settled(await app.sessionUnlock({ outcome: 'success' }));
+  await app.sessionUnlock();
+  const home = await h.shown(app);
   assert.equal(home.screen, 'home');
   assert.equal(home.org.id, h.NORDLYS);
   assert.equal(prompts.length, 1);
@@ -53,17 +53,15 @@ test('the story: nothing is lost, and nothing is stored twice', h.LIMIT, async (
   // When the network is back, every item is stored once
   await h.control('DELETE', '/faults');
   await app.syncNow();
-  for await (const event of app.events()) {
-    if (event.type === 'item_parked') assert.fail(JSON.stringify(event));
-    const { counts } = await app.syncStatus();
-    if (counts.pending + counts.sending + counts.waiting + counts.parked === 0) break;
-  }
+  await h.found(app, ({ sync, notice }) => {
+    assert.equal(notice, undefined);
+    return sync && sync.left === 0;
+  });
   for (const id of told.ids) assert.equal(await h.stored(id), 1);
 
   // And a logout leaves no key of the session
-  const { unsent, decision } = await app.sessionLogout();
-  assert.equal(unsent, 0);
-  assert.equal((await app.settled(decision)).screen, 'sign_in');
+  assert.deepEqual(await app.sessionLogout(), { unsent: 0 });
+  assert.equal((await h.shown(app)).screen, 'sign_in');
   await h.until(async () => (await app.sessionStatus()).owed.length === 0);
   assert.deepEqual(readdirSync(keys), ['device.key']);
   await app.close();

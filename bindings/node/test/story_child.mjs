@@ -8,13 +8,16 @@ const app = await h.Holdfast.open(h.storyConfig(process.argv[2]), {
   keyStore: h.desktopKeys(process.argv[2]),
 });
 const told = { screens: [] };
-let shown = await app.settled(await app.sessionResume());
-told.screens.push(shown.screen);
-shown = await app.settled(await app.signInComplete(h.MENTOR));
-told.screens.push(shown.screen);
-told.orgs = shown.orgs.length;
-shown = await app.settled(await app.orgSelect({ org_id: h.NORDLYS }));
-told.screens.push(shown.screen);
+const screens = async () => {
+  const shown = await h.shown(app);
+  told.screens.push(shown.screen);
+  return shown;
+};
+await screens();
+await app.signInComplete(h.MENTOR);
+told.orgs = (await screens()).orgs.length;
+await app.orgSelect({ org_id: h.NORDLYS });
+await screens();
 // The network goes: the server closes every connection.
 await h.control('POST', '/faults', { match: { path: '/rest/v1' }, action: 'drop_before', times: 100000 });
 told.ids = [];

@@ -1,16 +1,13 @@
 // What the tests share: the built package, the local backend, configurations.
 
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
-import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 
 export * from '../../../build/node/holdfast/dist/index.js';
-import {
-  Holdfast,
-  MemoryKeyStore,
-  SafeStorageKeyStore,
-} from '../../../build/node/holdfast/dist/index.js';
+import { Holdfast, MemoryKeyStore, SafeStorageKeyStore } from '../../../build/node/holdfast/dist/index.js';
 
+export const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 export const BACKEND = process.env.HOLDFAST_BACKEND;
 export const KEY = process.env.HOLDFAST_KEY;
 
@@ -37,14 +34,17 @@ export function config(data_dir = folder(), more = {}) {
   };
 }
 
+/** The code blocks of a page in a language. */
+export const blocks = (page, language) =>
+  [...readFileSync(join(ROOT, page), 'utf8').matchAll(/^```(\w+)\n(.*?)^```$/gms)]
+    .filter(([, found]) => found === language)
+    .map(([, , text]) => text);
+
 /** A request to the backend's control endpoint (Tests/server). */
 export async function control(method, path, sent = {}) {
   const url = new URL(`${BACKEND}/_control${path}`);
   if (method === 'GET') for (const [name, value] of Object.entries(sent)) url.searchParams.set(name, value);
-  const response = await fetch(url, {
-    method,
-    body: method === 'GET' ? null : JSON.stringify(sent),
-  });
+  const response = await fetch(url, { method, body: method === 'GET' ? null : JSON.stringify(sent) });
   const value = await response.json();
   if (response.status !== 200) throw new Error(JSON.stringify(value));
   return value;
@@ -61,12 +61,25 @@ export const visit = (minutes = 45) => ({
   occurred_at_ms: Date.now(),
 });
 
-/** Open, and sign in: the decision after it. */
+/** What `wanted` makes of the first thing for which that is something. */
+export async function found(app, wanted) {
+  for await (const news of app) {
+    const value = await wanted(news);
+    if (value) return value;
+  }
+  throw new Error('the handle is closed');
+}
+
+/** The next screen but `wait`. */
+export const shown = (app) =>
+  found(app, ({ screen }) => (screen && screen.screen !== 'wait' ? screen : null));
+
+/** Open, and sign in: the screen after it. */
 export async function signedIn(given, options, user = SOLO) {
   const app = await Holdfast.open(given, options);
-  await app.settled(await app.sessionResume());
-  const decision = await app.settled(await app.signInComplete(user));
-  return { app, decision };
+  await shown(app);
+  await app.signInComplete(user);
+  return { app, screen: await shown(app) };
 }
 
 export const memory = () => ({ keyStore: new MemoryKeyStore() });
@@ -80,30 +93,17 @@ export async function until(asked, pause = 20) {
   }
 }
 
-/** A `safeStorage` as on a Mac: its key is the system's, here a file apart. */
-export function safeStorage(place) {
-  const file = join(place, 'system-keychain');
-  if (!existsSync(file)) writeFileSync(file, randomBytes(32), { mode: 0o600 });
-  const key = readFileSync(file);
-  return {
-    isEncryptionAvailable: () => true,
-    encryptString(text) {
-      const iv = randomBytes(12);
-      const cipher = createCipheriv('aes-256-gcm', key, iv);
-      const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
-      return Buffer.concat([iv, cipher.getAuthTag(), sealed]);
-    },
-    decryptString(encrypted) {
-      const decipher = createDecipheriv('aes-256-gcm', key, encrypted.subarray(0, 12));
-      decipher.setAuthTag(encrypted.subarray(12, 28));
-      return decipher.update(encrypted.subarray(28), undefined, 'utf8') + decipher.final('utf8');
-    },
-  };
-}
+/** An object of the shape of `safeStorage`: not the text, and the text again. */
+const turned = (bytes) => Buffer.from(bytes).map((byte) => byte ^ 0x5a);
+export const SAFE_STORAGE = {
+  isEncryptionAvailable: () => true,
+  encryptString: (text) => turned(Buffer.from(text)),
+  decryptString: (encrypted) => turned(encrypted).toString(),
+};
 
 /** The key store of a desktop app; `prompts` collects what the user was asked. */
 export function desktopKeys(place, prompts = []) {
-  return new SafeStorageKeyStore(safeStorage(place), join(place, 'keys'), {
+  return new SafeStorageKeyStore(SAFE_STORAGE, join(place, 'keys'), {
     verifyUser: async (prompt) => void prompts.push(prompt),
   });
 }

@@ -8,27 +8,24 @@ import { test } from 'node:test';
 import * as h from './support.mjs';
 
 const NEVER = new AbortController().signal;
+const send = (url, more = {}, signal = NEVER) =>
+  h.fetchTransport()(
+    {
+      ...{ id: 1, purpose: 'pull', method: 'GET', url, headers: { apikey: 'k' }, body: null },
+      ...{ timeout_ms: h.patienceMs(60), ...more },
+    },
+    signal,
+  );
 
-const asked = (url, more = {}) => ({
-  id: 1,
-  purpose: 'pull',
-  method: 'GET',
-  url,
-  headers: { apikey: 'k' },
-  body: null,
-  timeout_ms: h.patienceMs(60),
-  ...more,
-});
-
-/** A server that answers with the function; its address and the requests it got. */
-async function server(t, answer) {
+/** A server that answers each path with a function; its address and the requests it got. */
+async function server(t, paths) {
   const got = [];
   const running = createServer((request, response) => {
     const parts = [];
     request.on('data', (part) => parts.push(part));
     request.on('end', () => {
       got.push({ url: request.url, headers: request.headers, body: Buffer.concat(parts).toString() });
-      answer(request, response);
+      paths[request.url](response, request);
     });
   }).listen(0, '127.0.0.1');
   await once(running, 'listening');
@@ -40,152 +37,101 @@ async function server(t, answer) {
 }
 
 test('a response is passed on as it is', h.LIMIT, async (t) => {
-  const { url, got } = await server(t, (_, response) => {
-    response.writeHead(201, { 'Content-Type': 'application/json', 'X-Two': ['a', 'b'] });
-    response.end('\ufeff[1, "ø"]');
+  const { url, got } = await server(t, {
+    '/x?y=%20': (response) => {
+      response.writeHead(201, { 'Content-Type': 'application/json', 'X-Two': ['a', 'b'] });
+      response.end('\ufeff[1, "ø"]');
+    },
+    '/latin': (response) => response.end(Buffer.from([0x66, 0xf8])),
+    '/nul': (response) => response.end('a\0b'),
+    '/long': (response) => response.end(Buffer.alloc((8 << 20) + 1, 'x')),
   });
-  const send = h.fetchTransport();
-  const request = asked(`${url}/x?y=%20`, { method: 'POST', body: '{"ø":1}', headers: { Prefer: 'a=b' } });
-  const answer = await send(request, NEVER);
-  assert.equal(answer.status, 201);
-  assert.equal(answer.body, '\ufeff[1, "ø"]');
-  assert.equal(answer.headers['x-two'], 'a, b');
-  assert.deepEqual([got[0].url, got[0].body, got[0].headers.prefer], ['/x?y=%20', '{"ø":1}', 'a=b']);
+  const posted = { method: 'POST', body: '{"ø":1}', headers: { Prefer: 'a=b' } };
+  const { status, headers, body } = await send(`${url}/x?y=%20`, posted);
+  assert.deepEqual([status, headers['x-two'], body], [201, 'a, b', '\ufeff[1, "ø"]']);
+  assert.deepEqual([got[0].body, got[0].headers.prefer], ['{"ø":1}', 'a=b']);
+  // A body that is no text is null, and one that is too long is refused.
+  assert.equal((await send(`${url}/latin`)).body, null);
+  assert.equal((await send(`${url}/nul`)).body, null);
+  assert.deepEqual(await send(`${url}/long`), { error: 'refused' });
 });
 
-test('a redirect is an answer, and is not followed', h.LIMIT, async (t) => {
-  const { url, got } = await server(t, (_, response) => {
-    response.writeHead(302, { Location: '/elsewhere' });
-    response.end();
+test('no redirect is followed, no cookie is kept, and nothing is cached', h.LIMIT, async (t) => {
+  const { url, got } = await server(t, {
+    '/moved': (response) => response.writeHead(302, { Location: '/elsewhere' }).end(),
+    '/': (response) =>
+      response
+        .writeHead(200, { 'Set-Cookie': 'a=b', 'Cache-Control': 'max-age=100', ETag: '"1"' })
+        .end('x'),
   });
-  const answer = await h.fetchTransport()(asked(url), NEVER);
-  assert.deepEqual([answer.status, answer.headers.location], [302, '/elsewhere']);
-  assert.equal(got.length, 1);
+  const moved = await send(`${url}/moved`);
+  assert.deepEqual([moved.status, moved.headers.location], [302, '/elsewhere']);
+  await send(url);
+  await send(url);
+  assert.equal(got.length, 3);
+  const { cookie, 'if-none-match': cached } = got[2].headers;
+  assert.deepEqual([cookie, cached], [undefined, undefined]);
 });
 
-test('no cookie is kept, and nothing is cached', h.LIMIT, async (t) => {
-  const { url, got } = await server(t, (_, response) => {
-    response.writeHead(200, { 'Set-Cookie': 'a=b', 'Cache-Control': 'max-age=100', ETag: '"1"' });
-    response.end('x');
+test('a request ends in time, and when it is given up', h.LIMIT, async (t) => {
+  const { url, got } = await server(t, {
+    '/hangs': () => {},
+    '/half': (response) => response.write('half'),
+    '/breaks': (response, { socket }) => {
+      response.writeHead(200, { 'Content-Length': '100' }).write('half');
+      setImmediate(() => socket.destroy());
+    },
   });
-  const send = h.fetchTransport();
-  await send(asked(url), NEVER);
-  await send(asked(url), NEVER);
-  assert.equal(got.length, 2);
-  assert.equal(got[1].headers.cookie, undefined);
-  assert.equal(got[1].headers['if-none-match'], undefined);
-});
-
-test('a server that does not answer in time is a timeout', h.LIMIT, async (t) => {
-  // Given limits that are long enough for the requests to arrive, and a server that ends no response
-  const { url, got } = await server(t, (request, response) => {
-    if (request.url === '/body') response.write('half');
-  });
-  const send = h.fetchTransport();
+  // Long enough for the requests to arrive
   const late = { timeout_ms: h.patienceMs(0.5) };
-  assert.deepEqual(await send(asked(url, late), NEVER), { error: 'timeout' });
-  assert.deepEqual(await send(asked(`${url}/body`, late), NEVER), { error: 'timeout' });
-  assert.equal(got.length, 2);
-});
-
-test('an abort is `cancelled`, before and during a request', h.LIMIT, async (t) => {
-  const { url, got } = await server(t, () => {});
+  assert.deepEqual(await send(`${url}/hangs`, late), { error: 'timeout' });
+  assert.deepEqual(await send(`${url}/half`, late), { error: 'timeout' });
+  assert.deepEqual(await send(`${url}/breaks`), { error: 'offline' });
   const control = new AbortController();
-  const sending = h.fetchTransport()(asked(url), control.signal);
-  await h.until(() => got.length > 0);
+  const sending = send(`${url}/hangs`, {}, control.signal);
+  await h.until(() => got.length === 4);
   control.abort();
   assert.deepEqual(await sending, { error: 'cancelled' });
-  assert.deepEqual(await h.fetchTransport()(asked(url), control.signal), { error: 'cancelled' });
-  assert.equal(got.length, 1);
+  assert.deepEqual(await send(`${url}/hangs`, {}, control.signal), { error: 'cancelled' });
+  assert.equal(got.length, 4);
 });
 
-test('a body that is no text is null, and one that is too long is refused', h.LIMIT, async (t) => {
-  const { url } = await server(t, (request, response) => {
-    if (request.url === '/latin') response.end(Buffer.from([0x66, 0xf8]));
-    else if (request.url === '/nul') response.end('a\0b');
-    else response.end(Buffer.alloc(5000, 'x'));
-  });
-  const send = h.fetchTransport({ bodyLimit: 4096 });
-  assert.equal((await send(asked(`${url}/latin`), NEVER)).body, null);
-  assert.equal((await send(asked(`${url}/nul`), NEVER)).body, null);
-  assert.deepEqual(await send(asked(`${url}/long`), NEVER), { error: 'refused' });
-});
-
-test('a connection that breaks within a response is offline', h.LIMIT, async (t) => {
-  const { url } = await server(t, (request, response) => {
-    response.writeHead(200, { 'Content-Length': '100' });
-    response.write('half');
-    setImmediate(() => request.socket.destroy());
-  });
-  assert.deepEqual(await h.fetchTransport()(asked(url), NEVER), { error: 'offline' });
-});
-
-test('a port that speaks no HTTP is `refused`, and with https `tls`', h.LIMIT, async (t) => {
+test('a port without a server, or with another one, has its word', h.LIMIT, async (t) => {
+  const { url } = await server(t, {});
   const database = createConnectionServer((link) => link.once('data', () => link.end()));
   database.listen(0, '127.0.0.1');
   await once(database, 'listening');
   t.after(() => database.close());
-  const at = `127.0.0.1:${database.address().port}`;
-  const send = h.fetchTransport();
-  assert.deepEqual(await send(asked(`http://${at}`), NEVER), { error: 'refused' });
-  assert.deepEqual(await send(asked(`https://${at}`), NEVER), { error: 'tls' });
-});
-
-test('a port without a server is `refused`, and TLS to a server without is `tls`', h.LIMIT, async (t) => {
-  const { url } = await server(t, (_, response) => response.end());
-  const send = h.fetchTransport();
-  const nobody = asked(`http://127.0.0.1:${process.env.HOLDFAST_REFUSED_PORT}`);
-  assert.deepEqual(await send(nobody, NEVER), { error: 'refused' });
-  assert.deepEqual(await send(asked(url.replace('http:', 'https:')), NEVER), { error: 'tls' });
-});
-
-test('errors of Node and of Electron have the words of the library', h.LIMIT, () => {
-  const of = (code) => Object.assign(new TypeError('fetch failed'), { cause: { code } });
-  const table = {
-    dns: [of('ENOTFOUND'), of('EAI_AGAIN'), new Error('net::ERR_NAME_NOT_RESOLVED')],
-    refused: [of('ECONNREFUSED'), new Error('net::ERR_CONNECTION_REFUSED')],
-    timeout: [of('UND_ERR_CONNECT_TIMEOUT'), of('ETIMEDOUT'), new Error('net::ERR_TIMED_OUT')],
-    tls: [
-      of('DEPTH_ZERO_SELF_SIGNED_CERT'),
-      of('CERT_HAS_EXPIRED'),
-      of('UNABLE_TO_VERIFY_LEAF_SIGNATURE'),
-      of('ERR_TLS_CERT_ALTNAME_INVALID'),
-      of('EPROTO'),
-      new Error('net::ERR_CERT_AUTHORITY_INVALID'),
-    ],
-    offline: [
-      of('ECONNRESET'),
-      of('UND_ERR_SOCKET'),
-      // A kept connection, which had brought a response before.
-      { cause: { code: 'UND_ERR_SOCKET', socket: { bytesRead: 1 } } },
-      new Error('other'),
-      null,
-      undefined,
-      'text',
-    ],
-  };
-  for (const [word, errors] of Object.entries(table)) {
-    for (const error of errors) assert.equal(h.failure(error), word, String(error?.cause?.code));
+  const silent = `127.0.0.1:${database.address().port}`;
+  for (const [place, error] of [
+    [`http://127.0.0.1:${process.env.HOLDFAST_REFUSED_PORT}`, 'refused'],
+    [url.replace('http:', 'https:'), 'tls'],
+    [`http://${silent}`, 'refused'],
+    [`https://${silent}`, 'tls'],
+  ]) {
+    assert.deepEqual(await send(place), { error }, place);
   }
-  const several = new AggregateError([of('ECONNREFUSED').cause]);
-  assert.equal(h.failure(Object.assign(new TypeError('fetch failed'), { cause: several })), 'refused');
 });
 
-test('requests that wait for a connection are sent in turn', h.LIMIT, async (t) => {
-  let open = 0;
-  let most = 0;
-  const real = h.fetchTransport();
-  const transport = async (request, signal) => {
-    open += 1;
-    most = Math.max(most, open);
-    const answer = await real(request, signal);
-    open -= 1;
-    return answer;
+test('errors of Node and of Electron have the words of the library', () => {
+  const table = {
+    dns: ['ENOTFOUND', 'EAI_AGAIN', 'net::ERR_NAME_NOT_RESOLVED'],
+    refused: ['ECONNREFUSED', 'net::ERR_CONNECTION_REFUSED'],
+    timeout: ['UND_ERR_CONNECT_TIMEOUT', 'ETIMEDOUT', 'net::ERR_TIMED_OUT'],
+    tls: [
+      ...['DEPTH_ZERO_SELF_SIGNED_CERT', 'CERT_HAS_EXPIRED', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'],
+      ...['ERR_TLS_CERT_ALTNAME_INVALID', 'EPROTO', 'net::ERR_CERT_AUTHORITY_INVALID'],
+    ],
+    offline: ['ECONNRESET', 'UND_ERR_SOCKET', 'other'],
   };
-  const { app, decision } = await h.signedIn(h.config(), { ...h.memory(), transport, connections: 1 });
-  t.after(() => app.close());
-  assert.equal(decision.screen, 'home');
-  const { id } = await app.queueAdd(h.visit());
-  await h.until(async () => (await h.stored(id)) === 1);
-  assert.equal(most, 1);
+  const failed = (cause) => Object.assign(new TypeError('fetch failed'), { cause });
+  for (const [word, codes] of Object.entries(table)) {
+    for (const code of codes) {
+      assert.equal(h.failure(code.startsWith('net') ? new Error(code) : failed({ code })), word, code);
+    }
+  }
+  for (const other of [null, undefined, 'text']) assert.equal(h.failure(other), 'offline');
+  // A kept connection, which had brought a response before
+  assert.equal(h.failure(failed({ code: 'UND_ERR_SOCKET', socket: { bytesRead: 1 } })), 'offline');
+  assert.equal(h.failure(failed(new AggregateError([{ code: 'ECONNREFUSED' }]))), 'refused');
 });

@@ -9,18 +9,15 @@ if (task === 'opening') {
   for (let index = 0; index < 4; index += 1) void h.Holdfast.open(config, h.memory());
   parentPort.postMessage('opening');
 } else if (task === 'work') {
-  const { app, decision } = await h.signedIn(config, h.memory());
+  const { app, screen } = await h.signedIn(config, h.memory());
   const { id } = await app.queueAdd(h.visit());
-  let state;
-  for await (const event of app.events()) {
-    ({ state } = await app.queueGet({ id }));
-    if (event.type === 'sync_completed' && state === 'stored') break;
-  }
+  await h.found(app, ({ sync }) => sync?.ids.includes(id));
+  const { state } = await app.queueGet({ id });
   await app.close();
-  parentPort.postMessage({ screen: decision.screen, stored: state });
+  parentPort.postMessage({ screen: screen.screen, stored: state });
 } else {
   const app = await h.Holdfast.open(config, h.memory());
-  const reading = app.events().next();
+  const reading = app.next().then(() => app.next());
   reading.catch(() => {});
   if (task === 'calls') {
     for (let index = 0; index < 500; index += 1) app.sessionStatus().catch(() => {});

@@ -19,11 +19,9 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Code + e.Field + ": " + e.Message }
 
-// Open opens a handle, whose driver sends the requests from now on.
-func Open(config any) (App, error) {
-	opened, err := Call[struct{ App App }](0, "open", config)
-	return opened.App, err
-}
+// Open opens a handle, whose driver sends the requests from now on. The reply has the App, and the
+// first Screen.
+func Open[Reply any](config any) (Reply, error) { return Call[Reply](0, "open", config) }
 
 // Call makes a call by its name. Reply is a struct for the fields that you need, or a map.
 func Call[Reply any](app App, operation string, request any) (reply Reply, err error) {
@@ -44,10 +42,14 @@ func Call[Reply any](app App, operation string, request any) (reply Reply, err e
 	return reply, err
 }
 
-// Next waits for an event, and acknowledges the one before. It is nil when the app is closed.
-func Next[Event any](app App) (*Event, error) {
-	next, err := Call[struct{ Event *Event }](app, "event_next", nil)
-	return next.Event, err
+// Next waits for one thing: a screen, an answer, a notice or sync. Asking for the next one
+// acknowledges a notice. It is nil when the app is closed.
+func Next[News any](app App) (*News, error) {
+	news, err := Call[News](app, "next", nil)
+	if refused, ok := err.(*Error); ok && refused.Code == "handle.closed" {
+		return nil, nil
+	}
+	return &news, err
 }
 
 // Close ends what others wait for. It may be called again.

@@ -23,10 +23,10 @@ impl std::fmt::Display for Error {
 pub struct Holdfast(i64);
 
 impl Holdfast {
-    /// Opens a handle. Its driver sends the requests from now on.
-    pub fn open(config: Value) -> Result<Holdfast, Error> {
+    /// Opens a handle, whose driver sends the requests from now on. The reply has the first screen.
+    pub fn open(config: Value) -> Result<(Holdfast, Value), Error> {
         let opened = Holdfast(0).call("open", config)?;
-        Ok(Holdfast(opened["app"].as_i64().unwrap_or(0)))
+        Ok((Holdfast(opened["app"].as_i64().unwrap_or(0)), opened))
     }
 
     /// Makes a call by its name.
@@ -40,10 +40,10 @@ impl Holdfast {
         error.map_or(Ok(reply), Err)
     }
 
-    /// The events, until the handle is closed. Asking for the next one acknowledges the last one.
-    pub fn events(&self) -> impl Iterator<Item = Value> + '_ {
-        let next = |_| Some(self.call("event_next", Value::Null).ok()?["event"].take());
-        (0u64..).map_while(next).take_while(Value::is_object)
+    /// Waits for one thing: a screen, an answer, a notice or sync. Asking for the next one
+    /// acknowledges a notice. When the handle is closed, the error has the code handle.closed.
+    pub fn next(&self) -> Result<Value, Error> {
+        self.call("next", Value::Null)
     }
 }
 

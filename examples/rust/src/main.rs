@@ -1,148 +1,131 @@
-//! Signs in, registers three visits, locks, signs in again, and shows what the library says.
+//! A whole app in six steps: sign in, choose, queue offline, restart, search, log out.
 //!
-//! Arguments: FOLDER URL KEY E-MAIL [logout]. The password comes from HOLDFAST_PASSWORD; a second
-//! start needs none, because the session is on the disk.
+//! Usage: visits [E-MAIL], with HOLDFAST_URL, HOLDFAST_KEY and HOLDFAST_PASSWORD set.
 mod holdfast;
 
 use holdfast::{Error, Holdfast};
 use serde_json::{json, Value};
 use std::{env, process, time};
 
+fn given(name: &str) -> String {
+    env::var(name).unwrap_or_default()
+}
+
+/// An open app, and the screen that its user sees.
 struct Visits {
     app: Holdfast,
-    screen: Value, // what the user sees
+    shown: Value,
 }
 
 impl Visits {
-    /// Shows a decision, unless the screen shows a newer one.
-    fn draw(&mut self, decision: Value) {
-        if decision["number"].as_i64() <= self.screen["number"].as_i64() {
-            return;
-        }
-        let word = |name: &str| decision[name].as_str().unwrap_or_default();
-        println!("screen: {} ({})", word("screen"), word("reason"));
-        if let Some(text) = decision["message"]["text"].as_str() {
-            println!("message: {text}");
-        }
-        self.screen = decision;
+    /// Opens the app, and waits for a screen that waits for the user.
+    fn open() -> Result<Visits, Error> {
+        let (app, mut opened) = Holdfast::open(json!({
+            "data_dir": "app-data",
+            "backend": {"url": given("HOLDFAST_URL"), "api_key": given("HOLDFAST_KEY")},
+            "auth_methods": [{"id": "password", "flow": "password"}],
+            "keystore": {"kind": "file"}, // or secret_service: the desktop's keyring
+            "policy": {"biometric": "off"},
+        }))?;
+        let shown = Value::Null;
+        let mut visits = Visits { app, shown };
+        visits.draw(opened["screen"].take());
+        visits.settle()?;
+        Ok(visits)
     }
 
-    /// Waits for an event, and handles it. The next call acknowledges it. An app with a window
-    /// follows the events on a thread of its own.
-    fn draw_next(&mut self) -> Result<(), Error> {
-        let next = self.app.events().next();
-        let mut event = next.ok_or_else(|| Error(json!("the app was closed")))?;
-        println!("event: {}", event["type"].as_str().unwrap_or_default());
-        if let Some(decision) = event.get_mut("decision") {
-            self.draw(decision.take());
+    /// Whether the user sees this screen.
+    fn sees(&self, screen: &str) -> bool {
+        self.shown["screen"] == screen
+    }
+
+    fn draw(&mut self, screen: Value) {
+        self.shown = screen;
+        if let Some(name) = self.shown["screen"].as_str().filter(|name| *name != "wait") {
+            let text = self.shown["message"]["text"].as_str().unwrap_or_default();
+            println!("screen: {name} {text}");
+        }
+    }
+
+    /// Shows one thing that comes. An app with a window does this on a thread of its own.
+    fn next(&mut self) -> Result<Value, Error> {
+        let mut next = self.app.next()?;
+        if let Some(screen) = next.get_mut("screen") {
+            self.draw(screen.take());
+        }
+        if let Some(text) = next["notice"]["text"].as_str() {
+            println!("notice: {text}"); // such as: the server has refused the visit
+        }
+        Ok(next)
+    }
+
+    fn settle(&mut self) -> Result<(), Error> {
+        while self.shown.is_null() || self.sees("wait") {
+            self.next()?;
         }
         Ok(())
     }
 
-    /// Makes a call that replies a decision, and waits until one asks for something.
-    fn decide(&mut self, operation: &str, request: Value) -> Result<(), Error> {
-        let decision = self.app.call(operation, request)?;
-        self.draw(decision);
-        while self.screen["screen"] == "wait" {
-            self.draw_next()?;
-        }
-        Ok(())
+    /// Makes a call that leads to a screen, and waits for it.
+    fn act(&mut self, operation: &str, request: Value) -> Result<(), Error> {
+        self.app.call(operation, request)?;
+        self.shown = Value::Null;
+        self.settle()
     }
 
-    /// Leads to the app's home.
-    fn enter(&mut self, email: &str) -> Result<(), Error> {
-        self.decide("session_resume", json!({}))?;
-        if self.screen["screen"] == "sign_in" {
-            let password = env::var("HOLDFAST_PASSWORD").unwrap_or_default();
-            self.decide(
-                "sign_in_complete",
-                json!({"email": email, "password": password}),
-            )?;
+    /// Signs in, chooses an organisation, and queues a visit without a network: its id.
+    fn begin(&mut self, email: &str) -> Result<Value, Error> {
+        if self.sees("sign_in") {
+            let user = json!({"email": email, "password": given("HOLDFAST_PASSWORD")});
+            self.act("sign_in_complete", user)?;
         }
-        if self.screen["screen"] == "select_org" {
-            let orgs = self.screen["orgs"].as_array().cloned().unwrap_or_default();
+        if self.sees("select_org") {
+            let orgs = self.shown["orgs"].as_array().cloned().unwrap_or_default();
             if let Some(org) = orgs.iter().find(|org| org["status"] == "active") {
-                println!("organisation: {}", org["name"].as_str().unwrap_or_default());
-                self.decide("org_select", json!({"org_id": org["org_id"]}))?;
+                self.act("org_select", json!({"org_id": org["org_id"]}))?;
             }
         }
-        match self.screen["screen"].as_str() {
-            Some("home") => Ok(()),
-            other => Err(Error(json!(format!(
-                "the user is not in: {}",
-                other.unwrap_or_default()
-            )))),
+        if !self.sees("home") {
+            let screen = self.shown["screen"].as_str().unwrap_or_default();
+            return Err(Error(json!(format!("the user is not in: {screen}"))));
         }
+        self.app.call("network_set", json!({"online": false}))?;
+        let now = time::SystemTime::now().duration_since(time::UNIX_EPOCH);
+        let visit = json!({
+            "kind": "activity",
+            "payload": {"type": "visit", "minutes": 45},
+            "occurred_at_ms": now.unwrap_or_default().as_millis() as u64,
+        });
+        Ok(self.app.call("queue_add", visit)?["id"].take()) // on disk: a crash does not lose it
     }
 
-    /// Queues three visits, and waits until the server has stored or refused them.
-    fn register(&mut self) -> Result<(), Error> {
-        let mut queued = Vec::new();
-        for minutes in [15, 30, 45] {
-            let now = time::SystemTime::now().duration_since(time::UNIX_EPOCH);
-            let visit = json!({
-                "kind": "activity",
-                "payload": {"type": "visit", "minutes": minutes},
-                "occurred_at_ms": now.unwrap_or_default().as_millis() as u64,
-            });
-            queued.push(self.app.call("queue_add", visit)?["id"].take());
+    /// Waits until the visit is sent, searches, and logs out.
+    fn finish(&mut self, id: Value) -> Result<(), Error> {
+        loop {
+            if self.next()?["sync"]["contacts_ms"].is_null() {
+                continue;
+            }
+            let item = self.app.call("queue_get", json!({"id": id}))?;
+            if let Some(state @ ("stored" | "parked")) = item["state"].as_str() {
+                println!("the visit: {state}");
+                break;
+            }
         }
-        for id in queued {
-            let state = loop {
-                let item = self.app.call("queue_get", json!({"id": id}))?;
-                match item["state"].as_str() {
-                    Some(state @ ("stored" | "parked")) => break state.to_owned(),
-                    _ => self.draw_next()?,
-                }
-            };
-            println!("{state}: {}", id.as_str().unwrap_or_default());
-        }
-        Ok(())
-    }
-
-    /// Ends the session.
-    fn logout(&mut self) -> Result<(), Error> {
-        let mut left = self.app.call("session_logout", json!({}))?;
-        println!("unsent: {}", left["unsent"]);
-        self.draw(left["decision"].take());
-        Ok(())
-    }
-
-    fn run(&mut self, email: &str, leave: bool) -> Result<(), Error> {
-        self.enter(email)?;
-        self.register()?;
-        if leave {
-            return self.logout();
-        }
-        self.decide("session_lock", json!({}))?;
-        self.enter(email)
+        let query = json!({"query": "", "limit": 3});
+        let found = self.app.call("contact_search", query)?;
+        let contacts = found["contacts"].as_array().into_iter().flatten();
+        let names: Vec<_> = contacts.filter_map(|each| each["name"].as_str()).collect();
+        println!("contacts: {} {}", found["total"], names.join(", "));
+        self.act("session_logout", json!({})) // refused while something is unsent
     }
 }
 
-/// Where the keys are: in the desktop's keyring, or, for servers and tests, in files.
-fn keystore() -> Value {
-    match env::var("HOLDFAST_KEYSTORE").as_deref() {
-        Ok("file") => json!({"kind": "file"}),
-        _ => json!({"kind": "secret_service", "name": "com.example.visits"}),
-    }
-}
-
-fn run() -> Result<(), Box<dyn std::error::Error>> {
-    let arguments: Vec<String> = env::args().collect();
-    if arguments.len() < 5 {
-        return Err("usage: visits FOLDER URL KEY E-MAIL [logout]".into());
-    }
-    let app = Holdfast::open(json!({
-        "data_dir": arguments[1],
-        "backend": {"url": arguments[2], "api_key": arguments[3]},
-        "auth_methods": [{"id": "password", "flow": "password"}],
-        "keystore": keystore(),
-        "policy": {"biometric": "off"},
-    }))?;
-    let screen = json!({"number": 0});
-    let mut visits = Visits { app, screen };
-    visits.run(&arguments[4], arguments.len() > 5)?;
-    Ok(())
+fn run() -> Result<(), Error> {
+    let email = env::args().nth(1);
+    let email = email.as_deref().unwrap_or("mentor@example.org");
+    let id = Visits::open()?.begin(email)?; // closes the app
+    println!("queued: {}", id.as_str().unwrap_or_default());
+    Visits::open()?.finish(id) // again, without a sign-in
 }
 
 fn main() {
