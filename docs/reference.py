@@ -236,7 +236,9 @@ def function_section(name: str, declaration: str, manual: str, shapes: Shapes) -
     parts = [f"### {name}\n", "```c", declaration, "```\n"]
     operation = shapes.operations.get(name.removeprefix("holdfast_"))
     if operation:
-        parts.append(" ".join([operation["description"], operation.get("details", "")]).strip() + "\n")
+        parts.append(
+            " ".join([operation["description"], operation.get("details", "")]).strip() + "\n"
+        )
     else:
         parts += ["```text", manual, "```\n"]
     for side in ("request", "reply") if operation else ():

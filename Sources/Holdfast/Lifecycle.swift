@@ -192,6 +192,10 @@ public func holdfast_next(
     let left = timeout_ms < 0 ? Int64(Int32.max) : Int64(timeout_ms) - passed
     var object: UnsafeMutableRawPointer?
     if left <= 0 { return status }
+    if !hasFailed {
+      platform_reply_free(reply.pointee)
+      reply.pointee = nil
+    }
     guard platform_handle_enter(handle, false, &object) == PLATFORM_ENTERED else {
       platform_reply_free(reply.pointee)
       reply.pointee = nil
@@ -202,8 +206,6 @@ public func holdfast_next(
     _ = platform_handle_wait(handle, Int32(what.rawValue), Int32(clamping: min(left, pause)))
     Boundary.release(platform_handle_leave(handle, false))
     if hasFailed { return status }
-    platform_reply_free(reply.pointee)
-    reply.pointee = nil
   }
 }
 

@@ -198,7 +198,7 @@ static char *split(const char *request, parts *it) {
 }
 
 /* The options are checked before the core makes files. */
-static char *wrong_options(const char *text) {
+static char *wrong_options(const char *text, long *log_level) {
   hfh_options options = {0};
   hfh_wrong wrong;
   char *reply = NULL;
@@ -208,8 +208,8 @@ static char *wrong_options(const char *text) {
   else if (status != HOLDFAST_OK)
     reply = refused(wrong.code, wrong.message, *wrong.name == 0 ? "/http" : "/http/", wrong.name);
   else if (!options.thread)
-    reply = failure("request.invalid_value", "next needs the driver's own thread",
-                    "/http/thread");
+    reply = failure("request.invalid_value", "next needs the driver's own thread", "/http/thread");
+  *log_level = options.log_level;
   hfh_options_free(&options);
   return reply;
 }
@@ -241,7 +241,7 @@ static char *make_service(const parts *it, holdfast_keystore *service) {
                           other) >= 0;
     reply = named ? failure("request.invalid_value", said, "/keystore/name") : no_memory;
     free(named ? said : NULL);
-  } else if (!hfh_secret_service(it->app, service)) {
+  } else if (!hfh_secret_service(it->app, it->folder, service)) {
     reply = failure("request.invalid_value", "libsecret-1.so.0 is not installed", "/keystore/kind");
   } else if (service->context == NULL) {
     reply = no_memory;
@@ -267,7 +267,7 @@ static char *open_with(const char *config, const parts *it) {
   if (status != HOLDFAST_OK)
     return reply;
   if (it->app != NULL)
-    hfh_secret_belongs(&store, self, it->folder);
+    hfh_secret_belongs(&store, self);
   status = reply == reply_lost ? HOLDFAST_NOMEM : hfh_start(self, it->options, it->box, &driver);
   if (status == HOLDFAST_OK) {
     if (it->resumes)
@@ -286,13 +286,17 @@ static char *open_with(const char *config, const parts *it) {
 
 static char *open_app(const char *request) {
   parts it = {0};
+  long log_level = -1;
   if (!hfh_prepare())
     return failed_start(HOLDFAST_INTERNAL);
   char *reply = split(request, &it);
   if (reply == NULL)
-    reply = wrong_options(it.options);
-  if (reply == NULL)
+    reply = wrong_options(it.options, &log_level);
+  if (reply == NULL) {
+    hfh_log_opening(log_level, 1); /* holdfast_open() uses keys */
     reply = open_with(it.config == NULL ? request : it.config, &it);
+    hfh_log_opening(log_level, -1);
+  }
   free_parts(&it);
   return reply;
 }

@@ -99,6 +99,8 @@ static int32_t enter(const holdfast_http *token, struct driver **found) {
 /* The library has one log for the whole process. */
 static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_long log_level = -1;
+/* How many handles are being opened that want lines of each level. */
+static int opening[4];
 
 /* Called by the library, inside any call. */
 void hfh_log_line(void *context, int32_t level, const char *line) {
@@ -109,10 +111,13 @@ void hfh_log_line(void *context, int32_t level, const char *line) {
   fprintf(stderr, "holdfast: %s: %s\n", names[level < 0 || level > 3 ? 3 : level], line);
 }
 
-/* Drivers have started or stopped: write as many lines as the one wants that wants most. */
+/* Drivers have started or stopped, or are about to: write as many lines as the one wants that wants
+ * most. */
 static void follow_log(void) {
   pthread_mutex_lock(&log_lock);
-  long wanted = -1;
+  long wanted = 3;
+  while (wanted >= 0 && opening[wanted] == 0)
+    wanted--;
   pthread_mutex_lock(&list_lock);
   for (const struct driver *driver = list; driver != NULL; driver = driver->next)
     if (!driver->forked && driver->worker.options.log_level > wanted)
@@ -122,6 +127,15 @@ static void follow_log(void) {
     holdfast_log((int32_t)wanted, wanted < 0 ? NULL : hfh_log_line, NULL);
   atomic_store(&log_level, wanted);
   pthread_mutex_unlock(&log_lock);
+}
+
+void hfh_log_opening(long level, int change) {
+  if (level < 0)
+    return;
+  pthread_mutex_lock(&log_lock);
+  opening[level] += change;
+  pthread_mutex_unlock(&log_lock);
+  follow_log();
 }
 
 /* In a child process the worker threads are gone, and the locks of a driver may never be released.
@@ -193,8 +207,8 @@ static bool start_thread(struct driver *driver) {
   return started;
 }
 
-/* Duplicate the handle's descriptor for requests. The original is closed with the handle, and its number may
- * then be used for another file. */
+/* Duplicate the handle's descriptor for requests. The original is closed with the handle, and its
+ * number may then be used for another file. */
 static int32_t watch(hfh_worker *worker) {
   int descriptor = holdfast_wake_fd(worker->self, HOLDFAST_NEXT_REQUESTS);
   worker->wake = descriptor < 0 ? -1 : fcntl(descriptor, F_DUPFD_CLOEXEC, 0);

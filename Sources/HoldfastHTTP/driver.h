@@ -157,11 +157,11 @@ void hfh_loop_stop(hfh_worker *worker);
 
 /* ---- keys.c: the key store "secret_service" ---- */
 
-/* Makes a key store whose keys are found by this name; its context is NULL without memory. False
- * where libsecret is not installed. */
-bool hfh_secret_service(const char *app, holdfast_keystore *store);
-/* The key store is the one of this handle, which was just opened on this folder. */
-void hfh_secret_belongs(const holdfast_keystore *store, const holdfast *self, const char *folder);
+/* Makes a key store for this folder, whose keys are found by this name; its context is NULL without
+ * memory. False where libsecret is not installed. */
+bool hfh_secret_service(const char *app, const char *folder, holdfast_keystore *store);
+/* The key store is the one of this handle, which was just opened. */
+void hfh_secret_belongs(const holdfast_keystore *store, const holdfast *self);
 /* Another folder with data whose keys have this name, if the service can tell without a prompt; the
  * caller frees it. `folder` is NULL if it does not exist yet. */
 char *hfh_secret_other_folder(const char *app, const char *folder);
@@ -175,12 +175,15 @@ void hfh_secret_after_fork(void);
 
 /* Write a line of the log, if a driver wants lines of this level. `context` is not used. */
 void hfh_log_line(void *context, int32_t level, const char *line);
+/* A handle is being opened (1), or no longer (-1), that wants lines up to this level: from its
+ * first use of a key on. */
+void hfh_log_opening(long level, int change);
 /* Prepare libcurl and jansson, once per process. */
 bool hfh_prepare(void);
 /* The driver of a handle; NULL if it has none. */
 holdfast_http *hfh_driver_of(const holdfast *self);
-/* The first holdfast_next() of this handle begins with holdfast_session_resume(). And whether it does:
- * true once. */
+/* The first holdfast_next() of this handle begins with holdfast_session_resume(). And whether it
+ * does: true once. */
 void hfh_owe_resume(const holdfast *self);
 bool hfh_take_resume(const holdfast *self);
 /* Keep what could not be passed on for want of memory; takes over `text`. And what was kept: NULL,

@@ -76,7 +76,8 @@ typedef struct secret_store {
   struct secret_store *next;
   const holdfast *self; /* NULL until the handle is open */
   char *app;
-  char *label;     /* of its entries: the app and its folder; NULL: the app */
+  char *folder;
+  char *label;     /* of its entries: the app and its folder; NULL: the folder is not there yet */
   char cause[256]; /* why the last operation failed; empty: it did not */
   /* When a load may have the keyring ask again: for any key, and for the "session". */
   int64_t asks_at, session_asks_at;
@@ -195,12 +196,22 @@ static int32_t absent(secret_store *it, void *service) {
   return HOLDFAST_KEY_NOT_FOUND;
 }
 
+/* holdfast_open() makes the folder before it uses a key. */
+static const char *label_of(secret_store *it) {
+  char *full = it->label == NULL ? realpath(it->folder, NULL) : NULL;
+  if (full != NULL && asprintf(&it->label, "%s%s%s", it->app, between, full) < 0)
+    it->label = NULL;
+  free(full);
+  return it->label == NULL ? it->app : it->label;
+}
+
 /* The entry of a folder that was moved names the new one from now on. */
-static void follow_folder(const secret_store *it, void *item) {
+static void follow_folder(secret_store *it, void *item) {
   g_error *error = NULL;
   char *label = lib.item_label(item);
-  if (it->label != NULL && (label == NULL || strcmp(label, it->label) != 0))
-    lib.item_set_label(item, it->label, NULL, &error);
+  const char *ours = label_of(it);
+  if (label == NULL || strcmp(label, ours) != 0)
+    lib.item_set_label(item, ours, NULL, &error);
   if (error != NULL) /* the next load tries again */
     lib.error_free(error);
   lib.text_free(label);
@@ -267,8 +278,7 @@ static int32_t save(void *context, const char *name, const uint8_t *key, size_t 
   g_error *error = NULL;
   void *attributes = attributes_of(it->app, name);
   void *value = lib.value_new((const char *)key, (long)length, "application/octet-stream");
-  bool stored = lib.store(NULL, &schema, attributes, "default",
-                          it->label == NULL ? it->app : it->label, value, NULL, &error);
+  bool stored = lib.store(NULL, &schema, attributes, "default", label_of(it), value, NULL, &error);
   lib.value_free(value);
   lib.table_free(attributes);
   if (!stored)
@@ -308,6 +318,13 @@ static int32_t erase(void *context, const char *name) {
   return answer;
 }
 
+static void free_store(secret_store *it) {
+  free(it->app);
+  free(it->folder);
+  free(it->label);
+  free(it);
+}
+
 static void destroy(void *context) {
   secret_store *it = context;
   pthread_mutex_lock(&stores_lock);
@@ -317,9 +334,7 @@ static void destroy(void *context) {
   if (*place != NULL)
     *place = it->next;
   pthread_mutex_unlock(&stores_lock);
-  free(it->app);
-  free(it->label);
-  free(it);
+  free_store(it);
 }
 
 char *hfh_secret_other_folder(const char *app, const char *folder) {
@@ -345,11 +360,11 @@ char *hfh_secret_other_folder(const char *app, const char *folder) {
   return found;
 }
 
-bool hfh_secret_service(const char *app, holdfast_keystore *store) {
+bool hfh_secret_service(const char *app, const char *folder, holdfast_keystore *store) {
   pthread_once(&once, load_library);
   secret_store *it = loaded ? calloc(1, sizeof *it) : NULL;
-  if (it != NULL && (it->app = strdup(app)) == NULL) {
-    free(it);
+  if (it != NULL && ((it->app = strdup(app)) == NULL || (it->folder = strdup(folder)) == NULL)) {
+    free_store(it);
     it = NULL;
   }
   *store = (holdfast_keystore){
@@ -363,13 +378,9 @@ bool hfh_secret_service(const char *app, holdfast_keystore *store) {
   return loaded;
 }
 
-void hfh_secret_belongs(const holdfast_keystore *store, const holdfast *self, const char *folder) {
+void hfh_secret_belongs(const holdfast_keystore *store, const holdfast *self) {
   secret_store *it = store->context;
-  char *full = realpath(folder, NULL);
   it->self = self;
-  if (full != NULL && asprintf(&it->label, "%s%s%s", it->app, between, full) < 0)
-    it->label = NULL;
-  free(full);
   pthread_mutex_lock(&stores_lock);
   it->next = stores;
   stores = it;

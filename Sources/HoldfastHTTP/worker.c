@@ -7,7 +7,8 @@
  * 3. Wait for the network, the descriptor, another thread, or that time.
  *
  * The descriptor can stay readable although the core has no request, as where its folder was
- * removed. After STEPS_IN_VAIN the worker ignores it for IDLE_PAUSE_MS, so that it does not spin. */
+ * removed. After STEPS_IN_VAIN the worker ignores it for IDLE_PAUSE_MS, so that it does not spin.
+ */
 #define _GNU_SOURCE
 #include "driver.h"
 
@@ -153,9 +154,7 @@ void hfh_worker_take(hfh_worker *worker) {
   worker->next_at = hfh_now_ms() + (pause < 0 ? 0 : pause);
 }
 
-int64_t hfh_worker_due(const hfh_worker *worker) {
-  return worker->completed ? 0 : worker->next_at;
-}
+int64_t hfh_worker_due(const hfh_worker *worker) { return worker->completed ? 0 : worker->next_at; }
 
 bool hfh_worker_listens(const hfh_worker *worker) {
   return worker->status == HOLDFAST_OK && worker->in_vain < STEPS_IN_VAIN;

@@ -316,7 +316,8 @@ int32_t holdfast_next(holdfast *self, int32_t what, int32_t timeout_ms, char **r
     status = check(self);
   }
   if (status == HOLDFAST_OK && thing == NULL) {
-    thing = json_pack("{s:o}", "wake_in_ms", wake_in_ms < 0 ? json_null() : json_integer(wake_in_ms));
+    thing =
+        json_pack("{s:o}", "wake_in_ms", wake_in_ms < 0 ? json_null() : json_integer(wake_in_ms));
     wake_in_ms = -1;
   }
   if (status == HOLDFAST_OK)

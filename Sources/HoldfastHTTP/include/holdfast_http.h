@@ -5,11 +5,12 @@
  * holdfast_http_start() starts one worker thread that takes the handle's requests, sends them
  * (several at once, http and https, no redirects followed) and completes them. The host keeps
  * calling holdfast.h as before, and takes everything else with
- * holdfast_next(self, HOLDFAST_NEXT_NEWS, ...). The driver itself never calls functions of the host.
+ * holdfast_next(self, HOLDFAST_NEXT_NEWS, ...). The driver itself never calls functions of the
+ * host.
  *
  * A host with an event loop (GLib, libuv, Qt, libevent) needs no thread: it starts the driver with
- * {"thread":false}, watches holdfast_http_fd() for reading, and calls holdfast_http_run() when it is
- * readable; and it watches holdfast_wake_fd(self, HOLDFAST_NEXT_NEWS) for the rest. Below, "the
+ * {"thread":false}, watches holdfast_http_fd() for reading, and calls holdfast_http_run() when it
+ * is readable; and it watches holdfast_wake_fd(self, HOLDFAST_NEXT_NEWS) for the rest. Below, "the
  * worker" is then holdfast_http_run().
  *
  * While a driver runs, the host must not ask for requests: each is given only once, and the driver
@@ -109,9 +110,10 @@ int32_t holdfast_http_fd(holdfast_http *driver);
 
 /*
  * Stop a driver. Requests in flight are completed with "cancelled" if the handle is open, and the
- * worker ends. The call returns when the worker has ended, which never waits for the network. Called
- * from a function that the worker itself is calling (of a key store or the log), or while another
- * thread is in holdfast_http_run(), it returns at once and the worker ends afterwards. NULL, a stopped or an invalid driver is ignored. The handle may be closed before or after: a
+ * worker ends. The call returns when the worker has ended, which never waits for the network.
+ * Called from a function that the worker itself is calling (of a key store or the log), or while
+ * another thread is in holdfast_http_run(), it returns at once and the worker ends afterwards.
+ * NULL, a stopped or an invalid driver is ignored. The handle may be closed before or after: a
  * driver whose handle is closed sends nothing more, and must still be stopped.
  */
 void holdfast_http_stop(holdfast_http *driver);
