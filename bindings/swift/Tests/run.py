@@ -1,7 +1,8 @@
 """Runs the tests of HoldfastKit against a local backend: run.py SWIFT FOLDER [ARGUMENT...].
 
-First it writes the programs of README.md into files, and compiles the parts for Apple's systems
-against declarations written by hand. It closes with a line of counts.
+First it writes the programs of README.md, and one of the examples in the comments, into files, and
+compiles the parts for Apple's systems against declarations written by hand. It closes with a line
+of counts.
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
-sys.path.insert(0, str(ROOT / "Tests" / "server"))
+sys.path[:0] = [str(ROOT / "Tests" / "server"), str(ROOT / "bindings" / "generate")]
 
+import swift as generator  # noqa: E402
 from local_supabase import LocalSupabase  # noqa: E402
+from model import Model  # noqa: E402
 
 README = HERE.parent / "README.md"
 #: The programs of README.md, in its order, by the names of their folders.
@@ -63,17 +66,16 @@ def counted(report: Path) -> bool:
 
 
 def write_programs() -> None:
-    """Write the programs of README.md where Package.swift looks for them."""
+    """Write the programs of README.md, and the examples, where Package.swift looks for them."""
     found = re.findall(r"^```swift\n(.*?)^```", README.read_text("utf-8"), re.MULTILINE | re.DOTALL)
-    programs = [block for block in found if block.startswith("import ")]
-    assert len(programs) == len(PROGRAMS), "README.md has another number of programs"
-    for name, block in zip(PROGRAMS, programs, strict=True):
+    programs = [block for block in found if block.startswith("import Foundation")]
+    texts = dict(zip(PROGRAMS, programs, strict=True))
+    for placeholder, variable in PLACEHOLDERS.items():
+        read = f'ProcessInfo.processInfo.environment["{variable}"]!'
+        texts = {name: text.replace(f'"{placeholder}"', read) for name, text in texts.items()}
+    texts["examples"] = generator.examples(Model.load(ROOT / "include" / "holdfast.schema.json"))
+    for name, text in texts.items():
         path = HERE.parent / ".build-readme" / name / "main.swift"
-        text = block
-        for placeholder, variable in PLACEHOLDERS.items():
-            text = text.replace(
-                f'"{placeholder}"', f'ProcessInfo.processInfo.environment["{variable}"]!'
-            )
         path.parent.mkdir(parents=True, exist_ok=True)
         if not path.exists() or path.read_text("utf-8") != text:
             path.write_text(text, "utf-8")
