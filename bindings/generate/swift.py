@@ -8,7 +8,9 @@ method, and what comes in several shapes is one record with optional fields.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 from model import (
     Codes,
@@ -228,7 +230,9 @@ class Swift:
             cases = listed(keys, 4)
             short = f"\n  enum CodingKeys: String, CodingKey {{ {cases.strip()} }}\n"
             is_short = cases.count("\n") == 1 and len(short) <= WIDTH + 1
-            body += short if is_short else f"\n  enum CodingKeys: String, CodingKey {{\n{cases}  }}\n"
+            body += (
+                short if is_short else f"\n  enum CodingKeys: String, CodingKey {{\n{cases}  }}\n"
+            )
         if has_columns:
             body += self.columns(fields)
         coding = "Encodable" if closed else "Decodable"
@@ -357,14 +361,14 @@ class Swift:
         A request of several shapes has a method for each.
         """
         reply = "" if one.reply == "EmptyReply" else f" -> {self.name(one.reply)}"
-        texts = []
+        texts: list[str] = []
         for record in self._requests(one):
             parameters = [self.parameter(field) for field in record.fields]
             given = ", ".join(f"{literal(f.name)}: {self.field(f)}" for f in record.fields)
             call = f"ask({literal(one.name)}{f', [{given}]' if given else ''})"
             made = call if reply else f"let _: Nothing = try await {call}"
             about = {self.label(field): self.about(field) for field in record.fields}
-            head = described(self._model, one, about, None if texts else self.example(one))
+            head = described(self._model, one, about, self.example(one), is_first=not texts)
             head += f"  public func {identifier(camel(one.name))}{brackets(parameters, 2)}"
             head += f" async throws(HoldfastError){reply} {{\n"
             texts.append(f"{head}    {f'try await {made}' if reply else made}\n  }}\n")
@@ -407,3 +411,8 @@ class Swift:
                 return self.value(of, given)
             case _:
                 return literal(given)
+
+
+if __name__ == "__main__":
+    # The tests of HoldfastKit compile the examples.
+    sys.stdout.write(examples(Model.load(Path(sys.argv[1]))))

@@ -94,18 +94,21 @@ def wrapped(text: str, indent: int, hanging: str = "") -> list[str]:
     ]
 
 
-def described(model: Model, one: Operation, fields: dict[str, str], example: str | None) -> str:
-    """What an editor shows: the description, the parameters, the errors, an example."""
+def described(
+    model: Model, one: Operation, fields: dict[str, str], example: str | None, *, is_first: bool
+) -> str:
+    """What an editor shows: the description, the parameters; of the first form errors, an example."""
     lines = wrapped(one.about, 2)
     if told := {name: about for name, about in fields.items() if about}:
-        lines += ["", "- Parameters:"]
+        lines.append("")
         for name, about in told.items():
-            lines += wrapped(f"  - {name}: {about}", 2, hanging="    ")
+            lines += wrapped(f"- Parameter {name}: {about}", 2, hanging="  ")
     # That a request is malformed needs no telling where the compiler sees its types.
-    if errors := [code for code in one.errors if not code.startswith("request.")]:
-        codes = ", ".join(f"`{code}`" for code in errors)
-        lines += ["", *wrapped(f"Fails, among others, with {codes}: see ``ErrorCode``.", 2)]
-    if example:
+    errors = [f"`{code}`" for code in one.errors if not code.startswith("request.")]
+    if errors and is_first:
+        text = f"Fails, among others, with {', '.join(errors)}: see ``ErrorCode``."
+        lines += ["", *wrapped(text, 2)]
+    if example and is_first:
         reply = one.examples[0].reply
         shown = [f"// {json.dumps(reply, ensure_ascii=False)}"] if reply else []
         lines += ["", "```swift", example, *shown, "```"]

@@ -17,11 +17,9 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
-sys.path[:0] = [str(ROOT / "Tests" / "server"), str(ROOT / "bindings" / "generate")]
+sys.path.insert(0, str(ROOT / "Tests" / "server"))
 
-import swift as generator  # noqa: E402
 from local_supabase import LocalSupabase  # noqa: E402
-from model import Model  # noqa: E402
 
 README = HERE.parent / "README.md"
 #: The programs of README.md, in its order, by the names of their folders.
@@ -73,7 +71,9 @@ def write_programs() -> None:
     for placeholder, variable in PLACEHOLDERS.items():
         read = f'ProcessInfo.processInfo.environment["{variable}"]!'
         texts = {name: text.replace(f'"{placeholder}"', read) for name, text in texts.items()}
-    texts["examples"] = generator.examples(Model.load(ROOT / "include" / "holdfast.schema.json"))
+    files = ("bindings/generate/swift.py", "include/holdfast.schema.json")
+    command = [sys.executable, *(str(ROOT / file) for file in files)]
+    texts["examples"] = subprocess.check_output(command, text=True)
     for name, text in texts.items():
         path = HERE.parent / ".build-readme" / name / "main.swift"
         path.parent.mkdir(parents=True, exist_ok=True)

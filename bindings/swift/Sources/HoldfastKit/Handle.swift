@@ -13,7 +13,9 @@ final class Handle: @unchecked Sendable {
   private let descriptors: [Int32: Int32]
   let opened: OpenReply
 
-  private init(_ config: Config, _ keys: KeyFunctions?, _ queue: DispatchQueue) throws(HoldfastError) {
+  private init(_ config: Config, _ keys: KeyFunctions?, _ queue: DispatchQueue)
+    throws(HoldfastError)
+  {
     let text = try config.json
     var made: OpaquePointer?
     var reply: UnsafeMutablePointer<CChar>?
@@ -35,7 +37,9 @@ final class Handle: @unchecked Sendable {
     }
   }
 
-  deinit { for descriptor in descriptors.values where descriptor >= 0 { Foundation.close(descriptor) } }
+  deinit {
+    for descriptor in descriptors.values where descriptor >= 0 { Foundation.close(descriptor) }
+  }
 
   static func open(_ config: Config, _ keys: KeyFunctions?) async throws(HoldfastError) -> Handle {
     let queue = DispatchQueue(label: "holdfast")

@@ -39,7 +39,9 @@ public final class Holdfast: Sendable {
       if ["session_lock", "session_logout"].contains(name) { keys.withdraw() }
     }
     driver.goOn()
-    return try await handle.run { [handle] () throws(HoldfastError) in try handle.call(name, request) }
+    return try await handle.run { [handle] () throws(HoldfastError) in
+      try handle.call(name, request)
+    }
   }
 
   /// Open the session with the key `biometric`. The key store shows its prompt first, and what came of it is the

@@ -18,7 +18,8 @@ public struct HoldfastError: Error, Sendable, Hashable, CustomStringConvertible 
   public var description: String { "\(code)\(field.map { " at \($0)" } ?? ""): \(message)" }
 
   init(
-    _ status: Int32, _ code: ErrorCode, _ message: String, field: String? = nil, retry: Bool = false,
+    _ status: Int32, _ code: ErrorCode, _ message: String, field: String? = nil,
+    retry: Bool = false,
     detail: [String: JSON] = [:]
   ) {
     self.status = status
@@ -40,7 +41,8 @@ public struct HoldfastError: Error, Sendable, Hashable, CustomStringConvertible 
       return
     }
     self.init(
-      status, fault.code, fault.message, field: fault.field, retry: fault.retryable, detail: fault.detail)
+      status, fault.code, fault.message, field: fault.field, retry: fault.retryable,
+      detail: fault.detail)
   }
 
   /// The error of a status that came without a reply.

@@ -132,7 +132,8 @@ extension Encodable {
           return "/" + name.replacing("~", with: "~0").replacing("/", with: "~1")
         }
         throw HoldfastError(
-          HOLDFAST_INVALID, .requestInvalidValue, "the value is none of JSON's", field: field.joined())
+          HOLDFAST_INVALID, .requestInvalidValue, "the value is none of JSON's",
+          field: field.joined())
       }
     }
   }

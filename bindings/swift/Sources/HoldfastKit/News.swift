@@ -44,7 +44,8 @@ final class NewsReader: @unchecked Sendable {
       return (!isReading, isFirst ? newest : nil)
     }
     guard isAlone else {
-      throw HoldfastError(HOLDFAST_BUSY, .handleBusy, "somebody reads the news already", retry: true)
+      throw HoldfastError(
+        HOLDFAST_BUSY, .handleBusy, "somebody reads the news already", retry: true)
     }
     defer { lock.withLock { isReading = false } }
     if let first { return .screen(first) }
@@ -52,14 +53,17 @@ final class NewsReader: @unchecked Sendable {
     while true {
       let next: Next
       do throws(HoldfastError) {
-        next = try await handle.run { [handle] () throws(HoldfastError) in try handle.take(HOLDFAST_NEXT_NEWS) }
+        next = try await handle.run { [handle] () throws(HoldfastError) in
+          try handle.take(HOLDFAST_NEXT_NEWS)
+        }
       } catch {
         if error.status == HOLDFAST_CLOSED { return nil }
         throw error
       }
       if case .screen(let screen) = next { lock.withLock { newest = screen } }
       guard case .wakeInMs(let wakeMs) = next else { return next }
-      let left = timeoutMs < 0 ? Int.max : timeoutMs - Int((ContinuousClock.now - start) / .milliseconds(1))
+      let left =
+        timeoutMs < 0 ? Int.max : timeoutMs - Int((ContinuousClock.now - start) / .milliseconds(1))
       guard left > 0, !Task.isCancelled else { return next }
       await handle.wait(HOLDFAST_NEXT_NEWS, forMs: min(left, wakeMs ?? .max))
     }

@@ -4,10 +4,9 @@
 extension Holdfast {
   /// Set the clock of a handle that was opened with "clock": "manual".
   ///
-  /// - Parameters:
-  ///   - now: The device's clock.
-  ///   - monotonicMs: The monotonic clock. Default: it advances with `now_ms`.
-  ///   - bootId: The boot that the monotonic clock counts from. Default: the machine's.
+  /// - Parameter now: The device's clock.
+  /// - Parameter monotonicMs: The monotonic clock. Default: it advances with `now_ms`.
+  /// - Parameter bootId: The boot that the monotonic clock counts from. Default: the machine's.
   ///
   /// Fails, among others, with `clock.not_manual`: see ``ErrorCode``.
   ///
@@ -20,9 +19,8 @@ extension Holdfast {
 
   /// Adopt a session that the host obtained.
   ///
-  /// - Parameters:
-  ///   - session: The token response exactly as the server sent it. Each token has at most 16384
-  ///     bytes.
+  /// - Parameter session: The token response exactly as the server sent it. Each token has at most
+  ///   16384 bytes.
   ///
   /// Fails, among others, with `session.invalid`: see ``ErrorCode``.
   ///
@@ -35,8 +33,7 @@ extension Holdfast {
 
   /// Begin a sign-in.
   ///
-  /// - Parameters:
-  ///   - method: An id of `auth_methods`.
+  /// - Parameter method: An id of `auth_methods`.
   ///
   /// Fails, among others, with `sign_in.unknown_method`: see ``ErrorCode``.
   ///
@@ -50,8 +47,7 @@ extension Holdfast {
 
   /// Complete a sign-in.
   ///
-  /// - Parameters:
-  ///   - callbackUrl: The URL with which the browser came back.
+  /// - Parameter callbackUrl: The URL with which the browser came back.
   ///
   /// Fails, among others, with `sign_in.unknown_method`, `sign_in.foreign_callback`,
   /// `sign_in.state_mismatch`, `sign_in.expired`, `sign_in.cancelled`: see ``ErrorCode``.
@@ -65,26 +61,18 @@ extension Holdfast {
 
   /// Complete a sign-in.
   ///
-  /// - Parameters:
-  ///   - idToken: The identity provider's token.
-  ///   - nonce: The nonce of sign_in_begin.
-  ///   - method: An id of `auth_methods`. Default: the first with this flow.
-  ///
-  /// Fails, among others, with `sign_in.unknown_method`, `sign_in.foreign_callback`,
-  /// `sign_in.state_mismatch`, `sign_in.expired`, `sign_in.cancelled`: see ``ErrorCode``.
+  /// - Parameter idToken: The identity provider's token.
+  /// - Parameter nonce: The nonce of sign_in_begin.
+  /// - Parameter method: An id of `auth_methods`. Default: the first with this flow.
   public func signInComplete(idToken: String, nonce: String, method: String? = nil) async throws(HoldfastError) {
     let _: Nothing = try await ask("sign_in_complete", ["id_token": idToken, "nonce": nonce, "method": method])
   }
 
   /// Complete a sign-in.
   ///
-  /// - Parameters:
-  ///   - email: The user's address.
-  ///   - password: The user's password.
-  ///   - method: An id of `auth_methods`. Default: the first with this flow.
-  ///
-  /// Fails, among others, with `sign_in.unknown_method`, `sign_in.foreign_callback`,
-  /// `sign_in.state_mismatch`, `sign_in.expired`, `sign_in.cancelled`: see ``ErrorCode``.
+  /// - Parameter email: The user's address.
+  /// - Parameter password: The user's password.
+  /// - Parameter method: An id of `auth_methods`. Default: the first with this flow.
   public func signInComplete(email: String, password: String, method: String? = nil) async throws(HoldfastError) {
     let _: Nothing = try await ask("sign_in_complete", ["email": email, "password": password, "method": method])
   }
@@ -160,11 +148,10 @@ extension Holdfast {
 
   /// Log out, online or offline.
   ///
-  /// - Parameters:
-  ///   - scope: `global`: end the user's sessions on all devices. Default: `local`.
-  ///   - unsent: What becomes of unsent items: `keep` them for their owner's next sign-in, or erase
-  ///     them. Required while there are any.
-  ///   - confirmUnsent: With `discard`: the number of unsent items, as confirmation.
+  /// - Parameter scope: `global`: end the user's sessions on all devices. Default: `local`.
+  /// - Parameter unsent: What becomes of unsent items: `keep` them for their owner's next sign-in,
+  ///   or erase them. Required while there are any.
+  /// - Parameter confirmUnsent: With `discard`: the number of unsent items, as confirmation.
   ///
   /// Fails, among others, with `session.confirm_unsent`: see ``ErrorCode``.
   ///
@@ -194,8 +181,7 @@ extension Holdfast {
 
   /// Choose an organisation, or switch to another.
   ///
-  /// - Parameters:
-  ///   - orgId: The organisation.
+  /// - Parameter orgId: The organisation.
   ///
   /// Fails, among others, with `session.none`, `session.locked`, `org.not_a_member`, `org.revoked`,
   /// `org.disabled`, `org.unknown_role`, `config.not_configured`: see ``ErrorCode``.
@@ -209,8 +195,7 @@ extension Holdfast {
 
   /// Check whether a screen may open.
   ///
-  /// - Parameters:
-  ///   - route: A path that begins with a slash.
+  /// - Parameter route: A path that begins with a slash.
   ///
   /// ```swift
   /// try await app.routeCheck(route: "/contacts/1")
@@ -222,19 +207,18 @@ extension Holdfast {
 
   /// Queue an item for the server, online or offline.
   ///
-  /// - Parameters:
-  ///   - kind: A kind of `backend.queue`.
-  ///   - payload: The columns to send.
-  ///   - id: The item's id, a UUID. Default: a new one.
-  ///   - dependsOn: Items that must be sent before it.
-  ///   - occurredAt: When it happened, in milliseconds. A number below 100000000000 is taken for
-  ///     seconds and refused. Default: now, by the server's clock where an answer has told it, else
-  ///     by the device's, if the kind lists the column `occurred_at`, the payload does not have it,
-  ///     and the request has no `id`. An item with an id of yours gets no default, because it must
-  ///     be the same when you add it again.
-  ///   - orgId: The organisation. Default: the chosen one. An app without organisations leaves it
-  ///     out.
-  ///   - state: Has no effect; lets the host add the output of queue_export.
+  /// - Parameter kind: A kind of `backend.queue`.
+  /// - Parameter payload: The columns to send.
+  /// - Parameter id: The item's id, a UUID. Default: a new one.
+  /// - Parameter dependsOn: Items that must be sent before it.
+  /// - Parameter occurredAt: When it happened, in milliseconds. A number below 100000000000 is
+  ///   taken for seconds and refused. Default: now, by the server's clock where an answer has told
+  ///   it, else by the device's, if the kind lists the column `occurred_at`, the payload does not
+  ///   have it, and the request has no `id`. An item with an id of yours gets no default, because
+  ///   it must be the same when you add it again.
+  /// - Parameter orgId: The organisation. Default: the chosen one. An app without organisations
+  ///   leaves it out.
+  /// - Parameter state: Has no effect; lets the host add the output of queue_export.
   ///
   /// Fails, among others, with `session.none`, `session.locked`, `org.none`, `org.not_a_member`,
   /// `org.revoked`, `org.disabled`, `queue.unknown_kind`, `queue.invalid_payload`,
@@ -254,10 +238,9 @@ extension Holdfast {
 
   /// List queued items in the order of registration, in pages.
   ///
-  /// - Parameters:
-  ///   - state: Only items in this state.
-  ///   - after: The `next` of the last page.
-  ///   - limit: The most items of a page. Default: 100.
+  /// - Parameter state: Only items in this state.
+  /// - Parameter after: The `next` of the last page.
+  /// - Parameter limit: The most items of a page. Default: 100.
   ///
   /// Fails, among others, with `session.none`, `session.locked`: see ``ErrorCode``.
   ///
@@ -271,8 +254,7 @@ extension Holdfast {
 
   /// Read one item: queued, stored or cancelled.
   ///
-  /// - Parameters:
-  ///   - id: The item's id.
+  /// - Parameter id: The item's id.
   ///
   /// Fails, among others, with `session.none`, `session.locked`, `queue.not_found`: see
   /// ``ErrorCode``.
@@ -287,9 +269,8 @@ extension Holdfast {
 
   /// Replace the payload of an item that is not being sent.
   ///
-  /// - Parameters:
-  ///   - id: The item's id.
-  ///   - payload: The new payload.
+  /// - Parameter id: The item's id.
+  /// - Parameter payload: The new payload.
   ///
   /// Fails, among others, with `session.none`, `session.locked`, `queue.unknown_kind`,
   /// `queue.invalid_payload`, `queue.unknown_column`, `queue.item_too_large`, `queue.not_found`,
@@ -305,9 +286,8 @@ extension Holdfast {
 
   /// Remove an item that is not being sent. If the server may have it, it is asked first.
   ///
-  /// - Parameters:
-  ///   - id: The item's id.
-  ///   - force: Remove it at once, whatever the server has. Default: false.
+  /// - Parameter id: The item's id.
+  /// - Parameter force: Remove it at once, whatever the server has. Default: false.
   ///
   /// Fails, among others, with `session.none`, `session.locked`, `queue.not_found`,
   /// `queue.in_flight`: see ``ErrorCode``.
@@ -322,8 +302,7 @@ extension Holdfast {
 
   /// Send parked items again.
   ///
-  /// - Parameters:
-  ///   - id: The item. Default: all parked ones.
+  /// - Parameter id: The item. Default: all parked ones.
   ///
   /// Fails, among others, with `session.none`, `session.locked`, `queue.not_found`,
   /// `queue.in_flight`: see ``ErrorCode``.
@@ -338,8 +317,7 @@ extension Holdfast {
 
   /// Export the user's items.
   ///
-  /// - Parameters:
-  ///   - state: Only items in this state.
+  /// - Parameter state: Only items in this state.
   ///
   /// Fails, among others, with `session.none`, `session.locked`: see ``ErrorCode``.
   ///
@@ -353,8 +331,7 @@ extension Holdfast {
 
   /// Explain why the queue sends nothing.
   ///
-  /// - Parameters:
-  ///   - id: An item that must be queued.
+  /// - Parameter id: An item that must be queued.
   ///
   /// Fails, among others, with `session.none`, `session.locked`, `queue.not_found`: see
   /// ``ErrorCode``.
@@ -369,9 +346,8 @@ extension Holdfast {
 
   /// Search contacts in the cache by any part of the name.
   ///
-  /// - Parameters:
-  ///   - query: Words, up to 256 bytes; empty: all contacts.
-  ///   - limit: The most contacts. Default: 50.
+  /// - Parameter query: Words, up to 256 bytes; empty: all contacts.
+  /// - Parameter limit: The most contacts. Default: 50.
   ///
   /// Fails, among others, with `session.none`, `session.locked`, `org.none`, `org.revoked`,
   /// `org.disabled`, `config.not_configured`: see ``ErrorCode``.
@@ -386,9 +362,8 @@ extension Holdfast {
 
   /// Read one contact; fetch withheld columns with `live`.
   ///
-  /// - Parameters:
-  ///   - id: The contact's id.
-  ///   - live: Also fetch the withheld columns. Default: false.
+  /// - Parameter id: The contact's id.
+  /// - Parameter live: Also fetch the withheld columns. Default: false.
   ///
   /// Fails, among others, with `session.none`, `session.locked`, `org.none`, `org.revoked`,
   /// `org.disabled`, `contact.not_found`, `config.not_configured`: see ``ErrorCode``.
@@ -416,8 +391,7 @@ extension Holdfast {
 
   /// Report whether there is a network.
   ///
-  /// - Parameters:
-  ///   - online: Whether there is a network.
+  /// - Parameter online: Whether there is a network.
   ///
   /// ```swift
   /// try await app.networkSet(online: true)
