@@ -97,7 +97,7 @@ def wrapped(text: str, indent: int, hanging: str = "") -> list[str]:
 def described(
     model: Model, one: Operation, fields: dict[str, str], example: str | None, *, is_first: bool
 ) -> str:
-    """What an editor shows: the description, the parameters; of the first form errors, an example."""
+    """What an editor shows: description and parameters; of the first form errors and an example."""
     lines = wrapped(one.about, 2)
     if told := {name: about for name, about in fields.items() if about}:
         lines.append("")
