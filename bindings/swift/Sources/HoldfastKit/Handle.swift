@@ -104,7 +104,9 @@ final class Handle: @unchecked Sendable {
     guard let descriptor = descriptors[what] else { return }
     nonisolated(unsafe) let source = DispatchSource.makeReadSource(fileDescriptor: descriptor)
     nonisolated(unsafe) let timer = DispatchSource.makeTimerSource()
-    timer.schedule(deadline: .now() + .milliseconds(min(forMs ?? Handle.napMs, Handle.napMs)))
+    // At least 10 ms, because a manual clock stands still.
+    let ms = max(10, min(forMs ?? Handle.napMs, Handle.napMs))
+    timer.schedule(deadline: .now() + .milliseconds(ms))
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         source.setEventHandler { source.cancel() }

@@ -1,8 +1,8 @@
 import CHoldfast
 import Foundation
 
-/// The functions of `holdfast_keystore` over a key store that may take its time. They wait for it, so
-/// nothing that calls them may run on a thread of Swift's pool: the key store needs those.
+/// The functions of `holdfast_keystore` over a key store that may take its time. They wait for it, so nothing that
+/// calls them may run on a thread of Swift's pool: the key store needs those.
 final class KeyFunctions: @unchecked Sendable {
   /// How long a function waits. What comes later counts as `failed`.
   private static var patienceS: Double { 10 }
@@ -141,8 +141,7 @@ final class KeyFunctions: @unchecked Sendable {
     lock.withLock { number == state.withdrawn && !state.isClosed }
   }
 
-  /// Show the prompt when the one before is gone, which is taken back. What it gives counts while the
-  /// number is valid.
+  /// Show the prompt when the one before is gone, which is taken back. Its answer counts while the number is valid.
   private func show(_ text: String) async -> (number: Int, Answer) {
     let (number, prompt) = lock.withLock {
       let (number, before) = (state.withdraw(), state.prompt)

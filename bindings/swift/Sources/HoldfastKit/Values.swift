@@ -1,7 +1,6 @@
 import Foundation
 
-/// A word of the library that later versions may know more of: a screen, a reason, a code. An unknown
-/// one is a value like the others.
+/// A word of the library that later versions may know more of: a screen, a code. An unknown one is a value, too.
 public protocol OpenCode: RawRepresentable, Codable, Sendable, Hashable, CustomStringConvertible,
   ExpressibleByStringLiteral
 where RawValue == String, StringLiteralType == String {
