@@ -65,29 +65,31 @@ let coreTests: [Target] = [
 ]
 
 func kitProgram(_ name: String, _ path: String) -> Target {
-  program(name, on: ["HoldfastKit", "CHoldfast"], path: "bindings/swift/\(path)")
+  program(name, on: ["HoldfastKit", "CHoldfast"], path: path)
 }
 
-/// Tests/run.py of bindings/swift writes the programs of its README into these folders.
-let readme =
+/// Tests/run.py of bindings/swift writes these programs: two of its README, and the examples of the comments.
+let written =
   Context.environment["HOLDFAST_README"] == nil
-  ? [] : ["first", "offline"].map { kitProgram("readme-\($0)", ".build-readme/\($0)") }
+  ? []
+  : ["first", "offline", "examples"].map {
+    kitProgram("readme-\($0)", "bindings/swift/.build-readme/\($0)")
+  }
 
 let kitTests: [Target] =
   [
-    kitProgram("visits", "Example"),
-    kitProgram("story", "Tests/Story"),
-    kitProgram("calls", "Tests/Calls"),
+    kitProgram("visits", "examples/swift/Sources/Visits"),
+    kitProgram("calls", "bindings/swift/Tests/Calls"),
     .testTarget(
-      name: "HoldfastKitTests", dependencies: ["HoldfastKit"],
+      name: "HoldfastKitTests", dependencies: ["HoldfastKit", "CHoldfast"],
       path: "bindings/swift/Tests/HoldfastKitTests", swiftSettings: testSettings),
-  ] + readme
+  ] + written
 
 let package = Package(
   name: "Holdfast",
   platforms: [.macOS(.v14), .iOS(.v18)],
   products: [
-    // For apps in Swift: an actor with typed calls, events, the network and key stores (bindings/swift).
+    // For apps in Swift: typed calls and news, the network and key stores (bindings/swift).
     .library(name: "HoldfastKit", targets: ["HoldfastKit"]),
     // For other packages: the functions, and the C module that declares them.
     .library(name: "Holdfast", targets: ["Holdfast"]),

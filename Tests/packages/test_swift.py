@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from local_supabase import LocalSupabase
 from patience import patience
 
 from consumers import ROOT
@@ -37,21 +38,22 @@ def test_the_manifest_has_no_unsafe_flags() -> None:
     assert "unsafeFlags" not in manifest
 
 
-def test_the_example_package_builds_and_runs(tmp_path: Path) -> None:
+def test_the_example_package_builds_and_takes_its_six_steps(
+    backend: LocalSupabase, tmp_path: Path
+) -> None:
     swift("build", "--package-path", EXAMPLE, "--scratch-path", SCRATCH)
     done = subprocess.run(
-        [SCRATCH / "debug" / "Visit", tmp_path / "data"],
+        [SCRATCH / "debug" / "Visits", backend.url, backend.anon_key, "mentor@example.org"],
+        cwd=tmp_path,
+        env={**os.environ, "HOLDFAST_PASSWORD": "holdfast-demo"},
         capture_output=True,
         text=True,
         timeout=patience(240),
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    decision, sign_in = (json.loads(line) for line in done.stdout.splitlines())
-    assert (decision["screen"], decision["reason"]) == ("sign_in", "session_missing")
-    assert sign_in["url"].startswith(
-        "https://PROJECT.supabase.co/auth/v1/authorize?provider=bankid"
-    )
+    assert "screen: select_org\n" in done.stdout
+    assert done.stdout.splitlines()[-1] == "unsent after the logout: 0"
 
 
 def test_an_app_depends_on_one_package_as_the_readme_says(tmp_path: Path) -> None:

@@ -53,10 +53,10 @@ def filled(items: list[str], indent: int, between: str = ", ") -> str:
     return end.join(" " * indent + line for line in lines) + "\n" * bool(lines)
 
 
-def listed(cases: list[str], indent: int) -> str:
-    """The cases of an enumeration, many on a line."""
-    lines = filled(cases, indent + 5).replace(",\n", "\n").splitlines()
-    return "".join(f"{' ' * indent}case {line.strip()}\n" for line in lines)
+def listed(cases: list[str], indent: int, word: str = "case") -> str:
+    """Cases or constants, many on a line."""
+    lines = filled(cases, indent + len(word) + 1).replace(",\n", "\n").splitlines()
+    return "".join(f"{' ' * indent}{word} {line.strip()}\n" for line in lines)
 
 
 def brackets(parameters: list[str], indent: int, limit: int = 70) -> str:
@@ -94,13 +94,21 @@ def wrapped(text: str, indent: int, hanging: str = "") -> list[str]:
     ]
 
 
-def described(model: Model, one: Operation, example: str | None) -> str:
-    """What an editor shows: the description, the errors, an example."""
+def described(
+    model: Model, one: Operation, fields: dict[str, str], example: str | None, *, is_first: bool
+) -> str:
+    """What an editor shows: description and parameters; of the first form errors and an example."""
     lines = wrapped(one.about, 2)
-    if one.errors:
-        codes = ", ".join(f"`{code}`" for code in one.errors)
-        lines += ["", *wrapped(f"Fails, among others, with {codes}: see ``ErrorCode``.", 2)]
-    if example:
+    if told := {name: about for name, about in fields.items() if about}:
+        lines.append("")
+        for name, about in told.items():
+            lines += wrapped(f"- Parameter {name}: {about}", 2, hanging="  ")
+    # That a request is malformed needs no telling where the compiler sees its types.
+    errors = [f"`{code}`" for code in one.errors if not code.startswith("request.")]
+    if errors and is_first:
+        text = f"Fails, among others, with {', '.join(errors)}: see ``ErrorCode``."
+        lines += ["", *wrapped(text, 2)]
+    if example and is_first:
         reply = one.examples[0].reply
         shown = [f"// {json.dumps(reply, ensure_ascii=False)}"] if reply else []
         lines += ["", "```swift", example, *shown, "```"]

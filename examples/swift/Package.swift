@@ -3,14 +3,11 @@ import PackageDescription
 
 // In your own app: .package(url: "https://…/holdfast", from: "0.2.0")
 let package = Package(
-  name: "Visit",
+  name: "Visits",
+  platforms: [.macOS(.v14), .iOS(.v18)],
   dependencies: [.package(name: "holdfast", path: "../..")],
   targets: [
     .executableTarget(
-      name: "Visit",
-      dependencies: [
-        .product(name: "CHoldfast", package: "holdfast"),
-        .product(name: "Holdfast", package: "holdfast"),
-      ])
+      name: "Visits", dependencies: [.product(name: "HoldfastKit", package: "holdfast")])
   ]
 )

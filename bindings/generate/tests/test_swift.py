@@ -28,54 +28,62 @@ def text(name: str) -> str:
 
 def test_open_codes_are_texts_and_closed_ones_an_enumeration() -> None:
     codes = text("Codes")
-    assert "public struct Screen: OpenCode, Readable {" in codes
-    assert 'static let signIn = Screen(rawValue: "sign_in")' in codes
-    assert "public enum Outcome: String, Codable, Sendable, Hashable, CaseIterable {" in codes
-    assert 'notEnrolled = "not_enrolled"' in codes
+    assert "public struct Screen: OpenCode {" in codes
+    assert 'signIn: Self = "sign_in"' in codes
+    assert "public enum SessionLogoutRequestScope: String, Codable, Sendable" in codes
+    assert 'atOnce = "at_once"' in codes
 
 
 def test_an_absent_field_of_a_request_is_not_null() -> None:
-    records = text("Records")
-    assert "public var contacts: OrNull<ContactsMapping>?" in records
-    assert "public var orgId: OrNull<String>?" in records
-    assert "public var route: String?" in records
+    types = text("Types")
+    assert "public var contacts: OrNull<ContactsMapping>?" in types
+    assert "orgId: OrNull<String>? = nil" in text("Operations")
+    assert "public let route: String?" in types
 
 
 def test_an_instant_has_a_type_and_no_unit_in_its_name() -> None:
-    records = text("Records")
-    assert ' occurredAt = "occurred_at_ms"' in records
-    assert "public var occurredAt: Instant?" in records
-    assert "public var timeoutMs: Int\n" in records
+    types = text("Types")
+    assert ' occurredAt = "occurred_at_ms"' in types
+    assert "public let occurredAt: Instant?" in types
+    assert "public let timeoutMs: Int\n" in types
 
 
-def test_an_unknown_event_keeps_its_fields() -> None:
-    assert "public var fields: [String: JSON]" in text("Records")
-    assert "fields: object.others(than: [" in text("Records")
-    assert "default: self = .other(try reader.value())" in text("Unions")
-    assert "case other(OtherEvent)" in text("Unions")
+def test_what_comes_in_several_shapes_is_one_record() -> None:
+    types = text("Types")
+    notice = types.partition("struct Notice:")[2].partition("\n}")[0]
+    assert "public let type: NoticeType\n" in notice
+    assert "public let text: String\n" in notice
+    assert "public let carried: Int?\n" in notice
+    assert "public let allow: Bool\n" in types
 
 
-def test_only_what_the_library_sends_is_read() -> None:
-    records = text("Records")
-    assert "struct Decision: Codable, Sendable, Hashable, ReadableRecord {" in records
-    assert "struct QueueAddRequest: Codable, Sendable, Hashable {" in records
+def test_what_the_library_has_next_is_an_enumeration() -> None:
+    choice = text("Types").partition("enum Next:")[2].partition("\n}")[0]
+    cases = re.findall(r"^  case (\w+)", choice, re.MULTILINE)
+    assert cases == ["screen", "answer", "notice", "sync", "request", "wakeInMs", "other"]
+
+
+def test_requests_are_written_and_replies_are_read() -> None:
+    types = text("Types")
+    assert "struct Decision: Decodable, Sendable, Hashable {" in types
+    assert "struct Config: Encodable, Sendable, Hashable {" in types
+    assert "Request: " not in types.replace("HttpRequest: ", "")
 
 
 def test_each_operation_is_a_method_with_an_example_that_is_compiled() -> None:
-    operations = text("Operations")
-    examples = FILES[swift.EXAMPLES]
-    names = operations.partition("CaseIterable {")[2].partition("}")[0]
-    cases = re.findall(r"(?:case|,) (\w+)(?: = \"(\w+)\")?", names)
-    assert [text or name for name, text in cases] == [one.name for one in MODEL.operations]
+    operations, examples = text("Operations"), swift.examples(MODEL)
     for one in MODEL.operations:
-        if one.examples:
-            assert f"app.{camel(one.name)}(" in examples
-    assert operations.count("async throws(HoldfastError)") == len(MODEL.operations)
+        by_hand = one.name in swift.METHODS_BY_HAND
+        assert (f"func {camel(one.name)}(" in operations) != by_hand
+        assert (f"app.{camel(one.name)}(" in examples) == (bool(one.examples) and not by_hand)
+    # A sign-in has three forms.
+    made = len(MODEL.operations) - len(swift.METHODS_BY_HAND) + 2
+    assert operations.count("async throws(HoldfastError)") == made
 
 
 def test_words_of_swift_stand_in_backticks() -> None:
     assert identifier("guard") == "`guard`"
-    assert "static let `guard` = Purpose" in text("Codes")
+    assert "`guard`: Self" in text("Codes")
     assert literal('a "b" \\(c)\n') == '"a \\"b\\" \\\\(c)\\u{a}"'
 
 

@@ -1,7 +1,8 @@
 """Runs the tests of HoldfastKit against a local backend: run.py SWIFT FOLDER [ARGUMENT...].
 
-First it writes the programs of README.md into files, and compiles the parts for Apple's systems
-against declarations written by hand. It closes with a line of counts.
+First it writes the programs of README.md, and one of the examples in the comments, into files, and
+compiles the parts for Apple's systems against declarations written by hand. It closes with a line
+of counts.
 """
 
 from __future__ import annotations
@@ -63,17 +64,18 @@ def counted(report: Path) -> bool:
 
 
 def write_programs() -> None:
-    """Write the programs of README.md where Package.swift looks for them."""
+    """Write the programs of README.md, and the examples, where Package.swift looks for them."""
     found = re.findall(r"^```swift\n(.*?)^```", README.read_text("utf-8"), re.MULTILINE | re.DOTALL)
-    programs = [block for block in found if block.startswith("import ")]
-    assert len(programs) == len(PROGRAMS), "README.md has another number of programs"
-    for name, block in zip(PROGRAMS, programs, strict=True):
+    programs = [block for block in found if block.startswith("import Foundation")]
+    texts = dict(zip(PROGRAMS, programs, strict=True))
+    for placeholder, variable in PLACEHOLDERS.items():
+        read = f'ProcessInfo.processInfo.environment["{variable}"]!'
+        texts = {name: text.replace(f'"{placeholder}"', read) for name, text in texts.items()}
+    files = ("bindings/generate/swift.py", "include/holdfast.schema.json")
+    command = [sys.executable, *(str(ROOT / file) for file in files)]
+    texts["examples"] = subprocess.check_output(command, text=True)
+    for name, text in texts.items():
         path = HERE.parent / ".build-readme" / name / "main.swift"
-        text = block
-        for placeholder, variable in PLACEHOLDERS.items():
-            text = text.replace(
-                f'"{placeholder}"', f'ProcessInfo.processInfo.environment["{variable}"]!'
-            )
         path.parent.mkdir(parents=True, exist_ok=True)
         if not path.exists() or path.read_text("utf-8") != text:
             path.write_text(text, "utf-8")

@@ -1,75 +1,128 @@
 import CHoldfast
 import Foundation
 
-/// The handle of the C library. Its functions may be called from any thread, also after `close`.
+/// The handle of the C library. Its calls run one after another on a thread of their own, where they may write to
+/// disk and wait for the key store. It may be used after `close`.
 final class Handle: @unchecked Sendable {
+  /// The longest wait in a row, so that other processes that come are noticed.
+  private static var napMs: Int { 10_000 }
+
   private let pointer: OpaquePointer
+  private let queue: DispatchQueue
+  /// Copies of the library's descriptors: they outlive the handle, for those who wait.
+  private let descriptors: [Int32: Int32]
   let opened: OpenReply
 
-  init(_ config: Config, _ keys: KeyFunctions?) throws(HoldfastError) {
+  private init(_ config: Config, _ keys: KeyFunctions?, _ queue: DispatchQueue)
+    throws(HoldfastError)
+  {
+    let text = try config.json
     var made: OpaquePointer?
     var reply: UnsafeMutablePointer<CChar>?
-    let status = try Handle.withText(config) { text in
-      guard let keys else { return holdfast_open(text, nil, &made, &reply) }
-      return withUnsafePointer(to: keys.functions) { holdfast_open(text, $0, &made, &reply) }
-    }
-    opened = try Handle.reply(status, reply)
+    let status =
+      if let keys {
+        withUnsafePointer(to: keys.functions) { holdfast_open(text, $0, &made, &reply) }
+      } else {
+        holdfast_open(text, nil, &made, &reply)
+      }
+    opened = try Handle.read(status, reply)
     guard let made else { throw HoldfastError(withoutReply: HOLDFAST_INTERNAL) }
-    pointer = made
+    (pointer, self.queue) = (made, queue)
+    descriptors = [HOLDFAST_NEXT_NEWS, HOLDFAST_NEXT_REQUESTS].reduce(into: [:]) {
+      $0[$1] = dup(holdfast_wake_fd(made, $1))
+    }
+    guard descriptors.values.allSatisfy({ $0 >= 0 }) else {
+      holdfast_close(made)
+      throw HoldfastError(withoutReply: HOLDFAST_NOMEM)
+    }
   }
 
-  func call<Request: Encodable, Reply: Readable>(
-    _ name: OperationName, _ request: Request
-  ) throws(HoldfastError) -> Reply {
+  deinit {
+    for descriptor in descriptors.values where descriptor >= 0 { Foundation.close(descriptor) }
+  }
+
+  static func open(_ config: Config, _ keys: KeyFunctions?) async throws(HoldfastError) -> Handle {
+    let queue = DispatchQueue(label: "holdfast")
+    return try await run(on: queue) { () throws(HoldfastError) in try Handle(config, keys, queue) }
+  }
+
+  // MARK: Calls
+
+  /// Do something between two calls.
+  func run<Reply: Sendable>(
+    _ body: @escaping @Sendable () throws(HoldfastError) -> Reply
+  ) async throws(HoldfastError) -> Reply {
+    try await Handle.run(on: queue, body)
+  }
+
+  private static func run<Reply: Sendable>(
+    on queue: DispatchQueue, _ body: @escaping @Sendable () throws(HoldfastError) -> Reply
+  ) async throws(HoldfastError) -> Reply {
+    try await withCheckedContinuation { continuation in
+      queue.async { continuation.resume(returning: Result(catching: body)) }
+    }.get()
+  }
+
+  /// Only inside `run`.
+  func call<Reply: Decodable>(_ name: String, _ request: Request) throws(HoldfastError) -> Reply {
+    let text = try request.json
     var reply: UnsafeMutablePointer<CChar>?
-    let status = try Handle.withText(request) { holdfast_call(pointer, name.rawValue, $0, &reply) }
-    return try Handle.reply(status, reply)
+    let status = holdfast_call(pointer, name, text, &reply)
+    return try Handle.read(status, reply)
   }
 
-  /// Block until a poll has something to return. HOLDFAST_CLOSED: the handle was closed.
-  func wait() -> Int32 { holdfast_wait(pointer, -1) }
-
-  func close() { holdfast_close(pointer) }
-
-  private static func withText<Request: Encodable>(
-    _ request: Request, _ call: (UnsafePointer<CChar>) -> Int32
-  ) throws(HoldfastError) -> Int32 {
-    let text: [UInt8]
-    do { text = try Writer.text(request) } catch {
-      throw HoldfastError(unwritable: error)
-    }
-    return text.withUnsafeBytes { bytes in
-      // The text has a NUL at its end at least, so there is an address.
-      bytes.assumingMemoryBound(to: CChar.self).baseAddress.map(call) ?? HOLDFAST_INTERNAL
-    }
+  /// What the library has now, for the readers of HOLDFAST_NEXT_*. Only inside `run`.
+  func take(_ what: Int32) throws(HoldfastError) -> Next {
+    var reply: UnsafeMutablePointer<CChar>?
+    let status = holdfast_next(pointer, what, 0, &reply)
+    return try Handle.read(status, reply)
   }
 
-  private static func reply<Reply: Readable>(
+  func close() async {
+    try? await run { [self] () throws(HoldfastError) in holdfast_close(pointer) }
+  }
+
+  /// Without waiting for anybody.
+  func abandon() { queue.async { [self] in holdfast_close(pointer) } }
+
+  private static func read<Reply: Decodable>(
     _ status: Int32, _ text: UnsafeMutablePointer<CChar>?
   ) throws(HoldfastError) -> Reply {
     defer { holdfast_free(text) }
     guard let text else { throw HoldfastError(withoutReply: status) }
-    do {
-      if status == HOLDFAST_OK { return try read(text, strlen(text)) }
-      let failure: ErrorReply = try read(text, strlen(text))
-      throw HoldfastError(status: status, fault: failure.error)
-    } catch let error as HoldfastError {
-      throw error
-    } catch {
-      throw HoldfastError(error as? Unreadable ?? Unreadable(what: "\(Reply.self)"))
+    let data = Data(bytesNoCopy: text, count: strlen(text), deallocator: .none)
+    guard status == HOLDFAST_OK else { throw HoldfastError(status, data) }
+    do { return try JSONDecoder().decode(Reply.self, from: data) } catch {
+      throw HoldfastError(HOLDFAST_INTERNAL, .internalDefect, "the reply is no \(Reply.self)")
+    }
+  }
+
+  // MARK: Waiting
+
+  /// Wait until the library has something for the reader, for so long, or until the task is cancelled.
+  func wait(_ what: Int32, forMs: Int?) async {
+    guard let descriptor = descriptors[what] else { return }
+    nonisolated(unsafe) let source = DispatchSource.makeReadSource(fileDescriptor: descriptor)
+    nonisolated(unsafe) let timer = DispatchSource.makeTimerSource()
+    // At least 10 ms, because a manual clock stands still.
+    let ms = max(10, min(forMs ?? Handle.napMs, Handle.napMs))
+    timer.schedule(deadline: .now() + .milliseconds(ms))
+    await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        source.setEventHandler { source.cancel() }
+        timer.setEventHandler { source.cancel() }
+        source.setCancelHandler {
+          timer.cancel()
+          continuation.resume()
+        }
+        source.activate()
+        timer.activate()
+      }
+    } onCancel: {
+      source.cancel()
     }
   }
 }
 
-extension HoldfastError {
-  /// A request that JSON cannot hold.
-  fileprivate init(unwritable error: any Error) {
-    if let number = error as? Writer.NoNumber {
-      self.init(
-        HOLDFAST_INVALID, .requestInvalidValue, "\(number.value) is no number of JSON",
-        field: number.field)
-    } else {
-      self.init(HOLDFAST_INVALID, .requestInvalidValue, "the request is no JSON: \(error)")
-    }
-  }
-}
+/// A reply without fields.
+struct Nothing: Decodable {}

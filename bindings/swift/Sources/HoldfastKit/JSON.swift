@@ -1,3 +1,6 @@
+import CHoldfast
+import Foundation
+
 /// A JSON value. Numbers keep what they are: whole ones up to `Int`, others as `Double`.
 public enum JSON: Sendable, Hashable {
   case null
@@ -85,21 +88,15 @@ extension JSON: Codable {
 }
 
 /// A field that may be left out, or be null, which says something else: `.null`, or `.value(...)`.
-public enum OrNull<Value: Codable & Sendable & Hashable>: Codable, Sendable, Hashable {
+public enum OrNull<Value: Encodable & Sendable & Hashable>: Encodable, Sendable, Hashable {
   case null
   case value(Value)
 
-  public init(from decoder: any Decoder) throws {
-    let value = try decoder.singleValueContainer()
-    self = value.decodeNil() ? .null : .value(try value.decode(Value.self))
-  }
-
   public func encode(to encoder: any Encoder) throws {
+    var single = encoder.singleValueContainer()
     switch self {
-    case .null:
-      var single = encoder.singleValueContainer()
-      try single.encodeNil()
-    case .value(let value): try value.encode(to: encoder)
+    case .null: try single.encodeNil()
+    case .value(let value): try single.encode(value)
     }
   }
 }
@@ -108,4 +105,57 @@ extension OrNull: ExpressibleByUnicodeScalarLiteral, ExpressibleByExtendedGraphe
   ExpressibleByStringLiteral
 where Value == String {
   public init(stringLiteral text: String) { self = .value(text) }
+}
+
+/// The fields of a request. One that is nil is left out.
+struct Request: Encodable, Sendable, ExpressibleByDictionaryLiteral {
+  typealias Value = (any Encodable & Sendable)?
+  private let fields: [(name: String, value: Value)]
+
+  init(dictionaryLiteral fields: (String, Value)...) { self.fields = fields }
+
+  func encode(to encoder: any Encoder) throws {
+    var values = encoder.container(keyedBy: AnyKey.self)
+    for case (let name, let value?) in fields { try values.encode(value, forKey: AnyKey(name)) }
+  }
+}
+
+extension Encodable {
+  /// As JSON. Fails for a number that JSON does not have.
+  var json: String {
+    get throws(HoldfastError) {
+      do { return String(decoding: try JSONEncoder().encode(self), as: UTF8.self) } catch {
+        var path: [any CodingKey] = []
+        if case EncodingError.invalidValue(_, let context) = error { path = context.codingPath }
+        let field = path.map { key in
+          let name = key.intValue.map(String.init) ?? key.stringValue
+          return "/" + name.replacing("~", with: "~0").replacing("/", with: "~1")
+        }
+        throw HoldfastError(
+          HOLDFAST_INVALID, .requestInvalidValue, "the value is none of JSON's",
+          field: field.joined())
+      }
+    }
+  }
+}
+
+/// A key that only a request or a reply names.
+struct AnyKey: CodingKey {
+  let stringValue: String
+  var intValue: Int? { nil }
+
+  init(_ name: String) { stringValue = name }
+  init?(stringValue: String) { self.stringValue = stringValue }
+  init?(intValue: Int) { nil }
+}
+
+extension KeyedDecodingContainer where Key == AnyKey {
+  /// The members that have no field of their own.
+  func others(than known: Set<String>) throws -> [String: JSON] {
+    var found: [String: JSON] = [:]
+    for key in allKeys where !known.contains(key.stringValue) {
+      found[key.stringValue] = try decode(JSON.self, forKey: key)
+    }
+    return found
+  }
 }

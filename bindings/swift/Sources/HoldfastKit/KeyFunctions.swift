@@ -1,8 +1,8 @@
 import CHoldfast
 import Foundation
 
-/// The functions of `holdfast_keystore` over a key store that may take its time. They wait for it, so
-/// nothing that calls them may run on a thread of Swift's pool: the key store needs those.
+/// The functions of `holdfast_keystore` over a key store that may take its time. They wait for it, so nothing that
+/// calls them may run on a thread of Swift's pool: the key store needs those.
 final class KeyFunctions: @unchecked Sendable {
   /// How long a function waits. What comes later counts as `failed`.
   private static var patienceS: Double { 10 }
@@ -11,8 +11,6 @@ final class KeyFunctions: @unchecked Sendable {
 
   private let store: any KeyStore
   private let patienceS: Double
-  /// The calls of the app, one after another.
-  private let calls = DispatchQueue(label: "holdfast.calls")
   private let lock = NSLock()
   private var state = State()
 
@@ -20,9 +18,9 @@ final class KeyFunctions: @unchecked Sendable {
     /// The number of the last call that withdrew a prompt.
     var withdrawn = 0
     var isClosed = false
-    var prompt: Task<Shown, Never>?
-    /// The key that the user has released for the call on this thread.
-    var released: (thread: Thread, key: ReleasedKey)?
+    var prompt: Task<Answer, Never>?
+    /// What came of the prompt, for the unlock on this thread.
+    var released: (thread: Thread, answer: Answer)?
 
     mutating func withdraw() -> Int {
       withdrawn += 1
@@ -31,15 +29,7 @@ final class KeyFunctions: @unchecked Sendable {
     }
   }
 
-  private typealias Shown = (outcome: Outcome, key: ReleasedKey?)
   private typealias Answer = (result: KeyResult, key: Data?)
-
-  /// A key that is zeroed when nobody needs it any more.
-  private final class ReleasedKey: @unchecked Sendable {
-    private(set) var data: Data
-    init(_ data: Data) { self.data = data }
-    deinit { data.resetBytes(in: data.startIndex..<data.endIndex) }
-  }
 
   init(_ store: any KeyStore, patienceS: Double = KeyFunctions.patienceS) {
     self.store = store
@@ -87,7 +77,7 @@ final class KeyFunctions: @unchecked Sendable {
   private func load(_ name: KeyName) -> Answer {
     let released = lock.withLock { state.released }
     if name == .biometric, let released, released.thread === Thread.current {
-      return (.ok, released.key.data)
+      return released.answer
     }
     return wait { try await $0.load(name, prompt: nil) }
   }
@@ -119,33 +109,22 @@ final class KeyFunctions: @unchecked Sendable {
 
   // MARK: What the app calls
 
-  /// Make a call. An unlock shows its prompt first; an unlock, a lock and a logout take back the prompt of
-  /// an unlock before, whose outcome is then `cancelled`.
-  func call<Request: Encodable & Sendable, Reply: Readable & Sendable>(
-    _ handle: Handle, _ name: OperationName, _ request: Request
-  ) async throws(HoldfastError) -> Reply {
-    // Each would wait for the other.
-    guard KeyFunctions.serving != ObjectIdentifier(self) else { throw .reentered }
-    guard let unlock = request as? SessionUnlockRequest, unlock.outcome == .success else {
-      if [.sessionUnlock, .sessionLock, .sessionLogout].contains(name) { withdraw() }
-      return try await queued { () throws(HoldfastError) in try handle.call(name, request) }
-    }
+  /// Whether the caller's task carries out something for the library.
+  var isServing: Bool { KeyFunctions.serving == ObjectIdentifier(self) }
+
+  /// Show the prompt, and then make the call to which its answer is the outcome.
+  func unlock(_ handle: Handle) async throws(HoldfastError) {
     let (number, shown) = await show(handle.opened.unlockPrompt)
-    return try await queued { [self] () throws(HoldfastError) in
-      // The calls run one after another: a lock that was called before has withdrawn the key.
-      let (outcome, key) = isValid(number) ? shown : (.cancelled, nil)
-      lock.withLock { state.released = key.map { (Thread.current, $0) } }
-      defer { lock.withLock { state.released = nil } }
-      return try handle.call(name, SessionUnlockRequest(outcome: outcome))
+    try await handle.run { [self] () throws(HoldfastError) in
+      // The calls run one after another: a lock that was called before has taken the prompt back.
+      release(isValid(number) ? shown : (.cancelled, nil))
+      defer { release(nil) }
+      let _: Nothing = try handle.call("session_unlock", [:])
     }
   }
 
-  private func queued<Reply: Sendable>(
-    _ call: @escaping @Sendable () throws(HoldfastError) -> Reply
-  ) async throws(HoldfastError) -> Reply {
-    try await withCheckedContinuation { continuation in
-      calls.async { continuation.resume(returning: Result(catching: call)) }
-    }.get()
+  private func release(_ answer: Answer?) {
+    lock.withLock { state.released = answer.map { (Thread.current, $0) } }
   }
 
   /// Take the prompt back, and show no other.
@@ -154,24 +133,22 @@ final class KeyFunctions: @unchecked Sendable {
     withdraw()
   }
 
-  // MARK: The prompt
+  func withdraw() { lock.withLock { _ = state.withdraw() } }
 
-  private func withdraw() { lock.withLock { _ = state.withdraw() } }
+  // MARK: The prompt
 
   private func isValid(_ number: Int) -> Bool {
     lock.withLock { number == state.withdrawn && !state.isClosed }
   }
 
-  /// Show the prompt when the one before is gone, which is taken back. What it gives counts while the
-  /// number is valid.
-  private func show(_ text: String) async -> (number: Int, Shown) {
+  /// Show the prompt when the one before is gone, which is taken back. Its answer counts while the number is valid.
+  private func show(_ text: String) async -> (number: Int, Answer) {
     let (number, prompt) = lock.withLock {
       let (number, before) = (state.withdraw(), state.prompt)
       let prompt = Task { [self] in
         _ = await before?.value
-        guard isValid(number) else { return Shown(.cancelled, nil) }
-        let (result, key) = await answer { try await $0.load(.biometric, prompt: text) }
-        return (result.outcome, key.map { ReleasedKey($0) })
+        guard isValid(number) else { return Answer(.cancelled, nil) }
+        return await answer { try await $0.load(.biometric, prompt: text) }
       }
       state.prompt = prompt
       return (number, prompt)
@@ -194,20 +171,4 @@ private func at(
   guard let context, let name else { return nil }
   let functions = Unmanaged<KeyFunctions>.fromOpaque(context).takeUnretainedValue()
   return (functions, KeyName(rawValue: String(cString: name)))
-}
-
-extension KeyResult {
-  /// The outcome of a prompt. There is none for `locked`: the library hears it from the key store itself.
-  fileprivate var outcome: Outcome {
-    switch self {
-    case .ok, .locked: .success
-    case .cancelled: .cancelled
-    case .failed: .failed
-    case .lockout: .lockout
-    case .lockoutPermanent: .lockoutPermanent
-    case .notEnrolled: .notEnrolled
-    case .notFound, .invalidated: .invalidated
-    case .unavailable: .unavailable
-    }
-  }
 }

@@ -62,7 +62,7 @@ struct KeychainQuery<Context: KeychainContext>: Sendable {
   var context: Context?
 }
 
-/// The statuses that the rules know, besides those of `KeychainAnswers`.
+/// The statuses that the rules tell apart.
 enum KeychainStatus {
   static var success: Int32 { 0 }
   static var notFound: Int32 { -25300 }  // errSecItemNotFound

@@ -45,7 +45,7 @@ struct KeychainRules<Chain: Keychain>: KeyStore {
     case KeychainStatus.notFound: return nil
     // The item is there, and needs the user.
     case KeychainStatus.success, KeychainStatus.interactionNotAllowed: break
-    default: throw KeyFailure(KeychainAnswers.result(of: status))
+    default: throw KeyFailure(KeyResult(status: status))
     }
     // An LAContext raises an exception if its reason is empty.
     guard let prompt, !prompt.isEmpty else { throw KeyFailure(.cancelled) }
@@ -57,8 +57,8 @@ struct KeychainRules<Chain: Keychain>: KeyStore {
     } onCancel: {
       context.invalidate()
     }
-    let outcome = KeychainAnswers.outcome(of: code)
-    guard outcome == .success else { throw KeyFailure(KeychainAnswers.result(of: outcome)) }
+    let result = KeyResult(prompt: code)
+    guard result == .ok else { throw KeyFailure(result) }
     guard !Task.isCancelled else { throw KeyFailure(.cancelled) }
     var query = item(name)
     query.context = context
@@ -72,7 +72,7 @@ struct KeychainRules<Chain: Keychain>: KeyStore {
     let (status, data) = chain.copy(query)
     if status == KeychainStatus.notFound { return nil }
     guard status == KeychainStatus.success else {
-      throw KeyFailure(KeychainAnswers.result(of: status))
+      throw KeyFailure(KeyResult(status: status))
     }
     guard let data, data.count == Self.keyBytes else { throw KeyFailure(.failed) }
     return data
@@ -97,7 +97,7 @@ struct KeychainRules<Chain: Keychain>: KeyStore {
 
   /// What was saved is not missing: others have erased it each time.
   private func refusal(_ status: Int32) -> KeyResult {
-    status == KeychainStatus.notFound ? .failed : KeychainAnswers.result(of: status)
+    status == KeychainStatus.notFound ? .failed : KeyResult(status: status)
   }
 
   /// Never without a key: a process that ends in between leaves the old one or the new one.
@@ -133,14 +133,13 @@ struct KeychainRules<Chain: Keychain>: KeyStore {
 
   /// Why the Keychain takes no protected item; its status does not say it.
   private func reason(of status: Int32) -> KeyResult {
-    let result = KeychainAnswers.result(of: status)
+    let result = KeyResult(status: status)
     guard result == .failed else { return result }
     let context = chain.context()
     defer { context.invalidate() }
     guard let problem = context.biometryProblem() else { return result }
-    let outcome = KeychainAnswers.outcome(of: problem)
-    return [.notEnrolled, .unavailable].contains(outcome)
-      ? KeychainAnswers.result(of: outcome) : result
+    let cause = KeyResult(prompt: problem)
+    return [.notEnrolled, .unavailable].contains(cause) ? cause : result
   }
 
   // MARK: erase
@@ -148,6 +147,35 @@ struct KeychainRules<Chain: Keychain>: KeyStore {
   func erase(_ name: KeyName) throws {
     let status = chain.delete(item(name))
     guard ![KeychainStatus.success, KeychainStatus.notFound].contains(status) else { return }
-    throw KeyFailure(KeychainAnswers.result(of: status))
+    throw KeyFailure(KeyResult(status: status))
+  }
+}
+
+/// What Apple's Keychain and prompts answer (docs/platforms.md has the tables).
+extension KeyResult {
+  /// The result of a call of the Keychain. Only what is known to mean it is `notFound`: the library offers the sign-in
+  /// where the device key is not found.
+  init(status: Int32) {
+    switch status {
+    case KeychainStatus.success: self = .ok
+    case KeychainStatus.notFound: self = .notFound
+    // Before the first unlock after a start
+    case KeychainStatus.interactionNotAllowed: self = .locked
+    case -128: self = .cancelled  // errSecUserCanceled
+    default: self = .failed
+    }
+  }
+
+  /// What came of a prompt, from the code of an LAError; nil: success.
+  init(prompt code: Int?) {
+    switch code {
+    case nil: self = .ok
+    case -1: self = .failed  // authenticationFailed
+    case -2, -3, -4, -9, -1004: self = .cancelled  // user, fallback, system, app; notInteractive
+    case -8: self = .lockoutPermanent  // biometryLockout: only the device's passcode ends it
+    case -5, -7: self = .notEnrolled  // passcodeNotSet, biometryNotEnrolled
+    case -6, -12, -13: self = .unavailable  // biometryNotAvailable, NotPaired, Disconnected
+    default: self = .failed
+    }
   }
 }

@@ -1,7 +1,6 @@
 import Foundation
 
-/// A word of the library that later versions may know more of: a screen, a reason, a code. An unknown
-/// one is a value like the others.
+/// A word of the library that later versions may know more of: a screen, a code. An unknown one is a value, too.
 public protocol OpenCode: RawRepresentable, Codable, Sendable, Hashable, CustomStringConvertible,
   ExpressibleByStringLiteral
 where RawValue == String, StringLiteralType == String {
@@ -49,32 +48,5 @@ public struct Instant: Codable, Sendable, Hashable, Comparable, ExpressibleByInt
 
   public static func < (left: Instant, right: Instant) -> Bool {
     left.milliseconds < right.milliseconds
-  }
-}
-
-/// A key that only a reply names.
-struct AnyKey: CodingKey {
-  let stringValue: String
-  var intValue: Int? { nil }
-
-  init(_ name: String) { stringValue = name }
-  init?(stringValue: String) { self.stringValue = stringValue }
-  init?(intValue: Int) { nil }
-}
-
-extension KeyedDecodingContainer where Key == AnyKey {
-  /// The members that have no field of their own.
-  func others(than known: Set<String>) throws -> [String: JSON] {
-    var found: [String: JSON] = [:]
-    for key in allKeys where !known.contains(key.stringValue) {
-      found[key.stringValue] = try decode(JSON.self, forKey: key)
-    }
-    return found
-  }
-
-  /// None of the shapes that a closed union knows.
-  func unknown() -> DecodingError {
-    DecodingError.dataCorrupted(
-      DecodingError.Context(codingPath: codingPath, debugDescription: "an unknown shape"))
   }
 }

@@ -22,7 +22,7 @@ final class HoldingSender: HTTPSender, @unchecked Sendable {
       return isHolding
     }
     while holds, !Task.isCancelled, lock.withLock({ isHolding }) {
-      try? await Task.sleep(nanoseconds: 2_000_000)
+      try? await Task.sleep(for: .milliseconds(2))
     }
     return Task.isCancelled ? .failure(.cancelled) : await sender.send(request)
   }
@@ -31,7 +31,7 @@ final class HoldingSender: HTTPSender, @unchecked Sendable {
 @Suite(.timeLimit(.minutes(10))) struct BackgroundTests {
   private func queued(_ app: Holdfast) async throws -> String {
     try await app.networkSet(online: false)
-    let id = try await app.queueAdd(kind: "activity", payload: ["type": "visit", "minutes": 30]).id
+    let id = try await app.visit()
     try await app.networkSet(online: true)
     return id
   }
@@ -44,49 +44,44 @@ final class HoldingSender: HTTPSender, @unchecked Sendable {
     await app.close()
   }
 
-  @Test func aProcessThatTheSystemStartsSendsWithoutAUser() async throws {
+  @Test func aWorkerSendsWithoutAUser() async throws {
     let folder = try freshFolder()
     var app = try await signedIn(try configuration(folder))
     try await app.networkSet(online: false)
-    let id = try await app.queueAdd(kind: "activity", payload: ["type": "visit", "minutes": 5]).id
-    _ = try await app.sessionBackground()
+    let id = try await app.visit()
+    try await app.sessionBackground()
     await app.close()
-    app = try Holdfast(try configuration(folder))
+    struct NoNetwork: HTTPSender {
+      func send(_ request: HttpRequest) async -> HTTPOutcome { .failure(.offline) }
+    }
+    // Without a network it says that something is left
+    app = try await Holdfast(try configuration(folder, role: .worker), sender: NoNetwork())
+    #expect(try await !app.syncInBackground())
+    await app.close()
+    app = try await Holdfast(try configuration(folder, role: .worker))
     #expect(try await app.syncInBackground())
     #expect(try await stored(id) == 1)
+    // And the user may come
+    #expect(app.screen == nil)
+    try await app.sessionForeground()
+    #expect(try await app.settled().screen == .home)
     await app.close()
   }
 
   @Test func withoutANetworkSomethingIsLeft() async throws {
     let app = try await signedIn(try configuration(freshFolder()))
     try await app.networkSet(online: false)
-    _ = try await app.queueAdd(kind: "activity", payload: ["type": "visit", "minutes": 5])
-    #expect(try await !app.syncInBackground())
-    await app.close()
-  }
-
-  @Test func aProcessThatTheSystemStartsWithoutANetworkSaysThatSomethingIsLeft() async throws {
-    let folder = try freshFolder()
-    var app = try await signedIn(try configuration(folder))
-    try await app.networkSet(online: false)
-    _ = try await app.queueAdd(kind: "activity", payload: ["type": "visit", "minutes": 5])
-    await app.close()
-    struct NoNetwork: HTTPSender {
-      func send(_ request: HttpRequest) async -> HTTPOutcome { .failure(.offline) }
-    }
-    app = try Holdfast(try configuration(folder), sender: NoNetwork())
+    _ = try await app.visit()
     #expect(try await !app.syncInBackground())
     await app.close()
   }
 
   @Test func aLockedSessionSendsNothing() async throws {
-    let keys = MemoryKeyStore()
-    var config = try configuration(freshFolder(), biometric: .required)
-    config.keystore = nil
-    let app = try await signedIn(config, keyStore: keys)
+    let config = try configuration(freshFolder(), biometric: .required)
+    let app = try await signedIn(config, keyStore: MemoryKeyStore())
     try await app.networkSet(online: false)
-    let id = try await app.queueAdd(kind: "activity", payload: ["type": "visit", "minutes": 5]).id
-    _ = try await app.sessionLock()
+    let id = try await app.visit()
+    try await app.sessionLock()
     try await app.networkSet(online: true)
     #expect(try await !app.syncInBackground())
     #expect(try await stored(id) == 0)
@@ -95,8 +90,7 @@ final class HoldingSender: HTTPSender, @unchecked Sendable {
 
   @Test func aCancelledTaskSendsNothingMoreAndTheNextCallGoesOn() async throws {
     let sender = HoldingSender()
-    let app = try Holdfast(try configuration(freshFolder()), sender: sender)
-    _ = try await app.settled(try await app.signInComplete(solo))
+    let app = try await signedIn(try configuration(freshFolder()), sender: sender)
     let id = try await queued(app)
     sender.hold(true)
     let task = Task { try await app.syncInBackground() }
@@ -114,27 +108,16 @@ final class HoldingSender: HTTPSender, @unchecked Sendable {
     await app.close()
   }
 
-  @Test func aSuspendedAppCloses() async throws {
-    let app = try await signedIn(try configuration(freshFolder()))
-    await app.suspend()
-    await app.suspend()
-    await app.close()
-    #expect(try await app.settledOrNil() == nil)
-    await app.suspend()
-  }
-
-  @Test func aSuspendedAppIsReleased() async throws {
+  @Test func aSuspendedAppIsReleasedAndCloses() async throws {
     var app: Holdfast? = try await signedIn(try configuration(freshFolder()))
+    await app?.suspend()
     await app?.suspend()
     weak let released = app
     app = nil
     #expect(released == nil)
-  }
-}
-
-extension Holdfast {
-  /// Nil: the handle is closed.
-  fileprivate func settledOrNil() async throws -> Decision? {
-    do { return try await sessionResume() } catch  where error.code == .handleClosed { return nil }
+    let other = try await signedIn(try configuration(freshFolder()))
+    await other.suspend()
+    await other.close()
+    await other.suspend()
   }
 }

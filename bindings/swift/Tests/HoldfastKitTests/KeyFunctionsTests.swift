@@ -35,7 +35,7 @@ private final class Prompting: KeyStore, @unchecked Sendable {
     }
     defer { with { $0.onScreen -= 1 } }
     while with({ $0.keepsPrompt }), !Task.isCancelled {
-      try? await Task.sleep(nanoseconds: 1_000_000)
+      try? await Task.sleep(for: .milliseconds(1))
     }
     if Task.isCancelled, !with({ $0.isStubborn }) {
       // The dialog takes its time to go.
@@ -67,29 +67,35 @@ private final class Prompting: KeyStore, @unchecked Sendable {
   private func locked(_ keys: Prompting) async throws -> Holdfast {
     let config = try configuration(freshFolder(), biometric: .required)
     let app = try await signedIn(config, keyStore: keys)
-    #expect(try await app.sessionLock().screen == .unlock)
+    try await app.sessionLock()
+    #expect(try await app.settled().screen == .unlock)
     return app
   }
 
-  private func unlock(_ app: Holdfast) -> Task<Decision, any Error> {
-    Task { try await app.sessionUnlock(outcome: .success) }
+  /// An unlock whose prompt is on the screen.
+  private func unlocking(_ app: Holdfast, _ keys: Prompting) async -> Task<Void, any Error> {
+    keys.keepPrompt(true)
+    let number = keys.with { $0.prompts } + 1
+    let task = Task { try await app.sessionUnlock() }
+    await keys.shows(number)
+    return task
   }
 
   @Test func otherCallsAndALockDoNotWaitForTheUser() async throws {
     let keys = Prompting()
     let app = try await locked(keys)
-    keys.keepPrompt(true)
-    let unlocking = unlock(app)
-    await keys.shows(1)
+    let unlocking = await unlocking(app, keys)
     #expect(try await app.sessionStatus().state == .locked)
     // A lock takes the prompt back.
-    #expect(try await app.sessionLock().screen == .unlock)
-    let withdrawn = try await unlocking.value
+    try await app.sessionLock()
+    try await unlocking.value
+    let withdrawn = try await app.shown()
     #expect(withdrawn.reason == .biometricCancelled)
     #expect(withdrawn.canUnlock)
     #expect(keys.with { $0.onScreen } == 0)
     keys.keepPrompt(false)
-    #expect(try await app.sessionUnlock(outcome: .success).screen == .home)
+    try await app.sessionUnlock()
+    #expect(try await app.settled().screen == .home)
     await app.close()
   }
 
@@ -103,7 +109,8 @@ private final class Prompting: KeyStore, @unchecked Sendable {
     let keys = Prompting()
     let app = try await locked(keys)
     keys.refuse(result)
-    #expect(try await app.sessionUnlock(outcome: .success).reason == reason)
+    try await app.sessionUnlock()
+    #expect(try await app.shown().reason == reason)
     #expect(keys.with { $0.prompts } == 1)
     await app.close()
   }
@@ -111,15 +118,13 @@ private final class Prompting: KeyStore, @unchecked Sendable {
   @Test func theLastOfSeveralUnlocksHasTheOnlyPrompt() async throws {
     let keys = Prompting()
     let app = try await locked(keys)
-    keys.keepPrompt(true)
-    var unlocking: [Task<Decision, any Error>] = []
-    for number in 1...3 {
-      unlocking.append(unlock(app))
-      await keys.shows(number)
-    }
-    for one in unlocking.prefix(2) { #expect(try await one.value.reason == .biometricCancelled) }
+    var tasks: [Task<Void, any Error>] = []
+    for _ in 1...3 { tasks.append(await unlocking(app, keys)) }
+    for one in tasks.prefix(2) { try await one.value }
+    #expect(try await app.shown().reason == .biometricCancelled)
     keys.keepPrompt(false)
-    #expect(try await app.settled(try await unlocking[2].value).screen == .home)
+    try await tasks[2].value
+    #expect(try await app.settled().screen == .home)
     #expect(keys.with { $0.most } == 1)
     await app.close()
   }
@@ -127,51 +132,34 @@ private final class Prompting: KeyStore, @unchecked Sendable {
   @Test func aPromptThatIgnoresItsWithdrawalOpensNothing() async throws {
     let keys = Prompting()
     let app = try await locked(keys)
-    keys.keepPrompt(true)
     keys.ignoreCancellation()
-    let unlocking = unlock(app)
-    await keys.shows(1)
-    #expect(try await app.sessionLock().screen == .unlock)
-    #expect(try await unlocking.value.reason == .biometricCancelled)
-    await app.close()
-  }
-
-  @Test func theAppsOwnOutcomeTakesThePromptBack() async throws {
-    let keys = Prompting()
-    let app = try await locked(keys)
-    keys.keepPrompt(true)
-    let unlocking = unlock(app)
-    await keys.shows(1)
-    #expect(try await app.sessionUnlock(outcome: .lockout).reason == .biometricLockout)
-    #expect(try await unlocking.value.reason == .biometricCancelled)
+    let unlocking = await unlocking(app, keys)
+    try await app.sessionLock()
+    try await unlocking.value
+    #expect(try await app.shown().reason == .biometricCancelled)
     await app.close()
   }
 
   @Test func anUnlockThatTheAppCancelsTakesItsPromptBack() async throws {
     let keys = Prompting()
     let app = try await locked(keys)
-    keys.keepPrompt(true)
-    let unlocking = unlock(app)
-    await keys.shows(1)
+    let unlocking = await unlocking(app, keys)
     unlocking.cancel()
-    #expect(try await unlocking.value.reason == .biometricCancelled)
+    try await unlocking.value
+    #expect(try await app.shown().reason == .biometricCancelled)
     await app.close()
   }
 
   @Test func closingTakesThePromptBack() async throws {
     let keys = Prompting()
     let app = try await locked(keys)
-    keys.keepPrompt(true)
-    let unlocking = unlock(app)
-    await keys.shows(1)
+    let unlocking = await unlocking(app, keys)
     await app.close()
     // The outcome may reach the library before it is closed.
-    if let decision = try? await unlocking.value { #expect(decision.reason == .biometricCancelled) }
+    _ = try? await unlocking.value
     #expect(keys.with { $0.onScreen } == 0)
     // Afterwards none is shown.
-    let error = await #expect(throws: HoldfastError.self) {
-      try await app.sessionUnlock(outcome: .success)
-    }
+    let error = await #expect(throws: HoldfastError.self) { try await app.sessionUnlock() }
     #expect(error?.code == .handleClosed)
     #expect(keys.with { $0.prompts } == 1)
   }
@@ -190,7 +178,7 @@ private final class Prompting: KeyStore, @unchecked Sendable {
     let config = try configuration(freshFolder(), biometric: .required)
     let app = try await signedIn(config, keyStore: keys)
     calls.app = app
-    #expect(try await app.sessionLock().screen == .unlock)
+    try await app.sessionLock()
     #expect(calls.code == .handleReentered)
     calls.app = nil
     await app.close()
@@ -199,7 +187,7 @@ private final class Prompting: KeyStore, @unchecked Sendable {
   @Test func aKeyStoreThatDoesNotAnswerHasFailed() async throws {
     let (ended, told) = AsyncStream<Void>.makeStream()
     let keys = Prompting(before: {
-      while !Task.isCancelled { try? await Task.sleep(nanoseconds: 1_000_000) }
+      while !Task.isCancelled { try? await Task.sleep(for: .milliseconds(1)) }
       told.yield()
     })
     let result = await Task.detached {

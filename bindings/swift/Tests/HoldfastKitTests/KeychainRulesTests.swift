@@ -223,11 +223,7 @@ private func refusal<Value>(_ body: () async throws -> Value) async -> KeyResult
     }
   }
 
-  @Test(arguments: [
-    (-1, KeyResult.failed), (-2, .cancelled), (-3, .cancelled), (-4, .cancelled), (-9, .cancelled),
-    (-8, .lockoutPermanent), (-7, .notEnrolled), (-5, .notEnrolled), (-6, .unavailable),
-    (0, .failed), (-10, .failed),
-  ])
+  @Test(arguments: [(-1, KeyResult.failed), (-2, .cancelled), (-8, .lockoutPermanent)])
   func aPromptThatFailsReleasesNothing(code: Int, result: KeyResult) async throws {
     try await withKeychain { keychain, store in
       try store.save(.biometric, first, protection: .biometric)
@@ -347,31 +343,51 @@ private func refusal<Value>(_ body: () async throws -> Value) async -> KeyResult
   @Test func aSessionIsLockedReleasedAndLostOverTheKeychain() async throws {
     let keychain = StandInKeychain()
     let store = KeychainRules(chain: keychain, service: "app", group: nil)
-    var config = try configuration(freshFolder(), biometric: .required)
-    config.keystore = nil
+    let config = try configuration(freshFolder(), biometric: .required)
     let app = try await signedIn(config, keyStore: store)
     #expect(keychain.count == 3)
     // A lock erases the session's key.
-    #expect(try await app.settled(try await app.sessionLock()).screen == .unlock)
-    while keychain.item(.session) != nil { await Task.yield() }
+    try await app.sessionLock()
+    #expect(try await app.settled().screen == .unlock)
+    #expect(keychain.item(.session) == nil)
     #expect(keychain.prompts == [])
     // A prompt that the user dismisses opens nothing; one that succeeds does.
     keychain.answer = -2
-    let still = try await app.settled(try await app.sessionUnlock(outcome: .success))
+    try await app.sessionUnlock()
+    let still = try await app.settled()
     #expect(still.screen == .signIn)
     #expect(still.canUnlock)
     await #expect(throws: HoldfastError.self) { try await app.queueList() }
     keychain.answer = nil
-    let home = try await app.settled(try await app.sessionUnlock(outcome: .success))
-    #expect(home.screen == .home)
+    try await app.sessionUnlock()
+    #expect(try await app.settled().screen == .home)
     #expect(keychain.prompts.count == 2)
     // After an enrolment the user signs in again.
-    _ = try await app.settled(try await app.sessionLock())
+    try await app.sessionLock()
+    #expect(try await app.settled().screen == .unlock)
     keychain.enrol()
-    let gone = try await app.settled(try await app.sessionUnlock(outcome: .success))
+    try await app.sessionUnlock()
+    let gone = try await app.settled()
     #expect(gone.screen == .signIn)
     #expect(!gone.canUnlock)
     #expect(keychain.unbidden == 0)
     await app.close()
+  }
+}
+
+@Suite struct KeychainAnswersTests {
+  @Test func onlyItemNotFoundIsNotFound() {
+    let found = (-35_000...1000).filter { KeyResult(status: $0) == .notFound }
+    #expect(found == [-25300])
+  }
+
+  @Test(arguments: [
+    (nil, KeyResult.ok), (-1, .failed), (-2, .cancelled), (-3, .cancelled),
+    (-4, .cancelled), (-9, .cancelled), (-1004, .cancelled), (-8, .lockoutPermanent),
+    (-5, .notEnrolled), (-7, .notEnrolled), (-6, .unavailable), (-12, .unavailable),
+    (-13, .unavailable), (-10, .failed),
+  ])
+  func aPromptHasItsResult(code: Int?, result: KeyResult) {
+    #expect(KeyResult(prompt: code) == result)
   }
 }

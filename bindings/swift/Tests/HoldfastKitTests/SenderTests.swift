@@ -47,7 +47,8 @@ final class RawServer: Sendable {
 
 func request(_ url: String, timeoutMs: Int = 60_000) -> HttpRequest {
   HttpRequest(
-    id: 1, purpose: .pull, method: .get, url: url, headers: ["apikey": "k"], timeoutMs: timeoutMs)
+    id: 1, purpose: .pull, method: .get, url: url, headers: ["apikey": "k"], body: nil,
+    timeoutMs: timeoutMs)
 }
 
 @Suite struct SenderTests {

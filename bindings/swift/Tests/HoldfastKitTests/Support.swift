@@ -1,3 +1,4 @@
+import CHoldfast
 import Foundation
 import Testing
 
@@ -8,7 +9,6 @@ import Testing
 #endif
 
 let environment = ProcessInfo.processInfo.environment
-let solo = SignInCompleteRequest.password(email: "solo@example.org", password: "holdfast-demo")
 
 func freshFolder() throws -> URL {
   let base = URL(fileURLWithPath: try #require(environment["HOLDFAST_FOLDER"]))
@@ -18,7 +18,7 @@ func freshFolder() throws -> URL {
 }
 
 func configuration(
-  _ folder: URL, url: String? = nil, biometric: PolicyBiometric = .off
+  _ folder: URL, url: String? = nil, biometric: PolicyBiometric = .off, role: ConfigRole? = nil
 ) throws -> Config {
   Config(
     dataDir: folder.path + "/data",
@@ -26,17 +26,49 @@ func configuration(
       url: try #require(url ?? environment["HOLDFAST_BACKEND"]),
       apiKey: try #require(environment["HOLDFAST_KEY"])),
     authMethods: [AuthMethodConfig(id: "password", flow: .password)],
-    policy: Policy(biometric: biometric), keystore: KeyStoreChoice(kind: .file))
+    policy: Policy(biometric: biometric), keystore: KeyStoreChoice(kind: .file), role: role)
 }
 
 /// Open, and sign in.
-func signedIn(_ config: Config, keyStore: (any KeyStore)? = nil) async throws -> Holdfast {
-  let app = try Holdfast(config, keyStore: keyStore)
-  let start = try await app.settled(try await app.sessionResume())
-  #expect(start.screen == .signIn)
-  let home = try await app.settled(try await app.signInComplete(solo))
-  #expect(home.screen == .home)
+func signedIn(
+  _ config: Config, keyStore: (any KeyStore)? = nil, sender: any HTTPSender = URLSessionSender(),
+  email: String = "solo@example.org"
+) async throws -> Holdfast {
+  let app = try await Holdfast(config, keyStore: keyStore, sender: sender)
+  #expect(try await app.settled().screen == .signIn)
+  try await app.signInComplete(email: email, password: "holdfast-demo")
+  #expect(try await app.settled().screen == (email.hasPrefix("solo") ? .home : .selectOrg))
   return app
+}
+
+extension Holdfast {
+  /// The next screen; other news are passed over.
+  func shown() async throws -> Decision {
+    for try await next in news { if case .screen(let screen) = next { return screen } }
+    throw HoldfastError(withoutReply: HOLDFAST_CLOSED)
+  }
+
+  /// The next screen that is not `wait`.
+  func settled() async throws -> Decision {
+    while true {
+      let screen = try await shown()
+      if screen.screen != .wait { return screen }
+    }
+  }
+
+  /// Queue a visit.
+  func visit(_ minutes: JSON = 30) async throws -> String {
+    try await queueAdd(kind: "activity", payload: ["type": "visit", "minutes": minutes]).id
+  }
+
+  /// Wait until the queue is empty.
+  func drain() async throws {
+    for try await next in news {
+      if case .notice(let one) = next { Issue.record("\(one)") }
+      let counts = try await syncStatus().counts
+      if counts.pending + counts.sending + counts.waiting + counts.parked == 0 { return }
+    }
+  }
 }
 
 /// How many rows of this id the server has.
@@ -49,13 +81,4 @@ func stored(_ id: String) async throws -> Int? {
   request.httpBody = try JSONEncoder().encode(body)
   let (data, _) = try await URLSession.shared.data(for: request)
   return try JSONDecoder().decode(JSON.self, from: data)[0]?["n"]?.int
-}
-
-/// Wait until the queue is empty.
-func drain(_ app: Holdfast) async throws {
-  for try await event in app.events {
-    if case .itemParked(let one) = event { Issue.record("\(one)") }
-    let counts = try await app.syncStatus().counts
-    if counts.pending + counts.sending + counts.waiting + counts.parked == 0 { return }
-  }
 }

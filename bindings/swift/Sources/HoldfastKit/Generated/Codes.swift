@@ -9,349 +9,318 @@
 /// line names the key. token_too_long: the server issued an access or refresh token of more than
 /// 16384 bytes, which is not taken; put less into its claims. refused, dns, tls, timeout: no
 /// response came, and the host's client said so; of these, the log's line also names the host.
-public struct SignInCause: OpenCode, Readable {
+public struct SignInCause: OpenCode {
   public let rawValue: String
   public init(rawValue: String) { self.rawValue = rawValue }
 
-  public static let wrongPassword = SignInCause(rawValue: "wrong_password")
-  public static let unconfirmedAddress = SignInCause(rawValue: "unconfirmed_address")
-  public static let providerDisabled = SignInCause(rawValue: "provider_disabled")
-  public static let wrongApiKey = SignInCause(rawValue: "wrong_api_key")
-  public static let wrongUrl = SignInCause(rawValue: "wrong_url")
-  public static let notSupabase = SignInCause(rawValue: "not_supabase")
-  public static let projectPaused = SignInCause(rawValue: "project_paused")
-  public static let userBanned = SignInCause(rawValue: "user_banned")
-  public static let answerLost = SignInCause(rawValue: "answer_lost")
-  public static let keyStore = SignInCause(rawValue: "key_store")
-  public static let tokenTooLong = SignInCause(rawValue: "token_too_long")
-  public static let refused = SignInCause(rawValue: "refused")
-  public static let dns = SignInCause(rawValue: "dns")
-  public static let tls = SignInCause(rawValue: "tls")
-  public static let timeout = SignInCause(rawValue: "timeout")
+  public static let wrongPassword: Self = "wrong_password"
+  public static let unconfirmedAddress: Self = "unconfirmed_address"
+  public static let providerDisabled: Self = "provider_disabled"
+  public static let wrongApiKey: Self = "wrong_api_key", wrongUrl: Self = "wrong_url"
+  public static let notSupabase: Self = "not_supabase", projectPaused: Self = "project_paused"
+  public static let userBanned: Self = "user_banned", answerLost: Self = "answer_lost"
+  public static let keyStore: Self = "key_store", tokenTooLong: Self = "token_too_long"
+  public static let refused: Self = "refused", dns: Self = "dns", tls: Self = "tls"
+  public static let timeout: Self = "timeout"
 }
 
 /// `noun.reason`; stable.
-public struct ErrorCode: OpenCode, Readable {
+public struct ErrorCode: OpenCode {
   public let rawValue: String
   public init(rawValue: String) { self.rawValue = rawValue }
 
   /// The text is not valid JSON or not UTF-8. Send one JSON object.
-  public static let requestNotJson = ErrorCode(rawValue: "request.not_json")
+  public static let requestNotJson: Self = "request.not_json"
   /// The text is JSON but not an object. Send one JSON object.
-  public static let requestNotAnObject = ErrorCode(rawValue: "request.not_an_object")
+  public static let requestNotAnObject: Self = "request.not_an_object"
   /// The request is nested deeper than 64 levels. Flatten it.
-  public static let requestTooDeep = ErrorCode(rawValue: "request.too_deep")
+  public static let requestTooDeep: Self = "request.too_deep"
   /// The request has more than 262,144 values. Send fewer at a time.
-  public static let requestTooManyValues = ErrorCode(rawValue: "request.too_many_values")
+  public static let requestTooManyValues: Self = "request.too_many_values"
   /// An object has the same key twice; `field` names it. Send it once.
-  public static let requestDuplicateKey = ErrorCode(rawValue: "request.duplicate_key")
+  public static let requestDuplicateKey: Self = "request.duplicate_key"
   /// This version does not know the field; the message suggests a near name, if there is one.
   /// Correct the name or leave the field out.
-  public static let requestUnknownField = ErrorCode(rawValue: "request.unknown_field")
+  public static let requestUnknownField: Self = "request.unknown_field"
   /// The field that `field` names is required. Add it.
-  public static let requestMissingField = ErrorCode(rawValue: "request.missing_field")
+  public static let requestMissingField: Self = "request.missing_field"
   /// The field has the wrong type; the message names the right one.
-  public static let requestWrongType = ErrorCode(rawValue: "request.wrong_type")
+  public static let requestWrongType: Self = "request.wrong_type"
   /// The value is outside the range that the message names. For /data_dir: another user owns the
   /// folder, everybody may write to it, the path begins with ~, or it names a file. For
   /// /keystore/kind: also when the folder's key is in another kind of key store; nothing was
   /// changed.
-  public static let requestInvalidValue = ErrorCode(rawValue: "request.invalid_value")
+  public static let requestInvalidValue: Self = "request.invalid_value"
   /// holdfast_call received a name that is no operation; the message suggests a near one, if there
   /// is one. `x-operations` lists them; open has a function only.
-  public static let requestUnknownOperation = ErrorCode(rawValue: "request.unknown_operation")
+  public static let requestUnknownOperation: Self = "request.unknown_operation"
   /// No user is signed in. Show the sign-in.
-  public static let sessionNone = ErrorCode(rawValue: "session.none")
+  public static let sessionNone: Self = "session.none"
   /// The session is locked, or nobody came in on this handle yet. Show the screen that
   /// holdfast_next gives: with `can_unlock`, ask for biometrics and call session_unlock; else offer
   /// its `methods`.
-  public static let sessionLocked = ErrorCode(rawValue: "session.locked")
+  public static let sessionLocked: Self = "session.locked"
   /// The access token is about to end or was refused, and the library fetches another one. Go on
   /// asking holdfast_next, and ask again after the answer to session_token, or after
   /// `detail.wait_ms` (null: once there is a network).
-  public static let sessionRefreshing = ErrorCode(rawValue: "session.refreshing")
+  public static let sessionRefreshing: Self = "session.refreshing"
   /// session_start did not receive a token response; `field` names what is missing. Pass on the
   /// server's response unchanged.
-  public static let sessionInvalid = ErrorCode(rawValue: "session.invalid")
+  public static let sessionInvalid: Self = "session.invalid"
   /// Items are unsent; `detail.unsent` is their number. Ask the user, and pass `unsent`: `keep`, or
   /// `discard` with the number as `confirm_unsent`.
-  public static let sessionConfirmUnsent = ErrorCode(rawValue: "session.confirm_unsent")
+  public static let sessionConfirmUnsent: Self = "session.confirm_unsent"
   /// `auth_methods` has no such method, or none with this flow. The message suggests a near name;
   /// if none is near, it lists all.
-  public static let signInUnknownMethod = ErrorCode(rawValue: "sign_in.unknown_method")
+  public static let signInUnknownMethod: Self = "sign_in.unknown_method"
   /// The URL is not `redirect_url`, or carries no answer of a sign-in. Handle it elsewhere in the
   /// app.
-  public static let signInForeignCallback = ErrorCode(rawValue: "sign_in.foreign_callback")
+  public static let signInForeignCallback: Self = "sign_in.foreign_callback"
   /// No sign-in is under way for this callback or nonce: it was completed before, or begun on
   /// another device. Begin again.
-  public static let signInStateMismatch = ErrorCode(rawValue: "sign_in.state_mismatch")
+  public static let signInStateMismatch: Self = "sign_in.state_mismatch"
   /// The sign-in began more than 15 minutes ago. Begin again.
-  public static let signInExpired = ErrorCode(rawValue: "sign_in.expired")
+  public static let signInExpired: Self = "sign_in.expired"
   /// The sign-in was cancelled with sign_in_cancel. Begin again if the user wants to sign in.
-  public static let signInCancelled = ErrorCode(rawValue: "sign_in.cancelled")
+  public static let signInCancelled: Self = "sign_in.cancelled"
   /// No organisation is chosen. Show the selection.
-  public static let orgNone = ErrorCode(rawValue: "org.none")
+  public static let orgNone: Self = "org.none"
   /// The library knows no membership of the user in this organisation.
-  public static let orgNotAMember = ErrorCode(rawValue: "org.not_a_member")
+  public static let orgNotAMember: Self = "org.not_a_member"
   /// The user's membership has ended.
-  public static let orgRevoked = ErrorCode(rawValue: "org.revoked")
+  public static let orgRevoked: Self = "org.revoked"
   /// The organisation is disabled.
-  public static let orgDisabled = ErrorCode(rawValue: "org.disabled")
+  public static let orgDisabled: Self = "org.disabled"
   /// `routes` does not have the user's role in this organisation.
-  public static let orgUnknownRole = ErrorCode(rawValue: "org.unknown_role")
+  public static let orgUnknownRole: Self = "org.unknown_role"
   /// `backend.queue` has no such kind. The message suggests a near name; if none is near, it lists
   /// all.
-  public static let queueUnknownKind = ErrorCode(rawValue: "queue.unknown_kind")
+  public static let queueUnknownKind: Self = "queue.unknown_kind"
   /// The id is not a UUID. Correct it, or leave it out to get a new one.
-  public static let queueInvalidId = ErrorCode(rawValue: "queue.invalid_id")
+  public static let queueInvalidId: Self = "queue.invalid_id"
   /// The payload is not an object, contradicts the item's id, organisation or user, or contains an
   /// integer beyond 2^53 or a number with more digits than a double holds.
-  public static let queueInvalidPayload = ErrorCode(rawValue: "queue.invalid_payload")
+  public static let queueInvalidPayload: Self = "queue.invalid_payload"
   /// The kind's `columns` do not include this column; the message suggests a near name, if there is
   /// one.
-  public static let queueUnknownColumn = ErrorCode(rawValue: "queue.unknown_column")
+  public static let queueUnknownColumn: Self = "queue.unknown_column"
   /// An entry of `depends_on` is not a UUID, is the item's own id, or is the id of no item that is
   /// queued here or remembered as stored (`policy.stored_items`). Add that item first; if the
   /// server has it for long, leave the entry out.
-  public static let queueUnknownDependency = ErrorCode(rawValue: "queue.unknown_dependency")
+  public static let queueUnknownDependency: Self = "queue.unknown_dependency"
   /// The item is larger than 256 kB; `detail.size` is its size.
-  public static let queueItemTooLarge = ErrorCode(rawValue: "queue.item_too_large")
+  public static let queueItemTooLarge: Self = "queue.item_too_large"
   /// An item with this id and different content is queued. Use another id, or edit the queued item.
-  public static let queueIdTaken = ErrorCode(rawValue: "queue.id_taken")
+  public static let queueIdTaken: Self = "queue.id_taken"
   /// The user has no queued item with this id. The message says whether it was stored or cancelled,
   /// as does queue_get, as long as the library remembers (`policy.stored_items`).
-  public static let queueNotFound = ErrorCode(rawValue: "queue.not_found")
+  public static let queueNotFound: Self = "queue.not_found"
   /// The item is being sent. Try again when holdfast_next gives the state of sync.
-  public static let queueInFlight = ErrorCode(rawValue: "queue.in_flight")
+  public static let queueInFlight: Self = "queue.in_flight"
   /// The cache of the chosen organisation has no such contact.
-  public static let contactNotFound = ErrorCode(rawValue: "contact.not_found")
+  public static let contactNotFound: Self = "contact.not_found"
   /// clock_set requires a handle that was opened with `clock` `manual`.
-  public static let clockNotManual = ErrorCode(rawValue: "clock.not_manual")
+  public static let clockNotManual: Self = "clock.not_manual"
   /// The call needs a section of the configuration that is null; `field` names it.
-  public static let configNotConfigured = ErrorCode(rawValue: "config.not_configured")
+  public static let configNotConfigured: Self = "config.not_configured"
   /// The device was not unlocked since it started. Try again after the first unlock. `detail` is as
   /// for keystore.failed.
-  public static let keystoreLocked = ErrorCode(rawValue: "keystore.locked")
+  public static let keystoreLocked: Self = "keystore.locked"
   /// The key store failed to load or save a key; nothing was changed. Try again. `detail.key` is
   /// device, session or biometric. `detail.operation` is load, save, or read_back: what was saved
   /// is loaded again. `detail.answer` is the store's answer (`not_found` for
   /// HOLDFAST_KEY_NOT_FOUND, and so on), or what the library found: other_key, wrong_length, or
   /// damaged (a key file). A line of the log, of level 1, says the same, and that a key was not
   /// erased.
-  public static let keystoreFailed = ErrorCode(rawValue: "keystore.failed")
+  public static let keystoreFailed: Self = "keystore.failed"
   /// The key store no longer has the device key of these files: it lost it, or it is another one
   /// than before. Call session_resume: it sets the files aside and leads to the sign-in. `detail`
   /// is as for keystore.failed; the answer other_key: the store has a key that did not seal these
   /// files.
-  public static let keystoreKeyLost = ErrorCode(rawValue: "keystore.key_lost")
+  public static let keystoreKeyLost: Self = "keystore.key_lost"
   /// The library could not read or write a file; `detail` has the system's error code. Nothing was
   /// changed.
-  public static let storageFailed = ErrorCode(rawValue: "storage.failed")
+  public static let storageFailed: Self = "storage.failed"
   /// The library cannot write to the folder.
-  public static let storageReadOnly = ErrorCode(rawValue: "storage.read_only")
+  public static let storageReadOnly: Self = "storage.read_only"
   /// A newer version of the library wrote the data. Update the app; the data stays unchanged.
-  public static let storageNewerVersion = ErrorCode(rawValue: "storage.newer_version")
+  public static let storageNewerVersion: Self = "storage.newer_version"
   /// Another user owns a file of the data folder or can change it, or a link or pipe is in its
   /// place. `detail.file` names it, `detail.reason` is owner, writable, readable (a key), link,
   /// second_name (a hard link) or no_file, and the message says what to do. Nothing was changed.
-  public static let storageNotPrivate = ErrorCode(rawValue: "storage.not_private")
+  public static let storageNotPrivate: Self = "storage.not_private"
   /// A file or record is damaged, and the library could not repair it or set it aside.
-  public static let storageDamaged = ErrorCode(rawValue: "storage.damaged")
+  public static let storageDamaged: Self = "storage.damaged"
   /// The disk is full. Nothing was changed; try again when there is room.
-  public static let storageFull = ErrorCode(rawValue: "storage.full")
+  public static let storageFull: Self = "storage.full"
   /// Another process was writing, or kept a lock, for more than 5 s. Try again.
-  public static let storageBusy = ErrorCode(rawValue: "storage.busy")
+  public static let storageBusy: Self = "storage.busy"
   /// A key store or log callback called the library, which is not allowed.
-  public static let handleReentered = ErrorCode(rawValue: "handle.reentered")
+  public static let handleReentered: Self = "handle.reentered"
   /// Only from the HTTP driver, with the key store `host`: this thread answers the key requests,
   /// and the call could need one. Make it on another thread.
-  public static let handleBusy = ErrorCode(rawValue: "handle.busy")
+  public static let handleBusy: Self = "handle.busy"
   /// The handle is closed, NULL or garbage.
-  public static let handleClosed = ErrorCode(rawValue: "handle.closed")
+  public static let handleClosed: Self = "handle.closed"
   /// The handle was opened before fork(). Open a new one in the child process.
-  public static let handleForked = ErrorCode(rawValue: "handle.forked")
+  public static let handleForked: Self = "handle.forked"
   /// Too many handles or descriptors are open. Close some.
-  public static let handleTooMany = ErrorCode(rawValue: "handle.too_many")
+  public static let handleTooMany: Self = "handle.too_many"
   /// The process is out of memory. Nothing was changed.
-  public static let memoryExhausted = ErrorCode(rawValue: "memory.exhausted")
+  public static let memoryExhausted: Self = "memory.exhausted"
   /// The library has a defect. Please report the message.
-  public static let internalDefect = ErrorCode(rawValue: "internal.defect")
+  public static let internalDefect: Self = "internal.defect"
 }
 
 /// `table` inserts rows into the table; `rpc` calls a function that returns a result per row.
-public enum QueueKindUpload: String, Codable, Sendable, Hashable, CaseIterable {
+public enum QueueKindUpload: String, Codable, Sendable, CaseIterable {
   case table, rpc
 }
 
 /// The columns of the table's primary key. `id_and_org_id` is for a table that is partitioned or
 /// distributed by organisation: an insert names both columns, and ids are read back with a filter
 /// by `org_id`. Not in an app without organisations.
-public enum QueueKindPrimaryKey: String, Codable, Sendable, Hashable, CaseIterable {
+public enum QueueKindPrimaryKey: String, Codable, Sendable, CaseIterable {
   case id, idAndOrgId = "id_and_org_id"
 }
 
 /// How a method signs in.
-public enum Flow: String, Codable, Sendable, Hashable, CaseIterable {
+public enum Flow: String, Codable, Sendable, CaseIterable {
   case pkce, idToken = "id_token", password
 }
 
 /// `required`: a locked session without biometrics leads to the sign-in. `preferred`: where none
 /// are enrolled, an expired token is refreshed without a prompt. `off`: no biometric key is
 /// created.
-public enum PolicyBiometric: String, Codable, Sendable, Hashable, CaseIterable {
+public enum PolicyBiometric: String, Codable, Sendable, CaseIterable {
   case required, preferred, off
 }
 
 /// at_once: while the app is off the screen, the session is open in its process only. If the
 /// process ends there, the session is locked.
-public enum PolicyLockOnBackground: String, Codable, Sendable, Hashable, CaseIterable {
+public enum PolicyLockOnBackground: String, Codable, Sendable, CaseIterable {
   case afterTimeout = "after_timeout", atOnce = "at_once"
 }
 
 /// `file`: key files beside the data.
-public enum KeyStoreChoiceKind: String, Codable, Sendable, Hashable, CaseIterable {
+public enum KeyStoreChoiceKind: String, Codable, Sendable, CaseIterable {
   case file
 }
 
 /// `manual` is for tests and uses clock_set.
-public enum ConfigClock: String, Codable, Sendable, Hashable, CaseIterable {
+public enum ConfigClock: String, Codable, Sendable, CaseIterable {
   case system, manual
 }
 
 /// `worker`: nobody is at the screen, and none is given until session_resume or session_foreground.
 /// For a process that only sends what is queued.
-public enum ConfigRole: String, Codable, Sendable, Hashable, CaseIterable {
+public enum ConfigRole: String, Codable, Sendable, CaseIterable {
   case app, worker
 }
 
 /// How a method of the sign-in works.
-public struct MethodFlow: OpenCode, Readable {
+public struct MethodFlow: OpenCode {
   public let rawValue: String
   public init(rawValue: String) { self.rawValue = rawValue }
 
-  public static let pkce = MethodFlow(rawValue: "pkce")
-  public static let idToken = MethodFlow(rawValue: "id_token")
-  public static let password = MethodFlow(rawValue: "password")
+  public static let pkce: Self = "pkce", idToken: Self = "id_token", password: Self = "password"
 }
 
 /// The screen to show.
-public struct Screen: OpenCode, Readable {
+public struct Screen: OpenCode {
   public let rawValue: String
   public init(rawValue: String) { self.rawValue = rawValue }
 
-  public static let home = Screen(rawValue: "home")
-  public static let unlock = Screen(rawValue: "unlock")
-  public static let signIn = Screen(rawValue: "sign_in")
-  public static let selectOrg = Screen(rawValue: "select_org")
-  public static let wait = Screen(rawValue: "wait")
+  public static let home: Self = "home", unlock: Self = "unlock", signIn: Self = "sign_in"
+  public static let selectOrg: Self = "select_org", wait: Self = "wait"
 }
 
 /// Why a decision was made.
-public struct DecisionReason: OpenCode, Readable {
+public struct DecisionReason: OpenCode {
   public let rawValue: String
   public init(rawValue: String) { self.rawValue = rawValue }
 
-  public static let active = DecisionReason(rawValue: "active")
-  public static let sessionMissing = DecisionReason(rawValue: "session_missing")
-  public static let sessionCorrupt = DecisionReason(rawValue: "session_corrupt")
-  public static let sessionExpired = DecisionReason(rawValue: "session_expired")
-  public static let sessionWindow = DecisionReason(rawValue: "session_window")
-  public static let backgroundTimeout = DecisionReason(rawValue: "background_timeout")
-  public static let clockMovedBack = DecisionReason(rawValue: "clock_moved_back")
-  public static let sessionEnded = DecisionReason(rawValue: "session_ended")
-  public static let signedOut = DecisionReason(rawValue: "signed_out")
-  public static let keyLost = DecisionReason(rawValue: "key_lost")
-  public static let keystoreLocked = DecisionReason(rawValue: "keystore_locked")
-  public static let keystoreFailed = DecisionReason(rawValue: "keystore_failed")
-  public static let biometricFailed = DecisionReason(rawValue: "biometric_failed")
-  public static let biometricCancelled = DecisionReason(rawValue: "biometric_cancelled")
-  public static let biometricLockout = DecisionReason(rawValue: "biometric_lockout")
-  public static let biometricLockoutPermanent = DecisionReason(rawValue: "biometric_lockout_permanent")
-  public static let biometricNotEnrolled = DecisionReason(rawValue: "biometric_not_enrolled")
-  public static let biometricUnavailable = DecisionReason(rawValue: "biometric_unavailable")
-  public static let biometricWithheld = DecisionReason(rawValue: "biometric_withheld")
-  public static let biometricOff = DecisionReason(rawValue: "biometric_off")
-  public static let userLocked = DecisionReason(rawValue: "user_locked")
-  public static let unlocked = DecisionReason(rawValue: "unlocked")
-  public static let firstChoice = DecisionReason(rawValue: "first_choice")
-  public static let chosen = DecisionReason(rawValue: "chosen")
-  public static let switched = DecisionReason(rawValue: "switched")
-  public static let noMembership = DecisionReason(rawValue: "no_membership")
-  public static let membershipRevoked = DecisionReason(rawValue: "membership_revoked")
-  public static let orgDisabled = DecisionReason(rawValue: "org_disabled")
-  public static let roleUnknown = DecisionReason(rawValue: "role_unknown")
-  public static let guardPending = DecisionReason(rawValue: "guard_pending")
-  public static let signingIn = DecisionReason(rawValue: "signing_in")
-  public static let signInFailed = DecisionReason(rawValue: "sign_in_failed")
-  public static let signInExpired = DecisionReason(rawValue: "sign_in_expired")
-  public static let signInCancelled = DecisionReason(rawValue: "sign_in_cancelled")
-  public static let signInOffline = DecisionReason(rawValue: "sign_in_offline")
-  public static let signInUnreachable = DecisionReason(rawValue: "sign_in_unreachable")
-  public static let signInForeign = DecisionReason(rawValue: "sign_in_foreign")
-  public static let routeForbidden = DecisionReason(rawValue: "route_forbidden")
-  public static let serverUnreachable = DecisionReason(rawValue: "server_unreachable")
+  public static let active: Self = "active", sessionMissing: Self = "session_missing"
+  public static let sessionCorrupt: Self = "session_corrupt"
+  public static let sessionExpired: Self = "session_expired"
+  public static let sessionWindow: Self = "session_window"
+  public static let backgroundTimeout: Self = "background_timeout"
+  public static let clockMovedBack: Self = "clock_moved_back", sessionEnded: Self = "session_ended"
+  public static let signedOut: Self = "signed_out", keyLost: Self = "key_lost"
+  public static let keystoreLocked: Self = "keystore_locked"
+  public static let keystoreFailed: Self = "keystore_failed"
+  public static let biometricFailed: Self = "biometric_failed"
+  public static let biometricCancelled: Self = "biometric_cancelled"
+  public static let biometricLockout: Self = "biometric_lockout"
+  public static let biometricLockoutPermanent: Self = "biometric_lockout_permanent"
+  public static let biometricNotEnrolled: Self = "biometric_not_enrolled"
+  public static let biometricUnavailable: Self = "biometric_unavailable"
+  public static let biometricWithheld: Self = "biometric_withheld"
+  public static let biometricOff: Self = "biometric_off", userLocked: Self = "user_locked"
+  public static let unlocked: Self = "unlocked", firstChoice: Self = "first_choice"
+  public static let chosen: Self = "chosen", switched: Self = "switched"
+  public static let noMembership: Self = "no_membership"
+  public static let membershipRevoked: Self = "membership_revoked"
+  public static let orgDisabled: Self = "org_disabled", roleUnknown: Self = "role_unknown"
+  public static let guardPending: Self = "guard_pending", signingIn: Self = "signing_in"
+  public static let signInFailed: Self = "sign_in_failed", signInExpired: Self = "sign_in_expired"
+  public static let signInCancelled: Self = "sign_in_cancelled"
+  public static let signInOffline: Self = "sign_in_offline"
+  public static let signInUnreachable: Self = "sign_in_unreachable"
+  public static let signInForeign: Self = "sign_in_foreign"
+  public static let routeForbidden: Self = "route_forbidden"
+  public static let serverUnreachable: Self = "server_unreachable"
 }
 
 /// What a banner says.
-public struct BannerCode: OpenCode, Readable {
+public struct BannerCode: OpenCode {
   public let rawValue: String
   public init(rawValue: String) { self.rawValue = rawValue }
 
-  public static let erasureOwed = BannerCode(rawValue: "erasure_owed")
-  public static let offline = BannerCode(rawValue: "offline")
-  public static let staleData = BannerCode(rawValue: "stale_data")
-  public static let nothingCachedYet = BannerCode(rawValue: "nothing_cached_yet")
-  public static let partlyCached = BannerCode(rawValue: "partly_cached")
-  public static let encryptedRequiresConnectivity = BannerCode(rawValue: "encrypted_requires_connectivity")
-  public static let queuedNotSent = BannerCode(rawValue: "queued_not_sent")
+  public static let erasureOwed: Self = "erasure_owed", offline: Self = "offline"
+  public static let staleData: Self = "stale_data", nothingCachedYet: Self = "nothing_cached_yet"
+  public static let partlyCached: Self = "partly_cached"
+  public static let encryptedRequiresConnectivity: Self = "encrypted_requires_connectivity"
+  public static let queuedNotSent: Self = "queued_not_sent"
 }
 
 /// How to show a banner.
-public struct Tone: OpenCode, Readable {
+public struct Tone: OpenCode {
   public let rawValue: String
   public init(rawValue: String) { self.rawValue = rawValue }
 
-  public static let info = Tone(rawValue: "info")
-  public static let warning = Tone(rawValue: "warning")
+  public static let info: Self = "info", warning: Self = "warning"
 }
 
 /// Whether the user may work in an organisation.
-public struct MembershipStatus: OpenCode, Readable {
+public struct MembershipStatus: OpenCode {
   public let rawValue: String
   public init(rawValue: String) { self.rawValue = rawValue }
 
-  public static let active = MembershipStatus(rawValue: "active")
-  public static let revoked = MembershipStatus(rawValue: "revoked")
-  public static let disabled = MembershipStatus(rawValue: "disabled")
+  public static let active: Self = "active", revoked: Self = "revoked", disabled: Self = "disabled"
 }
 
 /// What happens to an item.
-public struct ItemState: OpenCode, Readable {
+public struct ItemState: OpenCode {
   public let rawValue: String
   public init(rawValue: String) { self.rawValue = rawValue }
 
-  public static let pending = ItemState(rawValue: "pending")
-  public static let sending = ItemState(rawValue: "sending")
-  public static let waiting = ItemState(rawValue: "waiting")
-  public static let parked = ItemState(rawValue: "parked")
+  public static let pending: Self = "pending", sending: Self = "sending", waiting: Self = "waiting"
+  public static let parked: Self = "parked"
 }
 
 /// The state of an item that is queued, or the end of one that no longer is.
-public struct ItemFate: OpenCode, Readable {
+public struct ItemFate: OpenCode {
   public let rawValue: String
   public init(rawValue: String) { self.rawValue = rawValue }
 
-  public static let pending = ItemFate(rawValue: "pending")
-  public static let sending = ItemFate(rawValue: "sending")
-  public static let waiting = ItemFate(rawValue: "waiting")
-  public static let parked = ItemFate(rawValue: "parked")
-  public static let stored = ItemFate(rawValue: "stored")
-  public static let cancelled = ItemFate(rawValue: "cancelled")
-  public static let unknownOutcome = ItemFate(rawValue: "unknown_outcome")
+  public static let pending: Self = "pending", sending: Self = "sending", waiting: Self = "waiting"
+  public static let parked: Self = "parked", stored: Self = "stored", cancelled: Self = "cancelled"
+  public static let unknownOutcome: Self = "unknown_outcome"
 }
 
 /// A state by which a request selects items.
-public enum QueuedState: String, Codable, Sendable, Hashable, CaseIterable {
+public enum QueuedState: String, Codable, Sendable, CaseIterable {
   case pending, sending, waiting, parked
 }
 
@@ -362,64 +331,44 @@ public typealias Payload = [String: JSON]
 /// failures; `sync_now` ends it. wrong_api_key, wrong_url, not_supabase, project_paused: no answer
 /// comes from the service, and an answer of something else says why, as for a failed sign-in;
 /// `problems` in sync_status says what to do.
-public struct ExplainCode: OpenCode, Readable {
+public struct ExplainCode: OpenCode {
   public let rawValue: String
   public init(rawValue: String) { self.rawValue = rawValue }
 
-  public static let nothingQueued = ExplainCode(rawValue: "nothing_queued")
-  public static let sending = ExplainCode(rawValue: "sending")
-  public static let offline = ExplainCode(rawValue: "offline")
-  public static let signedOut = ExplainCode(rawValue: "signed_out")
-  public static let locked = ExplainCode(rawValue: "locked")
-  public static let token = ExplainCode(rawValue: "token")
-  public static let backOff = ExplainCode(rawValue: "back_off")
-  public static let serverPause = ExplainCode(rawValue: "server_pause")
-  public static let organisation = ExplainCode(rawValue: "organisation")
-  public static let dependency = ExplainCode(rawValue: "dependency")
-  public static let parked = ExplainCode(rawValue: "parked")
-  public static let otherUser = ExplainCode(rawValue: "other_user")
-  public static let schemaNotReady = ExplainCode(rawValue: "schema_not_ready")
-  public static let waitingBlocked = ExplainCode(rawValue: "waiting_blocked")
-  public static let wrongApiKey = ExplainCode(rawValue: "wrong_api_key")
-  public static let wrongUrl = ExplainCode(rawValue: "wrong_url")
-  public static let notSupabase = ExplainCode(rawValue: "not_supabase")
-  public static let projectPaused = ExplainCode(rawValue: "project_paused")
-  public static let ready = ExplainCode(rawValue: "ready")
+  public static let nothingQueued: Self = "nothing_queued", sending: Self = "sending"
+  public static let offline: Self = "offline", signedOut: Self = "signed_out"
+  public static let locked: Self = "locked", token: Self = "token", backOff: Self = "back_off"
+  public static let serverPause: Self = "server_pause", organisation: Self = "organisation"
+  public static let dependency: Self = "dependency", parked: Self = "parked"
+  public static let otherUser: Self = "other_user", schemaNotReady: Self = "schema_not_ready"
+  public static let waitingBlocked: Self = "waiting_blocked", wrongApiKey: Self = "wrong_api_key"
+  public static let wrongUrl: Self = "wrong_url", notSupabase: Self = "not_supabase"
+  public static let projectPaused: Self = "project_paused", ready: Self = "ready"
 }
 
 /// The result of the server's summary function: an object with a number in it.
 public typealias Summary = [String: JSON]
 
 /// What a request is for.
-public struct Purpose: OpenCode, Readable {
+public struct Purpose: OpenCode {
   public let rawValue: String
   public init(rawValue: String) { self.rawValue = rawValue }
 
-  public static let refresh = Purpose(rawValue: "refresh")
-  public static let validate = Purpose(rawValue: "validate")
-  public static let `guard` = Purpose(rawValue: "guard")
-  public static let upload = Purpose(rawValue: "upload")
-  public static let pull = Purpose(rawValue: "pull")
-  public static let summary = Purpose(rawValue: "summary")
-  public static let revoke = Purpose(rawValue: "revoke")
-  public static let live = Purpose(rawValue: "live")
-  public static let signIn = Purpose(rawValue: "sign_in")
+  public static let refresh: Self = "refresh", validate: Self = "validate", `guard`: Self = "guard"
+  public static let upload: Self = "upload", pull: Self = "pull", summary: Self = "summary"
+  public static let revoke: Self = "revoke", live: Self = "live", signIn: Self = "sign_in"
 }
 
 /// Names and values of HTTP headers.
 public typealias Headers = [String: String]
 
 /// The HTTP method.
-public struct HttpRequestMethod: OpenCode, Readable {
+public struct HttpRequestMethod: OpenCode {
   public let rawValue: String
   public init(rawValue: String) { self.rawValue = rawValue }
 
-  public static let get = HttpRequestMethod(rawValue: "GET")
-  public static let head = HttpRequestMethod(rawValue: "HEAD")
-  public static let post = HttpRequestMethod(rawValue: "POST")
-  public static let patch = HttpRequestMethod(rawValue: "PATCH")
-  public static let put = HttpRequestMethod(rawValue: "PUT")
-  public static let delete = HttpRequestMethod(rawValue: "DELETE")
+  public static let get: Self = "GET", head: Self = "HEAD", post: Self = "POST"
+  public static let patch: Self = "PATCH", put: Self = "PUT", delete: Self = "DELETE"
 }
 
 /// Why there is no response. offline: there is no network, or the connection broke; a sign-in ends
@@ -428,158 +377,98 @@ public struct HttpRequestMethod: OpenCode, Readable {
 /// that speaks http. timeout: no answer within `timeout_ms`. After refused, tls and timeout a
 /// sign-in is tried again for a minute; from the first try on, the message of its decision `wait`
 /// has the `cause`.
-public enum TransportError: String, Codable, Sendable, Hashable, CaseIterable {
+public enum TransportError: String, Codable, Sendable, CaseIterable {
   case offline, timeout, tls, dns, refused, cancelled
 }
 
-/// What changed.
-public struct OrgAccessChangedNoticeReason: OpenCode, Readable {
-  public let rawValue: String
-  public init(rawValue: String) { self.rawValue = rawValue }
-
-  public static let membershipRevoked = OrgAccessChangedNoticeReason(rawValue: "membership_revoked")
-  public static let orgDisabled = OrgAccessChangedNoticeReason(rawValue: "org_disabled")
-  public static let roleUnknown = OrgAccessChangedNoticeReason(rawValue: "role_unknown")
-}
-
-/// What was wrong.
-public struct StorageRecoveredNoticeReason: OpenCode, Readable {
-  public let rawValue: String
-  public init(rawValue: String) { self.rawValue = rawValue }
-
-  public static let storageRecovered = StorageRecoveredNoticeReason(rawValue: "storage_recovered")
-  public static let storageKeyLost = StorageRecoveredNoticeReason(rawValue: "storage_key_lost")
-  public static let cacheRecovered = StorageRecoveredNoticeReason(rawValue: "cache_recovered")
-}
-
 /// The types of notices.
-public struct NoticeType: OpenCode, Readable {
+public struct NoticeType: OpenCode {
   public let rawValue: String
   public init(rawValue: String) { self.rawValue = rawValue }
 
-  public static let itemParked = NoticeType(rawValue: "item_parked")
-  public static let sessionEnded = NoticeType(rawValue: "session_ended")
-  public static let orgAccessChanged = NoticeType(rawValue: "org_access_changed")
-  public static let storageRecovered = NoticeType(rawValue: "storage_recovered")
+  public static let itemParked: Self = "item_parked", sessionEnded: Self = "session_ended"
+  public static let orgAccessChanged: Self = "org_access_changed"
+  public static let storageRecovered: Self = "storage_recovered"
 }
 
 /// What answers answer.
-public struct AnswerTo: OpenCode, Readable {
+public struct AnswerTo: OpenCode {
   public let rawValue: String
   public init(rawValue: String) { self.rawValue = rawValue }
 
-  public static let contactGet = AnswerTo(rawValue: "contact_get")
-  public static let sessionToken = AnswerTo(rawValue: "session_token")
+  public static let contactGet: Self = "contact_get", sessionToken: Self = "session_token"
 }
 
 /// Why a pull was given up.
-public struct PullProblem: OpenCode, Readable {
+public struct PullProblem: OpenCode {
   public let rawValue: String
   public init(rawValue: String) { self.rawValue = rawValue }
 
-  public static let loop = PullProblem(rawValue: "loop")
-  public static let unusableRow = PullProblem(rawValue: "unusable_row")
+  public static let loop: Self = "loop", unusableRow: Self = "unusable_row"
 }
 
 /// The key store in use. `host`: the functions that the host passed. `secret_service`: only from
 /// the HTTP driver.
-public struct OpenReplyKeystore: OpenCode, Readable {
+public struct OpenReplyKeystore: OpenCode {
   public let rawValue: String
   public init(rawValue: String) { self.rawValue = rawValue }
 
-  public static let file = OpenReplyKeystore(rawValue: "file")
-  public static let host = OpenReplyKeystore(rawValue: "host")
-  public static let secretService = OpenReplyKeystore(rawValue: "secret_service")
-}
-
-/// `bundled`: with the three libraries inside.
-public struct BuildInfoFlavour: OpenCode, Readable {
-  public let rawValue: String
-  public init(rawValue: String) { self.rawValue = rawValue }
-
-  public static let embedded = BuildInfoFlavour(rawValue: "embedded")
-  public static let runtime = BuildInfoFlavour(rawValue: "runtime")
-  public static let bundled = BuildInfoFlavour(rawValue: "bundled")
-}
-
-public struct NeedsIdTokenNeedsItem: OpenCode, Readable {
-  public let rawValue: String
-  public init(rawValue: String) { self.rawValue = rawValue }
-
-  public static let idToken = NeedsIdTokenNeedsItem(rawValue: "id_token")
-  public static let nonce = NeedsIdTokenNeedsItem(rawValue: "nonce")
-}
-
-public struct NeedsPasswordNeedsItem: OpenCode, Readable {
-  public let rawValue: String
-  public init(rawValue: String) { self.rawValue = rawValue }
-
-  public static let email = NeedsPasswordNeedsItem(rawValue: "email")
-  public static let password = NeedsPasswordNeedsItem(rawValue: "password")
+  public static let file: Self = "file", host: Self = "host"
+  public static let secretService: Self = "secret_service"
 }
 
 /// Whether somebody is signed in and has unlocked.
-public struct SessionStatusReplyState: OpenCode, Readable {
+public struct SessionStatusReplyState: OpenCode {
   public let rawValue: String
   public init(rawValue: String) { self.rawValue = rawValue }
 
-  public static let signedOut = SessionStatusReplyState(rawValue: "signed_out")
-  public static let locked = SessionStatusReplyState(rawValue: "locked")
-  public static let active = SessionStatusReplyState(rawValue: "active")
+  public static let signedOut: Self = "signed_out", locked: Self = "locked"
+  public static let active: Self = "active"
 }
 
-public struct SessionStatusReplyOwedItem: OpenCode, Readable {
+public struct SessionStatusReplyOwedItem: OpenCode {
   public let rawValue: String
   public init(rawValue: String) { self.rawValue = rawValue }
 
-  public static let refresh = SessionStatusReplyOwedItem(rawValue: "refresh")
-  public static let validation = SessionStatusReplyOwedItem(rawValue: "validation")
-  public static let `guard` = SessionStatusReplyOwedItem(rawValue: "guard")
-  public static let revoke = SessionStatusReplyOwedItem(rawValue: "revoke")
-  public static let erase = SessionStatusReplyOwedItem(rawValue: "erase")
+  public static let refresh: Self = "refresh", validation: Self = "validation"
+  public static let `guard`: Self = "guard", revoke: Self = "revoke", erase: Self = "erase"
 }
 
 /// `global`: end the user's sessions on all devices. Default: `local`.
-public enum SessionLogoutRequestScope: String, Codable, Sendable, Hashable, CaseIterable {
+public enum SessionLogoutRequestScope: String, Codable, Sendable, CaseIterable {
   case local, global
 }
 
 /// What becomes of unsent items: `keep` them for their owner's next sign-in, or erase them.
 /// Required while there are any.
-public enum SessionLogoutRequestUnsent: String, Codable, Sendable, Hashable, CaseIterable {
+public enum SessionLogoutRequestUnsent: String, Codable, Sendable, CaseIterable {
   case keep, discard
 }
 
 /// `confirmed` by the server in time, `cached`, or `none` known.
-public struct OrgListReplyFreshness: OpenCode, Readable {
+public struct OrgListReplyFreshness: OpenCode {
   public let rawValue: String
   public init(rawValue: String) { self.rawValue = rawValue }
 
-  public static let confirmed = OrgListReplyFreshness(rawValue: "confirmed")
-  public static let cached = OrgListReplyFreshness(rawValue: "cached")
-  public static let none = OrgListReplyFreshness(rawValue: "none")
+  public static let confirmed: Self = "confirmed", cached: Self = "cached", none: Self = "none"
 }
 
 /// Which part of the configuration a problem is about. backend: `url` or `api_key`, so all
 /// requests. host: the app itself.
-public struct ProblemWhat: OpenCode, Readable {
+public struct ProblemWhat: OpenCode {
   public let rawValue: String
   public init(rawValue: String) { self.rawValue = rawValue }
 
-  public static let backend = ProblemWhat(rawValue: "backend")
-  public static let host = ProblemWhat(rawValue: "host")
-  public static let memberships = ProblemWhat(rawValue: "memberships")
-  public static let contacts = ProblemWhat(rawValue: "contacts")
-  public static let summary = ProblemWhat(rawValue: "summary")
-  public static let queue = ProblemWhat(rawValue: "queue")
+  public static let backend: Self = "backend", host: Self = "host"
+  public static let memberships: Self = "memberships", contacts: Self = "contacts"
+  public static let summary: Self = "summary", queue: Self = "queue"
 }
 
 /// Why uploads pause: after failures, or because the server asked for it. `sync_now` ends a pause
 /// after failures, except that of the access token's refresh.
-public struct PauseCode: OpenCode, Readable {
+public struct PauseCode: OpenCode {
   public let rawValue: String
   public init(rawValue: String) { self.rawValue = rawValue }
 
-  public static let backOff = PauseCode(rawValue: "back_off")
-  public static let serverPause = PauseCode(rawValue: "server_pause")
+  public static let backOff: Self = "back_off", serverPause: Self = "server_pause"
 }
