@@ -188,10 +188,12 @@ static jbyteArray handle_call(JNIEnv *env, jobject object, jlong handle, jbyteAr
   return answer(env, status, NULL, reply);
 }
 
-static jint handle_wait(JNIEnv *env, jobject object, jlong handle, jint timeout_ms) {
-  (void)env;
+static jbyteArray handle_next(JNIEnv *env, jobject object, jlong handle, jint what,
+                              jint timeout_ms) {
   (void)object;
-  return holdfast_wait((holdfast *)(intptr_t)handle, timeout_ms);
+  char *reply = NULL;
+  int32_t status = holdfast_next((holdfast *)(intptr_t)handle, what, timeout_ms, &reply);
+  return answer(env, status, NULL, reply);
 }
 
 static void handle_close(JNIEnv *env, jclass class, jlong handle) {
@@ -259,7 +261,7 @@ JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM *vm, void *reserved) {
   static const JNINativeMethod methods[] = {
       {"open", "([BLorg/holdfast/Keys;)[B", (void *)handle_open},
       {"call", "(J[B[B)[B", (void *)handle_call},
-      {"await", "(JI)I", (void *)handle_wait},
+      {"next", "(JII)[B", (void *)handle_next},
       {"close", "(J)V", (void *)handle_close},
       {"live", "()J", (void *)handle_live},
       {"buildInfo", "()[B", (void *)handle_build_info},

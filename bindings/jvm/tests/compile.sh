@@ -15,9 +15,9 @@ rm -rf "$work/tests" "$work/android" "$work/tests-kotlin" "$work/readme"
 find bindings/android/src bindings/android/tests/stubs -name '*.java' -print0 2> /dev/null | xargs -0 -r \
   "$java_home/bin/javac" -Xlint:all,-options,-path,-classfile,-processing -Werror --release 8 -cp "$libraries:$annotations" -d "$work/android"
 mkdir -p "$work/android"
-find bindings/jvm/tests/java bindings/jvm/examples "$work/readme" bindings/android/tests/java -name '*.java' -print0 2> /dev/null | xargs -0 \
+find bindings/jvm/tests/java "$work/readme" bindings/android/tests/java -name '*.java' -print0 2> /dev/null | xargs -0 \
   "$java_home/bin/javac" -Xlint:all,-path,-classfile,-processing,-try,-serial -Werror -cp "$libraries:$annotations:$work/android" -d "$work/tests"
 "$java_home/bin/java" -cp "$KOTLIN_COMPILER" org.jetbrains.kotlin.cli.jvm.K2JVMCompiler -language-version 2.1 -api-version 2.1 \
   -jvm-target 17 -no-stdlib -no-reflect -cp "$work/tests:$out/holdfast-kotlin.jar:$libraries:$KOTLIN_LIBRARIES" \
-  -d "$work/tests-kotlin" bindings/jvm/tests/kotlin bindings/jvm/examples/*.kt "$work"/readme/*.kt
+  -d "$work/tests-kotlin" bindings/jvm/tests/kotlin "$work"/readme/*.kt
 tests_path=$work/tests:$work/tests-kotlin:$work/android:$out/holdfast-kotlin.jar:$libraries:$KOTLIN_LIBRARIES

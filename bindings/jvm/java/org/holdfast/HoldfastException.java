@@ -1,10 +1,11 @@
 package org.holdfast;
 
+import java.nio.charset.StandardCharsets;
 import java.util.Collections;
-import java.util.HashMap;
 import java.util.Map;
 import org.holdfast.Types.Error;
 import org.holdfast.Types.ErrorCode;
+import org.holdfast.Types.ErrorReply;
 import org.jetbrains.annotations.NotNull;
 import org.jetbrains.annotations.Nullable;
 
@@ -12,6 +13,11 @@ import org.jetbrains.annotations.Nullable;
 @SuppressWarnings("serial") // of the subclasses, which have no fields
 public class HoldfastException extends RuntimeException {
   private static final long serialVersionUID = 1;
+
+  private static final byte[] NO_MEMORY =
+      ("{\"code\":\"memory.exhausted\",\"message\":\"out of memory\",\"retryable\":true,"
+              + "\"detail\":{}}")
+          .getBytes(StandardCharsets.UTF_8);
 
   private final String code;
   private final String field;
@@ -114,10 +120,9 @@ public class HoldfastException extends RuntimeException {
   }
 
   /** The exception for a status and an error reply; without a reply the library had no memory. */
-  @SuppressWarnings("unchecked") // the names of a JSON object are texts
   static HoldfastException of(int status, @Nullable Map<String, Object> reply) {
-    Object given = reply == null ? null : reply.get("error");
-    Error error = given instanceof Map ? Error.of((Map<String, Object>) given) : without(status);
+    Error error =
+        reply == null ? Error.of(Json.read(NO_MEMORY, 0)) : ErrorReply.of(reply).getError();
     switch (status) {
       case 1: return new Invalid(error);
       case 2: return new State(error);
@@ -132,28 +137,5 @@ public class HoldfastException extends RuntimeException {
       case 11: return new NoMemory(error);
       default: return new Internal(error);
     }
-  }
-
-  /** The error of a call that has no reply. */
-  private static Error without(int status) {
-    switch (status) {
-      case 5: return error("keystore.failed", "the key store did not answer", true);
-      case 6: return error("storage.failed", "a file could not be read", true);
-      case 7: return error("storage.full", "the disk is full", true);
-      case 8: return error("storage.busy", "another process is writing", true);
-      case 9: return error("handle.closed", "the handle is closed", false);
-      case 10: return error("handle.forked", "the handle belongs to the parent process", false);
-      case 11: return error("memory.exhausted", "out of memory", true);
-      default: return error("internal.defect", "status " + status + " without a reply", false);
-    }
-  }
-
-  private static Error error(String code, String message, boolean retryable) {
-    Map<String, Object> fields = new HashMap<>();
-    fields.put("code", code);
-    fields.put("message", message);
-    fields.put("retryable", retryable);
-    fields.put("detail", Collections.emptyMap());
-    return Error.of(fields);
   }
 }

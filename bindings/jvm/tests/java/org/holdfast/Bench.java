@@ -11,7 +11,7 @@ public final class Bench {
   public static void main(String[] arguments) {
     int calls = Integer.parseInt(arguments[1]);
     Config config =
-        new Config(arguments[0], new Types.Backend("https://x.supabase.co", "k"))
+        new Config(arguments[0], new Backend("https://x.supabase.co", "k"))
             .authMethods(List.of())
             .policy(new Policy().biometric(PolicyBiometric.OFF))
             .keystore(new KeyStoreChoice(KeyStoreChoiceKind.FILE));

@@ -3,6 +3,7 @@ package org.holdfast;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -26,7 +27,7 @@ class HoldfastTest {
   @TempDir Path folder;
 
   private Config config() {
-    return Backend.config(folder.resolve("data"))
+    return Server.config(folder.resolve("data"))
         .keystore(new KeyStoreChoice(KeyStoreChoiceKind.FILE));
   }
 
@@ -34,10 +35,10 @@ class HoldfastTest {
   void opens_and_decides() {
     try (Holdfast app = Holdfast.open(config())) {
       assertEquals("0.2.0", app.getOpened().getVersion());
-      assertEquals(Screen.SIGN_IN, app.sessionResume().getScreen());
-      assertEquals(Screen.Known.SIGN_IN, app.sessionResume().getScreen().known());
+      assertEquals(Screen.SIGN_IN, app.getScreen().getScreen());
+      assertEquals(Screen.Known.SIGN_IN, app.getScreen().getScreen().known());
     }
-    assertEquals("bundled", Holdfast.buildInfo().getFlavour().value());
+    assertEquals("0.2.0", Holdfast.buildInfo().getVersion());
   }
 
   /** Else a test could not remove the folder, nor another process take it over at once. */
@@ -46,10 +47,9 @@ class HoldfastTest {
     for (int count = 0; count < 20; count++) {
       Path data = folder.resolve("data" + count);
       Config config =
-          Backend.config(data).keystore(new KeyStoreChoice(KeyStoreChoiceKind.FILE));
-      try (Holdfast app = Holdfast.open(config);
-          Runner runner = new Runner(app, new JdkHttpSender(), event -> {}).start()) {
-        app.sessionResume();
+          Server.config(data).keystore(new KeyStoreChoice(KeyStoreChoiceKind.FILE));
+      try (Holdfast app = Holdfast.open(config, new JdkHttpSender())) {
+        app.listen(Runnable::run, thing -> {});
       }
       // SQLite removes its log with the last connection.
       assertFalse(Files.exists(data.resolve("holdfast.db-wal")));
@@ -69,7 +69,7 @@ class HoldfastTest {
       HoldfastException.State signedOut =
           assertThrows(
               HoldfastException.State.class,
-              () -> app.queueAdd(new QueueAddRequest("activity", Map.of("type", "visit"))));
+              () -> app.queueAdd(Server.visit(5)));
       assertEquals(ErrorCode.SESSION_NONE, signedOut.getCode());
       HoldfastException.Invalid misspelt =
           assertThrows(
@@ -86,7 +86,7 @@ class HoldfastTest {
   void an_open_that_is_refused_leaves_nothing() {
     long before = Holdfast.liveCount();
     Config wrong =
-        new Config("~/data", new Types.Backend("https://x.test", "k"))
+        new Config("~/data", new Backend("https://x.test", "k"))
             .authMethods(List.of());
     HoldfastException.Invalid refused =
         assertThrows(HoldfastException.Invalid.class, () -> Holdfast.open(wrong));
@@ -106,25 +106,22 @@ class HoldfastTest {
       HoldfastException.Invalid unknown =
           assertThrows(
               HoldfastException.Invalid.class,
-              () -> app.signInBegin(new SignInBeginRequest("a\ud83d\ude00\u0000z")));
-      assertTrue(
-          unknown.getCode().equals(ErrorCode.SIGN_IN_UNKNOWN_METHOD)
-              || unknown.getCode().value().startsWith("request."),
-          unknown.getMessage());
+              () -> app.signInBegin(new SignInBeginRequest("a\ud83d\ude00z")));
+      assertEquals(ErrorCode.SIGN_IN_UNKNOWN_METHOD, unknown.getCode());
     }
   }
 
   @Test
   void the_sign_in_in_a_browser_is_typed() {
     Config pkce =
-        new Config(folder.resolve("pkce").toString(), new Types.Backend(Backend.URL, "k"))
+        new Config(folder.resolve("pkce").toString(), new Backend(Server.URL, "k"))
             .redirectUrl("com.example.app:/signed-in")
             .policy(new Policy().biometric(PolicyBiometric.OFF))
             .keystore(new KeyStoreChoice(KeyStoreChoiceKind.FILE));
     try (Holdfast app = Holdfast.open(pkce)) {
       SignInBeginReply begun = app.signInBegin(new SignInBeginRequest("bankid"));
       assertTrue(
-          assertInstanceOf(OpenInBrowser.class, begun).getUrl().startsWith(Backend.URL + "/auth/v1/"));
+          assertInstanceOf(OpenInBrowser.class, begun).getUrl().startsWith(Server.URL + "/auth/v1/"));
     }
   }
 
@@ -139,21 +136,19 @@ class HoldfastTest {
     HoldfastException.Closed closed =
         assertThrows(HoldfastException.Closed.class, app::sessionResume);
     assertEquals(ErrorCode.HANDLE_CLOSED, closed.getCode());
-    assertFalse(app.await(-1));
+    assertNull(app.next());
   }
 
   @Test
   void closing_wakes_a_thread_that_waits_inside() throws Exception {
     Holdfast app = Holdfast.open(config());
-    app.sessionResume();
-    app.poll();
     CountDownLatch inside = new CountDownLatch(1);
     AtomicInteger ended = new AtomicInteger();
     Thread waiter =
         new Thread(
             () -> {
               inside.countDown();
-              while (app.await(-1)) app.poll();
+              while (app.next() != null) {}
               ended.incrementAndGet();
             });
     waiter.start();
@@ -201,7 +196,7 @@ class HoldfastTest {
   @Test
   void a_handle_that_is_collected_is_closed() throws Exception {
     long before = Holdfast.liveCount();
-    for (int i = 0; i < 10; i++) Holdfast.open(config()).sessionResume();
+    for (int i = 0; i < 10; i++) Holdfast.open(config());
     // The collector decides when; each round makes it likelier.
     Patience.until(
         () -> {
@@ -214,7 +209,6 @@ class HoldfastTest {
   @Test
   void a_hundred_thousand_calls_leave_nothing() throws Exception {
     try (Holdfast app = Holdfast.open(config())) {
-      app.sessionResume();
       calls(app, 20_000);
       long live = Holdfast.liveCount();
       int threads = Thread.activeCount();

@@ -238,6 +238,6 @@ class AndroidKeyStoreTest {
             new android.security.KeyStoreException("System error"), KeyResult.FAILED,
             new IOException("Key permanently invalidated"), KeyResult.FAILED,
             new KeyStoreException(KeyResult.LOCKED), KeyResult.LOCKED);
-    table.forEach((failure, answer) -> assertEquals(answer, KeyAnswers.of(failure).getResult(), failure + ""));
+    table.forEach((failure, answer) -> assertEquals(answer, AndroidKeyStore.answer(failure).getResult(), failure + ""));
   }
 }

@@ -17,11 +17,9 @@ import java.io.File;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
-import org.holdfast.Backend;
+import org.holdfast.Server;
 import org.holdfast.Collector;
 import org.holdfast.Holdfast;
-import org.holdfast.Runner;
 import org.holdfast.Types.*;
 import org.holdfast.jdk.JdkHttpSender;
 import org.junit.jupiter.api.AfterEach;
@@ -35,23 +33,23 @@ import org.junit.jupiter.api.io.TempDir;
 class ReportsTest {
   @TempDir Path folder;
   private Holdfast app;
-  private Runner runner;
-  private final Collector events = new Collector();
+  private final Collector news = new Collector();
   private final Phone phone = new Phone();
 
   @BeforeEach
   void open() {
     app =
         Holdfast.open(
-            Backend.config(folder.resolve("data"))
-                .keystore(new KeyStoreChoice(KeyStoreChoiceKind.FILE)));
-    runner = new Runner(app, new JdkHttpSender(), events).start();
+            Server.config(folder.resolve("data"))
+                .keystore(new KeyStoreChoice(KeyStoreChoiceKind.FILE))
+                .role(ConfigRole.WORKER),
+            new JdkHttpSender());
+    app.listen(Runnable::run, news);
   }
 
   @AfterEach
   void close() {
     app.close();
-    runner.close();
     ProcessLifecycleOwner.get().observers.clear();
   }
 
@@ -103,11 +101,6 @@ class ReportsTest {
     public Holdfast holdfast() {
       return app;
     }
-
-    @Override
-    public Runner runner() {
-      return runner;
-    }
   }
 
   private boolean offline() {
@@ -116,18 +109,12 @@ class ReportsTest {
   }
 
   private void signIn() throws Exception {
-    app.sessionResume();
-    assertEquals(
-        Screen.HOME,
-        events
-            .settled(app.signInComplete(new SignInPassword("solo@example.org", Backend.PASSWORD)))
-            .getScreen());
+    app.sessionForeground();
+    news.signIn(app);
   }
 
   private void visit() {
-    app.queueAdd(
-        new QueueAddRequest("activity", Map.of("type", "visit", "minutes", 5))
-            .occurredAtMs(System.currentTimeMillis()));
+    app.queueAdd(Server.visit(5));
   }
 
   @Test
@@ -151,37 +138,37 @@ class ReportsTest {
 
   @Test
   void the_presence_of_the_user_is_reported() throws Exception {
-    signIn();
-    List<Screen> shown = new ArrayList<>();
-    try (PresenceReport report =
-        new PresenceReport(app, Runnable::run, decision -> shown.add(decision.getScreen()))) {
-      DefaultLifecycleObserver observer = ProcessLifecycleOwner.get().observers.get(0);
+    DefaultLifecycleObserver observer;
+    try (PresenceReport report = new PresenceReport(app, Runnable::run)) {
+      observer = ProcessLifecycleOwner.get().observers.get(0);
+      assertEquals(List.of(), news.seen(), "nobody is at the screen of a worker");
       observer.onStart(null); // the state that the observer finds
-      assertEquals(List.of(), shown);
+      news.screen(Screen.SIGN_IN);
+      news.signIn(app);
       observer.onStop(null);
       observer.onStart(null);
-      assertEquals(List.of(Screen.HOME, Screen.HOME), shown);
-      app.close();
-      observer.onStop(null); // nobody is left to be told, and nothing happens
+      news.screen(Screen.HOME);
     }
     assertEquals(0, ProcessLifecycleOwner.get().observers.size());
+    app.close();
+    observer.onStop(null); // nobody is left to be told, and nothing happens
   }
 
   @Test
   void the_worker_sends_what_is_queued() throws Exception {
     signIn();
-    long stored = Backend.activities("solo@example.org");
+    long stored = Server.activities("solo@example.org");
     visit();
     visit();
     SyncWorker worker = new SyncWorker(phone, new WorkerParameters());
     assertEquals("success", worker.doWork().toString());
-    assertEquals(stored + 2, Backend.activities("solo@example.org"));
-    Backend.drop("/rest/v1");
+    assertEquals(stored + 2, Server.activities("solo@example.org"));
+    Server.drop("/rest/v1");
     try {
       visit();
       assertEquals("retry", worker.doWork().toString());
     } finally {
-      Backend.heal();
+      Server.heal();
     }
     assertEquals("success", worker.doWork().toString());
     app.close();
