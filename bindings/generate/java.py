@@ -66,13 +66,13 @@ def types(model: Model) -> str:
     return (
         f"{NOTICE}package org.holdfast;\n\nimport java.util.List;\nimport java.util.Map;\n"
         "import org.jetbrains.annotations.NotNull;\nimport org.jetbrains.annotations.Nullable;\n\n"
-        "/** Requests, replies, events and their parts, each a class of the schema's name. */\n"
+        "/** Requests, replies, notices and their parts, each a class of the schema's name. */\n"
         "public final class Types {\n  private Types() {}\n\n" + "\n".join(classes) + "}\n"
     )
 
 
 class Types:
-    """The classes of requests, replies and events."""
+    """The classes of requests and replies."""
 
     def __init__(self, model: Model) -> None:
         """Takes the whole schema."""

@@ -1,156 +1,121 @@
-import com.google.gson.JsonArray;
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
 import com.google.gson.JsonParser;
-import java.util.ArrayList;
-import java.util.List;
+import java.util.Objects;
 
 /**
- * Signs in, registers three visits, locks, signs in again, and shows what the library says.
+ * Signs in, chooses an organisation, queues a visit offline, starts again without a sign-in, searches,
+ * and logs out.
  *
- * <p>Arguments: FOLDER URL KEY E-MAIL [logout]. The password comes from HOLDFAST_PASSWORD; a second
- * start needs none, because the session is on the disk.
+ * <p>Arguments: FOLDER URL KEY E-MAIL. The password comes from HOLDFAST_PASSWORD.
  */
-public final class Visits {
+public final class Visits implements AutoCloseable {
   private final Holdfast app;
-  private JsonObject screen = json("{\"number\": 0}"); // what the user sees
+  private JsonObject screen; // what the user sees
 
-  private Visits(Holdfast app) {
-    this.app = app;
+  private Visits(JsonObject config) {
+    app = Holdfast.open(config);
+    draw(app.screen());
   }
 
-  private static JsonObject json(String text) {
-    return JsonParser.parseString(text).getAsJsonObject();
-  }
-
-  private static JsonObject json(String name, String value) {
-    JsonObject object = new JsonObject();
-    object.addProperty(name, value);
-    return object;
+  /** JSON with values in the places of %s. */
+  private static JsonObject json(String text, Object... values) {
+    Object[] written = new Object[values.length];
+    for (int i = 0; i < values.length; i++) written[i] = new com.google.gson.Gson().toJson(values[i]);
+    return JsonParser.parseString(String.format(text.replace('\'', '"'), written)).getAsJsonObject();
   }
 
   private static String text(JsonObject object, String name) {
     return object.get(name).getAsString();
   }
 
-  /** Shows a decision, unless the screen shows a newer one. */
   private void draw(JsonObject decision) {
-    if (decision.get("number").getAsLong() <= screen.get("number").getAsLong()) {
-      return;
-    }
     screen = decision;
     System.out.println("screen: " + text(screen, "screen") + " (" + text(screen, "reason") + ")");
-    if (!screen.get("message").isJsonNull()) {
+    if (!screen.get("message").isJsonNull())
       System.out.println("message: " + text(screen.getAsJsonObject("message"), "text"));
-    }
   }
 
-  /**
-   * Waits for an event, and handles it. The next call acknowledges it. An app with a window follows
-   * the events on a thread of its own.
-   */
-  private void drawNext() {
-    JsonObject event = app.next();
-    if (event == null) {
-      throw new IllegalStateException("the app was closed");
-    }
-    System.out.println("event: " + text(event, "type"));
-    if (event.has("decision")) {
-      draw(event.getAsJsonObject("decision"));
-    }
+  /** Shows the next thing. An app with a window does so on a thread of its own. */
+  private JsonObject showNext() {
+    JsonObject thing = Objects.requireNonNull(app.next(), "the app was closed");
+    if (thing.has("screen")) draw(thing.getAsJsonObject("screen"));
+    if (thing.has("notice"))
+      System.out.println("notice: " + text(thing.getAsJsonObject("notice"), "text"));
+    return thing;
   }
 
-  private boolean sees(String name) {
-    return text(screen, "screen").equals(name);
+  /** Makes a call that leads to a screen, and shows it. */
+  private JsonObject decide(String operation, JsonObject request) {
+    JsonObject reply = app.call(operation, request);
+    while (!showNext().has("screen") || text(screen, "screen").equals("wait")) {}
+    return reply;
   }
 
-  /** Makes a call that replies a decision, and waits until one asks for something. */
-  private void decide(String operation, JsonObject request) {
-    draw(app.call(operation, request));
-    while (sees("wait")) {
-      drawNext();
+  /** Leads to the app's home; without a password, by the session on the disk alone. */
+  private void enter(String email, String password) {
+    if (text(screen, "screen").equals("sign_in") && password != null)
+      decide("sign_in_complete", json("{'email': %s, 'password': %s}", email, password));
+    if (text(screen, "screen").equals("select_org")) {
+      JsonObject first = screen.getAsJsonArray("orgs").get(0).getAsJsonObject();
+      System.out.println("organisation: " + text(first, "name"));
+      decide("org_select", json("{'org_id': %s}", text(first, "org_id")));
     }
-  }
-
-  /** Leads to the app's home. */
-  private void enter(String email) {
-    decide("session_resume", new JsonObject());
-    if (sees("sign_in")) {
-      JsonObject credentials = json("email", email);
-      credentials.addProperty("password", System.getenv("HOLDFAST_PASSWORD"));
-      decide("sign_in_complete", credentials);
-    }
-    if (sees("select_org")) {
-      for (JsonElement each : screen.getAsJsonArray("orgs")) {
-        JsonObject org = each.getAsJsonObject();
-        if (text(org, "status").equals("active")) {
-          System.out.println("organisation: " + text(org, "name"));
-          decide("org_select", json("org_id", text(org, "org_id")));
-          break;
-        }
-      }
-    }
-    if (!sees("home")) {
+    if (!text(screen, "screen").equals("home"))
       throw new IllegalStateException("the user is not in: " + text(screen, "screen"));
-    }
   }
 
-  /** Queues three visits, and waits until the server has stored or refused them. */
-  private void register() {
-    List<String> queued = new ArrayList<>();
-    for (int minutes = 15; minutes <= 45; minutes += 15) {
-      JsonObject visit = json("{\"kind\": \"activity\", \"payload\": {\"type\": \"visit\"}}");
-      visit.getAsJsonObject("payload").addProperty("minutes", minutes);
-      visit.addProperty("occurred_at_ms", System.currentTimeMillis());
-      queued.add(text(app.call("queue_add", visit), "id"));
-    }
-    for (String id : queued) {
-      String state = text(app.call("queue_get", json("id", id)), "state");
-      while (!state.equals("stored") && !state.equals("parked")) {
-        drawNext();
-        state = text(app.call("queue_get", json("id", id)), "state");
-      }
-      System.out.println(state + ": " + id);
-    }
+  private String queue(int minutes) {
+    JsonObject visit = json("{'type': 'visit', 'minutes': %s}", minutes);
+    return text(app.call("queue_add", json("{'kind': 'activity', 'payload': %s}", visit)), "id");
   }
 
-  /** Ends the session. */
-  private void logout() {
-    JsonObject left = app.call("session_logout", new JsonObject());
-    System.out.println("unsent: " + left.get("unsent"));
-    draw(left.getAsJsonObject("decision"));
+  /** Waits until the server has stored the item, or the library has parked it. */
+  private void deliver(String id) {
+    JsonObject which = json("{'id': %s}", id);
+    String state;
+    while (!(state = text(app.call("queue_get", which), "state")).matches("stored|parked")) showNext();
+    System.out.println(state + ": " + id);
   }
 
-  /** Where the keys are: in the desktop's keyring, or, for servers and tests, in files. */
-  private static JsonObject keystore() {
+  private void search(String words) {
+    JsonObject query = json("{'query': %s}", words);
+    JsonObject found = app.call("contact_search", query);
+    while (found.get("as_of_ms").isJsonNull()) { // before the first pull nothing is found
+      showNext();
+      found = app.call("contact_search", query);
+    }
+    for (JsonElement each : found.getAsJsonArray("contacts"))
+      System.out.println("found: " + text(each.getAsJsonObject(), "name"));
+  }
+
+  @Override
+  public void close() {
+    app.close();
+  }
+
+  public static void main(String[] given) {
+    // The keys are in the desktop's keyring, or, for servers and tests, in files.
     String kind = System.getenv().getOrDefault("HOLDFAST_KEYSTORE", "secret_service");
-    JsonObject keystore = json("kind", kind);
-    if (kind.equals("secret_service")) {
-      keystore.addProperty("name", "com.example.visits");
+    JsonObject keystore = json(kind.equals("file") ? "{'kind': 'file'}" : "{'kind': %s, 'name': 'com.example.visits'}", kind);
+    JsonObject config =
+        json("{'data_dir': %s, 'backend': {'url': %s, 'api_key': %s}, 'keystore': %s,"
+                + " 'auth_methods': [{'id': 'password', 'flow': 'password'}],"
+                + " 'policy': {'biometric': 'off'}}",
+            given[0], given[1], given[2], keystore);
+    String id;
+    try (Visits visits = new Visits(config)) {
+      visits.enter(given[3], System.getenv("HOLDFAST_PASSWORD"));
+      visits.app.call("network_set", json("{'online': false}"));
+      id = visits.queue(45); // on disk when it returns
+      System.out.println("queued: " + id);
     }
-    return keystore;
-  }
-
-  public static void main(String[] arguments) {
-    JsonObject backend = json("url", arguments[1]);
-    backend.addProperty("api_key", arguments[2]);
-    JsonObject config = json("data_dir", arguments[0]);
-    config.add("backend", backend);
-    config.add("keystore", keystore());
-    config.add("policy", json("biometric", "off"));
-    JsonArray methods = new JsonArray();
-    methods.add(json("{\"id\": \"password\", \"flow\": \"password\"}"));
-    config.add("auth_methods", methods);
-    try (Holdfast app = Holdfast.open(config)) {
-      Visits visits = new Visits(app);
-      visits.enter(arguments[3]);
-      visits.register();
-      if (arguments.length > 4) {
-        visits.logout();
-      } else {
-        visits.decide("session_lock", new JsonObject());
-        visits.enter(arguments[3]);
-      }
+    try (Visits visits = new Visits(config)) { // as after a restart
+      visits.enter(null, null);
+      visits.deliver(id);
+      visits.search("dag");
+      JsonObject left = visits.decide("session_logout", new JsonObject());
+      System.out.println("unsent: " + left.get("unsent"));
     }
   }
 }

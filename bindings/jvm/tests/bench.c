@@ -49,12 +49,9 @@ int main(int argc, char **argv) {
     return 1;
   }
   holdfast_free(reply);
-  if (holdfast_call(app, "session_resume", NULL, &reply) != HOLDFAST_OK)
-    return 1;
-  holdfast_free(reply);
   int calls = atoi(argv[2]);
   printf("%.0f %.0f\n", measured(app, "network_set", "{\"online\":true}", calls),
-         measured(app, "session_resume", NULL, calls));
+         measured(app, "session_status", NULL, calls));
   holdfast_close(app);
   return 0;
 }

@@ -13,6 +13,6 @@ read -r java_small java_large <<< "$("$java_home/bin/java" -cp "$tests_path" org
 awk -v small="$small" -v large="$large" -v java_small="$java_small" -v java_large="$java_large" 'BEGIN {
   printf "%-36s %9s %9s %9s\n", "microseconds per call", "C", "JVM", "over C"
   printf "%-36s %9.1f %9.1f %9.1f\n", "network_set (empty reply)", small / 1000, java_small / 1000, (java_small - small) / 1000
-  printf "%-36s %9.1f %9.1f %9.1f\n", "session_resume (a decision, typed)", large / 1000, java_large / 1000, (java_large - large) / 1000
+  printf "%-36s %9.1f %9.1f %9.1f\n", "session_status (a typed reply)", large / 1000, java_large / 1000, (java_large - large) / 1000
   print "target: 10 over C"
 }'

@@ -9,10 +9,12 @@ for name in junit-jupiter-api junit-jupiter-engine junit-jupiter-params junit-pl
   libraries=$libraries:$jars/$name.jar
 done
 annotations=$jars/org.jetbrains.annotations-common.jar
-rm -rf "$work/tests" "$work/android" "$work/tests-kotlin" "$work/readme"
+rm -rf "$work/tests" "$work/stubs" "$work/android" "$work/tests-kotlin" "$work/readme"
 .venv/bin/python bindings/jvm/tests/readme.py "$work/readme"
-# Android's own classes are not to be had here: bindings/android/tests/stubs declares those that the sources use.
-find bindings/android/src bindings/android/tests/stubs -name '*.java' -print0 2> /dev/null | xargs -0 -r \
+# Android's own classes are not to be had here: stubs.txt declares those that the sources use, a file after each ==>.
+awk -v to="$work/stubs/" '/^==> / { file = to $2; folder = $2; sub("/[^/]*$", "", folder); system("mkdir -p " to folder)
+  gsub("/", ".", folder); print "package " folder ";" > file; next } file { print > file }' bindings/android/tests/stubs.txt
+find bindings/android/src "$work/stubs" -name '*.java' -print0 2> /dev/null | xargs -0 -r \
   "$java_home/bin/javac" -Xlint:all,-options,-path,-classfile,-processing -Werror --release 8 -cp "$libraries:$annotations" -d "$work/android"
 mkdir -p "$work/android"
 find bindings/jvm/tests/java "$work/readme" bindings/android/tests/java -name '*.java' -print0 2> /dev/null | xargs -0 \

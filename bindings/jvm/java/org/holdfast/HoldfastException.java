@@ -60,64 +60,40 @@ public class HoldfastException extends RuntimeException {
   }
 
   /** The request is malformed; the field says where. */
-  public static final class Invalid extends HoldfastException {
-    Invalid(Error error) { super(error); }
-  }
+  public static final class Invalid extends HoldfastException { Invalid(Error error) { super(error); } }
 
   /** Not allowed now: locked, signed out, no organisation, or the item is in flight. */
-  public static final class State extends HoldfastException {
-    State(Error error) { super(error); }
-  }
+  public static final class State extends HoldfastException { State(Error error) { super(error); } }
 
   /** The item, contact, organisation or sign-in does not exist. */
-  public static final class NotFound extends HoldfastException {
-    NotFound(Error error) { super(error); }
-  }
+  public static final class NotFound extends HoldfastException { NotFound(Error error) { super(error); } }
 
   /** The id exists with other content, or a confirmation does not match. */
-  public static final class Conflict extends HoldfastException {
-    Conflict(Error error) { super(error); }
-  }
+  public static final class Conflict extends HoldfastException { Conflict(Error error) { super(error); } }
 
   /** The key store gave no key. */
-  public static final class KeyStoreFailed extends HoldfastException {
-    KeyStoreFailed(Error error) { super(error); }
-  }
+  public static final class KeyStoreFailed extends HoldfastException { KeyStoreFailed(Error error) { super(error); } }
 
   /** A file could not be read or written. */
-  public static final class Storage extends HoldfastException {
-    Storage(Error error) { super(error); }
-  }
+  public static final class Storage extends HoldfastException { Storage(Error error) { super(error); } }
 
   /** The disk is full, or the queue has reached its limit. */
-  public static final class Full extends HoldfastException {
-    Full(Error error) { super(error); }
-  }
+  public static final class Full extends HoldfastException { Full(Error error) { super(error); } }
 
   /** Another process is writing. */
-  public static final class Busy extends HoldfastException {
-    Busy(Error error) { super(error); }
-  }
+  public static final class Busy extends HoldfastException { Busy(Error error) { super(error); } }
 
   /** The handle is closed. */
-  public static final class Closed extends HoldfastException {
-    Closed(Error error) { super(error); }
-  }
+  public static final class Closed extends HoldfastException { Closed(Error error) { super(error); } }
 
   /** The handle belongs to the parent process. */
-  public static final class Forked extends HoldfastException {
-    Forked(Error error) { super(error); }
-  }
+  public static final class Forked extends HoldfastException { Forked(Error error) { super(error); } }
 
   /** The library has no memory, handles or descriptors left. */
-  public static final class NoMemory extends HoldfastException {
-    NoMemory(Error error) { super(error); }
-  }
+  public static final class NoMemory extends HoldfastException { NoMemory(Error error) { super(error); } }
 
   /** A defect of the library; please report the code. */
-  public static final class Internal extends HoldfastException {
-    Internal(Error error) { super(error); }
-  }
+  public static final class Internal extends HoldfastException { Internal(Error error) { super(error); } }
 
   /** The exception for a status and an error reply; without a reply the library had no memory. */
   static HoldfastException of(int status, @Nullable Map<String, Object> reply) {

@@ -16,9 +16,8 @@ public final class Bench {
             .policy(new Policy().biometric(PolicyBiometric.OFF))
             .keystore(new KeyStoreChoice(KeyStoreChoiceKind.FILE));
     try (Holdfast app = Holdfast.open(config)) {
-      app.sessionResume();
       Runnable small = () -> app.networkSet(new NetworkSetRequest(true));
-      Runnable large = app::sessionResume;
+      Runnable large = app::sessionStatus;
       measured(small, calls); // compiled now
       measured(large, calls);
       System.out.println(measured(small, calls) + " " + measured(large, calls));

@@ -62,40 +62,22 @@ public final class FakeAndroidKeyStore extends Provider {
       this.spec = spec;
     }
 
-    boolean needsUser() {
-      return Boolean.TRUE.equals(spec.asked.get("authentication"));
-    }
-
-    @Override
-    public String getAlgorithm() {
-      return inside.getAlgorithm();
-    }
-
-    @Override
-    public String getFormat() {
-      return null;
-    }
-
-    @Override
-    public byte[] getEncoded() {
-      return null;
-    }
+    boolean needsUser() { return Boolean.TRUE.equals(spec.asked.get("authentication")); }
+    @Override public String getAlgorithm() { return inside.getAlgorithm(); }
+    @Override public String getFormat() { return null; }
+    @Override public byte[] getEncoded() { return null; }
   }
 
   private static final class HeldSecret extends Held implements SecretKey {
     private static final long serialVersionUID = 1;
 
-    HeldSecret(Key inside, KeyGenParameterSpec spec) {
-      super(inside, spec);
-    }
+    HeldSecret(Key inside, KeyGenParameterSpec spec) { super(inside, spec); }
   }
 
   private static final class HeldPrivate extends Held implements PrivateKey {
     private static final long serialVersionUID = 1;
 
-    HeldPrivate(Key inside, KeyGenParameterSpec spec) {
-      super(inside, spec);
-    }
+    HeldPrivate(Key inside, KeyGenParameterSpec spec) { super(inside, spec); }
   }
 
   static final Map<String, Held> KEYS = new LinkedHashMap<>();
@@ -123,13 +105,8 @@ public final class FakeAndroidKeyStore extends Provider {
   }
 
   /** What a prompt does on success: the key may be used once. */
-  static void release() {
-    for (Held one : KEYS.values()) one.released = true;
-  }
-
-  private static void work() {
-    if (failure != null) throw failure;
-  }
+  static void release() { for (Held one : KEYS.values()) one.released = true; }
+  private static void work() { if (failure != null) throw failure; }
 
   /** The key store's aliases. */
   public static final class Store extends KeyStoreSpi {
@@ -157,38 +134,15 @@ public final class FakeAndroidKeyStore extends Provider {
       return Collections.enumeration(new java.util.ArrayList<>(KEYS.keySet()));
     }
 
-    @Override
-    public boolean engineContainsAlias(String alias) {
-      return KEYS.containsKey(alias);
-    }
+    @Override public boolean engineContainsAlias(String alias) { return KEYS.containsKey(alias); }
+    @Override public int engineSize() { return KEYS.size(); }
+    @Override public void engineLoad(InputStream in, char[] password) {}
 
     @Override
-    public int engineSize() {
-      return KEYS.size();
-    }
-
-    @Override
-    public void engineLoad(InputStream in, char[] password) {}
-
-    @Override
-    public void engineStore(OutputStream out, char[] password) {
-      throw new UnsupportedOperationException();
-    }
-
-    @Override
-    public Certificate[] engineGetCertificateChain(String alias) {
-      return null;
-    }
-
-    @Override
-    public Certificate engineGetCertificate(String alias) {
-      return null;
-    }
-
-    @Override
-    public Date engineGetCreationDate(String alias) {
-      return null;
-    }
+    public void engineStore(OutputStream out, char[] password) { throw new UnsupportedOperationException(); }
+    @Override public Certificate[] engineGetCertificateChain(String alias) { return null; }
+    @Override public Certificate engineGetCertificate(String alias) { return null; }
+    @Override public Date engineGetCreationDate(String alias) { return null; }
 
     @Override
     public void engineSetKeyEntry(String alias, Key key, char[] password, Certificate[] chain) {
@@ -205,20 +159,9 @@ public final class FakeAndroidKeyStore extends Provider {
       throw new UnsupportedOperationException();
     }
 
-    @Override
-    public boolean engineIsKeyEntry(String alias) {
-      return true;
-    }
-
-    @Override
-    public boolean engineIsCertificateEntry(String alias) {
-      return false;
-    }
-
-    @Override
-    public String engineGetCertificateAlias(Certificate certificate) {
-      return null;
-    }
+    @Override public boolean engineIsKeyEntry(String alias) { return true; }
+    @Override public boolean engineIsCertificateEntry(String alias) { return false; }
+    @Override public String engineGetCertificateAlias(Certificate certificate) { return null; }
   }
 
   /** AES keys. */
@@ -230,15 +173,8 @@ public final class FakeAndroidKeyStore extends Provider {
       spec = (KeyGenParameterSpec) given;
     }
 
-    @Override
-    protected void engineInit(SecureRandom random) {
-      throw new UnsupportedOperationException();
-    }
-
-    @Override
-    protected void engineInit(int size, SecureRandom random) {
-      throw new UnsupportedOperationException();
-    }
+    @Override protected void engineInit(SecureRandom random) { throw new UnsupportedOperationException(); }
+    @Override protected void engineInit(int size, SecureRandom random) { throw new UnsupportedOperationException(); }
 
     @Override
     protected SecretKey engineGenerateKey() {
@@ -249,9 +185,7 @@ public final class FakeAndroidKeyStore extends Provider {
         HeldSecret key = new HeldSecret(real.generateKey(), spec);
         KEYS.put(spec.alias, key);
         return key;
-      } catch (GeneralSecurityException impossible) {
-        throw new AssertionError(impossible);
-      }
+      } catch (GeneralSecurityException impossible) { throw new AssertionError(impossible); }
     }
   }
 
@@ -260,14 +194,8 @@ public final class FakeAndroidKeyStore extends Provider {
     private KeyGenParameterSpec spec;
 
     @Override
-    public void initialize(AlgorithmParameterSpec given, SecureRandom random) {
-      spec = (KeyGenParameterSpec) given;
-    }
-
-    @Override
-    public void initialize(int size, SecureRandom random) {
-      throw new UnsupportedOperationException();
-    }
+    public void initialize(AlgorithmParameterSpec given, SecureRandom random) { spec = (KeyGenParameterSpec) given; }
+    @Override public void initialize(int size, SecureRandom random) { throw new UnsupportedOperationException(); }
 
     @Override
     public KeyPair generateKeyPair() {
@@ -279,9 +207,7 @@ public final class FakeAndroidKeyStore extends Provider {
         HeldPrivate key = new HeldPrivate(pair.getPrivate(), spec);
         KEYS.put(spec.alias, key);
         return new KeyPair(pair.getPublic(), key);
-      } catch (GeneralSecurityException impossible) {
-        throw new AssertionError(impossible);
-      }
+      } catch (GeneralSecurityException impossible) { throw new AssertionError(impossible); }
     }
   }
 
@@ -293,9 +219,7 @@ public final class FakeAndroidKeyStore extends Provider {
     HeldCipher(String transformation) {
       try {
         real = Cipher.getInstance(transformation, "SunJCE");
-      } catch (GeneralSecurityException impossible) {
-        throw new AssertionError(impossible);
-      }
+      } catch (GeneralSecurityException impossible) { throw new AssertionError(impossible); }
     }
 
     private Key checked(Key given) throws InvalidKeyException {
@@ -350,53 +274,28 @@ public final class FakeAndroidKeyStore extends Provider {
     }
 
     @Override
-    protected byte[] engineUpdate(byte[] bytes, int offset, int length) {
-      return real.update(bytes, offset, length);
-    }
+    protected byte[] engineUpdate(byte[] bytes, int offset, int length) { return real.update(bytes, offset, length); }
 
     @Override
     protected int engineUpdate(byte[] in, int from, int length, byte[] out, int to) {
       throw new UnsupportedOperationException();
     }
 
-    @Override
-    protected void engineSetMode(String mode) throws NoSuchAlgorithmException {}
-
-    @Override
-    protected void engineSetPadding(String padding) throws NoSuchPaddingException {}
-
-    @Override
-    protected int engineGetBlockSize() {
-      return real.getBlockSize();
-    }
-
-    @Override
-    protected int engineGetOutputSize(int length) {
-      return real.getOutputSize(length);
-    }
-
-    @Override
-    protected byte[] engineGetIV() {
-      return real.getIV();
-    }
-
-    @Override
-    protected AlgorithmParameters engineGetParameters() {
-      return real.getParameters();
-    }
+    @Override protected void engineSetMode(String mode) throws NoSuchAlgorithmException {}
+    @Override protected void engineSetPadding(String padding) throws NoSuchPaddingException {}
+    @Override protected int engineGetBlockSize() { return real.getBlockSize(); }
+    @Override protected int engineGetOutputSize(int length) { return real.getOutputSize(length); }
+    @Override protected byte[] engineGetIV() { return real.getIV(); }
+    @Override protected AlgorithmParameters engineGetParameters() { return real.getParameters(); }
   }
 
   /** AES-GCM. */
   public static final class Aes extends HeldCipher {
-    public Aes() {
-      super("AES/GCM/NoPadding");
-    }
+    public Aes() { super("AES/GCM/NoPadding"); }
   }
 
   /** RSA-OAEP. */
   public static final class Rsa extends HeldCipher {
-    public Rsa() {
-      super("RSA/ECB/OAEPWithSHA-256AndMGF1Padding");
-    }
+    public Rsa() { super("RSA/ECB/OAEPWithSHA-256AndMGF1Padding"); }
   }
 }

@@ -69,7 +69,7 @@ class AsyncHoldfastTest {
     open().use { app ->
       // Then the next start needs no sign-in, and the search no network
       assertEquals(Screen.HOME, app.screen.value?.screen)
-      assertTrue(app.contactSearch(ContactSearchRequest("Ing")).contacts.isNotEmpty())
+      assertTrue(app.contactSearch(ContactSearchRequest("dag")).contacts.isNotEmpty())
       assertEquals(stored, Server.activities("mentor@example.org"))
       // And with the network it arrives
       Server.heal()
