@@ -5,7 +5,7 @@ java_home=${JAVA_HOME:-$(dirname "$(dirname "$(readlink -f "$(command -v javac)"
 . bindings/jvm/kotlin-compiler.sh "$work"
 libraries=$out/holdfast.jar:$out/holdfast-okhttp.jar:$jars/gson.jar:$jars/okhttp.jar:$jars/okio.jar
 for name in junit-jupiter-api junit-jupiter-engine junit-jupiter-params junit-platform-commons junit-platform-engine \
-  junit-platform-launcher opentest4j apiguardian-api; do
+  junit-platform-launcher junit-platform-console junit-platform-reporting picocli opentest4j apiguardian-api; do
   libraries=$libraries:$jars/$name.jar
 done
 annotations=$jars/org.jetbrains.annotations-common.jar

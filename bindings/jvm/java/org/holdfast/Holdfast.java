@@ -192,9 +192,7 @@ public final class Holdfast extends Operations implements AutoCloseable {
    */
   @NotNull
   public Map<String, Object> call(@NotNull String operation, @NotNull Map<String, ?> request) {
-    return keys == null
-        ? sent(operation, request)
-        : keys.around(operation, () -> sent(operation, request));
+    return keys == null ? sent(operation, request) : keys.around(operation, () -> sent(operation, request));
   }
 
   @Override

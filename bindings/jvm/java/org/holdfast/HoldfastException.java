@@ -97,8 +97,7 @@ public class HoldfastException extends RuntimeException {
 
   /** The exception for a status and an error reply; without a reply the library had no memory. */
   static HoldfastException of(int status, @Nullable Map<String, Object> reply) {
-    Error error =
-        reply == null ? Error.of(Json.read(NO_MEMORY, 0)) : ErrorReply.of(reply).getError();
+    Error error = reply == null ? Error.of(Json.read(NO_MEMORY, 0)) : ErrorReply.of(reply).getError();
     switch (status) {
       case 1: return new Invalid(error);
       case 2: return new State(error);

@@ -106,8 +106,7 @@ final class Keys {
       return call.get();
     }
     Released mine = new Released();
-    FutureTask<KeyResult> asking =
-        new FutureTask<>(() -> result(() -> load(PROMPTED, prompt, mine.key)));
+    FutureTask<KeyResult> asking = new FutureTask<>(() -> result(() -> load(PROMPTED, prompt, mine.key)));
     withdraw(asking);
     try {
       synchronized (screen) {

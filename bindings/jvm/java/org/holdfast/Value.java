@@ -6,9 +6,7 @@ abstract class Value {
 
   @Override
   public final boolean equals(Object other) {
-    return other != null
-        && other.getClass() == getClass()
-        && ((Value) other).content().equals(content());
+    return other != null && other.getClass() == getClass() && ((Value) other).content().equals(content());
   }
 
   @Override

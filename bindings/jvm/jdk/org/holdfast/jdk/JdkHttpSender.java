@@ -52,8 +52,7 @@ public final class JdkHttpSender implements HttpSender {
     try {
       // The client's own limit ends with the head of the response.
       HttpResponse<byte[]> response = sent.get(request.getTimeoutMs(), TimeUnit.MILLISECONDS);
-      return Http.answer(
-          request, response.statusCode(), response.headers().map(), response.body());
+      return Http.answer(request, response.statusCode(), response.headers().map(), response.body());
     } catch (ExecutionException failed) {
       if (failed.getCause() instanceof HttpTimeoutException)
         return new HttpFailure(request.getId(), TransportError.TIMEOUT);

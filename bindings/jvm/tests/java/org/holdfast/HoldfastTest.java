@@ -13,12 +13,15 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.ExecutionException;
+import org.holdfast.HoldfastException.*;
 import org.holdfast.Types.*;
 import org.holdfast.jdk.JdkHttpSender;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.api.io.TempDir;
 
 /** The handle: typed calls, errors, closing, and memory. */
@@ -27,8 +30,11 @@ class HoldfastTest {
   @TempDir Path folder;
 
   private Config config() {
-    return Server.config(folder.resolve("data"))
-        .keystore(new KeyStoreChoice(KeyStoreChoiceKind.FILE));
+    return Server.config(folder.resolve("data")).keystore(new KeyStoreChoice(KeyStoreChoiceKind.FILE));
+  }
+
+  private static <T extends HoldfastException> T refused(Class<T> type, Executable call) {
+    return assertThrows(type, call);
   }
 
   @Test
@@ -46,8 +52,7 @@ class HoldfastTest {
   void the_files_are_closed_when_close_returns() {
     for (int count = 0; count < 20; count++) {
       Path data = folder.resolve("data" + count);
-      Config config =
-          Server.config(data).keystore(new KeyStoreChoice(KeyStoreChoiceKind.FILE));
+      Config config = Server.config(data).keystore(new KeyStoreChoice(KeyStoreChoiceKind.FILE));
       try (Holdfast app = Holdfast.open(config, new JdkHttpSender())) {
         app.listen(Runnable::run, thing -> {});
       }
@@ -59,26 +64,18 @@ class HoldfastTest {
   @Test
   void an_error_names_its_field() {
     try (Holdfast app = Holdfast.open(config())) {
-      HoldfastException.Invalid unknown =
-          assertThrows(
-              HoldfastException.Invalid.class,
-              () -> app.signInBegin(new SignInBeginRequest("bankid")));
+      HoldfastException unknown =
+          refused(Invalid.class, () -> app.signInBegin(new SignInBeginRequest("bankid")));
       assertEquals(ErrorCode.SIGN_IN_UNKNOWN_METHOD, unknown.getCode());
       assertEquals("/method", unknown.getField());
       assertFalse(unknown.isRetryable());
-      HoldfastException.State signedOut =
-          assertThrows(
-              HoldfastException.State.class,
-              () -> app.queueAdd(Server.visit(5)));
+      HoldfastException signedOut = refused(State.class, () -> app.queueAdd(Server.visit(5)));
       assertEquals(ErrorCode.SESSION_NONE, signedOut.getCode());
-      HoldfastException.Invalid misspelt =
-          assertThrows(
-              HoldfastException.Invalid.class,
-              () -> app.call("network_set", Map.of("onlin", true)));
+      HoldfastException misspelt =
+          refused(Invalid.class, () -> app.call("network_set", Map.of("onlin", true)));
       assertEquals(ErrorCode.REQUEST_UNKNOWN_FIELD, misspelt.getCode());
       assertEquals("/onlin", misspelt.getField());
-      assertThrows(
-          HoldfastException.Invalid.class, () -> app.call("queue_ad", Map.of()), "unknown name");
+      refused(Invalid.class, () -> app.call("queue_ad", Map.of()));
     }
   }
 
@@ -86,11 +83,8 @@ class HoldfastTest {
   void an_open_that_is_refused_leaves_nothing() {
     long before = Holdfast.liveCount();
     Config wrong =
-        new Config("~/data", new Backend("https://x.test", "k"))
-            .authMethods(List.of());
-    HoldfastException.Invalid refused =
-        assertThrows(HoldfastException.Invalid.class, () -> Holdfast.open(wrong));
-    assertEquals("/data_dir", refused.getField());
+        new Config("~/data", new Backend("https://x.test", "k")).authMethods(List.of());
+    assertEquals("/data_dir", refused(Invalid.class, () -> Holdfast.open(wrong)).getField());
     assertEquals(before, Holdfast.liveCount());
   }
 
@@ -98,15 +92,11 @@ class HoldfastTest {
   @Test
   void half_a_surrogate_pair_is_refused_and_a_whole_one_is_kept() {
     try (Holdfast app = Holdfast.open(config())) {
-      HoldfastException.Invalid refused =
-          assertThrows(
-              HoldfastException.Invalid.class,
-              () -> app.signInBegin(new SignInBeginRequest("a\ud83dz")));
+      SignInBeginRequest half = new SignInBeginRequest("a\ud83dz");
+      HoldfastException refused = refused(Invalid.class, () -> app.signInBegin(half));
       assertTrue(refused.getCode().value().startsWith("request."), refused.getMessage());
-      HoldfastException.Invalid unknown =
-          assertThrows(
-              HoldfastException.Invalid.class,
-              () -> app.signInBegin(new SignInBeginRequest("a\ud83d\ude00z")));
+      SignInBeginRequest whole = new SignInBeginRequest("a\ud83d\ude00z");
+      HoldfastException unknown = refused(Invalid.class, () -> app.signInBegin(whole));
       assertEquals(ErrorCode.SIGN_IN_UNKNOWN_METHOD, unknown.getCode());
     }
   }
@@ -133,29 +123,17 @@ class HoldfastTest {
     app.close();
     app.close();
     assertEquals(before, Holdfast.liveCount());
-    HoldfastException.Closed closed =
-        assertThrows(HoldfastException.Closed.class, app::sessionResume);
-    assertEquals(ErrorCode.HANDLE_CLOSED, closed.getCode());
+    assertEquals(ErrorCode.HANDLE_CLOSED, refused(Closed.class, app::sessionResume).getCode());
     assertNull(app.next());
   }
 
   @Test
   void closing_wakes_a_thread_that_waits_inside() throws Exception {
     Holdfast app = Holdfast.open(config());
-    CountDownLatch inside = new CountDownLatch(1);
-    AtomicInteger ended = new AtomicInteger();
-    Thread waiter =
-        new Thread(
-            () -> {
-              inside.countDown();
-              while (app.next() != null) {}
-              ended.incrementAndGet();
-            });
-    waiter.start();
-    inside.await();
+    assertInstanceOf(NextScreen.class, app.next());
+    CompletableFuture<NextReply> waiting = CompletableFuture.supplyAsync(app::next);
     app.close();
-    waiter.join();
-    assertEquals(1, ended.get());
+    assertNull(waiting.get());
   }
 
   @Test
@@ -164,31 +142,19 @@ class HoldfastTest {
     for (int round = 0; round < 20; round++) {
       Holdfast app = Holdfast.open(config());
       CountDownLatch begun = new CountDownLatch(4);
-      List<Throwable> wrong = new ArrayList<>();
-      List<Thread> threads = new ArrayList<>();
-      for (int i = 0; i < 4; i++) {
-        Thread thread =
-            new Thread(
+      List<CompletableFuture<Void>> threads = new ArrayList<>();
+      for (int i = 0; i < 4; i++)
+        threads.add(
+            CompletableFuture.runAsync(
                 () -> {
-                  try {
-                    app.sessionStatus();
-                    begun.countDown();
-                    while (true) app.sessionStatus();
-                  } catch (HoldfastException.Closed expected) {
-                    begun.countDown();
-                  } catch (Throwable failure) {
-                    synchronized (wrong) {
-                      wrong.add(failure);
-                    }
-                  }
-                });
-        thread.start();
-        threads.add(thread);
-      }
+                  begun.countDown();
+                  while (true) app.sessionStatus();
+                },
+                work -> new Thread(work).start()));
       begun.await();
       app.close();
-      for (Thread one : threads) one.join();
-      assertEquals(List.of(), wrong);
+      for (CompletableFuture<Void> one : threads)
+        assertInstanceOf(Closed.class, assertThrows(ExecutionException.class, one::get).getCause());
     }
     assertEquals(before, Holdfast.liveCount());
   }
@@ -230,7 +196,7 @@ class HoldfastTest {
       app.routeCheck(new RouteCheckRequest("/mentor"));
       try {
         app.signInBegin(new SignInBeginRequest("none"));
-      } catch (HoldfastException.Invalid expected) {
+      } catch (Invalid expected) {
         // An error reply is released too.
       }
     }

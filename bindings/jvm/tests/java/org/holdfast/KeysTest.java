@@ -201,30 +201,10 @@ class KeysTest {
 
   @Test
   void a_saved_key_is_overwritten_afterwards() throws Exception {
-    byte[][] saved = new byte[1][];
-    KeyStore store =
-        new KeyStore() {
-          @Override
-          public byte[] load(String name, String prompt) {
-            return keys.keys.get(name) == null ? null : keys.keys.get(name).clone();
-          }
-
-          @Override
-          public void save(String name, byte[] key, KeyProtection protection) {
-            keys.save(name, key, protection);
-            saved[0] = key;
-          }
-
-          @Override
-          public void erase(String name) {
-            keys.erase(name);
-          }
-        };
-    open(store);
+    open(keys);
     news.signIn(app);
-    assertEquals(32, saved[0].length);
-    assertFalse(Arrays.equals(saved[0], keys.keys.get("device")));
-    assertTrue(Arrays.equals(saved[0], new byte[32]));
+    assertArrayEquals(new byte[32], keys.given);
+    assertFalse(Arrays.equals(new byte[32], keys.keys.get("device")));
   }
 
   /** A key store that fails for the moment signs nobody out. */
@@ -258,16 +238,14 @@ class KeysTest {
     again.erase("session");
     assertNull(store.load("session", null));
     KeyStoreException refused =
-        assertThrows(
-            KeyStoreException.class, () -> store.save("biometric", key, KeyProtection.BIOMETRIC));
+        assertThrows(KeyStoreException.class, () -> store.save("biometric", key, KeyProtection.BIOMETRIC));
     assertEquals(KeyResult.UNAVAILABLE, refused.getResult());
     // A wrong password, or a damaged file, is never "not found".
     Pkcs12KeyStore wrong = new Pkcs12KeyStore(file, "wrong".toCharArray());
     assertThrows(IOException.class, () -> wrong.load("device", null));
     Files.write(file, new byte[] {1, 2, 3});
     assertThrows(IOException.class, () -> store.load("device", null));
-    assertEquals(
-        "rw-------", PosixFilePermissions.toString(Files.getPosixFilePermissions(file)));
+    assertEquals("rw-------", PosixFilePermissions.toString(Files.getPosixFilePermissions(file)));
     try (Stream<Path> files = Files.list(folder)) {
       assertEquals(1, files.filter(one -> one.toString().contains(".p12")).count());
     }

@@ -46,8 +46,7 @@ class LoopTest {
   }
 
   private Config config() {
-    return Server.config(folder.resolve("data"))
-        .keystore(new KeyStoreChoice(KeyStoreChoiceKind.FILE));
+    return Server.config(folder.resolve("data")).keystore(new KeyStoreChoice(KeyStoreChoiceKind.FILE));
   }
 
   private void open(HttpSender sender) {

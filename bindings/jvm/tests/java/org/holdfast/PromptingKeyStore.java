@@ -13,6 +13,9 @@ public final class PromptingKeyStore implements KeyStore {
   public final AtomicInteger prompts = new AtomicInteger();
   public final AtomicInteger withdrawn = new AtomicInteger();
   final Map<String, byte[]> keys = new ConcurrentHashMap<>();
+  /** The array of the last save. */
+  byte[] given;
+
   /** The keys that were loaded without a prompt. */
   final List<String> quiet = new CopyOnWriteArrayList<>();
   /** What the user does: OK, or another answer. */
@@ -38,6 +41,7 @@ public final class PromptingKeyStore implements KeyStore {
   @Override
   public void save(String name, byte[] key, KeyProtection protection) {
     keys.put(name, key.clone());
+    given = key;
   }
 
   @Override

@@ -47,9 +47,7 @@ class SendersTest {
   @BeforeEach
   void serve() throws IOException {
     server = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
-    Thread thread = new Thread(this::accept, "server");
-    thread.setDaemon(true);
-    thread.start();
+    Sending.thread("server", this::accept).start();
   }
 
   @AfterEach
@@ -58,15 +56,13 @@ class SendersTest {
   }
 
   private void accept() {
-    while (!server.isClosed()) {
-      try {
+    try {
+      while (true) {
         Socket socket = server.accept();
-        Thread thread = new Thread(() -> answer(socket), "connection");
-        thread.setDaemon(true);
-        thread.start();
-      } catch (IOException closed) {
-        return;
+        Sending.thread("connection", () -> answer(socket)).start();
       }
+    } catch (IOException closed) {
+      // The test has ended.
     }
   }
 
@@ -95,15 +91,11 @@ class SendersTest {
           in.read(); // until the client hangs up
           return;
         }
-        if (trickleMs == 0) {
-          socket.getOutputStream().write(response);
+        int step = trickleMs == 0 ? response.length : 1;
+        for (int at = 0; at < response.length; at += step) {
+          socket.getOutputStream().write(response, at, step);
           socket.getOutputStream().flush();
-        } else {
-          for (byte one : response) {
-            socket.getOutputStream().write(one);
-            socket.getOutputStream().flush();
-            Thread.sleep(trickleMs);
-          }
+          Thread.sleep(trickleMs);
         }
       }
     } catch (IOException | InterruptedException gone) {
@@ -125,14 +117,10 @@ class SendersTest {
   }
 
   private static HttpRequest request(String url, String method, String body, long timeoutMs) {
-    Map<String, Object> fields = new LinkedHashMap<>();
-    fields.put("id", 1L);
-    fields.put("purpose", "upload");
-    fields.put("method", method);
-    fields.put("url", url);
+    Map<String, Object> fields = new LinkedHashMap<>(Map.of("id", 1L, "purpose", "upload"));
+    fields.putAll(Map.of("method", method, "url", url, "timeout_ms", timeoutMs));
     fields.put("headers", Map.of("apikey", "k", "content-type", "application/json"));
     fields.put("body", body);
-    fields.put("timeout_ms", timeoutMs);
     return HttpRequest.of(fields);
   }
 
@@ -270,26 +258,27 @@ class SendersTest {
 
   @Test
   void exceptions_have_words() {
-    Map<Throwable, TransportError> table = new LinkedHashMap<>();
-    table.put(new java.net.UnknownHostException(), TransportError.DNS);
-    table.put(
-        new java.net.ConnectException().initCause(new java.nio.channels.UnresolvedAddressException()),
-        TransportError.DNS);
-    table.put(new javax.net.ssl.SSLHandshakeException("x"), TransportError.TLS);
-    table.put(
-        new IOException(new java.security.cert.CertificateException()), TransportError.TLS);
-    table.put(new java.net.SocketTimeoutException(), TransportError.TIMEOUT);
-    table.put(new java.util.concurrent.TimeoutException(), TransportError.TIMEOUT);
-    table.put(new java.io.InterruptedIOException("timeout"), TransportError.TIMEOUT);
-    table.put(new java.io.InterruptedIOException("interrupted"), TransportError.CANCELLED);
-    table.put(new InterruptedException(), TransportError.CANCELLED);
-    table.put(new java.util.concurrent.CancellationException(), TransportError.CANCELLED);
-    table.put(new java.net.ConnectException(), TransportError.REFUSED);
-    table.put(new java.net.ProtocolException(), TransportError.REFUSED);
-    table.put(new java.net.NoRouteToHostException(), TransportError.OFFLINE);
-    table.put(new IOException("reset"), TransportError.OFFLINE);
-    table.put(new IllegalStateException(), TransportError.OFFLINE);
-    table.forEach((failure, word) -> assertEquals(word, Http.failure(failure), failure + ""));
+    Throwable unresolved = new java.nio.channels.UnresolvedAddressException();
+    Throwable certificate = new java.security.cert.CertificateException();
+    Object[][] table = {
+      {new java.net.UnknownHostException(), TransportError.DNS},
+      {new java.net.ConnectException().initCause(unresolved), TransportError.DNS},
+      {new javax.net.ssl.SSLHandshakeException("x"), TransportError.TLS},
+      {new IOException(certificate), TransportError.TLS},
+      {new java.net.SocketTimeoutException(), TransportError.TIMEOUT},
+      {new java.util.concurrent.TimeoutException(), TransportError.TIMEOUT},
+      {new java.io.InterruptedIOException("timeout"), TransportError.TIMEOUT},
+      {new java.io.InterruptedIOException("interrupted"), TransportError.CANCELLED},
+      {new InterruptedException(), TransportError.CANCELLED},
+      {new java.util.concurrent.CancellationException(), TransportError.CANCELLED},
+      {new java.net.ConnectException(), TransportError.REFUSED},
+      {new java.net.ProtocolException(), TransportError.REFUSED},
+      {new java.net.NoRouteToHostException(), TransportError.OFFLINE},
+      {new IOException("reset"), TransportError.OFFLINE},
+      {new IllegalStateException(), TransportError.OFFLINE}
+    };
+    for (Object[] row : table)
+      assertEquals(row[1], Http.failure((Throwable) row[0]), row[0] + "");
     Exception first = new Exception();
     first.initCause(new Exception(first));
     assertEquals(TransportError.OFFLINE, Http.failure(first), "a circle of causes");

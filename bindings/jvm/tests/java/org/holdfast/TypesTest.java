@@ -49,8 +49,7 @@ class TypesTest {
       Object reference = map(map(one.getValue()).get("reply")).get("$ref");
       String name = ((String) reference).replace("#/$defs/", "org.holdfast.Types$");
       for (Object given : (List<?>) map(one.getValue()).getOrDefault("examples", List.of())) {
-        Object value =
-            Class.forName(name).getMethod("of", Map.class).invoke(null, map(given).get("reply"));
+        Object value = Class.forName(name).getMethod("of", Map.class).invoke(null, map(given).get("reply"));
         for (Method method : value.getClass().getMethods())
           if (method.getName().startsWith("get") && method.getParameterCount() == 0)
             method.invoke(value);

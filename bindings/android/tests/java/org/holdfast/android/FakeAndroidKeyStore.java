@@ -50,7 +50,7 @@ public final class FakeAndroidKeyStore extends Provider {
   }
 
   /** A key in the hardware. */
-  static class Held implements Key {
+  static final class Held implements SecretKey, PrivateKey {
     private static final long serialVersionUID = 1;
     final transient Key inside;
     final transient KeyGenParameterSpec spec;
@@ -68,18 +68,6 @@ public final class FakeAndroidKeyStore extends Provider {
     @Override public byte[] getEncoded() { return null; }
   }
 
-  private static final class HeldSecret extends Held implements SecretKey {
-    private static final long serialVersionUID = 1;
-
-    HeldSecret(Key inside, KeyGenParameterSpec spec) { super(inside, spec); }
-  }
-
-  private static final class HeldPrivate extends Held implements PrivateKey {
-    private static final long serialVersionUID = 1;
-
-    HeldPrivate(Key inside, KeyGenParameterSpec spec) { super(inside, spec); }
-  }
-
   static final Map<String, Held> KEYS = new LinkedHashMap<>();
   static Report report = Report.INIT;
   static RuntimeException failure;
@@ -91,7 +79,7 @@ public final class FakeAndroidKeyStore extends Provider {
     put("KeyPairGenerator.RSA", Pairs.class.getName());
     put("Cipher.AES/GCM/NoPadding", Aes.class.getName());
     put("Cipher.RSA/ECB/OAEPWithSHA-256AndMGF1Padding", Rsa.class.getName());
-    String held = Held.class.getName() + "|" + HeldSecret.class.getName() + "|" + HeldPrivate.class.getName();
+    String held = Held.class.getName();
     put("Cipher.AES/GCM/NoPadding SupportedKeyClasses", held);
     put("Cipher.RSA/ECB/OAEPWithSHA-256AndMGF1Padding SupportedKeyClasses", held);
   }
@@ -106,6 +94,7 @@ public final class FakeAndroidKeyStore extends Provider {
 
   /** What a prompt does on success: the key may be used once. */
   static void release() { for (Held one : KEYS.values()) one.released = true; }
+  private static UnsupportedOperationException none() { return new UnsupportedOperationException(); }
   private static void work() { if (failure != null) throw failure; }
 
   /** The key store's aliases. */
@@ -139,26 +128,15 @@ public final class FakeAndroidKeyStore extends Provider {
     @Override public void engineLoad(InputStream in, char[] password) {}
 
     @Override
-    public void engineStore(OutputStream out, char[] password) { throw new UnsupportedOperationException(); }
+    public void engineStore(OutputStream out, char[] password) { throw none(); }
     @Override public Certificate[] engineGetCertificateChain(String alias) { return null; }
     @Override public Certificate engineGetCertificate(String alias) { return null; }
     @Override public Date engineGetCreationDate(String alias) { return null; }
 
     @Override
-    public void engineSetKeyEntry(String alias, Key key, char[] password, Certificate[] chain) {
-      throw new UnsupportedOperationException();
-    }
-
-    @Override
-    public void engineSetKeyEntry(String alias, byte[] key, Certificate[] chain) {
-      throw new UnsupportedOperationException();
-    }
-
-    @Override
-    public void engineSetCertificateEntry(String alias, Certificate certificate) {
-      throw new UnsupportedOperationException();
-    }
-
+    public void engineSetKeyEntry(String alias, Key key, char[] password, Certificate[] chain) { throw none(); }
+    @Override public void engineSetKeyEntry(String alias, byte[] key, Certificate[] chain) { throw none(); }
+    @Override public void engineSetCertificateEntry(String alias, Certificate certificate) { throw none(); }
     @Override public boolean engineIsKeyEntry(String alias) { return true; }
     @Override public boolean engineIsCertificateEntry(String alias) { return false; }
     @Override public String engineGetCertificateAlias(Certificate certificate) { return null; }
@@ -173,8 +151,8 @@ public final class FakeAndroidKeyStore extends Provider {
       spec = (KeyGenParameterSpec) given;
     }
 
-    @Override protected void engineInit(SecureRandom random) { throw new UnsupportedOperationException(); }
-    @Override protected void engineInit(int size, SecureRandom random) { throw new UnsupportedOperationException(); }
+    @Override protected void engineInit(SecureRandom random) { throw none(); }
+    @Override protected void engineInit(int size, SecureRandom random) { throw none(); }
 
     @Override
     protected SecretKey engineGenerateKey() {
@@ -182,7 +160,7 @@ public final class FakeAndroidKeyStore extends Provider {
       try {
         KeyGenerator real = KeyGenerator.getInstance("AES", "SunJCE");
         real.init((Integer) spec.asked.get("size"));
-        HeldSecret key = new HeldSecret(real.generateKey(), spec);
+        Held key = new Held(real.generateKey(), spec);
         KEYS.put(spec.alias, key);
         return key;
       } catch (GeneralSecurityException impossible) { throw new AssertionError(impossible); }
@@ -195,7 +173,7 @@ public final class FakeAndroidKeyStore extends Provider {
 
     @Override
     public void initialize(AlgorithmParameterSpec given, SecureRandom random) { spec = (KeyGenParameterSpec) given; }
-    @Override public void initialize(int size, SecureRandom random) { throw new UnsupportedOperationException(); }
+    @Override public void initialize(int size, SecureRandom random) { throw none(); }
 
     @Override
     public KeyPair generateKeyPair() {
@@ -204,7 +182,7 @@ public final class FakeAndroidKeyStore extends Provider {
         KeyPairGenerator real = KeyPairGenerator.getInstance("RSA", "SunRsaSign");
         real.initialize((Integer) spec.asked.get("size"));
         KeyPair pair = real.generateKeyPair();
-        HeldPrivate key = new HeldPrivate(pair.getPrivate(), spec);
+        Held key = new Held(pair.getPrivate(), spec);
         KEYS.put(spec.alias, key);
         return new KeyPair(pair.getPublic(), key);
       } catch (GeneralSecurityException impossible) { throw new AssertionError(impossible); }
@@ -246,9 +224,8 @@ public final class FakeAndroidKeyStore extends Provider {
     }
 
     @Override
-    protected void engineInit(
-        int mode, Key given, AlgorithmParameters parameters, SecureRandom random) {
-      throw new UnsupportedOperationException();
+    protected void engineInit(int mode, Key given, AlgorithmParameters parameters, SecureRandom random) {
+      throw none();
     }
 
     @Override
@@ -268,19 +245,11 @@ public final class FakeAndroidKeyStore extends Provider {
       return real.doFinal(bytes, offset, length);
     }
 
-    @Override
-    protected int engineDoFinal(byte[] in, int from, int length, byte[] out, int to) {
-      throw new UnsupportedOperationException();
-    }
+    @Override protected int engineDoFinal(byte[] in, int from, int length, byte[] out, int to) { throw none(); }
 
     @Override
     protected byte[] engineUpdate(byte[] bytes, int offset, int length) { return real.update(bytes, offset, length); }
-
-    @Override
-    protected int engineUpdate(byte[] in, int from, int length, byte[] out, int to) {
-      throw new UnsupportedOperationException();
-    }
-
+    @Override protected int engineUpdate(byte[] in, int from, int length, byte[] out, int to) { throw none(); }
     @Override protected void engineSetMode(String mode) throws NoSuchAlgorithmException {}
     @Override protected void engineSetPadding(String padding) throws NoSuchPaddingException {}
     @Override protected int engineGetBlockSize() { return real.getBlockSize(); }

@@ -13,7 +13,6 @@ import androidx.work.ExistingWorkPolicy;
 import androidx.work.OneTimeWorkRequest;
 import androidx.work.WorkManager;
 import androidx.work.WorkerParameters;
-import java.io.File;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -53,48 +52,13 @@ class ReportsTest {
     ProcessLifecycleOwner.get().observers.clear();
   }
 
-  /** An application on a device without a network. */
+  /** An application on a device. */
   private final class Phone extends Context implements SyncWorker.Host {
-    ConnectivityManager.NetworkCallback callback;
-    Network active;
-
-    private final ConnectivityManager manager =
-        new ConnectivityManager() {
-          @Override
-          public Network getActiveNetwork() {
-            return active;
-          }
-
-          @Override
-          public void registerDefaultNetworkCallback(NetworkCallback given) {
-            callback = given;
-          }
-
-          @Override
-          public void unregisterNetworkCallback(NetworkCallback given) {
-            assertEquals(callback, given);
-            callback = null;
-          }
-        };
-
-    @Override
-    public File getNoBackupFilesDir() {
-      return folder.toFile();
-    }
+    final ConnectivityManager network = new ConnectivityManager();
 
     @Override
     public <T> T getSystemService(Class<T> service) {
-      return service.cast(manager);
-    }
-
-    @Override
-    public String getString(int resource) {
-      return "";
-    }
-
-    @Override
-    public Context getApplicationContext() {
-      return this;
+      return service.cast(network);
     }
 
     @Override
@@ -120,20 +84,19 @@ class ReportsTest {
   @Test
   void the_network_is_reported() throws Exception {
     signIn();
-    phone.active = null;
     try (NetworkReport report = new NetworkReport(phone, app, Runnable::run)) {
       visit();
       assertTrue(offline());
       Network wifi = new Network();
       Network cell = new Network();
-      phone.callback.onAvailable(wifi);
-      phone.callback.onAvailable(cell);
-      phone.callback.onLost(wifi); // the default has changed to the other one
+      phone.network.callback.onAvailable(wifi);
+      phone.network.callback.onAvailable(cell);
+      phone.network.callback.onLost(wifi); // the default has changed to the other one
       assertTrue(!offline());
-      phone.callback.onLost(cell);
+      phone.network.callback.onLost(cell);
       assertTrue(offline() || app.syncStatus().getCounts().getPending() == 0);
     }
-    assertNull(phone.callback);
+    assertNull(phone.network.callback);
   }
 
   @Test

@@ -15,11 +15,9 @@ import kotlinx.coroutines.withTimeout
 import org.holdfast.Server
 import org.holdfast.Holdfast
 import org.holdfast.HoldfastException
-import org.holdfast.PromptingKeyStore
 import org.holdfast.Types.*
 import org.holdfast.jdk.JdkHttpSender
 import org.junit.jupiter.api.Assertions.assertEquals
-import org.junit.jupiter.api.Assertions.assertNull
 import org.junit.jupiter.api.Assertions.assertTrue
 import org.junit.jupiter.api.Test
 import org.junit.jupiter.api.Timeout
@@ -61,6 +59,9 @@ class AsyncHoldfastTest {
       // Kotlin knows what may be null: a screen has a route only with `home`.
       assertEquals("/mentor", app.awaits(Screen.HOME).route?.take(7))
       app.news.filterIsInstance<NextSync>().first { it.sync.contactsMs != null }
+      assertEquals(ErrorCode.QUEUE_UNKNOWN_KIND, runCatching {
+        app.queueAdd(QueueAddRequest("none", mapOf<String, Any>()))
+      }.exceptionOrNull().let { (it as HoldfastException.Invalid).code })
       // When the network goes, and a visit is queued
       Server.drop("/")
       assertEquals(QueuedState.PENDING, app.queueAdd(Server.visit(45)).state)
@@ -81,16 +82,6 @@ class AsyncHoldfastTest {
       assertEquals(Screen.SIGN_IN, app.screen.value?.screen)
     }
     assertEquals(before, Holdfast.liveCount())
-  }
-
-  @Test
-  fun `an error is an exception`() = limited {
-    open().use { app ->
-      val error = runCatching { app.queueAdd(Server.visit(5)) }.exceptionOrNull()
-      assertTrue(error is HoldfastException.State)
-      assertEquals(ErrorCode.SESSION_NONE, (error as HoldfastException).code)
-      assertNull(error.field)
-    }
   }
 
   @Test
@@ -115,32 +106,5 @@ class AsyncHoldfastTest {
     assertTrue(runCatching { app.sessionStatus() }.exceptionOrNull() is HoldfastException.Closed)
     val second = open()
     second.news.collect { second.close() }
-  }
-
-  @Test
-  fun `without a collector requests are sent all the same`() = limited {
-    val stored = Server.activities("solo@example.org")
-    open().use { app ->
-      app.signIn()
-      while (runCatching { app.queueAdd(Server.visit(1)) }.isFailure) delay(20)
-      while (Server.activities("solo@example.org") == stored) delay(20)
-    }
-  }
-
-  @Test
-  fun `no other call waits for the prompt of an unlock`() = limited {
-    val keys = PromptingKeyStore()
-    val config = Server.config(folder.resolve("data")).policy(Policy().biometric(PolicyBiometric.REQUIRED))
-    AsyncHoldfast.open(config, JdkHttpSender(), keys).use { app ->
-      app.signIn()
-      app.awaits(Screen.HOME)
-      app.sessionLock()
-      val unlocked = async { app.sessionUnlock() }
-      while (keys.prompts.get() == 0) delay(5)
-      app.sessionLock()
-      unlocked.await()
-      assertEquals(SessionStatusReplyState.LOCKED, app.sessionStatus().state)
-      assertEquals(1, keys.withdrawn.get())
-    }
   }
 }

@@ -150,8 +150,7 @@ public final class AndroidKeyStore implements KeyStore {
     return new SealedFile(alias, cipher.getIV(), cipher.doFinal(key));
   }
 
-  private static SealedFile sealedForPrompt(String alias, byte[] key)
-      throws GeneralSecurityException {
+  private static SealedFile sealedForPrompt(String alias, byte[] key) throws GeneralSecurityException {
     KeyGenParameterSpec.Builder wanted =
         new KeyGenParameterSpec.Builder(
                 alias, KeyProperties.PURPOSE_ENCRYPT | KeyProperties.PURPOSE_DECRYPT)
@@ -164,8 +163,7 @@ public final class AndroidKeyStore implements KeyStore {
     // key. Before Android 11 that is the default.
     if (Build.VERSION.SDK_INT >= 30)
       wanted.setUserAuthenticationParameters(0, KeyProperties.AUTH_BIOMETRIC_STRONG);
-    KeyPairGenerator generator =
-        KeyPairGenerator.getInstance(KeyProperties.KEY_ALGORITHM_RSA, PROVIDER);
+    KeyPairGenerator generator = KeyPairGenerator.getInstance(KeyProperties.KEY_ALGORITHM_RSA, PROVIDER);
     generator.initialize(wanted.build());
     PublicKey made = generator.generateKeyPair().getPublic();
     // A copy without the key store's rules: it would ask for the user to encrypt, too.
