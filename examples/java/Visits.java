@@ -1,92 +1,97 @@
+import com.google.gson.Gson;
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
 import com.google.gson.JsonParser;
 import java.util.Objects;
 
 /**
- * Signs in, chooses an organisation, queues a visit offline, starts again without a sign-in, searches,
- * and logs out.
+ * A whole app in six steps: sign in, choose, queue offline, restart, search, log out.
  *
- * <p>Arguments: FOLDER URL KEY E-MAIL. The password comes from HOLDFAST_PASSWORD.
+ * <p>HOLDFAST_URL=... HOLDFAST_KEY=... HOLDFAST_PASSWORD=... java Visits [E-MAIL]
  */
 public final class Visits implements AutoCloseable {
-  private final Holdfast app;
-  private JsonObject screen; // what the user sees
+  private static final String CONFIG =
+      "{'data_dir': 'app-data', 'backend': {'url': %s, 'api_key': %s},"
+          + " 'auth_methods': [{'id': 'password', 'flow': 'password'}],"
+          + " 'keystore': {'kind': 'file'}," // or secret_service: the desktop's keyring
+          + " 'policy': {'biometric': 'off'}}";
 
-  private Visits(JsonObject config) {
-    app = Holdfast.open(config);
+  private final Holdfast app;
+  private JsonObject shown; // what the user sees
+
+  private Visits() {
+    app = Holdfast.open(json(CONFIG, System.getenv("HOLDFAST_URL"), System.getenv("HOLDFAST_KEY")));
     draw(app.screen());
   }
 
   /** JSON with values in the places of %s. */
   private static JsonObject json(String text, Object... values) {
     Object[] written = new Object[values.length];
-    for (int i = 0; i < values.length; i++) written[i] = new com.google.gson.Gson().toJson(values[i]);
+    for (int i = 0; i < values.length; i++) written[i] = new Gson().toJson(values[i]);
     return JsonParser.parseString(String.format(text.replace('\'', '"'), written)).getAsJsonObject();
   }
 
-  private static String text(JsonObject object, String name) {
-    return object.get(name).getAsString();
+  private static String text(JsonElement object, String name) {
+    return object.getAsJsonObject().get(name).getAsString();
   }
 
-  private void draw(JsonObject decision) {
-    screen = decision;
-    System.out.println("screen: " + text(screen, "screen") + " (" + text(screen, "reason") + ")");
-    if (!screen.get("message").isJsonNull())
-      System.out.println("message: " + text(screen.getAsJsonObject("message"), "text"));
+  private boolean sees(String screen) {
+    return text(shown, "screen").equals(screen);
   }
 
-  /** Shows the next thing. An app with a window does so on a thread of its own. */
-  private JsonObject showNext() {
+  private void draw(JsonObject screen) {
+    shown = screen;
+    if (sees("wait")) return; // another screen follows
+    JsonElement message = screen.get("message");
+    String said = message.isJsonNull() ? "" : " " + text(message, "text");
+    System.out.println("screen: " + text(screen, "screen") + said);
+  }
+
+  /** Shows one thing that comes. An app with a window does this on a thread of its own. */
+  private JsonObject next() {
     JsonObject thing = Objects.requireNonNull(app.next(), "the app was closed");
     if (thing.has("screen")) draw(thing.getAsJsonObject("screen"));
-    if (thing.has("notice"))
-      System.out.println("notice: " + text(thing.getAsJsonObject("notice"), "text"));
+    if (thing.has("notice")) // such as: the server has refused the visit
+      System.out.println("notice: " + text(thing.get("notice"), "text"));
     return thing;
   }
 
-  /** Makes a call that leads to a screen, and shows it. */
-  private JsonObject decide(String operation, JsonObject request) {
-    JsonObject reply = app.call(operation, request);
-    while (!showNext().has("screen") || text(screen, "screen").equals("wait")) {}
-    return reply;
+  /** Makes a call that leads to a screen, and waits for it. */
+  private void act(String operation, JsonObject request) {
+    app.call(operation, request);
+    while (!next().has("screen") || sees("wait")) {}
   }
 
-  /** Leads to the app's home; without a password, by the session on the disk alone. */
-  private void enter(String email, String password) {
-    if (text(screen, "screen").equals("sign_in") && password != null)
-      decide("sign_in_complete", json("{'email': %s, 'password': %s}", email, password));
-    if (text(screen, "screen").equals("select_org")) {
-      JsonObject first = screen.getAsJsonArray("orgs").get(0).getAsJsonObject();
-      System.out.println("organisation: " + text(first, "name"));
-      decide("org_select", json("{'org_id': %s}", text(first, "org_id")));
-    }
-    if (!text(screen, "screen").equals("home"))
-      throw new IllegalStateException("the user is not in: " + text(screen, "screen"));
+  /** Signs in, chooses an organisation, and queues a visit without a network: its id. */
+  private String begin(String email) {
+    String password = System.getenv("HOLDFAST_PASSWORD");
+    if (sees("sign_in"))
+      act("sign_in_complete", json("{'email': %s, 'password': %s}", email, password));
+    for (JsonElement org : shown.getAsJsonArray("orgs"))
+      if (sees("select_org") && text(org, "status").equals("active"))
+        act("org_select", json("{'org_id': %s}", text(org, "org_id")));
+    if (!sees("home"))
+      throw new IllegalStateException("the user is not in: " + text(shown, "screen"));
+    app.call("network_set", json("{'online': false}"));
+    String visit = "{'kind': 'activity', 'payload': {'type': 'visit', 'minutes': 45}}";
+    return text(app.call("queue_add", json(visit)), "id"); // on disk: a crash does not lose it
   }
 
-  private String queue(int minutes) {
-    JsonObject visit = json("{'type': 'visit', 'minutes': %s}", minutes);
-    return text(app.call("queue_add", json("{'kind': 'activity', 'payload': %s}", visit)), "id");
-  }
-
-  /** Waits until the server has stored the item, or the library has parked it. */
-  private void deliver(String id) {
-    JsonObject which = json("{'id': %s}", id);
+  /** Waits until the visit is sent and the contacts are there, searches, and logs out. */
+  private void finish(String id) {
     String state;
-    while (!(state = text(app.call("queue_get", which), "state")).matches("stored|parked")) showNext();
-    System.out.println(state + ": " + id);
-  }
-
-  private void search(String words) {
-    JsonObject query = json("{'query': %s}", words);
-    JsonObject found = app.call("contact_search", query);
-    while (found.get("as_of_ms").isJsonNull()) { // before the first pull nothing is found
-      showNext();
-      found = app.call("contact_search", query);
-    }
-    for (JsonElement each : found.getAsJsonArray("contacts"))
-      System.out.println("found: " + text(each.getAsJsonObject(), "name"));
+    JsonObject found;
+    do {
+      next();
+      state = text(app.call("queue_get", json("{'id': %s}", id)), "state");
+      found = app.call("contact_search", json("{'query': 'dag', 'limit': 3}"));
+    } while (!state.matches("stored|parked") || found.get("as_of_ms").isJsonNull());
+    System.out.println("the visit: " + state);
+    System.out.print("contacts: " + found.get("total"));
+    for (JsonElement one : found.getAsJsonArray("contacts"))
+      System.out.print(", " + text(one, "name"));
+    System.out.println();
+    act("session_logout", new JsonObject()); // refused while something is unsent
   }
 
   @Override
@@ -95,27 +100,13 @@ public final class Visits implements AutoCloseable {
   }
 
   public static void main(String[] given) {
-    // The keys are in the desktop's keyring, or, for servers and tests, in files.
-    String kind = System.getenv().getOrDefault("HOLDFAST_KEYSTORE", "secret_service");
-    JsonObject keystore = json(kind.equals("file") ? "{'kind': 'file'}" : "{'kind': %s, 'name': 'com.example.visits'}", kind);
-    JsonObject config =
-        json("{'data_dir': %s, 'backend': {'url': %s, 'api_key': %s}, 'keystore': %s,"
-                + " 'auth_methods': [{'id': 'password', 'flow': 'password'}],"
-                + " 'policy': {'biometric': 'off'}}",
-            given[0], given[1], given[2], keystore);
     String id;
-    try (Visits visits = new Visits(config)) {
-      visits.enter(given[3], System.getenv("HOLDFAST_PASSWORD"));
-      visits.app.call("network_set", json("{'online': false}"));
-      id = visits.queue(45); // on disk when it returns
+    try (Visits visits = new Visits()) {
+      id = visits.begin(given.length > 0 ? given[0] : "mentor@example.org");
       System.out.println("queued: " + id);
     }
-    try (Visits visits = new Visits(config)) { // as after a restart
-      visits.enter(null, null);
-      visits.deliver(id);
-      visits.search("dag");
-      JsonObject left = visits.decide("session_logout", new JsonObject());
-      System.out.println("unsent: " + left.get("unsent"));
+    try (Visits again = new Visits()) { // without a sign-in
+      again.finish(id);
     }
   }
 }

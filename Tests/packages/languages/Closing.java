@@ -2,7 +2,7 @@ import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
 import com.google.gson.JsonParser;
 
-/** Makes mistakes, and closes a handle while another thread waits for an event. */
+/** Makes mistakes, and closes a handle while another thread waits for news. */
 public final class Closing {
   private interface Mistake {
     void make();
@@ -41,7 +41,7 @@ public final class Closing {
               while (app.next() != null) {
                 Thread.yield();
               }
-              System.out.println("no more events");
+              System.out.println("no more news");
             });
     follower.start();
     Thread closer = new Thread(app::close);

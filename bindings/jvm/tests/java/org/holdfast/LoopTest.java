@@ -108,15 +108,6 @@ class LoopTest {
   // ---- the listener ----
 
   @Test
-  void what_is_queued_is_sent_and_told() throws Exception {
-    signedIn();
-    String id = visit();
-    SyncState sync = news.await(NextSync.class, one -> one.getSync().getMessage() != null).getSync();
-    assertEquals(List.of(id), sync.getIds());
-    assertEquals("sync_completed", sync.getMessage().getCode().toString());
-  }
-
-  @Test
   void a_listener_that_fails_gets_what_follows() throws Exception {
     open(new JdkHttpSender());
     CountDownLatch failed = new CountDownLatch(1);

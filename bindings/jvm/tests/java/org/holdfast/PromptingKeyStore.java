@@ -13,6 +13,9 @@ public final class PromptingKeyStore implements KeyStore {
   public final AtomicInteger prompts = new AtomicInteger();
   public final AtomicInteger withdrawn = new AtomicInteger();
   final Map<String, byte[]> keys = new ConcurrentHashMap<>();
+  /** What every load answers, instead of a key. */
+  volatile KeyResult fails;
+
   /** The array of the last save. */
   byte[] given;
 
@@ -23,6 +26,7 @@ public final class PromptingKeyStore implements KeyStore {
 
   @Override
   public byte[] load(String name, String prompt) throws Exception {
+    if (fails != null) throw new KeyStoreException(fails);
     if (prompt == null) quiet.add(name);
     byte[] key = keys.get(name);
     if (key == null || !name.equals("biometric")) return key == null ? null : key.clone();

@@ -91,9 +91,10 @@ class SendersTest {
           in.read(); // until the client hangs up
           return;
         }
-        int step = trickleMs == 0 ? response.length : 1;
-        for (int at = 0; at < response.length; at += step) {
-          socket.getOutputStream().write(response, at, step);
+        byte[] bytes = response; // the test goes on
+        int step = trickleMs == 0 ? bytes.length : 1;
+        for (int at = 0; at < bytes.length; at += step) {
+          socket.getOutputStream().write(bytes, at, step);
           socket.getOutputStream().flush();
           Thread.sleep(trickleMs);
         }
