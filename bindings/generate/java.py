@@ -320,13 +320,13 @@ class Types:
         raise ValueError(f"no reading for {one}")
 
     def _public(self, one: Type) -> bool:
-        """Whether a log may have the value: a code, a number or a flag."""
+        """Whether a log may have the value: a code, a number, a flag, or a record of such."""
         if isinstance(one, Nullable):
             return self._public(one.of)
         resolved = self._model.resolved(one)
         if isinstance(resolved, Scalar):
             return resolved.kind in {"boolean", "integer", "number"}
-        return isinstance(resolved, Codes | Constant)
+        return isinstance(resolved, Codes | Constant | Record | Union)
 
 
 UNKNOWN = """

@@ -70,6 +70,7 @@ def test_personal_and_secret_texts_are_not_printed() -> None:
     request = text("HttpRequest").split("void describe(StringBuilder text)")[1]
     assert "purpose" in request
     assert not any(field in request for field in ("url", "headers", "body"))
+    assert 'describe(text, "screen", screen);' in text("NextScreen")
 
 
 def test_a_code_named_unknown_is_an_error() -> None:

@@ -139,7 +139,7 @@ class LoopTest {
     long stored = Server.activities("solo@example.org");
     news.signIn(app);
     visit();
-    stuck.await();
+    stuck.await(); // also when the contacts have come
     visit(); // while the listener is inside
     Patience.until(() -> Server.activities("solo@example.org") >= stored + 2);
     assertEquals(stored + 2, Server.activities("solo@example.org"));

@@ -19,6 +19,7 @@ import org.holdfast.Types.*
 import org.holdfast.jdk.JdkHttpSender
 import org.junit.jupiter.api.Assertions.assertEquals
 import org.junit.jupiter.api.Assertions.assertTrue
+import org.junit.jupiter.api.AfterEach
 import org.junit.jupiter.api.Test
 import org.junit.jupiter.api.Timeout
 import org.junit.jupiter.api.io.TempDir
@@ -27,6 +28,8 @@ import org.junit.jupiter.api.io.TempDir
 @Timeout(900)
 class AsyncHoldfastTest {
   @TempDir lateinit var folder: Path
+
+  @AfterEach fun heal() = Server.heal()
 
   private suspend fun open(): AsyncHoldfast =
     AsyncHoldfast.open(
