@@ -67,7 +67,7 @@ class AsyncHoldfastTest {
       }.exceptionOrNull().let { (it as HoldfastException.Invalid).code })
       // When the network goes, and a visit is queued
       Server.drop("/")
-      assertEquals(QueuedState.PENDING, app.queueAdd(Server.visit(45)).state)
+      assertEquals("pending", app.queueAdd(Server.visit(45)).state.value())
       app.holdfast.cancel()
     }
     open().use { app ->
