@@ -25,7 +25,7 @@ import org.jetbrains.annotations.NotNull;
 /**
  * Sends with the JDK's client (Java 11 and later, not on Android). No redirects, cookies or cache.
  * The client sends only GET again when a kept connection breaks; {@code timeout_ms} limits the whole
- * exchange, and a response over {@link HttpResult#BODY_LIMIT} is refused.
+ * exchange, and a response over {@link Http#BODY_LIMIT} is refused.
  */
 public final class JdkHttpSender implements HttpSender {
   private final HttpClient client;
