@@ -2,7 +2,7 @@
 #
 #   jvm         build/jvm/holdfast.jar, which contains the library, holdfast-okhttp.jar and holdfast-kotlin.jar
 #   test-jvm    its tests, and those of bindings/android, under -Xcheck:jni
-#   bench-jvm   what a call through it costs over the call in C; part of bench
+#   bench-jvm   what a call through it costs over its native; part of bench
 
 .PHONY: jvm test-jvm bench-jvm
 
@@ -17,5 +17,5 @@ build/jvm/holdfast.jar: $(JVM_SOURCES) include/holdfast.h build/lib-bundled/libh
 test-jvm: build/jvm/holdfast.jar | $(PYTHON)
 	@bindings/jvm/tests/run.sh build/jvm .build/jvm
 
-bench-jvm: build/jvm/holdfast.jar build/lib-bundled/libholdfast.so | $(PYTHON)
+bench-jvm: build/jvm/holdfast.jar | $(PYTHON)
 	@bindings/jvm/tests/bench.sh build/jvm .build/jvm

@@ -2,14 +2,16 @@
 
 One import, `org.holdfast.Types.*`, brings every type. Replies are classes that cannot be changed
 and ignore what they do not know. Requests are filled by chained calls. The base classes
-`OpenRecord`, `ClosedRecord` and `OpenCode` are written by hand.
+`OpenRecord`, `ClosedRecord` and `OpenCode` are written by hand. `Flow` is `SignInFlow`: the name
+is java.util.concurrent's and kotlinx.coroutines'.
 """
 
 from __future__ import annotations
 
+import re
 import textwrap
 
-from java_text import called, constant, javadoc, literal, nullsafe
+from java_text import constant, javadoc, literal
 from model import (
     Codes,
     Constant,
@@ -40,13 +42,14 @@ SCALARS = {
     "null": ("Object", "Object"),
     "any": ("Object", "Object"),
 }
-#: The method of OpenRecord that reads a scalar; its optional form has the prefix `optional`.
+#: The method of OpenRecord that reads a scalar.
 READERS = {"string": "string", "boolean": "flag", "integer": "integer", "number": "number"}
 
 
 def files(model: Model) -> dict[str, str]:
     """The types and the operations."""
-    return {f"{ROOT}/Types.java": types(model), f"{ROOT}/Operations.java": operations(model)}
+    texts = {f"{ROOT}/Types.java": types(model), f"{ROOT}/Operations.java": operations(model)}
+    return {name: re.sub(r"\bFlow\b", "SignInFlow", text) for name, text in texts.items()}
 
 
 # ---- types ----
@@ -63,13 +66,13 @@ def types(model: Model) -> str:
     return (
         f"{NOTICE}package org.holdfast;\n\nimport java.util.List;\nimport java.util.Map;\n"
         "import org.jetbrains.annotations.NotNull;\nimport org.jetbrains.annotations.Nullable;\n\n"
-        "/** Requests, replies, events and their parts, each a class of the schema's name. */\n"
+        "/** Requests, replies, notices and their parts, each a class of the schema's name. */\n"
         "public final class Types {\n  private Types() {}\n\n" + "\n".join(classes) + "}\n"
     )
 
 
 class Types:
-    """The classes of requests, replies and events."""
+    """The classes of requests and replies."""
 
     def __init__(self, model: Model) -> None:
         """Takes the whole schema."""
@@ -155,7 +158,7 @@ class Types:
         if field.required:
             return ""
         name = camel(field.name)
-        method = "setOrNull" if isinstance(field.type, Nullable) else "set"
+        method = "put" if isinstance(field.type, Nullable) else "set"
         about = field.long_about
         if field.default is not None:
             about += f" Default: {field.default}."
@@ -226,7 +229,7 @@ class Types:
             )
         else:
             tests = "".join(
-                f"    if (json.get({literal(choice.mark)}) != null)"
+                f"    if (json.containsKey({literal(choice.mark)}))"
                 f" return {choice.name}.of(json);\n"
                 for choice in union.choices
             )
@@ -242,8 +245,10 @@ class Types:
         )
 
     def _common(self, union: Union) -> list[Field]:
-        """The fields that every choice has with the same type in Java."""
-        names = [choice.name for choice in union.choices] + ([union.other] if union.other else [])
+        """The fields that every choice has with the same type in Java, and an unknown one, too."""
+        if union.other is None:
+            return []
+        names = [choice.name for choice in union.choices] + [union.other]
         records = [{field.name: field for field in self._fields(name)} for name in names]
         return [
             field
@@ -286,55 +291,42 @@ class Types:
 
     def _read(self, field: Field) -> str:
         """The expression that reads a field."""
-        one, optional = field.type, not field.required
-        while isinstance(one, Nullable):
-            one, optional = one.of, True
-        key = literal(field.name)
-        while True:
-            match one:
-                case Scalar(kind):
-                    if kind not in READERS:
-                        return f"any({key})"
-                    return f"{called(READERS[kind], optional)}({key})"
-                case Constant():
-                    return f"{called(READERS[one.kind], optional)}({key})"
-                case ListOf(item):
-                    return f"{called('list', optional)}({key}, {self._element(item)})"
-                case MapOf(Scalar("any")):
-                    return f"{called('object', optional)}({key})"
-                case MapOf(value):
-                    return f"{called('map', optional)}({key}, {self._element(value)})"
-                case Reference(name):
-                    shape = self._model.definitions[name].shape
-                    if isinstance(shape, Record | Union):
-                        return nullsafe(name, f"{called('object', optional)}({key})", optional)
-                    if isinstance(shape, Codes):
-                        return nullsafe(name, f"{called('string', optional)}({key})", optional)
-                    one = shape
-                case _:
-                    raise ValueError(f"{field.name}: a type that has no name")
+        one, required = field.type, field.required
+        if isinstance(one, Nullable):
+            one, required = one.of, False
+        if isinstance(one, Scalar) and one.kind not in READERS:
+            required = False  # null is one of the values
+        how = "required" if required else "optional"
+        return f"{how}({literal(field.name)}, {self._reading(one)})"
 
-    def _element(self, one: Type) -> str:
-        """A reference to the function that reads a value of a list or a map."""
-        resolved = self._model.resolved(one)
-        if isinstance(one, Reference) and isinstance(resolved, Record | Union):
-            return f"one -> {one.name}.of(asObject(one))"
-        if isinstance(one, Reference) and isinstance(resolved, Codes):
-            return f"one -> {one.name}.of(asString(one))"
-        if resolved == Scalar("string"):
-            return "OpenRecord::asString"
-        if resolved == Scalar("integer"):
-            return "OpenRecord::asInteger"
+    def _reading(self, one: Type) -> str:
+        """The function that reads a value."""
+        match one:
+            case Scalar(kind):
+                return f"OpenRecord::{READERS.get(kind, 'any')}"
+            case Constant():
+                return f"OpenRecord::{READERS[one.kind]}"
+            case ListOf(item):
+                return f"list({self._reading(item)})"
+            case MapOf(value):
+                return f"map({self._reading(value)})"
+            case Reference(name):
+                shape = self._model.definitions[name].shape
+                if isinstance(shape, Record | Union):
+                    return f"one -> {name}.of(object(one))"
+                if isinstance(shape, Codes):
+                    return f"one -> {name}.of(string(one))"
+                return self._reading(shape)
         raise ValueError(f"no reading for {one}")
 
     def _public(self, one: Type) -> bool:
-        """Whether a log may have the value: a code, a number or a flag."""
+        """Whether a log may have the value: a code, a number, a flag, or a record of such."""
         if isinstance(one, Nullable):
             return self._public(one.of)
         resolved = self._model.resolved(one)
         if isinstance(resolved, Scalar):
             return resolved.kind in {"boolean", "integer", "number"}
-        return isinstance(resolved, Codes | Constant)
+        return isinstance(resolved, Codes | Constant | Record | Union)
 
 
 UNKNOWN = """
@@ -413,15 +405,16 @@ def operations(model: Model) -> str:
 
 def method(model: Model, one: Operation) -> str:
     """The method of an operation; a second one without a request that may be omitted."""
-    name = camel(one.name)
+    reply, returned = one.reply, f"return {one.reply}.of(call({literal(one.name)}, %s));"
+    annotation = "  @NotNull\n"
+    if reply == "EmptyReply":
+        reply, returned, annotation = "void", f"call({literal(one.name)}, %s);", ""
     doc = javadoc(one.about + errors(model, one), 2)
-    head = f"\n{doc}  @NotNull\n  public {one.reply} {name}("
-    call = f"{one.reply}.of(call({literal(one.name)}, "
-    plain = f"{head}) {{\n    return {call}null));\n  }}\n" if one.optional else ""
+    head = f"\n{doc}{annotation}  public {reply} {camel(one.name)}("
+    plain = f"{head}) {{\n    {returned % 'null'}\n  }}\n" if one.optional else ""
     if one.request == "Empty":
         return plain
-    taking = f"{head}@NotNull {one.request} request) {{\n    return {call}request));\n  }}\n"
-    return plain + taking
+    return plain + f"{head}@NotNull {one.request} request) {{\n    {returned % 'request'}\n  }}\n"
 
 
 def errors(model: Model, one: Operation) -> str:

@@ -7,20 +7,8 @@ import json
 import re
 import textwrap
 
-from model import pascal
-
 #: Of a text before the types are indented into their class.
 WIDTH = 98
-
-
-def called(reader: str, optional: bool) -> str:
-    """The reading method of OpenRecord."""
-    return f"optional{pascal(reader)}" if optional else reader
-
-
-def nullsafe(name: str, value: str, optional: bool) -> str:
-    """Read with the type's `of`, unless the value is absent."""
-    return f"{value} == null ? null : {name}.of({value})" if optional else f"{name}.of({value})"
 
 
 def constant(code: str) -> str:

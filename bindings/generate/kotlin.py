@@ -16,32 +16,28 @@ WIDTH = 100
 
 def files(model: Model) -> dict[str, str]:
     """The operations."""
-    functions = "".join(function(model, one) for one in model.operations)
+    functions = "".join(function(one) for one in model.operations)
     return {
         FILE: f"{NOTICE}package org.holdfast.kotlin\n\nimport org.holdfast.Holdfast\n"
         "import org.holdfast.Types.*\n\n"
         "/** The operations of [AsyncHoldfast]. They throw HoldfastException. */\n"
         "abstract class AsyncOperations internal constructor() {\n"
-        "  /** Makes a call on the library's thread. */\n"
+        "  /** Makes a call on a thread that may block. */\n"
         "  internal abstract suspend fun <Reply> on(call: Holdfast.() -> Reply): Reply\n"
         f"{functions}}}\n"
     }
 
 
-def function(model: Model, one: Operation) -> str:
+def function(one: Operation) -> str:
     """The function of an operation."""
-    name = camel(one.name)
-    doc = kdoc(one.about)
-    if one.request == "Empty":
-        return f"\n{doc}  open suspend fun {name}(): {one.reply} = on {{ {name}() }}\n"
+    name, reply = camel(one.name), "Unit" if one.reply == "EmptyReply" else one.reply
     default = f" = {one.request}()" if one.optional else ""
-    line = (
-        f"  open suspend fun {name}(request: {one.request}{default}): {one.reply} ="
-        f" on {{ {name}(request) }}\n"
-    )
+    parameter = "" if one.request == "Empty" else f"request: {one.request}{default}"
+    given = "request" if parameter else ""
+    line = f"  suspend fun {name}({parameter}): {reply} = on {{ {name}({given}) }}\n"
     if len(line) > WIDTH:
         line = line.replace(" = on {", " =\n    on {")
-    return f"\n{doc}{line}"
+    return f"\n{kdoc(one.about)}{line}"
 
 
 def kdoc(text: str) -> str:

@@ -5,8 +5,8 @@ import com.sun.jna.Native;
 import com.sun.jna.Pointer;
 import java.util.Map;
 
-/** An open handle. Any thread may use it, and close it while others use it. */
-public record Holdfast(long app) implements AutoCloseable {
+/** An open handle, and its first screen. Any thread may use it, and close it while others do. */
+public record Holdfast(long app, JsonObject screen) implements AutoCloseable {
   interface Driver extends Library {
     Driver LIBRARY =
         Native.load("holdfast_http", Driver.class, Map.of(OPTION_STRING_ENCODING, "UTF-8"));
@@ -20,15 +20,13 @@ public record Holdfast(long app) implements AutoCloseable {
   public static final class Refused extends RuntimeException {
     public final JsonObject error;
 
-    Refused(JsonObject error) {
-      super(error.toString());
-      this.error = error;
-    }
+    Refused(JsonObject error) { super(error.toString()); this.error = error; }
   }
 
   /** Opens a handle. Its driver sends the requests from now on. */
   public static Holdfast open(JsonObject config) {
-    return new Holdfast(new Holdfast(0).call("open", config).get("app").getAsLong());
+    JsonObject opened = new Holdfast(0, null).call("open", config);
+    return new Holdfast(opened.get("app").getAsLong(), opened.getAsJsonObject("screen"));
   }
 
   /** Makes a call by its name. */
@@ -40,14 +38,16 @@ public record Holdfast(long app) implements AutoCloseable {
     return reply;
   }
 
-  /** Waits for an event, and acknowledges the one before. Null: the handle is closed. */
+  /** Waits for the next thing, and acknowledges the one before. Null: the handle is closed. */
   public JsonObject next() {
-    JsonObject reply = call("event_next", new JsonObject());
-    return reply.get("closed").getAsBoolean() ? null : reply.getAsJsonObject("event");
+    try {
+      return call("next", new JsonObject());
+    } catch (Refused refused) {
+      if (refused.error.get("code").getAsString().equals("handle.closed")) return null;
+      throw refused;
+    }
   }
 
   @Override
-  public void close() {
-    call("close", new JsonObject());
-  }
+  public void close() { call("close", new JsonObject()); }
 }

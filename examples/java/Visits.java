@@ -1,156 +1,112 @@
-import com.google.gson.JsonArray;
+import com.google.gson.Gson;
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
 import com.google.gson.JsonParser;
-import java.util.ArrayList;
-import java.util.List;
+import java.util.Objects;
 
 /**
- * Signs in, registers three visits, locks, signs in again, and shows what the library says.
+ * A whole app in six steps: sign in, choose, queue offline, restart, search, log out.
  *
- * <p>Arguments: FOLDER URL KEY E-MAIL [logout]. The password comes from HOLDFAST_PASSWORD; a second
- * start needs none, because the session is on the disk.
+ * <p>HOLDFAST_URL=... HOLDFAST_KEY=... HOLDFAST_PASSWORD=... java Visits [E-MAIL]
  */
-public final class Visits {
+public final class Visits implements AutoCloseable {
+  private static final String CONFIG =
+      "{'data_dir': 'app-data', 'backend': {'url': %s, 'api_key': %s},"
+          + " 'auth_methods': [{'id': 'password', 'flow': 'password'}],"
+          + " 'keystore': {'kind': 'file'}," // or secret_service: the desktop's keyring
+          + " 'policy': {'biometric': 'off'}}";
+
   private final Holdfast app;
-  private JsonObject screen = json("{\"number\": 0}"); // what the user sees
+  private JsonObject shown; // what the user sees
 
-  private Visits(Holdfast app) {
-    this.app = app;
+  private Visits() {
+    app = Holdfast.open(json(CONFIG, System.getenv("HOLDFAST_URL"), System.getenv("HOLDFAST_KEY")));
+    draw(app.screen());
   }
 
-  private static JsonObject json(String text) {
-    return JsonParser.parseString(text).getAsJsonObject();
+  /** JSON with values in the places of %s. */
+  private static JsonObject json(String text, Object... values) {
+    Object[] written = new Object[values.length];
+    for (int i = 0; i < values.length; i++) written[i] = new Gson().toJson(values[i]);
+    return JsonParser.parseString(String.format(text.replace('\'', '"'), written)).getAsJsonObject();
   }
 
-  private static JsonObject json(String name, String value) {
-    JsonObject object = new JsonObject();
-    object.addProperty(name, value);
-    return object;
+  private static String text(JsonElement object, String name) {
+    return object.getAsJsonObject().get(name).getAsString();
   }
 
-  private static String text(JsonObject object, String name) {
-    return object.get(name).getAsString();
+  private boolean sees(String screen) {
+    return text(shown, "screen").equals(screen);
   }
 
-  /** Shows a decision, unless the screen shows a newer one. */
-  private void draw(JsonObject decision) {
-    if (decision.get("number").getAsLong() <= screen.get("number").getAsLong()) {
-      return;
+  private void draw(JsonObject screen) {
+    shown = screen;
+    if (sees("wait")) return; // another screen follows
+    JsonElement message = screen.get("message");
+    String said = message.isJsonNull() ? "" : " " + text(message, "text");
+    System.out.println("screen: " + text(screen, "screen") + said);
+  }
+
+  /** Shows one thing that comes. An app with a window does this on a thread of its own. */
+  private JsonObject next() {
+    JsonObject thing = Objects.requireNonNull(app.next(), "the app was closed");
+    if (thing.has("screen")) draw(thing.getAsJsonObject("screen"));
+    if (thing.has("notice")) // such as: the server has refused the visit
+      System.out.println("notice: " + text(thing.get("notice"), "text"));
+    return thing;
+  }
+
+  /** Makes a call that leads to a screen, and waits for it. */
+  private void act(String operation, JsonObject request) {
+    app.call(operation, request);
+    while (!next().has("screen") || sees("wait")) {}
+  }
+
+  /** Signs in, chooses an organisation, and queues a visit without a network: its id. */
+  private String begin(String email) {
+    String password = System.getenv("HOLDFAST_PASSWORD");
+    if (sees("sign_in"))
+      act("sign_in_complete", json("{'email': %s, 'password': %s}", email, password));
+    for (JsonElement org : shown.getAsJsonArray("orgs"))
+      if (sees("select_org") && text(org, "status").equals("active"))
+        act("org_select", json("{'org_id': %s}", text(org, "org_id")));
+    if (!sees("home"))
+      throw new IllegalStateException("the user is not in: " + text(shown, "screen"));
+    app.call("network_set", json("{'online': false}"));
+    String visit = "{'kind': 'activity', 'payload': {'type': 'visit', 'minutes': 45}}";
+    return text(app.call("queue_add", json(visit)), "id"); // on disk: a crash does not lose it
+  }
+
+  /** Waits until the visit is sent and the contacts are there, searches, and logs out. */
+  private void finish(String id) {
+    String state;
+    JsonObject found;
+    do {
+      next();
+      state = text(app.call("queue_get", json("{'id': %s}", id)), "state");
+      found = app.call("contact_search", json("{'query': 'dag', 'limit': 3}"));
+    } while (!state.matches("stored|parked") || found.get("as_of_ms").isJsonNull());
+    System.out.println("the visit: " + state);
+    System.out.print("contacts: " + found.get("total"));
+    for (JsonElement one : found.getAsJsonArray("contacts"))
+      System.out.print(", " + text(one, "name"));
+    System.out.println();
+    act("session_logout", new JsonObject()); // refused while something is unsent
+  }
+
+  @Override
+  public void close() {
+    app.close();
+  }
+
+  public static void main(String[] given) {
+    String id;
+    try (Visits visits = new Visits()) {
+      id = visits.begin(given.length > 0 ? given[0] : "mentor@example.org");
+      System.out.println("queued: " + id);
     }
-    screen = decision;
-    System.out.println("screen: " + text(screen, "screen") + " (" + text(screen, "reason") + ")");
-    if (!screen.get("message").isJsonNull()) {
-      System.out.println("message: " + text(screen.getAsJsonObject("message"), "text"));
-    }
-  }
-
-  /**
-   * Waits for an event, and handles it. The next call acknowledges it. An app with a window follows
-   * the events on a thread of its own.
-   */
-  private void drawNext() {
-    JsonObject event = app.next();
-    if (event == null) {
-      throw new IllegalStateException("the app was closed");
-    }
-    System.out.println("event: " + text(event, "type"));
-    if (event.has("decision")) {
-      draw(event.getAsJsonObject("decision"));
-    }
-  }
-
-  private boolean sees(String name) {
-    return text(screen, "screen").equals(name);
-  }
-
-  /** Makes a call that replies a decision, and waits until one asks for something. */
-  private void decide(String operation, JsonObject request) {
-    draw(app.call(operation, request));
-    while (sees("wait")) {
-      drawNext();
-    }
-  }
-
-  /** Leads to the app's home. */
-  private void enter(String email) {
-    decide("session_resume", new JsonObject());
-    if (sees("sign_in")) {
-      JsonObject credentials = json("email", email);
-      credentials.addProperty("password", System.getenv("HOLDFAST_PASSWORD"));
-      decide("sign_in_complete", credentials);
-    }
-    if (sees("select_org")) {
-      for (JsonElement each : screen.getAsJsonArray("orgs")) {
-        JsonObject org = each.getAsJsonObject();
-        if (text(org, "status").equals("active")) {
-          System.out.println("organisation: " + text(org, "name"));
-          decide("org_select", json("org_id", text(org, "org_id")));
-          break;
-        }
-      }
-    }
-    if (!sees("home")) {
-      throw new IllegalStateException("the user is not in: " + text(screen, "screen"));
-    }
-  }
-
-  /** Queues three visits, and waits until the server has stored or refused them. */
-  private void register() {
-    List<String> queued = new ArrayList<>();
-    for (int minutes = 15; minutes <= 45; minutes += 15) {
-      JsonObject visit = json("{\"kind\": \"activity\", \"payload\": {\"type\": \"visit\"}}");
-      visit.getAsJsonObject("payload").addProperty("minutes", minutes);
-      visit.addProperty("occurred_at_ms", System.currentTimeMillis());
-      queued.add(text(app.call("queue_add", visit), "id"));
-    }
-    for (String id : queued) {
-      String state = text(app.call("queue_get", json("id", id)), "state");
-      while (!state.equals("stored") && !state.equals("parked")) {
-        drawNext();
-        state = text(app.call("queue_get", json("id", id)), "state");
-      }
-      System.out.println(state + ": " + id);
-    }
-  }
-
-  /** Ends the session. */
-  private void logout() {
-    JsonObject left = app.call("session_logout", new JsonObject());
-    System.out.println("unsent: " + left.get("unsent"));
-    draw(left.getAsJsonObject("decision"));
-  }
-
-  /** Where the keys are: in the desktop's keyring, or, for servers and tests, in files. */
-  private static JsonObject keystore() {
-    String kind = System.getenv().getOrDefault("HOLDFAST_KEYSTORE", "secret_service");
-    JsonObject keystore = json("kind", kind);
-    if (kind.equals("secret_service")) {
-      keystore.addProperty("name", "com.example.visits");
-    }
-    return keystore;
-  }
-
-  public static void main(String[] arguments) {
-    JsonObject backend = json("url", arguments[1]);
-    backend.addProperty("api_key", arguments[2]);
-    JsonObject config = json("data_dir", arguments[0]);
-    config.add("backend", backend);
-    config.add("keystore", keystore());
-    config.add("policy", json("biometric", "off"));
-    JsonArray methods = new JsonArray();
-    methods.add(json("{\"id\": \"password\", \"flow\": \"password\"}"));
-    config.add("auth_methods", methods);
-    try (Holdfast app = Holdfast.open(config)) {
-      Visits visits = new Visits(app);
-      visits.enter(arguments[3]);
-      visits.register();
-      if (arguments.length > 4) {
-        visits.logout();
-      } else {
-        visits.decide("session_lock", new JsonObject());
-        visits.enter(arguments[3]);
-      }
+    try (Visits again = new Visits()) { // without a sign-in
+      again.finish(id);
     }
   }
 }

@@ -2,7 +2,7 @@ import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
 import com.google.gson.JsonParser;
 
-/** Makes mistakes, and closes a handle while another thread waits for an event. */
+/** Makes mistakes, and closes a handle while another thread waits for news. */
 public final class Closing {
   private interface Mistake {
     void make();

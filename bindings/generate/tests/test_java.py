@@ -36,7 +36,12 @@ def text(name: str) -> str:
 
 def test_scalars_have_no_class_of_their_own() -> None:
     assert not {"Uuid", "Instant", "Count", "Payload", "Headers"} & TYPES.keys()
-    assert {"Decision", "Screen", "Event", "Flow", "SignInCompleteRequest"} <= TYPES.keys()
+    assert {"Decision", "Screen", "Notice", "SignInCompleteRequest"} <= TYPES.keys()
+
+
+def test_no_type_has_the_name_of_a_flow_of_the_platform() -> None:
+    assert "SignInFlow" in TYPES
+    assert not any(re.search(r"\bFlow\b", text) for text in FILES.values())
 
 
 def test_kotlin_is_told_what_may_be_null() -> None:
@@ -44,25 +49,28 @@ def test_kotlin_is_told_what_may_be_null() -> None:
     assert "@Nullable\n  public String getRoute()" in decision
     assert "@NotNull\n  public Screen getScreen()" in decision
     assert "\n  public boolean getCanUnlock()" in decision
-    assert "@Nullable\n  public Long getWakeInMs()" in text("PollReply")
+    assert "@Nullable\n  public Long getWakeInMs()" in text("NextWake")
 
 
 def test_only_fields_that_may_be_null_are_sent_as_null() -> None:
     request = text("QueueAddRequest")
-    assert 'setOrNull("org_id", orgId)' in request
+    assert 'put("org_id", orgId)' in request
     assert 'set("occurred_at_ms", occurredAtMs)' in request
 
 
 def test_a_closed_union_is_taken_and_an_open_one_is_read() -> None:
-    assert "static" not in text("SignInCompleteRequest")
+    assert text("SignInCompleteRequest").startswith(" extends Request {}\n")
     assert "return Unknown.of(json);" in text("SignInBeginReply")
-    assert "return OtherEvent.of(json);" in text("Event")
+    assert "return OtherNotice.of(json);" in text("Notice")
+    # A null says what it is, too.
+    assert 'if (json.containsKey("wake_in_ms")) return NextWake.of(json);' in text("NextReply")
 
 
 def test_personal_and_secret_texts_are_not_printed() -> None:
     request = text("HttpRequest").split("void describe(StringBuilder text)")[1]
     assert "purpose" in request
     assert not any(field in request for field in ("url", "headers", "body"))
+    assert 'describe(text, "screen", screen);' in text("NextScreen")
 
 
 def test_a_code_named_unknown_is_an_error() -> None:
@@ -85,6 +93,8 @@ def test_each_operation_is_a_function_in_both_languages() -> None:
     suspending = kotlin.files(MODEL)[kotlin.FILE]
     for one in MODEL.operations:
         assert f'"{one.name}"' in operations
+    assert "  public void sessionResume() {" in operations
+    assert "suspend fun sessionResume(): Unit = on { sessionResume() }" in suspending
     assert suspending.count("suspend fun ") == len(MODEL.operations) + 1  # and `on`
     assert "suspend fun sessionLogout(request: SessionLogoutRequest = SessionLogoutRequest())" in (
         suspending

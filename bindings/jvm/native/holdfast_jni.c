@@ -20,9 +20,6 @@
 #include <android/log.h>
 #endif
 
-/* Requests up to this size are copied to the stack. Most are shorter. */
-#define SMALL 1024
-
 /* Zeroes memory that held a request; the compiler may not leave it out. */
 static void wipe(char *memory, size_t length) {
   volatile char *at = memory;
@@ -38,21 +35,17 @@ static void throw_new(JNIEnv *env, const char *class_name, const char *message) 
 
 /* A copy of a byte array as a C string. */
 typedef struct text {
-  char small[SMALL];
   char *bytes;
   size_t length;
 } text;
 
 /* False with an exception pending. A null array is the empty text, which means {}. */
 static bool text_of(JNIEnv *env, jbyteArray array, text *it) {
-  it->bytes = it->small;
   it->length = array ? (size_t)(*env)->GetArrayLength(env, array) : 0;
-  if (it->length >= SMALL) {
-    it->bytes = malloc(it->length + 1);
-    if (!it->bytes) {
-      throw_new(env, "java/lang/OutOfMemoryError", "no memory for a request");
-      return false;
-    }
+  it->bytes = malloc(it->length + 1);
+  if (!it->bytes) {
+    throw_new(env, "java/lang/OutOfMemoryError", "no memory for a request");
+    return false;
   }
   if (it->length)
     (*env)->GetByteArrayRegion(env, array, 0, (jsize)it->length, (jbyte *)it->bytes);
@@ -62,8 +55,7 @@ static bool text_of(JNIEnv *env, jbyteArray array, text *it) {
 
 static void text_end(text *it) {
   wipe(it->bytes, it->length);
-  if (it->bytes != it->small)
-    free(it->bytes);
+  free(it->bytes);
 }
 
 /* The status, the handle if one was opened, and the reply, which is released. NULL with an
@@ -188,10 +180,12 @@ static jbyteArray handle_call(JNIEnv *env, jobject object, jlong handle, jbyteAr
   return answer(env, status, NULL, reply);
 }
 
-static jint handle_wait(JNIEnv *env, jobject object, jlong handle, jint timeout_ms) {
-  (void)env;
+static jbyteArray handle_next(JNIEnv *env, jobject object, jlong handle, jint what,
+                              jint timeout_ms) {
   (void)object;
-  return holdfast_wait((holdfast *)(intptr_t)handle, timeout_ms);
+  char *reply = NULL;
+  int32_t status = holdfast_next((holdfast *)(intptr_t)handle, what, timeout_ms, &reply);
+  return answer(env, status, NULL, reply);
 }
 
 static void handle_close(JNIEnv *env, jclass class, jlong handle) {
@@ -259,7 +253,7 @@ JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM *vm, void *reserved) {
   static const JNINativeMethod methods[] = {
       {"open", "([BLorg/holdfast/Keys;)[B", (void *)handle_open},
       {"call", "(J[B[B)[B", (void *)handle_call},
-      {"await", "(JI)I", (void *)handle_wait},
+      {"next", "(JII)[B", (void *)handle_next},
       {"close", "(J)V", (void *)handle_close},
       {"live", "()J", (void *)handle_live},
       {"buildInfo", "()[B", (void *)handle_build_info},

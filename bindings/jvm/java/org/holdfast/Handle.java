@@ -25,8 +25,8 @@ final class Handle {
   private final long token;
   private final Closing closing;
 
-  /** How many threads are inside {@link #await(int)}. */
-  private int waiting;
+  /** The threads inside {@link #next(int, int)}. */
+  private final Inside waiting = new Inside();
 
   private Handle(long token) {
     this.token = token;
@@ -44,18 +44,13 @@ final class Handle {
     return call(token, operation, request);
   }
 
-  int await(int timeoutMs) {
-    count(1);
+  byte[] next(int what, int timeoutMs) {
+    waiting.enter(Thread.currentThread());
     try {
-      return await(token, timeoutMs);
+      return next(token, what, timeoutMs);
     } finally {
-      count(-1);
+      waiting.leave(Thread.currentThread());
     }
-  }
-
-  private synchronized void count(int more) {
-    waiting += more;
-    notifyAll();
   }
 
   /**
@@ -64,17 +59,7 @@ final class Handle {
    */
   void close() {
     closing.close();
-    boolean interrupted = false;
-    synchronized (this) {
-      while (waiting > 0) {
-        try {
-          wait();
-        } catch (InterruptedException late) {
-          interrupted = true;
-        }
-      }
-    }
-    if (interrupted) Thread.currentThread().interrupt();
+    waiting.awaitAll();
   }
 
   static native byte[] open(byte[] config, Keys keys);
@@ -83,7 +68,7 @@ final class Handle {
   // collector could close the handle inside its last call.
   private native byte[] call(long handle, byte[] operation, byte[] request);
 
-  private native int await(long handle, int timeoutMs);
+  private native byte[] next(long handle, int what, int timeoutMs);
 
   private static native void close(long handle);
 

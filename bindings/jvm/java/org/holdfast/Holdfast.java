@@ -4,58 +4,83 @@ import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.Map;
-import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.ConcurrentMap;
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.Executor;
+import java.util.concurrent.FutureTask;
+import java.util.function.Supplier;
+import java.util.logging.Level;
+import java.util.logging.Logger;
 import org.holdfast.Types.*;
 import org.jetbrains.annotations.NotNull;
+import org.jetbrains.annotations.Nullable;
 
 /**
  * An open data folder. Any thread may use it; a call may write to the disk, so not the thread that
- * draws. A {@link Runner} sends the requests. An object that is not closed is closed when it is
- * collected; every call on a closed one throws {@link HoldfastException.Closed}.
+ * draws. An object without a sender that is not closed is closed when it is collected; every call on a
+ * closed one throws {@link HoldfastException.Closed}.
  */
 public final class Holdfast extends Operations implements AutoCloseable {
+  // What a reader takes: HOLDFAST_NEXT_* of holdfast.h.
+  static final int NEWS = 1;
+  static final int REQUESTS = 2;
+  static final int ALL = 3;
+
+  private static final Logger LOG = Logger.getLogger("org.holdfast");
   private static final int OK = 0;
   private static final int CLOSED = 9;
-
-  /** The names of operations as the natives take them, made once. */
-  private static final ConcurrentMap<String, byte[]> NAMES = new ConcurrentHashMap<>();
+  private static final long PAUSE_MS = 250;
 
   private final Handle handle;
   private final OpenReply opened;
   private final Keys keys; // null: the library's own key store
+  private final Sending sending; // null: the host takes the requests
 
-  /** Guards the number of the newest decision that a call was answered with. */
-  private final Object deciding = new Object();
+  private volatile Decision screen;
+  private volatile FutureTask<Void> telling;
 
-  private long decided;
+  /** What the reader has still to get: the screen of the open call, and what came in its place. */
+  private Decision first;
 
-  private Holdfast(Handle handle, OpenReply opened, Keys keys) {
+  private NextReply later;
+
+  private Holdfast(Handle handle, OpenReply opened, Keys keys, HttpSender sender) {
     this.handle = handle;
     this.opened = opened;
     this.keys = keys;
+    screen = first = opened.getScreen();
+    sending = sender == null ? null : new Sending(this, sender);
   }
 
-  /** Opens the folder. The configuration names the key store, for instance key files. */
+  /** Opens the folder for a host that sends the requests itself; see {@link #next(int)}. */
   @NotNull
   public static Holdfast open(@NotNull Config config) {
-    return open(config, (Keys) null);
+    return open(config, null, null);
   }
 
-  /** Opens the folder with the platform's key store. */
+  /** Opens the folder, and sends the requests from now on. */
   @NotNull
-  public static Holdfast open(@NotNull Config config, @NotNull KeyStore keys) {
-    return open(config, new Keys(keys));
+  public static Holdfast open(@NotNull Config config, @NotNull HttpSender sender) {
+    return open(config, sender, null);
   }
 
-  private static Holdfast open(Config config, Keys keys) {
-    byte[] reply = Handle.open(Json.write(config.toMap()), keys);
+  /**
+   * Opens the folder.
+   *
+   * @param sender sends the requests, from now on; null: the host does, see {@link #next(int)}
+   * @param keys the platform's key store; null: the one that the configuration names
+   */
+  @NotNull
+  public static Holdfast open(
+      @NotNull Config config, @Nullable HttpSender sender, @Nullable KeyStore keys) {
+    Keys asked = keys == null ? null : new Keys(keys);
+    byte[] reply = Handle.open(Json.write(config.fields), asked);
     int status = reply[0];
     Handle handle = status == OK ? Handle.in(reply) : null;
-    Map<String, Object> read = decoded(status, reply, Handle.OPEN_REPLY);
-    OpenReply opened = OpenReply.of(read);
-    if (keys != null) keys.prompt = opened.getUnlockPrompt();
-    return new Holdfast(handle, opened, keys);
+    OpenReply opened = OpenReply.of(decoded(status, reply, Handle.OPEN_REPLY));
+    if (asked != null) asked.prompt = opened.getUnlockPrompt();
+    Holdfast app = new Holdfast(handle, opened, asked, sender);
+    if (sender != null) app.sending.start();
+    return app;
   }
 
   /** The reply of the open call: the version, and whether damaged files were set aside. */
@@ -64,37 +89,122 @@ public final class Holdfast extends Operations implements AutoCloseable {
     return opened;
   }
 
+  // ---- what the host gets ----
+
+  /** The newest screen that was given; null: none yet, as in a worker. */
+  @Nullable
+  public Decision getScreen() {
+    return screen;
+  }
+
+  /** The next thing; waits for it. Null: the handle is closed. */
+  @Nullable
+  public NextReply next() {
+    return next(-1);
+  }
+
+  /**
+   * The next thing, beginning with the first screen: {@code NextScreen}, {@code NextAnswer}, {@code
+   * NextNotice} or {@code NextSync}; without a sender also {@code NextRequest}, to be sent once and
+   * passed to {@code complete}. Asking for it acknowledges the notice before. After a failure, ask
+   * again. One thread asks.
+   *
+   * @param timeoutMs how long to wait; 0: not at all; negative: no limit
+   * @return {@code NextWake}: the time has passed; null: the handle is closed
+   */
+  @Nullable
+  public NextReply next(int timeoutMs) {
+    NextReply next = later;
+    later = null;
+    if (next == null) next = taken(sending == null ? ALL : NEWS, first == null ? timeoutMs : 0);
+    if (first != null && next != null && !(next instanceof NextScreen)) {
+      if (!(next instanceof NextWake)) later = next;
+      next = NextReply.of(Collections.singletonMap("screen", first.toMap()));
+    }
+    first = null;
+    if (next instanceof NextScreen) screen = ((NextScreen) next).getScreen();
+    return next;
+  }
+
+  private NextReply taken(int what, int timeoutMs) {
+    byte[] reply = handle.next(what, timeoutMs);
+    return reply[0] == CLOSED ? null : NextReply.of(decoded(reply[0], reply, Handle.REPLY));
+  }
+
+  /** The next request, after failures too; null: the handle is closed. */
+  NextReply nextRequest() {
+    return patiently(() -> taken(REQUESTS, -1));
+  }
+
+  private static NextReply patiently(Supplier<NextReply> next) {
+    while (true) {
+      try {
+        return next.get();
+      } catch (RuntimeException failure) {
+        LOG.log(Level.WARNING, "what is next is asked for again", failure);
+      }
+      try {
+        Thread.sleep(PAUSE_MS);
+      } catch (InterruptedException ignored) {
+        // Only a shorter pause.
+      }
+    }
+  }
+
+  /**
+   * Gives the news to a listener, one at a time, until the handle is closed: instead of {@link
+   * #next()}.
+   *
+   * @param executor calls the listener, for instance on the thread that draws
+   */
+  public void listen(@NotNull Executor executor, @NotNull NewsListener listener) {
+    Sending.thread(
+            "holdfast-news",
+            () -> {
+              for (NextReply it; (it = patiently(this::next)) != null; ) tell(executor, listener, it);
+            })
+        .start();
+  }
+
+  private void tell(Executor executor, NewsListener listener, NextReply thing) {
+    FutureTask<Void> task =
+        new FutureTask<>(
+            () -> {
+              listener.onNews(thing);
+              return null;
+            });
+    telling = task;
+    try {
+      executor.execute(task);
+      task.get();
+    } catch (CancellationException closed) {
+      // The next thing is the end.
+    } catch (Exception failure) {
+      LOG.log(Level.SEVERE, "the listener failed", failure);
+    }
+  }
+
+  // ---- calls ----
+
   /**
    * Makes a call by the name of its operation, with JSON values: maps, lists, texts, numbers, flags
    * and null. For what the typed methods do not have, such as an operation of a later version.
    */
   @NotNull
   public Map<String, Object> call(@NotNull String operation, @NotNull Map<String, ?> request) {
-    if (keys == null) return sent(operation, request);
-    try {
-      return sent(operation, keys.before(operation, request));
-    } finally {
-      keys.after();
-    }
+    return keys == null ? sent(operation, request) : keys.around(operation, () -> sent(operation, request));
   }
 
   @Override
   Map<String, Object> call(String operation, Request request) {
-    return call(operation, request == null ? Collections.emptyMap() : request.toMap());
+    return call(operation, request == null ? Collections.emptyMap() : ((ClosedRecord) request).fields);
   }
 
   private Map<String, Object> sent(String operation, Map<String, ?> fields) {
     byte[] request = fields.isEmpty() ? null : Json.write(fields);
-    byte[] name = NAMES.get(operation);
-    if (name == null) {
-      name = operation.getBytes(StandardCharsets.UTF_8);
-      if (NAMES.size() < 100) NAMES.put(operation, name);
-    }
-    byte[] reply = handle.call(name, request);
+    byte[] reply = handle.call(operation.getBytes(StandardCharsets.UTF_8), request);
     if (request != null) Arrays.fill(request, (byte) 0); // it may hold a token or a key
-    Map<String, Object> read = decoded(reply[0], reply, Handle.REPLY);
-    follow(read);
-    return read;
+    return decoded(reply[0], reply, Handle.REPLY);
   }
 
   private static Map<String, Object> decoded(int status, byte[] reply, int from) {
@@ -104,49 +214,27 @@ public final class Holdfast extends Operations implements AutoCloseable {
     return read;
   }
 
-  /** Remembers the number of a decision in a reply. */
-  private void follow(Map<String, Object> reply) {
-    Object inner = reply.get("decision");
-    Map<?, ?> decision = inner instanceof Map ? (Map<?, ?>) inner : reply;
-    Object number = decision.containsKey("screen") ? decision.get("number") : null;
-    if (!(number instanceof Long)) return;
-    synchronized (deciding) {
-      decided = Math.max(decided, (Long) number);
-    }
-  }
+  // ---- the end ----
 
   /**
-   * Whether the event is a decision that is older than one that a call has replied. Do not draw
-   * such an event. Ask on the thread that draws, just before it draws.
+   * Gives up the requests in flight; the library sends them again later. Before the system suspends
+   * the process, or for a fast {@link #close}.
    */
-  public boolean isSuperseded(@NotNull Event event) {
-    if (!(event instanceof DecisionEvent)) return false;
-    synchronized (deciding) {
-      return ((DecisionEvent) event).getDecision().getNumber() < decided;
-    }
+  public void cancel() {
+    if (sending != null) sending.cancel();
   }
 
   /**
-   * Waits until there is something to poll, for at most so many milliseconds; negative: no limit.
-   * For a host without a {@link Runner}.
-   *
-   * @return true: poll now, also after the time has passed; false: the handle was closed
-   */
-  public boolean await(int timeoutMs) {
-    int status = handle.await(timeoutMs);
-    if (status == OK) return true;
-    if (status == CLOSED) return false;
-    throw HoldfastException.of(status, null);
-  }
-
-  /**
-   * Closes. When it returns the files are closed, unless another thread is inside a call: that one
-   * finishes, and then closes them. May be called twice.
+   * Waits for the requests in flight, and closes. When it returns the files are closed, unless another
+   * thread is inside a call: that one finishes, and then closes them. May be called twice.
    */
   @Override
   public void close() {
-    if (keys != null) keys.withdraw(Keys.NO_PROMPT);
+    if (keys != null) keys.withdraw(null);
+    if (sending != null) sending.finish();
     handle.close();
+    FutureTask<Void> last = telling;
+    if (last != null) last.cancel(false); // the executor may be what closes
   }
 
   /** The number of open handles and unreleased replies in this process, for leak tests. */

@@ -1,10 +1,11 @@
 package org.holdfast;
 
+import java.nio.charset.StandardCharsets;
 import java.util.Collections;
-import java.util.HashMap;
 import java.util.Map;
 import org.holdfast.Types.Error;
 import org.holdfast.Types.ErrorCode;
+import org.holdfast.Types.ErrorReply;
 import org.jetbrains.annotations.NotNull;
 import org.jetbrains.annotations.Nullable;
 
@@ -12,6 +13,11 @@ import org.jetbrains.annotations.Nullable;
 @SuppressWarnings("serial") // of the subclasses, which have no fields
 public class HoldfastException extends RuntimeException {
   private static final long serialVersionUID = 1;
+
+  private static final byte[] NO_MEMORY =
+      ("{\"code\":\"memory.exhausted\",\"message\":\"out of memory\",\"retryable\":true,"
+              + "\"detail\":{}}")
+          .getBytes(StandardCharsets.UTF_8);
 
   private final String code;
   private final String field;
@@ -54,70 +60,44 @@ public class HoldfastException extends RuntimeException {
   }
 
   /** The request is malformed; the field says where. */
-  public static final class Invalid extends HoldfastException {
-    Invalid(Error error) { super(error); }
-  }
+  public static final class Invalid extends HoldfastException { Invalid(Error error) { super(error); } }
 
   /** Not allowed now: locked, signed out, no organisation, or the item is in flight. */
-  public static final class State extends HoldfastException {
-    State(Error error) { super(error); }
-  }
+  public static final class State extends HoldfastException { State(Error error) { super(error); } }
 
   /** The item, contact, organisation or sign-in does not exist. */
-  public static final class NotFound extends HoldfastException {
-    NotFound(Error error) { super(error); }
-  }
+  public static final class NotFound extends HoldfastException { NotFound(Error error) { super(error); } }
 
   /** The id exists with other content, or a confirmation does not match. */
-  public static final class Conflict extends HoldfastException {
-    Conflict(Error error) { super(error); }
-  }
+  public static final class Conflict extends HoldfastException { Conflict(Error error) { super(error); } }
 
   /** The key store gave no key. */
-  public static final class KeyStoreFailed extends HoldfastException {
-    KeyStoreFailed(Error error) { super(error); }
-  }
+  public static final class KeyStoreFailed extends HoldfastException { KeyStoreFailed(Error error) { super(error); } }
 
   /** A file could not be read or written. */
-  public static final class Storage extends HoldfastException {
-    Storage(Error error) { super(error); }
-  }
+  public static final class Storage extends HoldfastException { Storage(Error error) { super(error); } }
 
   /** The disk is full, or the queue has reached its limit. */
-  public static final class Full extends HoldfastException {
-    Full(Error error) { super(error); }
-  }
+  public static final class Full extends HoldfastException { Full(Error error) { super(error); } }
 
   /** Another process is writing. */
-  public static final class Busy extends HoldfastException {
-    Busy(Error error) { super(error); }
-  }
+  public static final class Busy extends HoldfastException { Busy(Error error) { super(error); } }
 
   /** The handle is closed. */
-  public static final class Closed extends HoldfastException {
-    Closed(Error error) { super(error); }
-  }
+  public static final class Closed extends HoldfastException { Closed(Error error) { super(error); } }
 
   /** The handle belongs to the parent process. */
-  public static final class Forked extends HoldfastException {
-    Forked(Error error) { super(error); }
-  }
+  public static final class Forked extends HoldfastException { Forked(Error error) { super(error); } }
 
   /** The library has no memory, handles or descriptors left. */
-  public static final class NoMemory extends HoldfastException {
-    NoMemory(Error error) { super(error); }
-  }
+  public static final class NoMemory extends HoldfastException { NoMemory(Error error) { super(error); } }
 
   /** A defect of the library; please report the code. */
-  public static final class Internal extends HoldfastException {
-    Internal(Error error) { super(error); }
-  }
+  public static final class Internal extends HoldfastException { Internal(Error error) { super(error); } }
 
   /** The exception for a status and an error reply; without a reply the library had no memory. */
-  @SuppressWarnings("unchecked") // the names of a JSON object are texts
   static HoldfastException of(int status, @Nullable Map<String, Object> reply) {
-    Object given = reply == null ? null : reply.get("error");
-    Error error = given instanceof Map ? Error.of((Map<String, Object>) given) : without(status);
+    Error error = reply == null ? Error.of(Json.read(NO_MEMORY, 0)) : ErrorReply.of(reply).getError();
     switch (status) {
       case 1: return new Invalid(error);
       case 2: return new State(error);
@@ -132,28 +112,5 @@ public class HoldfastException extends RuntimeException {
       case 11: return new NoMemory(error);
       default: return new Internal(error);
     }
-  }
-
-  /** The error of a call that has no reply. */
-  private static Error without(int status) {
-    switch (status) {
-      case 5: return error("keystore.failed", "the key store did not answer", true);
-      case 6: return error("storage.failed", "a file could not be read", true);
-      case 7: return error("storage.full", "the disk is full", true);
-      case 8: return error("storage.busy", "another process is writing", true);
-      case 9: return error("handle.closed", "the handle is closed", false);
-      case 10: return error("handle.forked", "the handle belongs to the parent process", false);
-      case 11: return error("memory.exhausted", "out of memory", true);
-      default: return error("internal.defect", "status " + status + " without a reply", false);
-    }
-  }
-
-  private static Error error(String code, String message, boolean retryable) {
-    Map<String, Object> fields = new HashMap<>();
-    fields.put("code", code);
-    fields.put("message", message);
-    fields.put("retryable", retryable);
-    fields.put("detail", Collections.emptyMap());
-    return Error.of(fields);
   }
 }

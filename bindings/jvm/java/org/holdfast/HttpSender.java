@@ -1,15 +1,21 @@
 package org.holdfast;
 
+import org.holdfast.Types.CompleteRequest;
 import org.holdfast.Types.HttpRequest;
 import org.jetbrains.annotations.NotNull;
 
 /**
  * Sends one request over HTTP and waits for its response, for at most its {@code timeout_ms} in
  * all. Sends it once and as it is: no redirects, no second try, no cookies, no cache, no log. Several
- * threads call it at once. An exception becomes a {@code TransportError} by {@link HttpFailures}.
+ * threads call it at once.
  */
 public interface HttpSender {
-  /** Sends the request. A thread that is interrupted gives up the request. */
+  /**
+   * Sends the request. A thread that is interrupted gives it up.
+   *
+   * @return {@link Http#answer}, or an {@code HttpFailure}
+   * @throws Exception becomes an {@code HttpFailure} by {@link Http#failure}
+   */
   @NotNull
-  HttpResult send(@NotNull HttpRequest request) throws Exception;
+  CompleteRequest send(@NotNull HttpRequest request) throws Exception;
 }

@@ -35,7 +35,7 @@ final class Json {
   }
 
   private static void value(JsonWriter to, String place, Object value) throws IOException {
-    if (value instanceof Request) value = ((Request) value).toMap();
+    if (value instanceof ClosedRecord) value = ((ClosedRecord) value).fields;
     if (value instanceof Code) value = ((Code) value).value();
     if (value == null) {
       to.nullValue();

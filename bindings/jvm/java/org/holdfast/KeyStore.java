@@ -30,8 +30,7 @@ public interface KeyStore {
    *
    * @param key the key; the caller overwrites the array afterwards
    */
-  void save(@NotNull String name, @NotNull byte[] key, @NotNull KeyProtection protection)
-      throws Exception;
+  void save(@NotNull String name, @NotNull byte[] key, @NotNull KeyProtection protection) throws Exception;
 
   /** Removes a key; a missing one is no failure. Afterwards {@code load} returns null. */
   void erase(@NotNull String name) throws Exception;

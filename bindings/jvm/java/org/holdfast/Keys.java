@@ -1,51 +1,49 @@
 package org.holdfast;
 
 import java.util.Arrays;
-import java.util.EnumSet;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
-import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.concurrent.FutureTask;
+import java.util.function.Supplier;
 import java.util.logging.Level;
 import java.util.logging.Logger;
+import org.jetbrains.annotations.Nullable;
 
 /**
  * Between the library and an app's key store. The library asks for keys inside calls, on their threads,
- * and no call waits for a person: so the prompt for {@code biometric} is shown before the call that
- * needs that key, and the key is kept for this call alone.
+ * and no call waits for a person: so the prompt for {@code biometric} is shown before {@code
+ * session_unlock}, and what the user does is the store's answer inside it.
  */
 final class Keys {
   private static final Logger LOG = Logger.getLogger("org.holdfast");
+  private static final String PROMPTED = "biometric";
+  private static final String UNLOCK = "session_unlock";
+
+  /** Before these calls a prompt on the screen is withdrawn: nobody needs its key afterwards. */
+  private static final List<String> ENDS_PROMPT = Arrays.asList("session_lock", "session_logout");
 
   // The operations of answer().
   private static final int LOAD = 0;
   private static final int SAVE = 1;
 
-  /** After these calls, nobody needs the key that a prompt on the screen would release. */
-  private static final List<String> ENDS_PROMPT =
-      Arrays.asList("session_unlock", "session_lock", "session_logout");
-
-  /** The answers that are no outcome of a prompt: the library asks for the key, and learns of them. */
-  private static final Set<KeyResult> NO_OUTCOMES =
-      EnumSet.of(KeyResult.OK, KeyResult.NOT_FOUND, KeyResult.LOCKED);
-
-  static final FutureTask<KeyResult> NO_PROMPT = new FutureTask<>(() -> KeyResult.CANCELLED);
+  /** What the user did, for the call that follows on this thread. */
+  private static final class Released {
+    final byte[] key = new byte[32];
+    KeyResult result = KeyResult.CANCELLED;
+  }
 
   private final KeyStore store;
 
   /** The text of the prompt; set when the handle is open. */
   volatile String prompt;
 
-  /** The key that the user has released, for the call that follows on this thread. */
-  private final ThreadLocal<byte[]> released = new ThreadLocal<>();
+  private final ThreadLocal<Released> released = new ThreadLocal<>();
 
   /** Held while a prompt is on the screen. */
   private final Object screen = new Object();
 
   /** The last prompt. Guarded by this. */
-  private FutureTask<KeyResult> prompting = NO_PROMPT;
+  private FutureTask<KeyResult> prompting;
 
   Keys(KeyStore store) {
     this.store = store;
@@ -60,7 +58,13 @@ final class Keys {
     KeyResult result =
         result(
             () -> {
+              Released given = name.equals(PROMPTED) ? released.get() : null;
+              if (operation == LOAD && given != null) {
+                System.arraycopy(given.key, 0, key, 0, key.length);
+                return given.result;
+              }
               if (operation == LOAD) return load(name, null, key);
+              if (given != null) released.remove(); // from here on it is another key
               if (operation == SAVE)
                 store.save(name, key, biometric ? KeyProtection.BIOMETRIC : KeyProtection.DEVICE);
               else store.erase(name);
@@ -71,8 +75,7 @@ final class Keys {
   }
 
   private KeyResult load(String name, String text, byte[] key) throws Exception {
-    byte[] given = name.equals("biometric") ? released.get() : null;
-    byte[] found = given == null ? store.load(name, text) : given.clone();
+    byte[] found = store.load(name, text);
     if (found == null) return KeyResult.NOT_FOUND;
     if (found.length != key.length) throw new IllegalStateException("this is no key");
     System.arraycopy(found, 0, key, 0, key.length);
@@ -96,41 +99,35 @@ final class Keys {
 
   // ---- the prompt ----
 
-  /** Before a call: withdraws a prompt that it ends, and shows that of an unlock. */
-  Map<String, ?> before(String operation, Map<String, ?> request) {
-    if (!ENDS_PROMPT.contains(operation)) return request;
-    byte[] key = new byte[32];
-    FutureTask<KeyResult> mine =
-        new FutureTask<>(() -> result(() -> load("biometric", prompt, key)));
-    withdraw(mine);
-    Object outcome = request.get("outcome");
-    if (!"success".equals(outcome instanceof Code ? ((Code) outcome).value() : outcome))
-      return request;
-    KeyResult result = KeyResult.CANCELLED;
+  /** Makes a call: one that ends a prompt withdraws it, and an unlock shows its own before. */
+  <Reply> Reply around(String operation, Supplier<Reply> call) {
+    if (!operation.equals(UNLOCK)) {
+      if (ENDS_PROMPT.contains(operation)) withdraw(null);
+      return call.get();
+    }
+    Released mine = new Released();
+    FutureTask<KeyResult> asking = new FutureTask<>(() -> result(() -> load(PROMPTED, prompt, mine.key)));
+    withdraw(asking);
     try {
       synchronized (screen) {
-        mine.run(); // unless it was withdrawn
+        asking.run(); // unless it was withdrawn
       }
-      result = mine.get();
+      mine.result = asking.get();
     } catch (Exception withdrawn) {
       Thread.interrupted(); // it was meant for the prompt
     }
-    if (result == KeyResult.OK) released.set(key);
-    Map<String, Object> told = new LinkedHashMap<>(request);
-    if (!NO_OUTCOMES.contains(result)) told.put("outcome", result);
-    return told;
+    released.set(mine);
+    try {
+      return call.get();
+    } finally {
+      Arrays.fill(mine.key, (byte) 0);
+      released.remove();
+    }
   }
 
-  /** After the call. */
-  void after() {
-    byte[] key = released.get();
-    if (key != null) Arrays.fill(key, (byte) 0);
-    released.remove();
-  }
-
-  /** Takes the prompt on the screen back. */
-  synchronized void withdraw(FutureTask<KeyResult> next) {
-    prompting.cancel(true);
+  /** Takes the prompt on the screen back, for the next one. */
+  synchronized void withdraw(@Nullable FutureTask<KeyResult> next) {
+    if (prompting != null) prompting.cancel(true);
     prompting = next;
   }
 }

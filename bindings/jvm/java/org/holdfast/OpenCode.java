@@ -3,7 +3,7 @@ package org.holdfast;
 import org.jetbrains.annotations.NotNull;
 
 /** A text out of a list that a later version of the library may have added to. */
-public abstract class OpenCode implements Code {
+public abstract class OpenCode extends Value implements Code {
   private final String value;
 
   OpenCode(String value) {
@@ -17,15 +17,8 @@ public abstract class OpenCode implements Code {
   }
 
   @Override
-  public final boolean equals(Object other) {
-    return other != null
-        && other.getClass() == getClass()
-        && ((OpenCode) other).value.equals(value);
-  }
-
-  @Override
-  public final int hashCode() {
-    return value.hashCode();
+  final Object content() {
+    return value;
   }
 
   @Override

@@ -14,9 +14,10 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Flow;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
-import org.holdfast.HttpResult;
+import org.holdfast.Http;
 import org.holdfast.HttpSender;
+import org.holdfast.Types.CompleteRequest;
+import org.holdfast.Types.HttpFailure;
 import org.holdfast.Types.HttpRequest;
 import org.holdfast.Types.TransportError;
 import org.jetbrains.annotations.NotNull;
@@ -24,7 +25,7 @@ import org.jetbrains.annotations.NotNull;
 /**
  * Sends with the JDK's client (Java 11 and later, not on Android). No redirects, cookies or cache.
  * The client sends only GET again when a kept connection breaks; {@code timeout_ms} limits the whole
- * exchange, and a response over {@link HttpResult#BODY_LIMIT} is refused.
+ * exchange, and a response over {@link Http#BODY_LIMIT} is refused.
  */
 public final class JdkHttpSender implements HttpSender {
   private final HttpClient client;
@@ -45,20 +46,17 @@ public final class JdkHttpSender implements HttpSender {
 
   @Override
   @NotNull
-  public HttpResult send(@NotNull HttpRequest request) throws Exception {
+  public CompleteRequest send(@NotNull HttpRequest request) throws Exception {
     CompletableFuture<HttpResponse<byte[]>> sent =
         client.sendAsync(converted(request), head -> new Limited());
     try {
       // The client's own limit ends with the head of the response.
       HttpResponse<byte[]> response = sent.get(request.getTimeoutMs(), TimeUnit.MILLISECONDS);
-      return HttpResult.response(
-          response.statusCode(), response.headers().map(), response.body());
+      return Http.answer(request, response.statusCode(), response.headers().map(), response.body());
     } catch (ExecutionException failed) {
-      Throwable cause = failed.getCause();
-      if (cause instanceof HttpTimeoutException) return HttpResult.failed(TransportError.TIMEOUT);
-      throw cause instanceof Exception ? (Exception) cause : failed;
-    } catch (TimeoutException late) {
-      return HttpResult.failed(TransportError.TIMEOUT);
+      if (failed.getCause() instanceof HttpTimeoutException)
+        return new HttpFailure(request.getId(), TransportError.TIMEOUT);
+      throw failed; // its cause counts
     } finally {
       sent.cancel(true); // ends the exchange if this thread was interrupted or waited too long
     }
@@ -101,7 +99,7 @@ public final class JdkHttpSender implements HttpSender {
     @Override
     public void onNext(List<ByteBuffer> parts) {
       for (ByteBuffer one : parts) {
-        if (bytes.size() + one.remaining() > HttpResult.BODY_LIMIT) {
+        if (bytes.size() + one.remaining() > Http.BODY_LIMIT) {
           subscription.cancel();
           body.completeExceptionally(new ProtocolException("the response is over the limit"));
           return;

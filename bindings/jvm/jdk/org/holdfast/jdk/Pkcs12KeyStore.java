@@ -58,8 +58,7 @@ public final class Pkcs12KeyStore implements KeyStore {
   }
 
   @Override
-  public synchronized void erase(@NotNull String name)
-      throws GeneralSecurityException, IOException {
+  public synchronized void erase(@NotNull String name) throws GeneralSecurityException, IOException {
     java.security.KeyStore keys = read();
     if (!keys.containsAlias(name)) return;
     keys.deleteEntry(name);

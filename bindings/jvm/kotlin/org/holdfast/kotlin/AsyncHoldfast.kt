@@ -1,120 +1,88 @@
 package org.holdfast.kotlin
 
-import java.util.concurrent.LinkedBlockingQueue
-import java.util.concurrent.ThreadPoolExecutor
-import java.util.concurrent.TimeUnit
 import java.util.concurrent.atomic.AtomicBoolean
-import kotlinx.coroutines.CancellationException
-import kotlinx.coroutines.CompletableDeferred
+import kotlinx.coroutines.CoroutineScope
+import kotlinx.coroutines.Deferred
 import kotlinx.coroutines.Dispatchers
-import kotlinx.coroutines.asCoroutineDispatcher
-import kotlinx.coroutines.channels.Channel
-import kotlinx.coroutines.channels.ClosedSendChannelException
+import kotlinx.coroutines.SupervisorJob
+import kotlinx.coroutines.async
+import kotlinx.coroutines.delay
 import kotlinx.coroutines.flow.Flow
+import kotlinx.coroutines.flow.MutableStateFlow
+import kotlinx.coroutines.flow.StateFlow
+import kotlinx.coroutines.flow.asStateFlow
 import kotlinx.coroutines.flow.flow
-import kotlinx.coroutines.runBlocking
 import kotlinx.coroutines.withContext
-import org.holdfast.EventListener
 import org.holdfast.Holdfast
 import org.holdfast.HoldfastException
 import org.holdfast.HttpSender
 import org.holdfast.KeyStore
-import org.holdfast.Runner
 import org.holdfast.Types.Config
 import org.holdfast.Types.Decision
-import org.holdfast.Types.Event
-import org.holdfast.Types.SessionUnlockRequest
+import org.holdfast.Types.NextReply
+import org.holdfast.Types.NextScreen
 
 /**
- * [Holdfast] for coroutines: every operation is a suspend function on a thread of the library's, so
- * it may be called from the main thread, and requests are sent from [open] to [close].
+ * [Holdfast] for coroutines: every operation is a suspend function on [Dispatchers.IO], so it may be
+ * called from the main thread, and requests are sent from [open] to [close].
  */
 class AsyncHoldfast private constructor(
   /** The same handle, for calls that block. */
-  val holdfast: Holdfast,
-  sender: HttpSender,
+  val holdfast: Holdfast
 ) : AsyncOperations(), AutoCloseable {
-  /** An event, and whether its collector has handled it. */
-  private class Handed(val event: Event) {
-    val handled = CompletableDeferred<Unit>()
-  }
+  private val reader = CoroutineScope(SupervisorJob() + Dispatchers.IO)
+  private val reading = AtomicBoolean()
 
-  /** One thread, which ends when it has nothing to do. */
-  private val calls =
-    ThreadPoolExecutor(1, 1, 10, TimeUnit.SECONDS, LinkedBlockingQueue()) { work ->
-        Thread(work, "holdfast-calls").apply { isDaemon = true }
-      }
-      .apply { allowCoreThreadTimeOut(true) }
-      .asCoroutineDispatcher()
-  private val handed = Channel<Handed>()
-  private val closed = AtomicBoolean()
-  @Volatile private var current: Handed? = null
-  /** Sends the requests. For `awaitIdle` and `cancel`. */
-  val runner: Runner =
-    Runner(
-      holdfast,
-      sender,
-      object : EventListener {
-        override fun onEvent(event: Event) = runBlocking {
-          val one = Handed(event)
-          current = one
-          try {
-            handed.send(one)
-          } catch (closed: ClosedSendChannelException) {
-            throw CancellationException("the app is closed") // the event is not acknowledged
-          }
-          one.handled.await()
-        }
+  /** The next thing, asked for; a collector that was cancelled leaves it to the next one. */
+  private var asked: Deferred<NextReply?>? = null
+  private val shown = MutableStateFlow(holdfast.screen)
 
-        override fun onEnd(failure: HoldfastException?) {
-          handed.close(failure)
-        }
-      },
-    ).start()
-
-  override suspend fun <Reply> on(call: Holdfast.() -> Reply): Reply =
-    withContext(calls) { holdfast.call() }
-
-  /** On another thread: a key store shows its prompt first, and no other call waits for that. */
-  override suspend fun sessionUnlock(request: SessionUnlockRequest): Decision =
-    withContext(Dispatchers.IO) { holdfast.sessionUnlock(request) }
+  /** The newest screen, while [news] is collected; null: none yet, as in a worker. */
+  val screen: StateFlow<Decision?> = shown.asStateFlow()
 
   /**
-   * The events, until the handle is closed; a poll that fails for good is thrown. An event is
-   * acknowledged when its collector has returned, so one that was cancelled gets a durable event
-   * again. Each event goes to one collector: for several, share the flow. Without a collector,
-   * events stay in the library.
+   * What the app must show, one thing at a time, beginning with the first screen, until the handle
+   * is closed. Asking for the next thing, which a collector does by returning, acknowledges a notice.
+   * One collector at a time: share the flow for several.
    */
-  val events: Flow<Event> = flow {
-    for (one in handed) {
+  val news: Flow<NextReply> = flow {
+    check(reading.compareAndSet(false, true)) { "the news has a collector: share the flow" }
+    try {
+      while (true) {
+        val thing = next() ?: break
+        if (thing is NextScreen) shown.value = thing.screen
+        emit(thing)
+      }
+    } finally {
+      reading.set(false)
+    }
+  }
+
+  private suspend fun next(): NextReply? {
+    while (true) {
+      val mine = asked ?: reader.async { holdfast.next() }.also { asked = it }
       try {
-        // A reply may have come since the runner compared.
-        if (!holdfast.isSuperseded(one.event)) emit(one.event)
-        one.handled.complete(Unit)
-      } finally {
-        one.handled.cancel()
+        return mine.await().also { asked = null }
+      } catch (failure: HoldfastException) {
+        asked = null
+        delay(250)
       }
     }
   }
 
-  /** Ends the events, waits for the requests in flight, and closes the handle. */
-  override fun close() {
-    if (!closed.compareAndSet(false, true)) return
-    handed.close()
-    // An event that is under way is not acknowledged; its collector may be what calls this.
-    current?.handled?.cancel()
-    while (true) handed.tryReceive().getOrNull()?.handled?.cancel() ?: break
-    runner.close()
-    holdfast.close()
-  }
+  override suspend fun <Reply> on(call: Holdfast.() -> Reply): Reply =
+    withContext(Dispatchers.IO) { holdfast.call() }
+
+  /** Waits for the requests in flight, and closes; the news ends. May be called twice. */
+  override fun close() = holdfast.close()
 
   companion object {
-    /** Opens the folder. The configuration names the key store, for instance key files. */
-    suspend fun open(config: Config, sender: HttpSender): AsyncHoldfast =
-      withContext(Dispatchers.IO) { AsyncHoldfast(Holdfast.open(config), sender) }
-
-    /** Opens the folder with the platform's key store. */
-    suspend fun open(config: Config, sender: HttpSender, keys: KeyStore): AsyncHoldfast =
-      withContext(Dispatchers.IO) { AsyncHoldfast(Holdfast.open(config, keys), sender) }
+    /**
+     * Opens the folder.
+     *
+     * @param keys the platform's key store; null: the one that the configuration names
+     */
+    suspend fun open(config: Config, sender: HttpSender, keys: KeyStore? = null): AsyncHoldfast =
+      withContext(Dispatchers.IO) { AsyncHoldfast(Holdfast.open(config, sender, keys)) }
   }
 }

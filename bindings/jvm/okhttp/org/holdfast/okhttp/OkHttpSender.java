@@ -5,7 +5,6 @@ import java.net.ProtocolException;
 import java.nio.charset.StandardCharsets;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import okhttp3.Call;
@@ -20,15 +19,16 @@ import okhttp3.RequestBody;
 import okhttp3.Response;
 import okhttp3.ResponseBody;
 import okio.BufferedSource;
-import org.holdfast.HttpResult;
+import org.holdfast.Http;
 import org.holdfast.HttpSender;
+import org.holdfast.Types.CompleteRequest;
 import org.holdfast.Types.HttpRequest;
 import org.jetbrains.annotations.NotNull;
 
 /**
  * Sends with OkHttp (3.13 and later), on Android and elsewhere. No redirects, second tries, cookies
  * or cache, whatever the client that it is given has; {@code timeout_ms} limits the whole exchange.
- * A response over {@link HttpResult#BODY_LIMIT} is refused.
+ * A response over {@link Http#BODY_LIMIT} is refused.
  */
 public final class OkHttpSender implements HttpSender {
   private final OkHttpClient client;
@@ -60,11 +60,11 @@ public final class OkHttpSender implements HttpSender {
 
   @Override
   @NotNull
-  public HttpResult send(@NotNull HttpRequest request) throws Exception {
+  public CompleteRequest send(@NotNull HttpRequest request) throws Exception {
     OkHttpClient limited =
         client.newBuilder().callTimeout(request.getTimeoutMs(), TimeUnit.MILLISECONDS).build();
     Call call = limited.newCall(converted(request));
-    CompletableFuture<HttpResult> result = new CompletableFuture<>();
+    CompletableFuture<CompleteRequest> result = new CompletableFuture<>();
     call.enqueue(
         new Callback() {
           @Override
@@ -72,7 +72,7 @@ public final class OkHttpSender implements HttpSender {
             try (Response closing = response) {
               Headers headers = closing.headers();
               byte[] body = bytes(closing.body());
-              result.complete(HttpResult.response(closing.code(), headers.toMultimap(), body));
+              result.complete(Http.answer(request, closing.code(), headers.toMultimap(), body));
             } catch (IOException failure) {
               result.completeExceptionally(failure);
             }
@@ -85,8 +85,6 @@ public final class OkHttpSender implements HttpSender {
         });
     try {
       return result.get();
-    } catch (ExecutionException failed) {
-      throw failed.getCause() instanceof IOException ? (IOException) failed.getCause() : failed;
     } finally {
       call.cancel(); // ends the call if this thread was interrupted; a socket would not notice
     }
@@ -117,7 +115,7 @@ public final class OkHttpSender implements HttpSender {
 
   private static byte[] bytes(ResponseBody body) throws IOException {
     BufferedSource source = body.source();
-    if (source.request(HttpResult.BODY_LIMIT + 1L))
+    if (source.request(Http.BODY_LIMIT + 1L))
       throw new ProtocolException("the response is over the limit");
     return source.readByteArray();
   }

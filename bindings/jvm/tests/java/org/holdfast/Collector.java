@@ -7,42 +7,50 @@ import java.util.concurrent.TimeoutException;
 import java.util.function.Predicate;
 import org.holdfast.Types.*;
 
-/** A listener that keeps the events, for tests that wait for one. */
-public class Collector implements EventListener {
-  private final List<Event> events = new ArrayList<>();
+/** A listener that keeps the news, for tests that wait for some of it. */
+public class Collector implements NewsListener {
+  private final List<NextReply> things = new ArrayList<>();
+  private int awaited;
 
   @Override
-  public synchronized void onEvent(Event event) throws Exception {
-    events.add(event);
+  public synchronized void onNews(NextReply thing) throws Exception {
+    things.add(thing);
     notifyAll();
   }
 
-  public synchronized List<Event> seen() {
-    return new ArrayList<>(events);
+  public synchronized List<NextReply> seen() {
+    return new ArrayList<>(things);
   }
 
-  /** The first event of the class that fits; waits for it. */
-  public synchronized <T extends Event> T await(Class<T> type, Predicate<T> fits)
+  /** The next thing of the class that fits, behind the last one that was awaited; waits for it. */
+  public synchronized <T extends NextReply> T await(Class<T> type, Predicate<T> fits)
       throws InterruptedException, TimeoutException {
     long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(Patience.ms(60));
     while (true) {
-      for (Event one : events)
+      while (awaited < things.size()) {
+        NextReply one = things.get(awaited++);
         if (type.isInstance(one) && fits.test(type.cast(one))) return type.cast(one);
+      }
       long left = TimeUnit.NANOSECONDS.toMillis(end - System.nanoTime());
-      if (left <= 0) throw new TimeoutException("no " + type.getSimpleName() + " in " + events);
+      if (left <= 0) throw new TimeoutException("no " + type.getSimpleName() + " in " + things);
       wait(left);
     }
   }
 
-  /** The decision, or the one that follows a wait. */
-  public Decision settled(Decision decision) throws InterruptedException, TimeoutException {
-    if (!decision.getScreen().equals(Screen.WAIT)) return decision;
-    long number = decision.getNumber();
-    return await(
-            DecisionEvent.class,
-            event ->
-                event.getDecision().getNumber() > number
-                    && !event.getDecision().getScreen().equals(Screen.WAIT))
-        .getDecision();
+  /** The next decision for this screen. */
+  public Decision screen(Screen screen) throws InterruptedException, TimeoutException {
+    return await(NextScreen.class, one -> one.getScreen().getScreen().equals(screen)).getScreen();
+  }
+
+  /** Signs the user with one organisation in. */
+  public void signIn(Holdfast app) throws InterruptedException, TimeoutException {
+    app.signInComplete(new SignInPassword("solo@example.org", Server.PASSWORD));
+    screen(Screen.HOME);
+  }
+
+  /** Waits until so many more items are stored. */
+  public void stored(int items) throws InterruptedException, TimeoutException {
+    for (int left = items; left > 0; )
+      left -= await(NextSync.class, one -> one.getSync().getMessage() != null).getSync().getIds().size();
   }
 }

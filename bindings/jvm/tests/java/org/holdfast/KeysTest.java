@@ -1,5 +1,6 @@
 package org.holdfast;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
@@ -7,8 +8,11 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.IOException;
 import java.lang.ref.WeakReference;
+import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -18,75 +22,77 @@ import java.util.function.Consumer;
 import java.util.stream.Stream;
 import org.holdfast.Types.*;
 import org.holdfast.jdk.JdkHttpSender;
+import org.holdfast.jdk.Pkcs12KeyStore;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /** The key store that the library calls, and the prompt before an unlock. */
 @Timeout(900)
 class KeysTest {
-  private static final SessionUnlockRequest SUCCESS = new SessionUnlockRequest(Outcome.SUCCESS);
-
   @TempDir Path folder;
   private final PromptingKeyStore keys = new PromptingKeyStore();
-  private final Collector events = new Collector();
+  private final Collector news = new Collector();
   private Holdfast app;
-  private Runner runner;
 
   @AfterEach
   void end() {
-    if (runner != null) runner.close();
     if (app != null) app.close();
   }
 
   private void open(KeyStore store) {
     PolicyBiometric presence = PolicyBiometric.REQUIRED;
-    Config config = Backend.config(folder.resolve("data")).policy(new Policy().biometric(presence));
-    app = Holdfast.open(config, store);
+    Config config = Server.config(folder.resolve("data")).policy(new Policy().biometric(presence));
+    app = Holdfast.open(config, new JdkHttpSender(), store);
+    app.listen(Runnable::run, news);
   }
 
   /** A locked session, and an unlock with its prompt on the screen. */
-  private CompletableFuture<Decision> unlocking() throws Exception {
+  private CompletableFuture<Void> unlocking() throws Exception {
     open(keys);
-    runner = new Runner(app, new JdkHttpSender(), events).start();
-    app.sessionResume();
-    SignInPassword user = new SignInPassword("solo@example.org", Backend.PASSWORD);
-    assertEquals(Screen.HOME, events.settled(app.signInComplete(user)).getScreen());
+    news.signIn(app);
     app.sessionLock();
+    news.screen(Screen.UNLOCK);
     return unlock(1);
   }
 
-  private CompletableFuture<Decision> unlock(int prompts) throws Exception {
-    CompletableFuture<Decision> shown = CompletableFuture.supplyAsync(() -> app.sessionUnlock(SUCCESS));
+  private CompletableFuture<Void> unlock(int prompts) throws Exception {
+    CompletableFuture<Void> call = CompletableFuture.runAsync(() -> app.sessionUnlock());
     Patience.until(() -> keys.prompts.get() == prompts);
-    return shown;
+    return call;
   }
 
   @Test
   void the_key_that_the_prompt_has_released_unlocks_and_serves_nothing_else() throws Exception {
-    CompletableFuture<Decision> unlocked = unlocking();
+    CompletableFuture<Void> unlocked = unlocking();
     // A call does not wait for the prompt
     assertEquals(SessionStatusReplyState.LOCKED, app.sessionStatus().getState());
     keys.user.add(KeyResult.OK);
-    assertEquals(Screen.HOME, events.settled(unlocked.get()).getScreen());
+    unlocked.get();
+    news.screen(Screen.HOME);
     keys.quiet.clear();
     app.sessionLogout();
     assertTrue(keys.quiet.contains("biometric"), "the erasure was not checked");
     assertEquals(1, keys.prompts.get());
   }
 
-  @Test
-  void what_the_prompt_refuses_is_the_outcome() throws Exception {
-    CompletableFuture<Decision> unlocked = unlocking();
-    keys.user.add(KeyResult.LOCKOUT);
-    Decision refused = events.settled(unlocked.get());
-    assertEquals(Screen.SIGN_IN, refused.getScreen());
-    assertEquals("biometric_lockout", refused.getReason().value());
-    app.sessionUnlock(new SessionUnlockRequest(Outcome.CANCELLED));
-    assertEquals(1, keys.prompts.get(), "an outcome that the app has from elsewhere");
+  @ParameterizedTest
+  @CsvSource({
+    "CANCELLED, biometric_cancelled",
+    "LOCKOUT, biometric_lockout",
+    "NOT_ENROLLED, biometric_not_enrolled",
+    "INVALIDATED, key_lost"
+  })
+  void what_the_prompt_refuses_is_the_outcome(KeyResult answer, String reason) throws Exception {
+    CompletableFuture<Void> refused = unlocking();
+    keys.user.add(answer);
+    refused.get();
+    assertEquals(reason, news.screen(Screen.SIGN_IN).getReason().value());
+    assertEquals(1, keys.prompts.get());
   }
 
   static List<Consumer<Holdfast>> ends() {
@@ -96,23 +102,25 @@ class KeysTest {
   @ParameterizedTest
   @MethodSource("ends")
   void a_lock_a_log_out_and_a_close_take_the_prompt_back(Consumer<Holdfast> end) throws Exception {
-    CompletableFuture<Decision> unlocked = unlocking();
+    CompletableFuture<Void> unlocked = unlocking();
     end.accept(app);
     try {
-      assertNotEquals(Screen.HOME, unlocked.get().getScreen());
-    } catch (ExecutionException closed) {
-      assertTrue(closed.getCause() instanceof HoldfastException.Closed, closed + "");
+      unlocked.get();
+      assertNotEquals(SessionStatusReplyState.ACTIVE, app.sessionStatus().getState());
+    } catch (ExecutionException | HoldfastException.Closed closed) {
+      assertTrue((closed + "").contains("HoldfastException$Closed"), closed + "");
     }
     assertEquals(1, keys.withdrawn.get());
   }
 
   @Test
   void a_second_unlock_takes_the_first_prompt_back_and_has_its_own() throws Exception {
-    CompletableFuture<Decision> first = unlocking();
-    CompletableFuture<Decision> second = unlock(2);
+    CompletableFuture<Void> first = unlocking();
+    CompletableFuture<Void> second = unlock(2);
     first.get();
     keys.user.add(KeyResult.OK);
-    assertEquals(Screen.HOME, events.settled(second.get()).getScreen());
+    second.get();
+    news.screen(Screen.HOME);
     assertEquals(1, keys.withdrawn.get());
   }
 
@@ -143,20 +151,7 @@ class KeysTest {
   @MethodSource("broken")
   void a_store_that_breaks_is_one_that_has_failed(Loading store) {
     open(store);
-    assertEquals("keystore_failed", app.sessionResume().getReason().value());
-  }
-
-  @Test
-  void a_call_from_inside_the_store_is_refused() {
-    AtomicReference<HoldfastException> refused = new AtomicReference<>();
-    open(
-        (Loading)
-            (name, prompt) -> {
-              refused.set(assertThrows(HoldfastException.class, app::sessionStatus));
-              return null;
-            });
-    app.sessionResume();
-    assertTrue(refused.get() instanceof HoldfastException.Busy, refused.get() + "");
+    assertEquals("keystore_failed", app.getScreen().getReason().value());
   }
 
   @Test
@@ -169,7 +164,7 @@ class KeysTest {
               return null;
             });
     Thread.currentThread().interrupt();
-    app.sessionResume();
+    app.sessionLock();
     assertTrue(Thread.interrupted(), "the app's interrupt is still there");
     assertEquals(false, seen.get());
   }
@@ -180,7 +175,6 @@ class KeysTest {
     WeakReference<KeyStore> store = new WeakReference<>(given);
     open(given);
     given = null;
-    app.sessionResume();
     app.close();
     app = null;
     Patience.until(
@@ -193,31 +187,49 @@ class KeysTest {
 
   @Test
   void a_saved_key_is_overwritten_afterwards() throws Exception {
-    byte[][] saved = new byte[1][];
-    KeyStore store =
-        new KeyStore() {
-          @Override
-          public byte[] load(String name, String prompt) {
-            return keys.keys.get(name) == null ? null : keys.keys.get(name).clone();
-          }
+    open(keys);
+    news.signIn(app);
+    assertArrayEquals(new byte[32], keys.given);
+    assertFalse(Arrays.equals(new byte[32], keys.keys.get("device")));
+  }
 
-          @Override
-          public void save(String name, byte[] key, KeyProtection protection) {
-            keys.save(name, key, protection);
-            saved[0] = key;
-          }
-
-          @Override
-          public void erase(String name) {
-            keys.erase(name);
-          }
-        };
-    open(store);
+  /** A key store that fails for the moment signs nobody out. */
+  @Test
+  void a_key_store_that_fails_is_asked_again() throws Exception {
+    keys.fails = KeyResult.LOCKED;
+    open(keys);
+    assertEquals("host", app.getOpened().getKeystore().value());
+    assertEquals("keystore_locked", app.getScreen().getReason().value());
+    keys.fails = null;
     app.sessionResume();
-    runner = new Runner(app, new JdkHttpSender(), events).start();
-    events.settled(app.signInComplete(new SignInPassword("solo@example.org", Backend.PASSWORD)));
-    assertEquals(32, saved[0].length);
-    assertFalse(Arrays.equals(saved[0], keys.keys.get("device")));
-    assertTrue(Arrays.equals(saved[0], new byte[32]));
+    news.screen(Screen.SIGN_IN);
+  }
+
+  @Test
+  void keys_in_a_pkcs12_file() throws Exception {
+    Path file = folder.resolve("keys.p12");
+    Pkcs12KeyStore store = new Pkcs12KeyStore(file, "secret".toCharArray());
+    assertNull(store.load("device", null), "an absent file has no keys");
+    byte[] key = new byte[32];
+    Arrays.fill(key, (byte) 7);
+    store.save("device", key, KeyProtection.DEVICE);
+    store.save("session", new byte[32], KeyProtection.DEVICE);
+    Pkcs12KeyStore again = new Pkcs12KeyStore(file, "secret".toCharArray());
+    assertArrayEquals(key, again.load("device", null));
+    again.erase("session");
+    again.erase("session");
+    assertNull(store.load("session", null));
+    KeyStoreException refused =
+        assertThrows(KeyStoreException.class, () -> store.save("biometric", key, KeyProtection.BIOMETRIC));
+    assertEquals(KeyResult.UNAVAILABLE, refused.getResult());
+    // A wrong password, or a damaged file, is never "not found".
+    Pkcs12KeyStore wrong = new Pkcs12KeyStore(file, "wrong".toCharArray());
+    assertThrows(IOException.class, () -> wrong.load("device", null));
+    Files.write(file, new byte[] {1, 2, 3});
+    assertThrows(IOException.class, () -> store.load("device", null));
+    assertEquals("rw-------", PosixFilePermissions.toString(Files.getPosixFilePermissions(file)));
+    try (Stream<Path> files = Files.list(folder)) {
+      assertEquals(1, files.filter(one -> one.toString().contains(".p12")).count());
+    }
   }
 }

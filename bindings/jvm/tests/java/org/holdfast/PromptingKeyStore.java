@@ -13,6 +13,12 @@ public final class PromptingKeyStore implements KeyStore {
   public final AtomicInteger prompts = new AtomicInteger();
   public final AtomicInteger withdrawn = new AtomicInteger();
   final Map<String, byte[]> keys = new ConcurrentHashMap<>();
+  /** What every load answers, instead of a key. */
+  volatile KeyResult fails;
+
+  /** The array of the last save. */
+  byte[] given;
+
   /** The keys that were loaded without a prompt. */
   final List<String> quiet = new CopyOnWriteArrayList<>();
   /** What the user does: OK, or another answer. */
@@ -20,6 +26,7 @@ public final class PromptingKeyStore implements KeyStore {
 
   @Override
   public byte[] load(String name, String prompt) throws Exception {
+    if (fails != null) throw new KeyStoreException(fails);
     if (prompt == null) quiet.add(name);
     byte[] key = keys.get(name);
     if (key == null || !name.equals("biometric")) return key == null ? null : key.clone();
@@ -38,6 +45,7 @@ public final class PromptingKeyStore implements KeyStore {
   @Override
   public void save(String name, byte[] key, KeyProtection protection) {
     keys.put(name, key.clone());
+    given = key;
   }
 
   @Override

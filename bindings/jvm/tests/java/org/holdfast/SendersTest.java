@@ -47,9 +47,7 @@ class SendersTest {
   @BeforeEach
   void serve() throws IOException {
     server = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
-    Thread thread = new Thread(this::accept, "server");
-    thread.setDaemon(true);
-    thread.start();
+    Sending.thread("server", this::accept).start();
   }
 
   @AfterEach
@@ -58,15 +56,13 @@ class SendersTest {
   }
 
   private void accept() {
-    while (!server.isClosed()) {
-      try {
+    try {
+      while (true) {
         Socket socket = server.accept();
-        Thread thread = new Thread(() -> answer(socket), "connection");
-        thread.setDaemon(true);
-        thread.start();
-      } catch (IOException closed) {
-        return;
+        Sending.thread("connection", () -> answer(socket)).start();
       }
+    } catch (IOException closed) {
+      // The test has ended.
     }
   }
 
@@ -95,15 +91,12 @@ class SendersTest {
           in.read(); // until the client hangs up
           return;
         }
-        if (trickleMs == 0) {
-          socket.getOutputStream().write(response);
+        byte[] bytes = response; // the test goes on
+        int step = trickleMs == 0 ? bytes.length : 1;
+        for (int at = 0; at < bytes.length; at += step) {
+          socket.getOutputStream().write(bytes, at, step);
           socket.getOutputStream().flush();
-        } else {
-          for (byte one : response) {
-            socket.getOutputStream().write(one);
-            socket.getOutputStream().flush();
-            Thread.sleep(trickleMs);
-          }
+          Thread.sleep(trickleMs);
         }
       }
     } catch (IOException | InterruptedException gone) {
@@ -125,24 +118,23 @@ class SendersTest {
   }
 
   private static HttpRequest request(String url, String method, String body, long timeoutMs) {
-    Map<String, Object> fields = new LinkedHashMap<>();
-    fields.put("id", 1L);
-    fields.put("purpose", "upload");
-    fields.put("method", method);
-    fields.put("url", url);
+    Map<String, Object> fields = new LinkedHashMap<>(Map.of("id", 1L, "purpose", "upload"));
+    fields.putAll(Map.of("method", method, "url", url, "timeout_ms", timeoutMs));
     fields.put("headers", Map.of("apikey", "k", "content-type", "application/json"));
     fields.put("body", body);
-    fields.put("timeout_ms", timeoutMs);
     return HttpRequest.of(fields);
+  }
+
+  private Map<String, Object> sent(HttpSender sender, String method, String body) throws Exception {
+    return sender.send(request(method, body, Patience.ms(60))).toMap();
   }
 
   private static TransportError failure(HttpSender sender, HttpRequest request) {
     try {
-      TransportError error = sender.send(request).getError();
-      assertTrue(error != null, "there is a response");
-      return error;
+      String error = (String) sender.send(request).toMap().get("error");
+      return TransportError.valueOf(error.toUpperCase());
     } catch (Exception failure) {
-      return HttpFailures.of(failure);
+      return Http.failure(failure);
     }
   }
 
@@ -150,11 +142,11 @@ class SendersTest {
   @MethodSource("senders")
   void sends_the_request_as_it_is(HttpSender sender) throws Exception {
     response = http(201, "X-One: a\r\nx-one: b\r\nDate: now\r\n", "[\"æ\"]".getBytes(StandardCharsets.UTF_8));
-    HttpResult result = sender.send(request("POST", "{\"n\":\"ø\"}", Patience.ms(60)));
-    HttpAnswer answer = (HttpAnswer) result.completing(7);
-    assertEquals(201, ((Number) answer.toMap().get("status")).intValue());
-    assertEquals("[\"æ\"]", answer.toMap().get("body"));
-    Map<?, ?> headers = (Map<?, ?>) answer.toMap().get("headers");
+    Map<String, Object> answer = sent(sender, "POST", "{\"n\":\"ø\"}");
+    assertEquals(1L, answer.get("id"));
+    assertEquals(201L, answer.get("status"));
+    assertEquals("[\"æ\"]", answer.get("body"));
+    Map<?, ?> headers = (Map<?, ?>) answer.get("headers");
     assertEquals("a, b", headers.get("x-one"));
     assertEquals("now", headers.get("date"));
     String sent = received.get(0);
@@ -170,8 +162,8 @@ class SendersTest {
   @MethodSource("senders")
   void a_post_without_a_body_and_a_get_are_sent(HttpSender sender) throws Exception {
     response = http(204, "", new byte[0]);
-    assertNull(sender.send(request("POST", null, Patience.ms(60))).getError());
-    assertNull(sender.send(request("GET", null, Patience.ms(60))).getError());
+    assertEquals(204L, sent(sender, "POST", null).get("status"));
+    assertEquals(204L, sent(sender, "GET", null).get("status"));
     assertTrue(received.get(1).startsWith("GET "));
   }
 
@@ -179,8 +171,8 @@ class SendersTest {
   @MethodSource("senders")
   void a_redirect_is_a_response(HttpSender sender) throws Exception {
     response = http(307, "Location: http://127.0.0.1:" + server.getLocalPort() + "/other\r\n", new byte[0]);
-    HttpAnswer answer = (HttpAnswer) sender.send(request("POST", "{}", Patience.ms(60))).completing(1);
-    assertEquals(307, ((Number) answer.toMap().get("status")).intValue());
+    Map<String, Object> answer = sent(sender, "POST", "{}");
+    assertEquals(307L, answer.get("status"));
     assertEquals(1, received.size());
   }
 
@@ -189,16 +181,16 @@ class SendersTest {
   void a_body_that_is_no_text_is_null(HttpSender sender) throws Exception {
     for (byte[] body : List.of(new byte[] {(byte) 0xff, 'a'}, new byte[] {'a', 0, 'b'})) {
       response = http(200, "", body);
-      HttpAnswer answer = (HttpAnswer) sender.send(request("GET", null, Patience.ms(60))).completing(1);
-      assertTrue(answer.toMap().containsKey("body"));
-      assertNull(answer.toMap().get("body"));
+      Map<String, Object> answer = sent(sender, "GET", null);
+      assertTrue(answer.containsKey("body"));
+      assertNull(answer.get("body"));
     }
   }
 
   @ParameterizedTest
   @MethodSource("senders")
   void a_response_over_the_limit_is_refused(HttpSender sender) {
-    byte[] body = new byte[HttpResult.BODY_LIMIT + 1];
+    byte[] body = new byte[Http.BODY_LIMIT + 1];
     Arrays.fill(body, (byte) 'a');
     response = http(200, "", body);
     assertEquals(TransportError.REFUSED, failure(sender, request("GET", null, Patience.ms(60))));
@@ -267,29 +259,29 @@ class SendersTest {
 
   @Test
   void exceptions_have_words() {
-    Map<Throwable, TransportError> table = new LinkedHashMap<>();
-    table.put(new java.net.UnknownHostException(), TransportError.DNS);
-    table.put(
-        new java.net.ConnectException().initCause(new java.nio.channels.UnresolvedAddressException()),
-        TransportError.DNS);
-    table.put(new javax.net.ssl.SSLHandshakeException("x"), TransportError.TLS);
-    table.put(
-        new IOException(new java.security.cert.CertificateException()), TransportError.TLS);
-    table.put(new java.net.SocketTimeoutException(), TransportError.TIMEOUT);
-    table.put(new java.util.concurrent.TimeoutException(), TransportError.TIMEOUT);
-    table.put(new java.io.InterruptedIOException("timeout"), TransportError.TIMEOUT);
-    table.put(new java.io.InterruptedIOException("interrupted"), TransportError.CANCELLED);
-    table.put(new InterruptedException(), TransportError.CANCELLED);
-    table.put(new java.util.concurrent.CancellationException(), TransportError.CANCELLED);
-    table.put(new java.net.ConnectException(), TransportError.REFUSED);
-    table.put(new java.net.ProtocolException(), TransportError.REFUSED);
-    table.put(new java.net.NoRouteToHostException(), TransportError.OFFLINE);
-    table.put(new IOException("reset"), TransportError.OFFLINE);
-    table.put(new IllegalStateException(), TransportError.OFFLINE);
-    table.forEach((failure, word) -> assertEquals(word, HttpFailures.of(failure), failure + ""));
+    Throwable unresolved = new java.nio.channels.UnresolvedAddressException();
+    Throwable certificate = new java.security.cert.CertificateException();
+    Object[][] table = {
+      {new java.net.UnknownHostException(), TransportError.DNS},
+      {new java.net.ConnectException().initCause(unresolved), TransportError.DNS},
+      {new javax.net.ssl.SSLHandshakeException("x"), TransportError.TLS},
+      {new IOException(certificate), TransportError.TLS},
+      {new java.net.SocketTimeoutException(), TransportError.TIMEOUT},
+      {new java.util.concurrent.TimeoutException(), TransportError.TIMEOUT},
+      {new java.io.InterruptedIOException("timeout"), TransportError.TIMEOUT},
+      {new java.io.InterruptedIOException("interrupted"), TransportError.CANCELLED},
+      {new InterruptedException(), TransportError.CANCELLED},
+      {new java.util.concurrent.CancellationException(), TransportError.CANCELLED},
+      {new java.net.ConnectException(), TransportError.REFUSED},
+      {new java.net.ProtocolException(), TransportError.REFUSED},
+      {new java.net.NoRouteToHostException(), TransportError.OFFLINE},
+      {new IOException("reset"), TransportError.OFFLINE},
+      {new IllegalStateException(), TransportError.OFFLINE}
+    };
+    for (Object[] row : table)
+      assertEquals(row[1], Http.failure((Throwable) row[0]), row[0] + "");
     Exception first = new Exception();
     first.initCause(new Exception(first));
-    assertEquals(TransportError.OFFLINE, HttpFailures.of(first), "a circle of causes");
-    assertTrue(HttpResult.failed(TransportError.TLS).completing(3) instanceof HttpFailure);
+    assertEquals(TransportError.OFFLINE, Http.failure(first), "a circle of causes");
   }
 }

@@ -34,9 +34,11 @@ class TypesTest {
     return (Map<String, Object>) value;
   }
 
-  private static Map<String, Object> example(String operation) {
-    Map<String, Object> described = map(map(SCHEMA.get("x-operations")).get(operation));
-    return new LinkedHashMap<>(map(map(((List<?>) described.get("examples")).get(0)).get("reply")));
+  private static Map<String, Object> decision() {
+    Map<String, Object> fields = new LinkedHashMap<>(Map.of("screen", "home", "reason", "active"));
+    fields.put("can_unlock", false);
+    for (String name : List.of("methods", "orgs", "banners")) fields.put(name, List.of());
+    return fields;
   }
 
   /** Every getter of every reply in the schema's examples answers. */
@@ -47,8 +49,7 @@ class TypesTest {
       Object reference = map(map(one.getValue()).get("reply")).get("$ref");
       String name = ((String) reference).replace("#/$defs/", "org.holdfast.Types$");
       for (Object given : (List<?>) map(one.getValue()).getOrDefault("examples", List.of())) {
-        Object value =
-            Class.forName(name).getMethod("of", Map.class).invoke(null, map(given).get("reply"));
+        Object value = Class.forName(name).getMethod("of", Map.class).invoke(null, map(given).get("reply"));
         for (Method method : value.getClass().getMethods())
           if (method.getName().startsWith("get") && method.getParameterCount() == 0)
             method.invoke(value);
@@ -61,7 +62,7 @@ class TypesTest {
 
   @Test
   void a_later_code_is_kept() {
-    Map<String, Object> later = example("session_resume");
+    Map<String, Object> later = decision();
     later.put("screen", "hologram");
     later.put("colour", "blue");
     Decision decision = Decision.of(later);
@@ -73,15 +74,17 @@ class TypesTest {
   }
 
   @Test
-  void a_later_event_is_kept_with_its_number() {
-    Event event = Event.of(Map.of("seq", 7L, "type", "hologram", "colour", "blue"));
-    assertInstanceOf(OtherEvent.class, event);
-    assertEquals(7, event.getSeq());
-    assertEquals("hologram", event.getType());
-    assertEquals("blue", event.toMap().get("colour"));
-    Event decision =
-        Event.of(Map.of("seq", 8L, "type", "decision", "decision", example("session_resume")));
-    assertTrue(((DecisionEvent) decision).getDecision().getNumber() > 0);
+  void a_later_thing_and_a_later_notice_are_kept() {
+    NextReply later = NextReply.of(Map.of("hologram", Map.of("colour", "blue")));
+    assertInstanceOf(NextReply.Unknown.class, later);
+    assertEquals(Map.of("colour", "blue"), later.toMap().get("hologram"));
+    Map<String, Object> told = Map.of("type", "hologram", "reason", "light", "text", "There is light.");
+    NextNotice notice = assertInstanceOf(NextNotice.class, NextReply.of(Map.of("notice", told)));
+    assertInstanceOf(OtherNotice.class, notice.getNotice());
+    assertEquals("There is light.", notice.getNotice().getText());
+    Map<String, Object> nothing = new LinkedHashMap<>();
+    nothing.put("wake_in_ms", null);
+    assertNull(assertInstanceOf(NextWake.class, NextReply.of(nothing)).getWakeInMs());
   }
 
   @Test
@@ -101,23 +104,27 @@ class TypesTest {
 
   @Test
   void a_reply_without_a_required_field_is_refused_by_name() {
-    Map<String, Object> broken = example("session_resume");
+    Map<String, Object> broken = decision();
     broken.remove("screen");
     IllegalArgumentException refused =
         assertThrows(IllegalArgumentException.class, () -> Decision.of(broken));
     assertEquals("Decision.screen is missing", refused.getMessage());
+    broken.put("screen", 1L);
+    refused = assertThrows(IllegalArgumentException.class, () -> Decision.of(broken));
+    assertEquals("Decision.screen has another type", refused.getMessage());
   }
 
   @Test
   void a_request_has_the_fields_that_were_set() {
     QueueAddRequest request = new QueueAddRequest("activity", Map.of("minutes", 45));
-    assertEquals(Map.of("kind", "activity", "payload", Map.of("minutes", 45)), request.toMap());
+    assertEquals(Map.of("kind", "activity", "payload", Map.of("minutes", 45L)), request.toMap());
+    assertEquals(new QueueAddRequest("activity", Map.of("minutes", 45)), request);
     request.occurredAtMs(1L).dependsOn(List.of("a"));
     assertEquals(List.of("a"), request.toMap().get("depends_on"));
     request.occurredAtMs(null);
     assertFalse(request.toMap().containsKey("occurred_at_ms"));
     assertThrows(NullPointerException.class, () -> new QueueAddRequest(null, Map.of()));
-    Types.Backend none = new Types.Backend("https://x.test", "k").memberships(null);
+    Backend none = new Backend("https://x.test", "k").memberships(null);
     assertTrue(none.toMap().containsKey("memberships"), "null is not the same as absence");
     assertNull(none.toMap().get("memberships"));
   }

@@ -78,10 +78,7 @@ class AndroidKeyStoreTest {
   }
 
   private void save(String name, byte[] key) throws KeyStoreException {
-    keys.save(
-        name,
-        key,
-        name.equals("biometric") ? KeyProtection.BIOMETRIC : KeyProtection.DEVICE);
+    keys.save(name, key, name.equals("biometric") ? KeyProtection.BIOMETRIC : KeyProtection.DEVICE);
   }
 
   @Test
@@ -118,8 +115,7 @@ class AndroidKeyStoreTest {
   @Test
   void the_pair_needs_strong_biometrics_for_every_use() throws Exception {
     save("biometric", KEY);
-    Map<String, Object> asked =
-        FakeAndroidKeyStore.KEYS.values().iterator().next().spec.asked;
+    Map<String, Object> asked = FakeAndroidKeyStore.KEYS.values().iterator().next().spec.asked;
     assertEquals(true, asked.get("authentication"));
     assertEquals(true, asked.get("invalidated"));
     assertEquals(List.of(0, 2), asked.get("parameters"));
@@ -238,6 +234,6 @@ class AndroidKeyStoreTest {
             new android.security.KeyStoreException("System error"), KeyResult.FAILED,
             new IOException("Key permanently invalidated"), KeyResult.FAILED,
             new KeyStoreException(KeyResult.LOCKED), KeyResult.LOCKED);
-    table.forEach((failure, answer) -> assertEquals(answer, KeyAnswers.of(failure).getResult(), failure + ""));
+    table.forEach((failure, answer) -> assertEquals(answer, AndroidKeyStore.answer(failure).getResult(), failure + ""));
   }
 }

@@ -50,7 +50,7 @@ public final class FakeAndroidKeyStore extends Provider {
   }
 
   /** A key in the hardware. */
-  static class Held implements Key {
+  static final class Held implements SecretKey, PrivateKey {
     private static final long serialVersionUID = 1;
     final transient Key inside;
     final transient KeyGenParameterSpec spec;
@@ -62,40 +62,10 @@ public final class FakeAndroidKeyStore extends Provider {
       this.spec = spec;
     }
 
-    boolean needsUser() {
-      return Boolean.TRUE.equals(spec.asked.get("authentication"));
-    }
-
-    @Override
-    public String getAlgorithm() {
-      return inside.getAlgorithm();
-    }
-
-    @Override
-    public String getFormat() {
-      return null;
-    }
-
-    @Override
-    public byte[] getEncoded() {
-      return null;
-    }
-  }
-
-  private static final class HeldSecret extends Held implements SecretKey {
-    private static final long serialVersionUID = 1;
-
-    HeldSecret(Key inside, KeyGenParameterSpec spec) {
-      super(inside, spec);
-    }
-  }
-
-  private static final class HeldPrivate extends Held implements PrivateKey {
-    private static final long serialVersionUID = 1;
-
-    HeldPrivate(Key inside, KeyGenParameterSpec spec) {
-      super(inside, spec);
-    }
+    boolean needsUser() { return Boolean.TRUE.equals(spec.asked.get("authentication")); }
+    @Override public String getAlgorithm() { return inside.getAlgorithm(); }
+    @Override public String getFormat() { return null; }
+    @Override public byte[] getEncoded() { return null; }
   }
 
   static final Map<String, Held> KEYS = new LinkedHashMap<>();
@@ -109,7 +79,7 @@ public final class FakeAndroidKeyStore extends Provider {
     put("KeyPairGenerator.RSA", Pairs.class.getName());
     put("Cipher.AES/GCM/NoPadding", Aes.class.getName());
     put("Cipher.RSA/ECB/OAEPWithSHA-256AndMGF1Padding", Rsa.class.getName());
-    String held = Held.class.getName() + "|" + HeldSecret.class.getName() + "|" + HeldPrivate.class.getName();
+    String held = Held.class.getName();
     put("Cipher.AES/GCM/NoPadding SupportedKeyClasses", held);
     put("Cipher.RSA/ECB/OAEPWithSHA-256AndMGF1Padding SupportedKeyClasses", held);
   }
@@ -123,13 +93,9 @@ public final class FakeAndroidKeyStore extends Provider {
   }
 
   /** What a prompt does on success: the key may be used once. */
-  static void release() {
-    for (Held one : KEYS.values()) one.released = true;
-  }
-
-  private static void work() {
-    if (failure != null) throw failure;
-  }
+  static void release() { for (Held one : KEYS.values()) one.released = true; }
+  private static UnsupportedOperationException none() { return new UnsupportedOperationException(); }
+  private static void work() { if (failure != null) throw failure; }
 
   /** The key store's aliases. */
   public static final class Store extends KeyStoreSpi {
@@ -157,68 +123,23 @@ public final class FakeAndroidKeyStore extends Provider {
       return Collections.enumeration(new java.util.ArrayList<>(KEYS.keySet()));
     }
 
-    @Override
-    public boolean engineContainsAlias(String alias) {
-      return KEYS.containsKey(alias);
-    }
+    @Override public boolean engineContainsAlias(String alias) { return KEYS.containsKey(alias); }
+    @Override public int engineSize() { return KEYS.size(); }
+    @Override public void engineLoad(InputStream in, char[] password) {}
 
     @Override
-    public int engineSize() {
-      return KEYS.size();
-    }
+    public void engineStore(OutputStream out, char[] password) { throw none(); }
+    @Override public Certificate[] engineGetCertificateChain(String alias) { return null; }
+    @Override public Certificate engineGetCertificate(String alias) { return null; }
+    @Override public Date engineGetCreationDate(String alias) { return null; }
 
     @Override
-    public void engineLoad(InputStream in, char[] password) {}
-
-    @Override
-    public void engineStore(OutputStream out, char[] password) {
-      throw new UnsupportedOperationException();
-    }
-
-    @Override
-    public Certificate[] engineGetCertificateChain(String alias) {
-      return null;
-    }
-
-    @Override
-    public Certificate engineGetCertificate(String alias) {
-      return null;
-    }
-
-    @Override
-    public Date engineGetCreationDate(String alias) {
-      return null;
-    }
-
-    @Override
-    public void engineSetKeyEntry(String alias, Key key, char[] password, Certificate[] chain) {
-      throw new UnsupportedOperationException();
-    }
-
-    @Override
-    public void engineSetKeyEntry(String alias, byte[] key, Certificate[] chain) {
-      throw new UnsupportedOperationException();
-    }
-
-    @Override
-    public void engineSetCertificateEntry(String alias, Certificate certificate) {
-      throw new UnsupportedOperationException();
-    }
-
-    @Override
-    public boolean engineIsKeyEntry(String alias) {
-      return true;
-    }
-
-    @Override
-    public boolean engineIsCertificateEntry(String alias) {
-      return false;
-    }
-
-    @Override
-    public String engineGetCertificateAlias(Certificate certificate) {
-      return null;
-    }
+    public void engineSetKeyEntry(String alias, Key key, char[] password, Certificate[] chain) { throw none(); }
+    @Override public void engineSetKeyEntry(String alias, byte[] key, Certificate[] chain) { throw none(); }
+    @Override public void engineSetCertificateEntry(String alias, Certificate certificate) { throw none(); }
+    @Override public boolean engineIsKeyEntry(String alias) { return true; }
+    @Override public boolean engineIsCertificateEntry(String alias) { return false; }
+    @Override public String engineGetCertificateAlias(Certificate certificate) { return null; }
   }
 
   /** AES keys. */
@@ -230,15 +151,8 @@ public final class FakeAndroidKeyStore extends Provider {
       spec = (KeyGenParameterSpec) given;
     }
 
-    @Override
-    protected void engineInit(SecureRandom random) {
-      throw new UnsupportedOperationException();
-    }
-
-    @Override
-    protected void engineInit(int size, SecureRandom random) {
-      throw new UnsupportedOperationException();
-    }
+    @Override protected void engineInit(SecureRandom random) { throw none(); }
+    @Override protected void engineInit(int size, SecureRandom random) { throw none(); }
 
     @Override
     protected SecretKey engineGenerateKey() {
@@ -246,12 +160,10 @@ public final class FakeAndroidKeyStore extends Provider {
       try {
         KeyGenerator real = KeyGenerator.getInstance("AES", "SunJCE");
         real.init((Integer) spec.asked.get("size"));
-        HeldSecret key = new HeldSecret(real.generateKey(), spec);
+        Held key = new Held(real.generateKey(), spec);
         KEYS.put(spec.alias, key);
         return key;
-      } catch (GeneralSecurityException impossible) {
-        throw new AssertionError(impossible);
-      }
+      } catch (GeneralSecurityException impossible) { throw new AssertionError(impossible); }
     }
   }
 
@@ -260,14 +172,8 @@ public final class FakeAndroidKeyStore extends Provider {
     private KeyGenParameterSpec spec;
 
     @Override
-    public void initialize(AlgorithmParameterSpec given, SecureRandom random) {
-      spec = (KeyGenParameterSpec) given;
-    }
-
-    @Override
-    public void initialize(int size, SecureRandom random) {
-      throw new UnsupportedOperationException();
-    }
+    public void initialize(AlgorithmParameterSpec given, SecureRandom random) { spec = (KeyGenParameterSpec) given; }
+    @Override public void initialize(int size, SecureRandom random) { throw none(); }
 
     @Override
     public KeyPair generateKeyPair() {
@@ -276,12 +182,10 @@ public final class FakeAndroidKeyStore extends Provider {
         KeyPairGenerator real = KeyPairGenerator.getInstance("RSA", "SunRsaSign");
         real.initialize((Integer) spec.asked.get("size"));
         KeyPair pair = real.generateKeyPair();
-        HeldPrivate key = new HeldPrivate(pair.getPrivate(), spec);
+        Held key = new Held(pair.getPrivate(), spec);
         KEYS.put(spec.alias, key);
         return new KeyPair(pair.getPublic(), key);
-      } catch (GeneralSecurityException impossible) {
-        throw new AssertionError(impossible);
-      }
+      } catch (GeneralSecurityException impossible) { throw new AssertionError(impossible); }
     }
   }
 
@@ -293,9 +197,7 @@ public final class FakeAndroidKeyStore extends Provider {
     HeldCipher(String transformation) {
       try {
         real = Cipher.getInstance(transformation, "SunJCE");
-      } catch (GeneralSecurityException impossible) {
-        throw new AssertionError(impossible);
-      }
+      } catch (GeneralSecurityException impossible) { throw new AssertionError(impossible); }
     }
 
     private Key checked(Key given) throws InvalidKeyException {
@@ -322,9 +224,8 @@ public final class FakeAndroidKeyStore extends Provider {
     }
 
     @Override
-    protected void engineInit(
-        int mode, Key given, AlgorithmParameters parameters, SecureRandom random) {
-      throw new UnsupportedOperationException();
+    protected void engineInit(int mode, Key given, AlgorithmParameters parameters, SecureRandom random) {
+      throw none();
     }
 
     @Override
@@ -344,59 +245,26 @@ public final class FakeAndroidKeyStore extends Provider {
       return real.doFinal(bytes, offset, length);
     }
 
-    @Override
-    protected int engineDoFinal(byte[] in, int from, int length, byte[] out, int to) {
-      throw new UnsupportedOperationException();
-    }
+    @Override protected int engineDoFinal(byte[] in, int from, int length, byte[] out, int to) { throw none(); }
 
     @Override
-    protected byte[] engineUpdate(byte[] bytes, int offset, int length) {
-      return real.update(bytes, offset, length);
-    }
-
-    @Override
-    protected int engineUpdate(byte[] in, int from, int length, byte[] out, int to) {
-      throw new UnsupportedOperationException();
-    }
-
-    @Override
-    protected void engineSetMode(String mode) throws NoSuchAlgorithmException {}
-
-    @Override
-    protected void engineSetPadding(String padding) throws NoSuchPaddingException {}
-
-    @Override
-    protected int engineGetBlockSize() {
-      return real.getBlockSize();
-    }
-
-    @Override
-    protected int engineGetOutputSize(int length) {
-      return real.getOutputSize(length);
-    }
-
-    @Override
-    protected byte[] engineGetIV() {
-      return real.getIV();
-    }
-
-    @Override
-    protected AlgorithmParameters engineGetParameters() {
-      return real.getParameters();
-    }
+    protected byte[] engineUpdate(byte[] bytes, int offset, int length) { return real.update(bytes, offset, length); }
+    @Override protected int engineUpdate(byte[] in, int from, int length, byte[] out, int to) { throw none(); }
+    @Override protected void engineSetMode(String mode) throws NoSuchAlgorithmException {}
+    @Override protected void engineSetPadding(String padding) throws NoSuchPaddingException {}
+    @Override protected int engineGetBlockSize() { return real.getBlockSize(); }
+    @Override protected int engineGetOutputSize(int length) { return real.getOutputSize(length); }
+    @Override protected byte[] engineGetIV() { return real.getIV(); }
+    @Override protected AlgorithmParameters engineGetParameters() { return real.getParameters(); }
   }
 
   /** AES-GCM. */
   public static final class Aes extends HeldCipher {
-    public Aes() {
-      super("AES/GCM/NoPadding");
-    }
+    public Aes() { super("AES/GCM/NoPadding"); }
   }
 
   /** RSA-OAEP. */
   public static final class Rsa extends HeldCipher {
-    public Rsa() {
-      super("RSA/ECB/OAEPWithSHA-256AndMGF1Padding");
-    }
+    public Rsa() { super("RSA/ECB/OAEPWithSHA-256AndMGF1Padding"); }
   }
 }

@@ -7,7 +7,6 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import android.content.Context;
 import androidx.biometric.BiometricPrompt;
 import androidx.fragment.app.FragmentActivity;
-import java.io.File;
 import javax.crypto.Cipher;
 import org.holdfast.KeyResult;
 import org.holdfast.KeyStoreException;
@@ -15,28 +14,7 @@ import org.junit.jupiter.api.Test;
 
 /** The biometric prompt: its errors, and what counts as a release. */
 class PromptTest {
-  private static final Context CONTEXT =
-      new Context() {
-        @Override
-        public File getNoBackupFilesDir() {
-          throw new UnsupportedOperationException();
-        }
-
-        @Override
-        public <T> T getSystemService(Class<T> service) {
-          throw new UnsupportedOperationException();
-        }
-
-        @Override
-        public String getString(int resource) {
-          return "Cancel";
-        }
-
-        @Override
-        public Context getApplicationContext() {
-          return this;
-        }
-      };
+  private static final Context CONTEXT = new Context();
 
   private static KeyResult refused(BiometricPrompt.Script script) throws Exception {
     BiometricPrompt.script = script;
@@ -85,15 +63,13 @@ class PromptTest {
         KeyResult.FAILED,
         refused(
             (info, object, callback) ->
-                callback.onAuthenticationSucceeded(
-                    new BiometricPrompt.AuthenticationResult(null))));
+                callback.onAuthenticationSucceeded(new BiometricPrompt.AuthenticationResult(null))));
     assertEquals(
         KeyResult.FAILED,
         refused(
             (info, object, callback) ->
                 callback.onAuthenticationSucceeded(
-                    new BiometricPrompt.AuthenticationResult(
-                        new BiometricPrompt.CryptoObject(null)))));
+                    new BiometricPrompt.AuthenticationResult(new BiometricPrompt.CryptoObject(null)))));
   }
 
   @Test

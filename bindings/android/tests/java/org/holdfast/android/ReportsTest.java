@@ -13,15 +13,12 @@ import androidx.work.ExistingWorkPolicy;
 import androidx.work.OneTimeWorkRequest;
 import androidx.work.WorkManager;
 import androidx.work.WorkerParameters;
-import java.io.File;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
-import org.holdfast.Backend;
+import org.holdfast.Server;
 import org.holdfast.Collector;
 import org.holdfast.Holdfast;
-import org.holdfast.Runner;
 import org.holdfast.Types.*;
 import org.holdfast.jdk.JdkHttpSender;
 import org.junit.jupiter.api.AfterEach;
@@ -35,78 +32,38 @@ import org.junit.jupiter.api.io.TempDir;
 class ReportsTest {
   @TempDir Path folder;
   private Holdfast app;
-  private Runner runner;
-  private final Collector events = new Collector();
+  private final Collector news = new Collector();
   private final Phone phone = new Phone();
 
   @BeforeEach
   void open() {
     app =
         Holdfast.open(
-            Backend.config(folder.resolve("data"))
-                .keystore(new KeyStoreChoice(KeyStoreChoiceKind.FILE)));
-    runner = new Runner(app, new JdkHttpSender(), events).start();
+            Server.config(folder.resolve("data"))
+                .keystore(new KeyStoreChoice(KeyStoreChoiceKind.FILE))
+                .role(ConfigRole.WORKER),
+            new JdkHttpSender());
+    app.listen(Runnable::run, news);
   }
 
   @AfterEach
   void close() {
     app.close();
-    runner.close();
     ProcessLifecycleOwner.get().observers.clear();
   }
 
-  /** An application on a device without a network. */
+  /** An application on a device. */
   private final class Phone extends Context implements SyncWorker.Host {
-    ConnectivityManager.NetworkCallback callback;
-    Network active;
-
-    private final ConnectivityManager manager =
-        new ConnectivityManager() {
-          @Override
-          public Network getActiveNetwork() {
-            return active;
-          }
-
-          @Override
-          public void registerDefaultNetworkCallback(NetworkCallback given) {
-            callback = given;
-          }
-
-          @Override
-          public void unregisterNetworkCallback(NetworkCallback given) {
-            assertEquals(callback, given);
-            callback = null;
-          }
-        };
-
-    @Override
-    public File getNoBackupFilesDir() {
-      return folder.toFile();
-    }
+    final ConnectivityManager network = new ConnectivityManager();
 
     @Override
     public <T> T getSystemService(Class<T> service) {
-      return service.cast(manager);
-    }
-
-    @Override
-    public String getString(int resource) {
-      return "";
-    }
-
-    @Override
-    public Context getApplicationContext() {
-      return this;
+      return service.cast(network);
     }
 
     @Override
     public Holdfast holdfast() {
       return app;
-    }
-
-    @Override
-    public Runner runner() {
-      return runner;
     }
   }
 
@@ -116,72 +73,65 @@ class ReportsTest {
   }
 
   private void signIn() throws Exception {
-    app.sessionResume();
-    assertEquals(
-        Screen.HOME,
-        events
-            .settled(app.signInComplete(new SignInPassword("solo@example.org", Backend.PASSWORD)))
-            .getScreen());
+    app.sessionForeground();
+    news.signIn(app);
   }
 
   private void visit() {
-    app.queueAdd(
-        new QueueAddRequest("activity", Map.of("type", "visit", "minutes", 5))
-            .occurredAtMs(System.currentTimeMillis()));
+    app.queueAdd(Server.visit(5));
   }
 
   @Test
   void the_network_is_reported() throws Exception {
     signIn();
-    phone.active = null;
     try (NetworkReport report = new NetworkReport(phone, app, Runnable::run)) {
       visit();
       assertTrue(offline());
       Network wifi = new Network();
       Network cell = new Network();
-      phone.callback.onAvailable(wifi);
-      phone.callback.onAvailable(cell);
-      phone.callback.onLost(wifi); // the default has changed to the other one
+      phone.network.callback.onAvailable(wifi);
+      phone.network.callback.onAvailable(cell);
+      phone.network.callback.onLost(wifi); // the default has changed to the other one
       assertTrue(!offline());
-      phone.callback.onLost(cell);
+      phone.network.callback.onLost(cell);
       assertTrue(offline() || app.syncStatus().getCounts().getPending() == 0);
     }
-    assertNull(phone.callback);
+    assertNull(phone.network.callback);
   }
 
   @Test
   void the_presence_of_the_user_is_reported() throws Exception {
-    signIn();
-    List<Screen> shown = new ArrayList<>();
-    try (PresenceReport report =
-        new PresenceReport(app, Runnable::run, decision -> shown.add(decision.getScreen()))) {
-      DefaultLifecycleObserver observer = ProcessLifecycleOwner.get().observers.get(0);
+    DefaultLifecycleObserver observer;
+    try (PresenceReport report = new PresenceReport(app, Runnable::run)) {
+      observer = ProcessLifecycleOwner.get().observers.get(0);
+      assertEquals(List.of(), news.seen(), "nobody is at the screen of a worker");
       observer.onStart(null); // the state that the observer finds
-      assertEquals(List.of(), shown);
+      news.screen(Screen.SIGN_IN);
+      news.signIn(app);
       observer.onStop(null);
       observer.onStart(null);
-      assertEquals(List.of(Screen.HOME, Screen.HOME), shown);
-      app.close();
-      observer.onStop(null); // nobody is left to be told, and nothing happens
+      news.screen(Screen.HOME);
     }
     assertEquals(0, ProcessLifecycleOwner.get().observers.size());
+    app.close();
+    observer.onStop(null); // nobody is left to be told, and nothing happens
   }
 
   @Test
   void the_worker_sends_what_is_queued() throws Exception {
     signIn();
-    long stored = Backend.activities("solo@example.org");
+    long stored = Server.activities("solo@example.org");
     visit();
     visit();
     SyncWorker worker = new SyncWorker(phone, new WorkerParameters());
     assertEquals("success", worker.doWork().toString());
-    assertEquals(stored + 2, Backend.activities("solo@example.org"));
-    Backend.drop("/rest/v1");
+    assertEquals(stored + 2, Server.activities("solo@example.org"));
+    Server.drop("/rest/v1");
     try {
       visit();
       assertEquals("retry", worker.doWork().toString());
     } finally {
-      Backend.heal();
+      Server.heal();
     }
     assertEquals("success", worker.doWork().toString());
     app.close();

@@ -4,7 +4,9 @@ import android.content.Context;
 import android.os.Build;
 import android.os.UserManager;
 import android.security.keystore.KeyGenParameterSpec;
+import android.security.keystore.KeyPermanentlyInvalidatedException;
 import android.security.keystore.KeyProperties;
+import android.security.keystore.UserNotAuthenticatedException;
 import java.io.File;
 import java.io.IOException;
 import java.security.GeneralSecurityException;
@@ -13,6 +15,7 @@ import java.security.KeyFactory;
 import java.security.KeyPairGenerator;
 import java.security.PublicKey;
 import java.security.SecureRandom;
+import java.security.UnrecoverableKeyException;
 import java.security.spec.MGF1ParameterSpec;
 import java.security.spec.X509EncodedKeySpec;
 import java.util.Collections;
@@ -147,8 +150,7 @@ public final class AndroidKeyStore implements KeyStore {
     return new SealedFile(alias, cipher.getIV(), cipher.doFinal(key));
   }
 
-  private static SealedFile sealedForPrompt(String alias, byte[] key)
-      throws GeneralSecurityException {
+  private static SealedFile sealedForPrompt(String alias, byte[] key) throws GeneralSecurityException {
     KeyGenParameterSpec.Builder wanted =
         new KeyGenParameterSpec.Builder(
                 alias, KeyProperties.PURPOSE_ENCRYPT | KeyProperties.PURPOSE_DECRYPT)
@@ -161,8 +163,7 @@ public final class AndroidKeyStore implements KeyStore {
     // key. Before Android 11 that is the default.
     if (Build.VERSION.SDK_INT >= 30)
       wanted.setUserAuthenticationParameters(0, KeyProperties.AUTH_BIOMETRIC_STRONG);
-    KeyPairGenerator generator =
-        KeyPairGenerator.getInstance(KeyProperties.KEY_ALGORITHM_RSA, PROVIDER);
+    KeyPairGenerator generator = KeyPairGenerator.getInstance(KeyProperties.KEY_ALGORITHM_RSA, PROVIDER);
     generator.initialize(wanted.build());
     PublicKey made = generator.generateKeyPair().getPublic();
     // A copy without the key store's rules: it would ask for the user to encrypt, too.
@@ -195,8 +196,37 @@ public final class AndroidKeyStore implements KeyStore {
     try {
       return work.run();
     } catch (Exception failure) {
-      throw KeyAnswers.of(failure);
+      throw answer(failure);
     }
+  }
+
+  /**
+   * The library's answer for an exception; what has none of its own is {@code failed}, never {@code
+   * not_found}. Devices report an invalidated key when it is fetched, when a cipher is made with it, or
+   * when that is used, and some wrap the exception into others, so its causes count too.
+   */
+  static KeyStoreException answer(Throwable failure) {
+    if (failure instanceof KeyStoreException) return (KeyStoreException) failure;
+    int depth = 0;
+    for (Throwable one = failure; one != null && depth < 16; one = one.getCause(), depth++) {
+      if (one instanceof KeyPermanentlyInvalidatedException || saysInvalidated(one))
+        return new KeyStoreException(KeyResult.INVALIDATED, failure);
+      if (one instanceof UserNotAuthenticatedException || one instanceof InterruptedException)
+        return new KeyStoreException(KeyResult.CANCELLED, failure);
+    }
+    return new KeyStoreException(KeyResult.FAILED, failure);
+  }
+
+  /**
+   * Before Android 9 a key that was invalidated by an enrolment could not be recovered when it was
+   * fetched; the cause, an exception of the system, then has these words.
+   */
+  private static boolean saysInvalidated(Throwable one) {
+    String words = one.getMessage();
+    return words != null
+        && (one instanceof UnrecoverableKeyException
+            || one.getClass().getName().equals("android.security.KeyStoreException"))
+        && words.contains("Key permanently invalidated");
   }
 
   private File file(String name) {

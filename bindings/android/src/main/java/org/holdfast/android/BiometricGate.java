@@ -71,14 +71,12 @@ public final class BiometricGate implements PromptGate {
             Cipher usable = object == null ? null : object.getCipher();
             // Some devices with Android 7 and 8 report success without a cipher.
             if (usable != null) released.complete(usable);
-            else
-              released.completeExceptionally(
-                  new KeyStoreException(KeyResult.FAILED));
+            else released.completeExceptionally(new KeyStoreException(KeyResult.FAILED));
           }
 
           @Override
           public void onAuthenticationError(int error, CharSequence words) {
-            released.completeExceptionally(new KeyStoreException(PromptAnswers.of(error)));
+            released.completeExceptionally(new KeyStoreException(answer(error)));
           }
 
           // onAuthenticationFailed is one mismatch, and the prompt stays.
@@ -98,6 +96,30 @@ public final class BiometricGate implements PromptGate {
           });
     } catch (RuntimeException failure) {
       released.completeExceptionally(failure);
+    }
+  }
+
+  /** The library's answer for an error of the prompt; one of a later version is {@code failed}. */
+  private static KeyResult answer(int error) {
+    switch (error) {
+      case 3: // ERROR_TIMEOUT
+      case 5: // ERROR_CANCELED, by the system
+      case 10: // ERROR_USER_CANCELED
+      case 13: // ERROR_NEGATIVE_BUTTON
+        return KeyResult.CANCELLED;
+      case 7: // ERROR_LOCKOUT
+        return KeyResult.LOCKOUT;
+      case 9: // ERROR_LOCKOUT_PERMANENT
+        return KeyResult.LOCKOUT_PERMANENT;
+      case 11: // ERROR_NO_BIOMETRICS
+      case 14: // ERROR_NO_DEVICE_CREDENTIAL
+        return KeyResult.NOT_ENROLLED;
+      case 1: // ERROR_HW_UNAVAILABLE
+      case 12: // ERROR_HW_NOT_PRESENT
+      case 15: // ERROR_SECURITY_UPDATE_REQUIRED
+        return KeyResult.UNAVAILABLE;
+      default: // ERROR_UNABLE_TO_PROCESS, ERROR_NO_SPACE, ERROR_VENDOR
+        return KeyResult.FAILED;
     }
   }
 }

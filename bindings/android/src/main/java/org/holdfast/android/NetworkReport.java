@@ -21,8 +21,7 @@ public final class NetworkReport implements AutoCloseable {
    *
    * @param executor makes the calls, which can write to the disk: not the main thread's
    */
-  public NetworkReport(
-      @NotNull Context context, @NotNull Holdfast app, @NotNull Executor executor) {
+  public NetworkReport(@NotNull Context context, @NotNull Holdfast app, @NotNull Executor executor) {
     manager = context.getSystemService(ConnectivityManager.class);
     callback =
         new ConnectivityManager.NetworkCallback() {

@@ -6,57 +6,42 @@ import androidx.lifecycle.ProcessLifecycleOwner;
 import java.util.concurrent.Executor;
 import org.holdfast.Holdfast;
 import org.holdfast.HoldfastException;
-import org.holdfast.Types.Decision;
 import org.jetbrains.annotations.NotNull;
 
-/** Tells the library when the app leaves the screen and when it returns. */
+/**
+ * Tells the library when the app leaves the screen and when it returns, or comes for the first time. The
+ * screen to show is among the news.
+ */
 public final class PresenceReport implements DefaultLifecycleObserver, AutoCloseable {
-  /** Draws decisions. */
-  public interface Drawing {
-    /** Draws a decision, if its number is higher than that of the one on the screen. */
-    void show(@NotNull Decision decision);
-  }
-
   private final Holdfast app;
   private final Executor executor;
-  private final Drawing drawing;
-  private boolean left;
 
   /**
-   * Begins to report. Call it on the main thread, after session_resume.
+   * Begins to report. Call it on the main thread.
    *
    * @param executor makes the calls, which can write to the disk: not the main thread's
    */
-  public PresenceReport(
-      @NotNull Holdfast app, @NotNull Executor executor, @NotNull Drawing drawing) {
+  public PresenceReport(@NotNull Holdfast app, @NotNull Executor executor) {
     this.app = app;
     this.executor = executor;
-    this.drawing = drawing;
     ProcessLifecycleOwner.get().getLifecycle().addObserver(this);
   }
 
   @Override
   public void onStop(LifecycleOwner owner) {
-    left = true;
     tell(app::sessionBackground);
   }
 
   @Override
   public void onStart(LifecycleOwner owner) {
-    // The observer is told at once of the state that it finds.
-    if (left) tell(app::sessionForeground);
-    left = false;
+    tell(app::sessionForeground);
   }
 
-  private interface Call {
-    Decision make();
-  }
-
-  private void tell(Call call) {
+  private void tell(Runnable call) {
     executor.execute(
         () -> {
           try {
-            drawing.show(call.make());
+            call.run();
           } catch (HoldfastException.Closed closed) {
             // Nobody is left to be told.
           }

@@ -11,32 +11,28 @@ import androidx.work.WorkerParameters;
 import java.util.concurrent.TimeUnit;
 import org.holdfast.Holdfast;
 import org.holdfast.HoldfastException;
-import org.holdfast.Runner;
-import org.holdfast.Types.Counts;
+import org.holdfast.Types.SyncStatusReply;
 import org.jetbrains.annotations.NotNull;
 
 /**
  * Sends what is queued while the app is not on the screen, as soon as there is a network. The lock's
  * rules hold: after {@code background_timeout_s} nothing is sent until the user returns.
  *
- * <p>The app's Application implements {@link Host}. The worker does not say that a user is present, so
- * it neither resumes nor returns to the foreground.
+ * <p>The app's Application implements {@link Host}. Its handle has the role {@code worker}: until a
+ * {@link PresenceReport} says so, nobody is at the screen.
  */
 public final class SyncWorker extends Worker {
   /** A worker has ten minutes. */
   private static final long LIMIT_MS = 9 * 60_000;
 
+  private static final long LOOK_MS = 200;
   private static final String NAME = "org.holdfast.sync";
 
-  /** What the worker needs of the app: its one handle and its runner. */
+  /** What the worker needs of the app. */
   public interface Host {
-    /** The app's handle, opened if necessary; called on the worker's thread. */
+    /** The app's one handle, with a sender, opened if necessary; called on the worker's thread. */
     @NotNull
     Holdfast holdfast();
-
-    /** The runner of that handle, started. */
-    @NotNull
-    Runner runner();
   }
 
   /** For WorkManager. */
@@ -57,16 +53,17 @@ public final class SyncWorker extends Worker {
   @Override
   @NotNull
   public Result doWork() {
-    Host host = (Host) getApplicationContext();
+    Holdfast app = ((Host) getApplicationContext()).holdfast();
     long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(LIMIT_MS);
     try {
-      Holdfast app = host.holdfast();
-      app.syncNow();
-      long left = TimeUnit.NANOSECONDS.toMillis(end - System.nanoTime());
-      boolean idle = host.runner().awaitIdle(left);
-      Counts counts = app.syncStatus().getCounts();
-      boolean sent = counts.getPending() + counts.getSending() == 0;
-      return idle && sent ? Result.success() : Result.retry();
+      boolean goesOn = app.syncNow().getStarted();
+      while (true) {
+        SyncStatusReply status = app.syncStatus();
+        if (status.getCounts().getPending() + status.getCounts().getSending() == 0)
+          return Result.success();
+        if (!goesOn || status.getPause() != null || System.nanoTime() > end) return Result.retry();
+        Thread.sleep(LOOK_MS);
+      }
     } catch (HoldfastException failure) {
       return failure.isRetryable() ? Result.retry() : Result.failure();
     } catch (InterruptedException stopped) {

@@ -11,21 +11,27 @@ import java.util.Map;
 import org.holdfast.Types.*;
 
 /** The local backend that run.py has started, and its control endpoint (Tests/server). */
-public final class Backend {
+public final class Server {
   public static final String URL = System.getenv("HOLDFAST_BACKEND");
   public static final String KEY = System.getenv("HOLDFAST_API_KEY");
   public static final String PASSWORD = "holdfast-demo";
 
   private static final HttpClient CLIENT = HttpClient.newHttpClient();
 
-  private Backend() {}
+  private Server() {}
 
   /** A configuration for this backend: sign-in with a password, no biometrics, keys as files. */
   public static Config config(java.nio.file.Path data) {
-    return new Config(data.toString(), new Types.Backend(URL, KEY))
-        .authMethods(java.util.List.of(new AuthMethodConfig("password", Flow.PASSWORD)))
+    return new Config(data.toString(), new Backend(URL, KEY))
+        .authMethods(java.util.List.of(new AuthMethodConfig("password", SignInFlow.PASSWORD)))
         .policy(new Policy().biometric(PolicyBiometric.OFF))
         .locale("en");
+  }
+
+  /** A visit to queue. */
+  public static QueueAddRequest visit(int minutes) {
+    return new QueueAddRequest("activity", Map.of("type", "visit", "minutes", minutes))
+        .occurredAtMs(System.currentTimeMillis());
   }
 
   /** Every request below the path fails, until {@link #heal}. */

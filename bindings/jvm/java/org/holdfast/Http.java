@@ -5,22 +5,59 @@ import java.net.ConnectException;
 import java.net.ProtocolException;
 import java.net.SocketTimeoutException;
 import java.net.UnknownHostException;
+import java.nio.ByteBuffer;
 import java.nio.channels.ClosedByInterruptException;
 import java.nio.channels.UnresolvedAddressException;
+import java.nio.charset.CharacterCodingException;
+import java.nio.charset.StandardCharsets;
 import java.security.cert.CertificateException;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.TimeoutException;
 import javax.net.ssl.SSLException;
+import org.holdfast.Types.HttpAnswer;
+import org.holdfast.Types.HttpRequest;
 import org.holdfast.Types.TransportError;
 import org.jetbrains.annotations.NotNull;
 
-/** The library's word for an exception of an HTTP client. */
-public final class HttpFailures {
-  private HttpFailures() {}
+/** What an {@link HttpSender} replies: a response, or the library's word for an exception. */
+public final class Http {
+  /** The most bytes of a body that a sender should take. */
+  public static final int BODY_LIMIT = 8 << 20;
+
+  private Http() {}
+
+  /** A response; headers of equal names are joined, and a name that is null is left out. */
+  @NotNull
+  public static HttpAnswer answer(
+      @NotNull HttpRequest request,
+      int status,
+      @NotNull Map<String, List<String>> headers,
+      @NotNull byte[] body) {
+    Map<String, String> joined = new LinkedHashMap<>();
+    headers.forEach(
+        (name, values) -> { // no name: the status line of HttpURLConnection
+          if (name != null) joined.put(name.toLowerCase(Locale.ROOT), String.join(", ", values));
+        });
+    return new HttpAnswer(request.getId(), status).headers(joined).body(text(body));
+  }
+
+  /** The body as text; null: it is not UTF-8, or holds a NUL. */
+  private static String text(byte[] body) {
+    for (byte one : body) if (one == 0) return null;
+    try {
+      return StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(body)).toString();
+    } catch (CharacterCodingException broken) {
+      return null;
+    }
+  }
 
   /** The word. The causes count too: clients wrap an unknown host in a failure to connect. */
   @NotNull
-  public static TransportError of(@NotNull Throwable failure) {
+  public static TransportError failure(@NotNull Throwable failure) {
     TransportError found = null;
     int depth = 0;
     for (Throwable one = failure; one != null && depth < 16; one = one.getCause(), depth++) {

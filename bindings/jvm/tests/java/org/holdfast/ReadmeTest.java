@@ -1,0 +1,48 @@
+package org.holdfast;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.File;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** The programs of the README, in processes of their own. */
+@Timeout(900)
+class ReadmeTest {
+  @TempDir Path folder;
+
+  private String run(String main) throws Exception {
+    Process process =
+        new ProcessBuilder(
+                System.getProperty("java.home") + File.separator + "bin" + File.separator + "java",
+                "-cp",
+                System.getProperty("java.class.path"),
+                main,
+                Server.URL,
+                Server.KEY,
+                folder.toString())
+            .redirectErrorStream(true)
+            .start();
+    String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+    assertEquals(0, process.waitFor(), output);
+    return output;
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"FirstVisit", "FirstVisitKotlinKt"})
+  void a_program_of_the_page_signs_in_once_and_stores_its_item(String main) throws Exception {
+    long stored = Server.activities("mentor@example.org");
+    String first = run(main);
+    assertTrue(first.contains("screen=sign_in, reason=session_missing"), first);
+    assertTrue(first.contains("screen=select_org"), first);
+    assertTrue(first.contains("sent: "), first);
+    String second = run(main);
+    assertTrue(!second.contains("screen=sign_in"), second);
+    assertEquals(stored + 2, Server.activities("mentor@example.org"));
+  }
+}
