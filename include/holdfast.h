@@ -156,7 +156,7 @@ int32_t holdfast_sign_in_complete(holdfast *self, const char *request, char **re
 int32_t holdfast_sign_in_cancel(holdfast *self, const char *request, char **reply);
 /* Adopt a session that the host obtained: {"session":<the server's token response>} -> {};
  * screen. */
-int32_t holdfast_session_start(holdfast *self, const char *request, char **reply);
+int32_t holdfast_session_adopt(holdfast *self, const char *request, char **reply);
 /* After the prompt: load "biometric" from the key store, whose answer is the outcome. {} -> {};
  * screen. */
 int32_t holdfast_session_unlock(holdfast *self, const char *request, char **reply);
@@ -200,7 +200,7 @@ int32_t holdfast_queue_export(holdfast *self, const char *request, char **reply)
 int32_t holdfast_queue_explain(holdfast *self, const char *request, char **reply);
 
 /* ---- Cache, network, sync -------------------------------------------------------------------- */
-/* {"query" (empty: all),"limit":1..200=50} -> {"contacts":[...],"total","as_of_ms","banners"}. */
+/* {"query":"" for all,"limit":1..200=50} -> {"contacts":[...],"total","as_of_ms","banners"}. */
 int32_t holdfast_contact_search(holdfast *self, const char *request, char **reply);
 /* {"id","live":bool=false} -> {"contact","withheld":[...],"message","as_of_ms","request":n|null,
  * "banners"}. With live, an "answer" has the withheld columns within 30 s. */
@@ -208,7 +208,7 @@ int32_t holdfast_contact_get(holdfast *self, const char *request, char **reply);
 /* {} -> {"summary":{...}|null,"as_of_ms","sent":{"activities","minutes"},"queued","banners"}. */
 int32_t holdfast_summary_get(holdfast *self, const char *request, char **reply);
 /* Report whether there is a network. {"online":bool} -> {}. Until then there is one. */
-int32_t holdfast_network_set(holdfast *self, const char *request, char **reply);
+int32_t holdfast_network_report(holdfast *self, const char *request, char **reply);
 /* Pull and send now. {} -> {"started":bool,"reason"|null}. */
 int32_t holdfast_sync_now(holdfast *self, const char *request, char **reply);
 /* {} -> {"running","counts","last_completed_ms","not_before_ms","pause","contacts","summary",

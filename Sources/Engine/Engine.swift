@@ -333,7 +333,7 @@ public final class Engine {
     try core.setClock(request)
   }
 
-  @export(interface) public func sessionStart(_ request: JSON) throws(Failure) -> JSON {
+  @export(interface) public func sessionAdopt(_ request: JSON) throws(Failure) -> JSON {
     let fields = try Fields(request, known: ["session"])
     let reply = try TokenReply.read(try fields.required("session"), at: "/session")
     try sessionStart.begin(reply)

@@ -4,7 +4,7 @@ import Base
 /// The operations of a handle.
 enum Operation: UInt8, CaseIterable {
   case clockSet
-  case sessionStart
+  case sessionAdopt
   case signInBegin
   case signInComplete
   case signInCancel
@@ -30,7 +30,7 @@ enum Operation: UInt8, CaseIterable {
   case contactSearch
   case contactGet
   case summaryGet
-  case networkSet
+  case networkReport
   case syncNow
   case syncStatus
   case complete
@@ -39,7 +39,7 @@ enum Operation: UInt8, CaseIterable {
   var name: StaticCString {
     switch self {
     case .clockSet: "clock_set"
-    case .sessionStart: "session_start"
+    case .sessionAdopt: "session_adopt"
     case .signInBegin: "sign_in_begin"
     case .signInComplete: "sign_in_complete"
     case .signInCancel: "sign_in_cancel"
@@ -65,7 +65,7 @@ enum Operation: UInt8, CaseIterable {
     case .contactSearch: "contact_search"
     case .contactGet: "contact_get"
     case .summaryGet: "summary_get"
-    case .networkSet: "network_set"
+    case .networkReport: "network_report"
     case .syncNow: "sync_now"
     case .syncStatus: "sync_status"
     case .complete: "complete"

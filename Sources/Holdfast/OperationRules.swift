@@ -35,7 +35,7 @@ extension Operation {
   var dialect: JSON.Dialect {
     switch self {
     case .queueAdd, .queueEdit: .exact
-    case .sessionStart: .tolerant
+    case .sessionAdopt: .tolerant
     default: .strict
     }
   }
@@ -51,7 +51,7 @@ extension Operation {
   func run(_ engine: Engine, _ request: JSON) throws(Failure) -> JSON {
     switch self {
     case .clockSet: try engine.setClock(request)
-    case .sessionStart: try engine.sessionStart(request)
+    case .sessionAdopt: try engine.sessionAdopt(request)
     case .signInBegin: try engine.signInBegin(request)
     case .signInComplete: try engine.signInComplete(request)
     case .signInCancel: try engine.signInCancel(request)
@@ -77,7 +77,7 @@ extension Operation {
     case .contactSearch: try engine.contactSearch(request)
     case .contactGet: try engine.contactGet(request)
     case .summaryGet: try engine.summaryGet(request)
-    case .networkSet: try engine.setNetwork(request)
+    case .networkReport: try engine.setNetwork(request)
     case .syncNow: try engine.syncNow(request)
     case .syncStatus: try engine.syncStatus(request)
     case .complete: try engine.complete(request)

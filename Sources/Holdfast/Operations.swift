@@ -8,10 +8,10 @@ public func holdfast_clock_set(
 ) -> Int32 { Boundary.call(self, .clockSet, request, reply) }
 
 @c @implementation
-public func holdfast_session_start(
+public func holdfast_session_adopt(
   _ self: OpaquePointer?, _ request: UnsafePointer<CChar>?,
   _ reply: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
-) -> Int32 { Boundary.call(self, .sessionStart, request, reply) }
+) -> Int32 { Boundary.call(self, .sessionAdopt, request, reply) }
 
 @c @implementation
 public func holdfast_sign_in_begin(
@@ -164,10 +164,10 @@ public func holdfast_summary_get(
 ) -> Int32 { Boundary.call(self, .summaryGet, request, reply) }
 
 @c @implementation
-public func holdfast_network_set(
+public func holdfast_network_report(
   _ self: OpaquePointer?, _ request: UnsafePointer<CChar>?,
   _ reply: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
-) -> Int32 { Boundary.call(self, .networkSet, request, reply) }
+) -> Int32 { Boundary.call(self, .networkReport, request, reply) }
 
 @c @implementation
 public func holdfast_sync_now(

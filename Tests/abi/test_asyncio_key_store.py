@@ -76,7 +76,7 @@ def locked(phones: MakePhone, directory: DirectoryFixtures) -> Locked:
             arguments: Any = {"transport": phone.network, "library": phone.library}
             async with AsyncHoldfast(phone.config, chain, **arguments) as app:
                 session: Any = {"session": phone.directory.session(member)}
-                await app.session_start(session)
+                await app.session_adopt(session)
                 assert (await shown(app))["screen"] == "home"
                 assert phone.keychain.names() == {"device", "session", "biometric"}
                 await app.session_lock()

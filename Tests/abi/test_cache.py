@@ -213,7 +213,7 @@ def test_the_cache_is_erased_when_the_user_changes(
     assert contact_data.left_on_disk(user.phone.folder, blobs) == len(blobs) > 300
     # When another user signs in without a logout before
     person = directory.person(directory.organisation())
-    user.app.session_start({"session": user.phone.session(person)})
+    user.app.session_adopt({"session": user.phone.session(person)})
     # Then nothing of it is on the disk
     assert contact_data.left_on_disk(user.phone.folder, blobs) == 0
     user.app.settle()

@@ -31,8 +31,8 @@ SCRIPT: list[tuple[str, Any]] = [
     ("clock_set", {"now_ms": "late"}),
     ("session_resume", {}),
     ("session_resume", {"at": 1}),
-    ("network_set", {"online": False}),
-    ("network_set", {"online": 1}),
+    ("network_report", {"online": False}),
+    ("network_report", {"online": 1}),
     ("org_list", {}),
     ("org_select", {"org_id": NOBODY}),
     ("org_select", {"org_id": "none"}),
@@ -79,7 +79,7 @@ SCRIPT: list[tuple[str, Any]] = [
     ("sign_in_begin", {"method": "fax"}),
     ("sign_in_complete", {"callback_url": "https://elsewhere.example"}),
     ("sign_in_cancel", {}),
-    ("session_start", {"session": {}}),
+    ("session_adopt", {"session": {}}),
     ("session_logout", {"unsent": "discard"}),
     ("session_logout", {}),
     ("session_logout", {"unsent": "keep"}),
@@ -93,7 +93,7 @@ SCRIPT: list[tuple[str, Any]] = [
 #: The operations that the script only lets fail.
 NEVER = {
     "clock_set",
-    "session_start",
+    "session_adopt",
     "sign_in_complete",
     "org_select",
     "contact_get",

@@ -101,9 +101,9 @@ def test_the_schema_check_refuses_mismatches() -> None:
     with pytest.raises(contract.ContractError):
         contract.judge_reply("queue_add", 0, {"id": "x", "state": "pending"})
     with pytest.raises(contract.ContractError):
-        contract.judge_reply("network_set", 0, {"surplus": 1})
+        contract.judge_reply("network_report", 0, {"surplus": 1})
     with pytest.raises(contract.ContractError):
-        contract.judge_reply("network_set", 1, {"error": {"code": "no.such"}})
+        contract.judge_reply("network_report", 1, {"error": {"code": "no.such"}})
     with pytest.raises(contract.ContractError):
         contract.judge_next(0, {"notice": {"type": "unheard_of", "reason": "x", "text": "x"}})
 

@@ -26,8 +26,8 @@ def signed_in(
     phone.network.up = False
     phone.network.failure = failure
     if not online:
-        app.network_set({"online": False})
-    app.session_start({"session": directory.session(person)})
+        app.network_report({"online": False})
+    app.session_adopt({"session": directory.session(person)})
     return app
 
 
@@ -195,7 +195,7 @@ def test_ORG_7_a_wait_ends_in_time_when_another_process_signs_in_another_user(
     app.poll()
     # When another user signs in in another process, and the answer comes too late
     other = App(app.phone, app.phone.config)
-    other.session_start({"session": directory.session(directory.person(directory.organisation()))})
+    other.session_adopt({"session": directory.session(directory.person(directory.organisation()))})
     other.close()
     # Then the wait ends at its announced deadline
     assert pass_the_deadline(app, wait) == ["server_unreachable"]
@@ -208,14 +208,14 @@ def test_ORG_7_a_wait_ends_in_time_when_another_process_signs_the_user_in_again(
     phone = phones()
     person = directory.person(directory.organisation())
     app = phone.start()
-    app.session_start({"session": directory.session(person)})
+    app.session_adopt({"session": directory.session(person)})
     app.settle()
     assert app.screen["screen"] == "home"
     # When another process signs the user out and in again, and the server does not answer
     with another(phone) as other:
         phone.network.up = False
         other.session_logout()
-        other.session_start({"session": directory.session(person)})
+        other.session_adopt({"session": directory.session(person)})
         (told,) = [event for event in app.poll()["events"] if event["type"] == "screen"]
         # Then the wait ends at its announced deadline
         assert pass_the_deadline(app, told["screen"]) == ["server_unreachable"]

@@ -53,7 +53,7 @@ def originals(
         folder = phone.folder
         core: Any = Host(phone.config, keys, library=library)  # type: ignore[arg-type]
         core.clock_set({"now_ms": phone.now_ms, "monotonic_ms": phone.monotonic_ms})
-        core.session_start({"session": session})
+        core.session_adopt({"session": session})
         payloads: dict[str, Any] = {}
 
         def settle(core: Any = core, phone: Any = phone) -> None:  # noqa: ANN401
@@ -69,13 +69,13 @@ def originals(
                 payloads[item] = core.queue_get({"id": item})["item"]["payload"]
 
         settle()
-        core.network_set({"online": False})
+        core.network_report({"online": False})
         register(items)
         if after:
             core.close()
             core = Host(phone.config, keys, library=library)  # type: ignore[arg-type]
             core.clock_set({"now_ms": phone.now_ms, "monotonic_ms": phone.monotonic_ms})
-            core.network_set({"online": False})
+            core.network_report({"online": False})
             core.session_resume()
             register(after, core)
             if not (folder / FILES[1]).exists():

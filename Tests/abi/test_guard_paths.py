@@ -167,7 +167,7 @@ def test_ORG_3_no_memberships_are_known_before_the_first_answer(
     phones: MakePhone, directory: DirectoryFixtures
 ) -> None:
     app = phones().start()
-    app.session_start({"session": directory.session(directory.person(directory.organisation()))})
+    app.session_adopt({"session": directory.session(directory.person(directory.organisation()))})
     assert freshness(app) == ("none", None)
     assert app.org_list()["orgs"] == []
 

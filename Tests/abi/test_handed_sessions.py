@@ -59,7 +59,7 @@ def texts(session: dict[str, Any]) -> Iterator[tuple[str, str]]:
 def start(app: App, session: str) -> tuple[int, dict[str, Any]]:
     """Hand over this text as the session."""
     request = f'{{"session": {session}}}'.encode()
-    status, reply = app.library.call("session_start", app._handle, request)
+    status, reply = app.library.call("session_adopt", app._handle, request)
     return status, json.loads(reply or "{}")
 
 
@@ -142,7 +142,7 @@ def test_the_request_around_a_handed_session_is_read_strictly(
         (f'{{"session": {session[:-1]}, }}}}', "request.not_json"),
     ]:
         with pytest.raises(HoldfastError) as caught:
-            status, reply = app.library.call("session_start", app._handle, text.encode())
-            app._decode("session_start", status, reply)
+            status, reply = app.library.call("session_adopt", app._handle, text.encode())
+            app._decode("session_adopt", status, reply)
         assert caught.value.code == code, (text[-40:], caught.value)
     assert app.session_status()["state"] == "signed_out"

@@ -99,14 +99,14 @@ def test_API_3_an_error_names_the_key_the_operation_and_the_answer(
     app = phone.open()
     session = new_session(phone)
     phone.keychain.answer(call, name, answer)
-    error = failure(app, "session_start", session)
+    error = failure(app, "session_adopt", session)
     assert error.code == ("keystore.locked" if answer == KEY_LOCKED else "keystore.failed")
     assert error.detail == {"key": name, "operation": call, "answer": word}
     assert name in error.message
     assert word in error.message
     assert [level for level, _ in told(lines, call, name, word)] == [1], lines
     # and it works when the store does
-    app.session_start(session)
+    app.session_adopt(session)
     app.settle()
     assert app.screen["screen"] == "home"
     assert len(told(lines)) == 1
@@ -129,7 +129,7 @@ def test_API_3_an_error_says_that_a_saved_key_did_not_come_back(
     app = phone.open()
     app.session_resume()
     keychain.lie = lie
-    error = failure(app, "session_start", new_session(phone))
+    error = failure(app, "session_adopt", new_session(phone))
     assert error.code == "keystore.failed"
     assert error.detail == {"key": key, "operation": "read_back", "answer": answer}
     assert told(lines, "read_back", key, answer)

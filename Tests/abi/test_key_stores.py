@@ -47,12 +47,12 @@ def test_LCK_7_nothing_is_acknowledged_on_a_key_that_is_not_kept(
     keychain.lie = lie
     # When the host signs in, then it gets an error, and nothing is stored
     with pytest.raises(HoldfastError) as caught:
-        app.session_start({"session": session})
+        app.session_adopt({"session": session})
     assert caught.value.code == "keystore.failed"
     assert tamper.read(phone.folder) is None
     # and it works when the store does
     keychain.lie = ""
-    app.session_start({"session": session})
+    app.session_adopt({"session": session})
     app.settle()
     assert app.screen["screen"] == "home"
 
@@ -68,7 +68,7 @@ def test_LCK_7_a_key_store_that_knows_one_key_only_loses_no_device_key(
     device = keychain.load("device")
     keychain.lie = "mixes"
     with pytest.raises(HoldfastError) as caught:
-        app.session_start(
+        app.session_adopt(
             {"session": directory.session(directory.person(directory.organisation()))}
         )
     assert caught.value.code == "keystore.failed"

@@ -34,7 +34,7 @@ class Case:
 
     def start_as(self, person: Person) -> None:
         """Start with a session that the host obtained."""
-        self.app.session_start({"session": self.phone.session(person)})
+        self.app.session_adopt({"session": self.phone.session(person)})
 
     def take(self, purpose: str) -> Any:  # noqa: ANN401
         """The request of this purpose, unanswered; answers others until it comes."""

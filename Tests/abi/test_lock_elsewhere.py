@@ -147,7 +147,7 @@ def test_LCK_1_a_handle_comes_back_from_the_background_beside_others(sign_in: Ma
     # When other handles open the folder, change it and close
     with history.start(user.phone, user.phone.folder) as other:
         other.session_resume()
-        other.network_set({"online": False})
+        other.network_report({"online": False})
         other.session_background()
     # Then
     assert user.app.session_foreground()["screen"] == "home"
@@ -167,7 +167,7 @@ def test_LCK_1_a_failed_sign_in_revives_no_locked_session(
         user.phone.keychain.answer("save", "session", KEY_OK, *[KEY_FAILED] * 9)
         user.phone.keychain.answer("save", "biometric", *[KEY_FAILED] * 9)
         with pytest.raises(HoldfastError, match="key store"):
-            other.session_start({"session": directory.session(user.person)})
+            other.session_adopt({"session": directory.session(user.person)})
         user.phone.keychain.forget_script()
         before = history.read(user.phone.folder)
         # When another handle ends the session, and older files are back
@@ -187,7 +187,7 @@ def test_LCK_1_a_lock_takes_the_key_though_older_files_have_no_session(
     app = phone.start()
     empty = history.read(phone.folder)
     org = directory.organisation(contacts=1)
-    app.session_start({"session": directory.session(directory.person(org))})
+    app.session_adopt({"session": directory.session(directory.person(org))})
     app.settle()
     assert "session" in phone.keychain.names()
     later = history.read(phone.folder)

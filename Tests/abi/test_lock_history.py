@@ -544,7 +544,7 @@ def test_LCK_5_a_wait_before_anybody_came_ends_and_lets_nobody_in(
     phone = phones()
     person = directory.person(directory.organisation())
     first = phone.start()
-    first.session_start({"session": directory.session(person)})
+    first.session_adopt({"session": directory.session(person)})
     phone.app = None  # stays open
     second = phone.open()
     assert second.session_background()["reason"] == "guard_pending"

@@ -87,7 +87,7 @@ def test_SES_12_no_vault_key_stays_in_memory(
     phone = FilePhone(tmp_path / "phone", hosted, backend)
     app = phone.start()
     session = directory.session(person)
-    app.session_start({"session": session})
+    app.session_adopt({"session": session})
     app.settle()
     app.contact_search({"query": ""})
     app.sync_now()

@@ -131,7 +131,7 @@ def test_KEEP_4_a_logout_that_the_disk_does_not_take_leaves_the_session_to_be_re
     sign_in: MakeUser, discard: bool
 ) -> None:
     user = sign_in()
-    user.app.network_set({"online": False})
+    user.app.network_report({"online": False})
     user.app.register(minutes=1)
     request = {"unsent": "discard", "confirm_unsent": 1} if discard else {"unsent": "keep"}
     # When the disk takes nothing, the user tries again, and then there is room

@@ -152,7 +152,7 @@ def test_SES_8_the_same_user_signs_in_again_before_the_revoke(
     user.app.go_offline()
     user.app.session_logout()
     user.phone.network.up = True
-    user.app.session_start({"session": directory.session(user.person)})
+    user.app.session_adopt({"session": directory.session(user.person)})
     # When the phone is online again
     user.app.go_online()
     user.app.settle()
@@ -176,7 +176,7 @@ def test_SES_8_several_pending_revokes_are_sent(
         user.app.session_logout()
         user.phone.network.up = True
         people.append(directory.person(directory.organisation()))
-        user.app.session_start({"session": directory.session(people[-1])})
+        user.app.session_adopt({"session": directory.session(people[-1])})
     user.app.go_offline()
     user.app.session_logout()
     user.phone.network.up = True

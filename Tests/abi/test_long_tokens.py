@@ -54,13 +54,13 @@ def test_the_longest_token_is_taken_and_a_longer_one_is_named(phone: Phone, name
     given: Any = phone.session(person)
     # When a token has one byte too many
     with pytest.raises(HoldfastError) as caught:
-        app.session_start({"session": lengthened(given, name, LONGEST + 1)})
+        app.session_adopt({"session": lengthened(given, name, LONGEST + 1)})
     # Then the error names it and the limit, and no session is stored
     assert (caught.value.code, caught.value.field) == ("session.invalid", f"/session/{name}")
     assert str(LONGEST) in str(caught.value)
     assert app.session_status()["state"] == "signed_out"
     # and one byte less is taken
-    app.session_start({"session": lengthened(given, name, LONGEST)})
+    app.session_adopt({"session": lengthened(given, name, LONGEST)})
     assert app.session_status()["state"] == "active"
 
 

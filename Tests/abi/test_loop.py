@@ -211,7 +211,7 @@ def test_coming_online_while_both_services_back_off_wakes_the_host(backing_off: 
     # Given an app without a wake-up time
     app = backing_off.app
     # When the network comes back, and nothing may be sent yet
-    app.network_set({"online": True})
+    app.network_report({"online": True})
     # Then the descriptor is readable, so that the host polls for the new wake-up time
     assert readable(app.wake_fd())
     step = app.poll()
@@ -226,7 +226,7 @@ def test_coming_online_while_both_services_back_off_wakes_the_host(backing_off: 
 
 def test_a_waiting_thread_is_woken_too(backing_off: SignedIn) -> None:
     waiting = Waiting(backing_off.app)
-    backing_off.app.network_set({"online": True})
+    backing_off.app.network_report({"online": True})
     assert waiting.ends()
     assert "screen" in waiting.answers[0]
 
@@ -287,7 +287,7 @@ def test_an_earlier_wake_up_time_wakes_the_host(
     assert app.poll()["wake_in_ms"] is None
     assert not readable(app.wake_fd())
     # When the network comes back during the back-off
-    app.network_set({"online": True})
+    app.network_report({"online": True})
     # Then there is no request or event, but the host is woken for the new wake-up time
     assert readable(app.wake_fd())
     step = app.poll()
@@ -543,8 +543,8 @@ def test_B1_a_transport_that_raises_does_not_end_the_runner(
         item = user.app.register()
         eventually(lambda: user.app.queue_get({"id": item})["item"]["attempts"] > 0)
         failing = False
-        user.app.network_set({"online": False})
-        user.app.network_set({"online": True})
+        user.app.network_report({"online": False})
+        user.app.network_report({"online": True})
         user.app.sync_now()
         eventually(lambda: len(directory.activities(user.person)) == 1)
 

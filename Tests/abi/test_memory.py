@@ -27,7 +27,7 @@ def test_SES_12_no_token_stays_in_memory_after_lock_and_logout(
     app = phone.start()
     session = directory.session(person)
     tokens = [session["access_token"], session["refresh_token"]]
-    app.session_start({"session": session})
+    app.session_adopt({"session": session})
     app.settle()
     assert app.screen["screen"] == "home"
     app.contact_search({"query": "Åse"})
@@ -68,7 +68,7 @@ def test_an_answer_of_many_small_values_is_refused_before_it_is_built(
     person = directory.person(directory.organisation("Rød forening", contacts=3))
     phone = FilePhone(tmp_path / "phone", hosted, backend)
     app = phone.start()
-    app.session_start({"session": directory.session(person)})
+    app.session_adopt({"session": directory.session(person)})
     [check] = app.poll()["requests"]
     before = peak_of(hosted.pid)
     body = "[" + unit * (14_000_000 // len(unit)) + "0]"

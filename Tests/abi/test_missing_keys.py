@@ -114,7 +114,7 @@ def attempts(user: SignedIn) -> list[tuple[str, Any]]:
     return [
         ("sign_in_begin", {"method": "bankid"}),
         ("sign_in_complete", {"email": person.email, "password": PASSWORD}),
-        ("session_start", {"session": user.phone.session(person)}),
+        ("session_adopt", {"session": user.phone.session(person)}),
     ]
 
 
@@ -165,7 +165,7 @@ def test_FIX_6_no_sign_in_begins_anew_on_a_store_that_forgets(sign_in: MakeUser)
 def enter(app: App, how: str, person: Person) -> None:
     """Sign in in this way."""
     match how:
-        case "session_start":
+        case "session_adopt":
             app.sign_in(person)
         case "password":
             app.sign_in_complete({"email": person.email, "password": PASSWORD})
@@ -175,7 +175,7 @@ def enter(app: App, how: str, person: Person) -> None:
             browser.finish(app, browser.browse(browser.begin(app)["url"]))
 
 
-@pytest.mark.parametrize("how", ["session_start", "password", "browser"])
+@pytest.mark.parametrize("how", ["session_adopt", "password", "browser"])
 @pytest.mark.parametrize("loss", ["not_found", "invalidated", "other_key"])
 def test_FIX_6_a_sign_in_begins_anew_and_keeps_the_old_file_and_its_key(
     sign_in: MakeUser, directory: DirectoryFixtures, how: str, loss: str
@@ -313,7 +313,7 @@ def test_FIX_6_two_handles_begin_anew_together(sign_in: MakeUser) -> None:
         second.sign_in_begin({"method": "bankid"})
         assert phone.keychain.stored("device_b") == device
         assert len(aside(phone)) == 1
-        second.session_start({"session": phone.session(user.person)})
+        second.session_adopt({"session": phone.session(user.person)})
         first.settle()
         assert first.screen["screen"] == "home"
 

@@ -327,7 +327,7 @@ def test_A7_handles_that_tell_at_once_lose_nothing(sign_in: MakeUser) -> None:
             online = False
             try:
                 while not stop.is_set():
-                    second.network_set({"online": online})
+                    second.network_report({"online": online})
                     online = not online
                     taken = second.take(NEWS).events
                     told.update(e["id"] for e in taken if e["type"] == "item_parked")

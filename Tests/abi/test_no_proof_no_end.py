@@ -131,7 +131,7 @@ def test_A6_a_clock_wrong_at_the_sign_in_and_corrected_later_does_not_end_the_se
     phone.network.ahead_ms = lambda: ahead
     phone.set_wall_clock(days * DAY)
     app = phone.start()
-    app.session_start({"session": cast(Any, directory.session(person))})
+    app.session_adopt({"session": cast(Any, directory.session(person))})
     app.settle()
     assert app.screen["screen"] == "home"
     if not online:
@@ -229,7 +229,7 @@ def test_A6_a_session_handed_over_under_a_clock_that_was_moved_back_does_not_end
     session = directory.session(user.person)
     user.app.go_offline()
     user.phone.set_wall_clock(-30 * DAY)
-    user.app.session_start({"session": session})
+    user.app.session_adopt({"session": session})
     # When the clock is corrected, and the phone starts again
     user.phone.reboot()
     user.phone.set_wall_clock(30 * DAY)

@@ -106,7 +106,7 @@ def test_ATK_11_a_call_between_does_not_hide_another_decision(
 def test_ATK_11_a_notice_of_another_handle_wakes(user: SignedIn) -> None:
     # Given a handle that knows no network, and another one that has one
     app = user.app
-    app.network_set({"online": False})
+    app.network_report({"online": False})
     with another(user.phone) as other:
         quiet(app, other)
         # When the other one has an item parked, and takes no notice

@@ -256,7 +256,7 @@ def test_ORG_6_one_membership_is_chosen_for_the_user(
     person = directory.person(org)
     app = phones().start()
     # When the sign-in completes
-    screen = app.session_start({"session": directory.session(person)})
+    screen = app.session_adopt({"session": directory.session(person)})
     assert screen["screen"] in {"wait", "home"}
     app.settle()
     # Then the organisation is chosen

@@ -405,7 +405,7 @@ def test_QUE_15_two_processes_drain_the_same_queue(
         user.phone.network.up = True
         apps = [first, second]
         for app in apps:
-            app.network_set({"online": True})
+            app.network_report({"online": True})
         asked = [(app, app.poll()["requests"]) for app in apps]
         for app, requests in asked:
             for request in requests:

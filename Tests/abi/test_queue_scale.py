@@ -99,7 +99,7 @@ def test_QUE_14_a_hundred_thousand_items(
     Path(f"/proc/{hosted.pid}/clear_refs").write_text("5")
     resident = field_of(f"/proc/{hosted.pid}/status", "VmRSS")
     phone.network.up = True
-    app.network_set({"online": True})
+    app.network_report({"online": True})
     directory.control.clear_requests()
     app.settle(limit=5000)
     # Then all items are stored in batches of 500, and peak memory stays below the limit

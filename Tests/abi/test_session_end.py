@@ -97,7 +97,7 @@ def test_KEEP_4_a_delayed_global_logout_spares_the_users_newer_session(
     user.app.session_logout({"scope": "global"})
     # When the same user signs in again before the logout is sent
     newer = directory.session(user.person)
-    user.app.session_start({"session": newer})
+    user.app.session_adopt({"session": newer})
     user.app.go_online()
     user.app.settle()
     # Then all sessions end but the newer one
@@ -120,7 +120,7 @@ def test_KEEP_4_a_delayed_global_logout_waits_while_the_newer_session_is_locked(
     user.app.go_offline()
     user.app.session_logout({"scope": "global"})
     newer = directory.session(user.person)
-    user.app.session_start({"session": newer})
+    user.app.session_adopt({"session": newer})
     user.app.session_lock()
     user.app.go_online()
     # When the app works for a while
@@ -147,7 +147,7 @@ def test_KEEP_4_a_delayed_global_logout_is_global_when_another_user_has_signed_i
     user.app.session_logout({"scope": "global"})
     # When another user signs in
     stranger = directory.person(directory.organisation())
-    user.app.session_start({"session": directory.session(stranger)})
+    user.app.session_adopt({"session": directory.session(stranger)})
     user.app.go_online()
     user.app.settle()
     # Then every session of the first user ends, and none of the other
@@ -162,7 +162,7 @@ def test_KEEP_4_a_refused_logout_of_the_others_is_repeated(
     user = sign_in()
     user.app.go_offline()
     user.app.session_logout({"scope": "global"})
-    user.app.session_start({"session": directory.session(user.person)})
+    user.app.session_adopt({"session": directory.session(user.person)})
     # When the server refuses the newer session's token for once
     directory.control.respond("/auth/v1/logout", 403, body={"code": "session_not_found"})
     user.app.go_online()

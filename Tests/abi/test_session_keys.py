@@ -138,13 +138,13 @@ def test_KEEP_1_a_sign_in_that_cannot_be_stored_changes_nothing(
     phone.keychain.answer(call, name, answer)
     # When the host stores the session
     with pytest.raises(HoldfastError) as caught:
-        app.session_start({"session": session})
+        app.session_adopt({"session": session})
     # Then it gets an error, nothing is stored, and the next attempt works
     assert caught.value.code == ("keystore.locked" if answer == KEY_LOCKED else "keystore.failed")
     assert (caught.value.status, caught.value.retryable) == (5, True)
     assert tamper.read(phone.folder) is None
     assert app.session_status()["state"] == "signed_out"
-    app.session_start({"session": session})
+    app.session_adopt({"session": session})
     app.settle()
     assert app.screen["screen"] == "home"
 
@@ -172,7 +172,7 @@ def test_KEEP_1_a_sign_in_over_an_existing_session_survives_a_failing_key_store(
     session = user.phone.directory.session(user.person)
     user.phone.keychain.answer("save", "biometric", KEY_FAILED)
     with pytest.raises(HoldfastError):
-        user.app.session_start({"session": session})
+        user.app.session_adopt({"session": session})
     # Then the earlier session is still there
     assert user.app.session_status()["state"] == "active"
     assert user.app.contact_search({"query": ""})["total"] == 1
@@ -218,7 +218,7 @@ def test_KEEP_1_a_sign_in_whose_keys_are_not_saved_leaves_the_open_session_usabl
 
     keychain.watch = forget
     with pytest.raises(HoldfastError) as caught:
-        app.session_start({"session": directory.session(person)})
+        app.session_adopt({"session": directory.session(person)})
     assert caught.value.code == "keystore.failed"
     # Then the old session is open, also after a restart
     assert app.session_status()["state"] == "active"
@@ -233,7 +233,7 @@ def test_KEEP_1_a_sign_in_whose_keys_are_not_saved_leaves_the_open_session_usabl
         assert user.restart(online=False).screen["screen"] == "home"
     # and the next sign-in works
     user.app.go_online()
-    user.app.session_start({"session": directory.session(person)})
+    user.app.session_adopt({"session": directory.session(person)})
     user.app.settle()
     assert user.app.screen["screen"] == "home"
     assert user.app.session_status()["user_id"] == person.id
@@ -255,7 +255,7 @@ def test_KEEP_1_a_key_store_that_is_broken_for_a_while_costs_no_session(sign_in:
 
     keychain.watch = forget
     with pytest.raises(HoldfastError):
-        user.app.session_start({"session": session})
+        user.app.session_adopt({"session": session})
     assert user.app.session_status()["state"] == "active"
     assert "session" not in keychain.names()
     # When it works again, then any call saves a key for the session that is still open
@@ -273,7 +273,7 @@ def test_KEEP_1_a_sign_in_whose_keys_are_not_saved_leaves_a_locked_session_to_th
     user.app.session_lock()
     user.phone.keychain.answer("save", name, KEY_FAILED)
     with pytest.raises(HoldfastError):
-        user.app.session_start({"session": user.phone.directory.session(user.person)})
+        user.app.session_adopt({"session": user.phone.directory.session(user.person)})
     assert user.restart().screen["screen"] == "unlock"
     assert user.app.touch()["screen"] == "home"
 
@@ -308,7 +308,7 @@ def test_KEEP_1_a_key_file_that_cannot_be_written_stays_as_it_is(
     session = kiosk.directory.session(user.person)
     with unlimited_at_the_end(), pytest.raises(HoldfastError) as caught:
         limit_file_size(0)
-        kiosk.app.session_start({"session": session})
+        kiosk.app.session_adopt({"session": session})
     assert caught.value.code == "keystore.failed"
     assert kiosk.start().screen["screen"] == "home"
     kiosk.close()
@@ -330,7 +330,7 @@ def test_KEEP_1_a_sign_in_that_the_disk_refuses_leaves_the_open_session_usable(
     user.phone.keychain.watch = refuse
     session = user.phone.directory.session(user.person)
     with unlimited_at_the_end(), pytest.raises(HoldfastError) as caught:
-        user.app.session_start({"session": session})
+        user.app.session_adopt({"session": session})
     assert caught.value.code.startswith("storage."), caught.value
     assert refused
     # Then the session is open after the next call, a restart and a lock
@@ -363,7 +363,7 @@ def test_KEEP_1_an_invalid_session_is_refused(sign_in: MakeUser) -> None:
             del session[field]
         # When the host stores it
         with pytest.raises(HoldfastError) as caught:
-            user.app.session_start({"session": session})
+            user.app.session_adopt({"session": session})
         # Then the error names the field, and the earlier session is unchanged
         error = caught.value
         assert (error.code, error.status) == ("session.invalid", 1), (field, value)
@@ -397,7 +397,7 @@ def test_TST_8_a_store_that_lost_the_device_key_gets_it_back_with_the_next_key(
             case "unlock":
                 app.touch()
             case "sign_in":
-                app.session_start({"session": user.phone.session(user.person)})
+                app.session_adopt({"session": user.phone.session(user.person)})
             case _:
                 app.session_foreground()
     # Then the device key is there again, and the next start has it
@@ -421,7 +421,7 @@ def test_TST_9_who_comes_in_after_a_lock_in_the_background_stays_in(
     app.session_lock()
     user.phone.pass_time(600)
     if way == "sign_in":
-        app.session_start({"session": user.phone.session(user.person)})
+        app.session_adopt({"session": user.phone.session(user.person)})
     else:
         app.touch()
     app.settle()

@@ -217,7 +217,7 @@ def test_SES_5_a_late_refresh_does_not_change_the_next_user_s_session(
     _, answer = late(user)
     user.app.session_logout()
     other = directory.person(directory.organisation())
-    user.app.session_start({"session": moved(user.phone, directory.session(other))})
+    user.app.session_adopt({"session": moved(user.phone, directory.session(other))})
     before = user.app.session_status()
     user.app.complete(answer)
     assert user.app.session_status() == before
@@ -234,7 +234,7 @@ def test_SES_5_a_late_refusal_does_not_end_the_next_session(
     user = sign_in()
     request, _ = late(user)
     user.app.session_logout()
-    user.app.session_start({"session": moved(user.phone, directory.session(user.person))})
+    user.app.session_adopt({"session": moved(user.phone, directory.session(user.person))})
     user.app.complete({"id": request["id"], "status": 400, "headers": {}, "body": body})
     user.app.settle()
     assert user.app.of_type("session_ended") == []
@@ -284,10 +284,10 @@ def test_SES_8_the_first_user_s_session_is_revoked_after_the_second_has_signed_i
     other = directory.person(directory.organisation())
     user.phone.network.up = True
     app: App = user.app
-    app.session_start({"session": directory.session(other)})
+    app.session_adopt({"session": directory.session(other)})
     assert len(directory.control.sessions(user.person.id)) == 1
     # When the phone is online again
-    app.network_set({"online": True})
+    app.network_report({"online": True})
     app.settle()
     # Then the first user's session has ended, and the second user's is unchanged
     assert directory.control.sessions(user.person.id) == []

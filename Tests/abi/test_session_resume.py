@@ -267,7 +267,7 @@ def test_KEEP_3_a_session_ends_at_the_offline_limit(sign_in: MakeUser) -> None:
     assert message["code"] == "session_ended"
     assert len(message["text"]) > 10
     user.phone.network.up = True
-    app.network_set({"online": True})
+    app.network_report({"online": True})
     app.sign_in(user.person)
     app.settle()
     assert [str(row["id"]) for row in user.phone.directory.activities(user.person)] == [queued]

@@ -65,7 +65,7 @@ def test_KEEP_1_no_token_is_readable_in_any_file(
     ]
     app = phone.start()
     # When the session is stored and used, and the app goes to the background and is closed
-    app.session_start({"session": session})
+    app.session_adopt({"session": session})
     assert scan.scan_files(phone.folder, *secrets) == []
     app.settle()
     app.register()

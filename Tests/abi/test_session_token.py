@@ -82,7 +82,7 @@ def test_HST_3_a_new_token_wakes_the_host(
     assert not readable(app.wake_fd())
     # When the same user signs in anew
     another_token()
-    app.session_start({"session": directory.session(user.person)})
+    app.session_adopt({"session": directory.session(user.person)})
     # Then the descriptor says that there is an event
     assert readable(app.wake_fd())
     assert [event["type"] for event in app.poll()["events"]] == ["session_token"]

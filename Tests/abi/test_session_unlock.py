@@ -232,10 +232,10 @@ def test_RES_6_a_sign_in_that_fails_still_offers_the_prompt(sign_in: MakeUser) -
     denied = "app.example://signed-in?error=access_denied"
     screen = app.sign_in_complete({"callback_url": denied})
     assert (screen["reason"], screen["can_unlock"]) == ("sign_in_cancelled", True)
-    app.network_set({"online": False})
+    app.network_report({"online": False})
     screen = app.sign_in_complete({"email": user.person.email, "password": "x"})
     assert (screen["reason"], screen["can_unlock"]) == ("sign_in_offline", True)
-    app.network_set({"online": True})
+    app.network_report({"online": True})
     # Then the finger opens the session
     app.touch()
     app.settle()
@@ -303,13 +303,13 @@ def test_RES_2_a_start_that_was_refused_lets_nobody_in_later(
     assert (app.screen["screen"], app.screen["reason"]) == refused
     # and neither the loop, nor a refresh of the tokens, nor a return opens the session
     app.settle()
-    app.network_set({"online": not online})
+    app.network_report({"online": not online})
     app.settle()
     assert app.of_type("screen") == []
     assert app.session_status()["state"] == "locked"
     app.session_background()
     if not online:
-        app.network_set({"online": False})
+        app.network_report({"online": False})
     with pytest.raises(HoldfastError) as caught:
         app.contact_search({"query": ""})
     assert caught.value.code == "session.locked"

@@ -205,7 +205,7 @@ def test_B10_a_network_that_goes_while_signing_in_ends_the_wait_at_once(
         app.settle()
         assert app.session_status()["owed"] == []
     phone.network.up = True
-    app.network_set({"online": True})
+    app.network_report({"online": True})
     app.sign_in_complete({"email": person.email, "password": PASSWORD})
     app.settle()
     assert app.screen["screen"] == "home"

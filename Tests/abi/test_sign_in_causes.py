@@ -286,7 +286,7 @@ def test_HST_4_a_sign_in_that_fails_over_an_open_session_tells_why(
     app.sign_in_complete({"email": user.person.email, "password": "not-the-password"})
     if ends == "offline":
         user.phone.network.up = False
-        app.network_set({"online": False})
+        app.network_report({"online": False})
     app.settle()
     if ends == "expired":
         settle_sign_in(app)

@@ -207,7 +207,7 @@ def test_KEEP_1_a_garbled_or_forged_token_is_refused(
     }[fault]
     # When the host stores it
     with pytest.raises(HoldfastError) as caught:
-        user.app.session_start({"session": session})
+        user.app.session_adopt({"session": session})
     # Then the error names the field, and nothing changes
     assert (caught.value.code, caught.value.field) == ("session.invalid", "/session/access_token")
     assert user.app.session_status() == before

@@ -47,7 +47,7 @@ def deep(depth: int) -> str:
 def refuse_deep_requests(library: HostedLibrary) -> None:
     """Requests as deep as allowed, and much deeper."""
     for depth in (1, 64, 65, 100_000):
-        for name in ("queue_add", "session_start", "complete", "route_check"):
+        for name in ("queue_add", "session_adopt", "complete", "route_check"):
             for request in (deep(depth), f'{{"payload":{deep(depth)},"kind":"activity"}}'):
                 assert library.call(name, None, request.encode())[0] != 0 or depth == 1
         assert library.call("queue_add", None, ("[" * depth).encode())[0] != 0

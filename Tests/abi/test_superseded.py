@@ -49,7 +49,7 @@ def test_a_process_that_finds_another_process_s_session_requests_memberships(
     second = phone.start()
     person = directory.person(directory.organisation())
     # When a user signs in in one of them, and the other one resumes before any membership check
-    first.session_start({"session": directory.session(person)})
+    first.session_adopt({"session": directory.session(person)})
     polled = second.poll()
     # Then the other one waits and requests the memberships
     assert [event["screen"]["screen"] for event in polled["events"]] == ["wait"]  # type: ignore[typeddict-item]
@@ -69,7 +69,7 @@ def test_ORG_7_another_user_s_confirmed_check_does_not_keep_a_wait_open(
     phone = phones()
     first = phone.start()
     person = directory.person(directory.organisation())
-    first.session_start({"session": directory.session(person)})
+    first.session_adopt({"session": directory.session(person)})
     first.settle()
     assert first.screen["screen"] == "home"
     phone.app = None
@@ -79,7 +79,7 @@ def test_ORG_7_another_user_s_confirmed_check_does_not_keep_a_wait_open(
     first.settle()
     assert first.screen["screen"] == "unlock"
     other = directory.person(directory.organisation())
-    second.session_start({"session": directory.session(other)})
+    second.session_adopt({"session": directory.session(other)})
     polled = first.poll()
     assert [event["screen"]["reason"] for event in polled["events"]] == ["guard_pending"]  # type: ignore[typeddict-item]
     # And the check of that user's memberships fails
@@ -99,7 +99,7 @@ def test_ORG_2_a_membership_that_another_process_found_ended_is_known(
     first = phone.start()
     kept, left = directory.organisation(), directory.organisation()
     person = directory.person(kept, left)
-    first.session_start({"session": directory.session(person)})
+    first.session_adopt({"session": directory.session(person)})
     first.settle()
     first.org_select({"org_id": left.id})
     first.settle()

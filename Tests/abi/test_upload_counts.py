@@ -232,7 +232,7 @@ def test_TST_5_a_cancel_that_the_server_confirms_releases_what_depends_on_the_it
         children.append(grandchild)
     Script(user, [{"error": "timeout"}])
     network.up = True
-    app.network_set({"online": True})
+    app.network_report({"online": True})
     app.settle()
     assert [item_of(app, item)["state"] for item in children] == ["waiting"] * len(children)
     # When the user cancels it, and the server is asked

@@ -634,8 +634,8 @@ def test_FIX_13_an_item_without_a_time_gets_the_server_s_where_it_is_known(
     wrong_s = follow_true_time(user.phone)
     move(user.phone, wrong_s, by_s)
     # Given an app that has heard the server since the clock was moved
-    user.app.network_set({"online": False})
-    user.app.network_set({"online": True})
+    user.app.network_report({"online": False})
+    user.app.network_report({"online": True})
     app = at_home(user, after)
     request: Any = {"kind": "activity", "payload": {"type": "visit", "minutes": 5}}
     item = str(app.queue_add(request)["id"])
@@ -655,7 +655,7 @@ def test_FIX_13_before_any_answer_the_device_s_clock_counts(
     phone = phones(tables={"memberships": None}, routes={"user": {"home": "/", "screens": ["*"]}})
     person = directory.person(directory.organisation())
     app = phone.start(online=False)
-    app.session_start({"session": phone.session(person)})
+    app.session_adopt({"session": phone.session(person)})
     assert app.screen["screen"] == "home"
     request: Any = {"kind": "activity", "payload": {"type": "visit", "minutes": 5}}
     assert item_of(app, app.queue_add(request)["id"])["occurred_at_ms"] == phone.now_ms
@@ -670,7 +670,7 @@ def test_FIX_13_an_item_with_an_id_of_the_host_s_is_the_same_when_it_is_added_ag
     """With a time of the library's it would be another item each time."""
     user = sign_in()
     app = user.app
-    app.network_set({"online": False})
+    app.network_report({"online": False})
     request: Any = {
         "kind": "activity",
         "id": "0d000000-0000-7000-8000-00000000000d",

@@ -33,7 +33,7 @@ def refused(user: SignedIn) -> HoldfastError:
     """The error of a sign-in by a session that the host passes."""
     assert user.phone.app is not None
     with pytest.raises(HoldfastError) as caught:
-        user.phone.app.session_start({"session": user.phone.session(user.person)})
+        user.phone.app.session_adopt({"session": user.phone.session(user.person)})
     assert caught.value.code in {"keystore.failed", "keystore.locked"}
     return caught.value
 
@@ -43,7 +43,7 @@ def refused(user: SignedIn) -> HoldfastError:
 
 @pytest.mark.parametrize("policy", ["off", "required"])
 @pytest.mark.parametrize("answer", [KEY_FAILED, KEY_LOCKED, KEY_CANCELLED])
-@pytest.mark.parametrize("way", ["session_start", "password"])
+@pytest.mark.parametrize("way", ["session_adopt", "password"])
 def test_KEEP_1_a_sign_in_over_a_session_that_the_store_says_nothing_about_changes_nothing(
     sign_in: MakeUser, directory: DirectoryFixtures, policy: str, answer: int, way: str
 ) -> None:
@@ -56,7 +56,7 @@ def test_KEEP_1_a_sign_in_over_a_session_that_the_store_says_nothing_about_chang
     assert app.screen["screen"] == "wait"
     keys = keychain.path.read_bytes()
     # When a sign-in is refused for that reason
-    if way == "session_start":
+    if way == "session_adopt":
         error = refused(user)
         word = {KEY_FAILED: "failed", KEY_LOCKED: "locked", KEY_CANCELLED: "cancelled"}[answer]
         assert error.detail == {"key": "session", "operation": "load", "answer": word}
@@ -83,7 +83,7 @@ def test_KEEP_1_a_sign_in_of_one_handle_takes_no_session_from_another(sign_in: M
         second.clock_set({"now_ms": phone.now_ms, "monotonic_ms": phone.monotonic_ms})
         keychain.answer("load", "session", *[KEY_FAILED] * ALWAYS)
         with pytest.raises(HoldfastError):
-            second.session_start({"session": phone.session(user.person)})
+            second.session_adopt({"session": phone.session(user.person)})
         keychain.forget_script()
     assert user.app.session_resume()["screen"] == "home"
     assert shown(user.restart()) == HOME
@@ -125,7 +125,7 @@ def test_KEEP_1_one_failing_call_of_a_refused_sign_in_costs_no_session(
 
         keychain.watch = fail
         try:
-            app.session_start({"session": user.phone.session(user.person)})
+            app.session_adopt({"session": user.phone.session(user.person)})
         except HoldfastError as error:
             assert error.code == "keystore.failed", failed[-1]
         keychain.watch = lambda _call, _name: None
@@ -229,7 +229,7 @@ def test_RES_7_a_session_whose_key_is_really_lost_is_signed_in_over(
     until_lost(app)
     user.phone.keychain.forget_script()
     user.phone.keychain.erase("session")
-    app.session_start({"session": user.phone.session(user.person)})
+    app.session_adopt({"session": user.phone.session(user.person)})
     app.go_online()
     app.settle()
     assert app.screen["screen"] == "home"

@@ -59,7 +59,7 @@ static int32_t next(holdfast *self, const char *request, char **reply) {
 }
 
 static void set_online(bool online) {
-  done(holdfast_network_set, online ? "{\"online\":true}" : "{\"online\":false}");
+  done(holdfast_network_report, online ? "{\"online\":true}" : "{\"online\":false}");
 }
 
 /* A host's loop, until there is nothing to do. Returns the number of requests with this purpose
@@ -86,7 +86,7 @@ static long work_until_idle(const char *purpose) {
 }
 
 static void prepare(const char *session) {
-  done(holdfast_session_start, session);
+  done(holdfast_session_adopt, session);
   work_until_idle(NULL);
 }
 

@@ -114,7 +114,7 @@ int main(int count, char **arguments) {
   open_app(arguments[2]);
   set_clock();
   done(holdfast_session_resume, NULL);
-  done(holdfast_network_set, "{\"online\":true}");
+  done(holdfast_network_report, "{\"online\":true}");
   work();
   /* Whatever is due soon after the start is over when the hour begins. */
   passed_ms += 120 * 1000;

@@ -21,7 +21,7 @@ const app = await Holdfast.open(
   },
   { transport },
 );
-await app.networkSet({ online: false });
+await app.networkReport({ online: false });
 const samples = [];
 if (mode === 'burst') {
   for (let done = 0; done < count; done += BURST) {

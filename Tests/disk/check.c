@@ -166,7 +166,7 @@ static void check_other_users(world *it, int user, const promise *before, const 
     if (other == user || !has_items(other, before, after))
       continue;
     app_do(it, "session_logout", json_pack("{s:s}", "unsent", "keep"));
-    app_do(it, "session_start", json_pack("{s:o}", "session", user_session(it, other)));
+    app_do(it, "session_adopt", json_pack("{s:o}", "session", user_session(it, other)));
     check_items(it, other, before, after);
   }
 }

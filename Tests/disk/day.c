@@ -23,7 +23,7 @@ static void start(world *it, const char *screen) {
 }
 
 static void network(world *it, bool online) {
-  app_do(it, "network_set", json_pack("{s:b}", "online", online));
+  app_do(it, "network_report", json_pack("{s:b}", "online", online));
 }
 
 static void add(world *it, int number, item what, int parent) {
@@ -95,7 +95,7 @@ static void sign_in(world *it, int user) {
   it->next.locked = false;
   it->next.token = 0;
   it->next.org = NOBODY;
-  app_do(it, "session_start", json_pack("{s:o}", "session", user_session(it, user)));
+  app_do(it, "session_adopt", json_pack("{s:o}", "session", user_session(it, user)));
 }
 
 static bool asks_for_org(world *it) { return app_shows(it, "select_org"); }

@@ -98,7 +98,7 @@ static operation *operation_of(const char *name) {
     operation *call;
   } table[] = {
       ENTRY(clock_set),
-      ENTRY(session_start),
+      ENTRY(session_adopt),
       ENTRY(sign_in_begin),
       ENTRY(sign_in_complete),
       ENTRY(sign_in_cancel),
@@ -123,7 +123,7 @@ static operation *operation_of(const char *name) {
       ENTRY(contact_search),
       ENTRY(contact_get),
       ENTRY(summary_get),
-      ENTRY(network_set),
+      ENTRY(network_report),
       ENTRY(sync_now),
       ENTRY(sync_status),
       ENTRY(complete),
@@ -203,7 +203,7 @@ static bool must_try_again(world *it, const char *name, int tries, int32_t statu
 
 /* Calls whose screen is the next thing. */
 static bool has_screen(const char *name) {
-  static const char *const names[] = {"session_start",      "sign_in_complete",   "sign_in_cancel",
+  static const char *const names[] = {"session_adopt",      "sign_in_complete",   "sign_in_cancel",
                                       "session_resume",     "session_unlock",     "session_lock",
                                       "session_background", "session_foreground", "session_logout",
                                       "org_select"};

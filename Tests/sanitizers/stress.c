@@ -41,7 +41,7 @@ static const struct {
     {holdfast_contact_get, "{\"id\":\"" CONTACT "\",\"live\":true}"},
     {holdfast_sync_now, NULL},
     {holdfast_sync_status, NULL},
-    {holdfast_network_set, "{\"online\":true}"},
+    {holdfast_network_report, "{\"online\":true}"},
     {holdfast_queue_get, "{\"id\":\"" CONTACT "\"}"},
     {holdfast_queue_edit, "{\"id\":\"" CONTACT "\",\"payload\":{}}"},
     {holdfast_queue_cancel, "{\"id\":\"" CONTACT "\"}"},
@@ -55,7 +55,7 @@ static const struct {
     {holdfast_session_lock, NULL},
     {holdfast_session_unlock, NULL},
     {holdfast_clock_set, "{\"now_ms\":1}"},
-    {holdfast_session_start, "{\"session\":{}}"},
+    {holdfast_session_adopt, "{\"session\":{}}"},
     {holdfast_complete, "{\"id\":1,\"error\":\"timeout\"}"},
     {holdfast_session_logout, "{\"unsent\":\"keep\"}"}, /* the network's thread signs in again */
     {holdfast_queue_add, "{\"kind\":\"no such kind\"}"},
@@ -122,7 +122,7 @@ static void serve(server *it, holdfast *handle) {
 static void sign_in(server *it, holdfast *handle) {
   json_t *session = json_pack("{s:o}", "session", server_session(it, it->user));
   char *request = json_dumps(session, JSON_COMPACT);
-  call(handle, holdfast_session_start, request, NULL);
+  call(handle, holdfast_session_adopt, request, NULL);
   free(request);
   json_decref(session);
   serve(it, handle);

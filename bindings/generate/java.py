@@ -2,13 +2,11 @@
 
 One import, `org.holdfast.Types.*`, brings every type. Replies are classes that cannot be changed
 and ignore what they do not know. Requests are filled by chained calls. The base classes
-`OpenRecord`, `ClosedRecord` and `OpenCode` are written by hand. `Flow` is `SignInFlow`: the name
-is java.util.concurrent's and kotlinx.coroutines'.
+`OpenRecord`, `ClosedRecord` and `OpenCode` are written by hand.
 """
 
 from __future__ import annotations
 
-import re
 import textwrap
 
 from java_text import constant, javadoc, literal
@@ -48,8 +46,7 @@ READERS = {"string": "string", "boolean": "flag", "integer": "integer", "number"
 
 def files(model: Model) -> dict[str, str]:
     """The types and the operations."""
-    texts = {f"{ROOT}/Types.java": types(model), f"{ROOT}/Operations.java": operations(model)}
-    return {name: re.sub(r"\bFlow\b", "SignInFlow", text) for name, text in texts.items()}
+    return {f"{ROOT}/Types.java": types(model), f"{ROOT}/Operations.java": operations(model)}
 
 
 # ---- types ----

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import textwrap
 
 from model import (
@@ -48,15 +47,11 @@ SCALARS = {
 
 
 def files(model: Model) -> dict[str, str]:
-    """The modules that are made from the schema; `Flow` alone does not say of what."""
-    texts = {
-        "types": types(model),
-        "operations": operations(model),
-        "async_operations": operations(model, asynchronous=True),
-    }
+    """The modules that are made from the schema."""
     return {
-        f"{PACKAGE}/{name}.py": re.sub(r"\bFlow\b", "SignInFlow", text)
-        for name, text in texts.items()
+        f"{PACKAGE}/types.py": types(model),
+        f"{PACKAGE}/operations.py": operations(model),
+        f"{PACKAGE}/async_operations.py": operations(model, asynchronous=True),
     }
 
 

@@ -7,7 +7,6 @@ converted; operations are methods in camelCase.
 from __future__ import annotations
 
 import json
-import re
 import textwrap
 
 from model import (
@@ -48,12 +47,8 @@ OF_THE_LOOP = "complete"
 
 
 def files(model: Model) -> dict[str, str]:
-    """The modules that are made from the schema; `Flow` alone does not say of what."""
-    texts = {"types": types(model), "operations": operations(model)}
-    return {
-        f"{FOLDER}/{name}.ts": re.sub(r"\bFlow\b", "SignInFlow", text)
-        for name, text in texts.items()
-    }
+    """The modules that are made from the schema."""
+    return {f"{FOLDER}/types.ts": types(model), f"{FOLDER}/operations.ts": operations(model)}
 
 
 # ---- types ----

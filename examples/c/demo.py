@@ -245,7 +245,7 @@ def act_1(app: App) -> None:
     tour.say("The train enters a tunnel: the server drops every connection from now on.")
     for path in ("/auth/", "/rest/"):
         control.drop_before(path, times=-1)
-    app.call("network_set", online=False)
+    app.call("network_report", online=False)
     control.clear_requests()
     contact = app.find("håkon")[0]["id"]
     first = app.register("samtale", 45, "kaffe og prat på biblioteket", contact_id=contact)
@@ -275,7 +275,7 @@ def locked(app: App) -> None:
 def act_2(app: App) -> None:
     """Started again without a network."""
     tour = app.tour
-    app.call("network_set", online=False)
+    app.call("network_report", online=False)
     app.shows("unlock", "it was away for longer than the policy allows: the app asks for a finger")
     locked(app)
 

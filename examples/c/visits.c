@@ -98,7 +98,7 @@ int main(int count, char **words) {
   start(words); /* signs in, and chooses an organisation */
   wait_for("home");
 
-  act("network_set", json_pack("{s:b}", "online", false));
+  act("network_report", json_pack("{s:b}", "online", false));
   act("queue_add",
       json_pack("{s:s, s:{s:s, s:i}, s:I}", "kind", "activity", "payload", "type", "visit",
                 "minutes", 45, "occurred_at_ms", (json_int_t)time(NULL) * 1000));

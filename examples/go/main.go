@@ -120,7 +120,7 @@ func (v *visits) begin(email string) (id string, err error) {
 		err = errors.New("the user is not in: " + v.shown.Screen)
 	}
 	if err == nil {
-		_, err = holdfast.Call[object](v.app, "network_set", object{"online": false})
+		_, err = holdfast.Call[object](v.app, "network_report", object{"online": false})
 	}
 	if err != nil {
 		return "", err

@@ -72,7 +72,7 @@ public final class Visits implements AutoCloseable {
         act("org_select", json("{'org_id': %s}", text(org, "org_id")));
     if (!sees("home"))
       throw new IllegalStateException("the user is not in: " + text(shown, "screen"));
-    app.call("network_set", json("{'online': false}"));
+    app.call("network_report", json("{'online': false}"));
     String visit = "{'kind': 'activity', 'payload': {'type': 'visit', 'minutes': 45}}";
     return text(app.call("queue_add", json(visit)), "id"); // on disk: a crash does not lose it
   }

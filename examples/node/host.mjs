@@ -44,7 +44,7 @@ if (shown.screen === 'select_org') {
 if (shown.screen !== 'home') process.exit(1); // its message is on the screen
 
 // Queue a visit without a network. It is on disk now: a crash does not lose it.
-await app.networkSet({ online: false });
+await app.networkReport({ online: false });
 const payload = { type: 'visit', minutes: 45 };
 const { id } = await app.queueAdd({ kind: 'activity', payload, occurred_at_ms: Date.now() });
 console.log('queued:', ...(await app.queueExplain()).reasons.map(({ text }) => text));

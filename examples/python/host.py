@@ -49,7 +49,7 @@ async def first_run(keys: FileKeyStore) -> str:
             shown = await settled(app)
         if shown["screen"] != "home":
             raise SystemExit(1)  # its message is on the screen
-        await app.network_set({"online": False})
+        await app.network_report({"online": False})
         visit = {"type": "visit", "minutes": 45}
         added = await app.queue_add({"kind": "activity", "payload": visit})
         why = await app.queue_explain()

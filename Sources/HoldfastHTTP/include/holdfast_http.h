@@ -20,7 +20,7 @@
  * and a function given to holdfast_log() can thus be called on the worker's thread, or on the one
  * that calls holdfast_http_run().
  *
- * The driver does not detect the state of the network: call holdfast_network_set() when the
+ * The driver does not detect the state of the network: call holdfast_network_report() when the
  * platform reports a change.
  *
  * CONVENTIONS

@@ -166,7 +166,7 @@ class Case:
 
     def _judge(self, core: Host) -> None:
         outcome = self.outcome
-        core.network_set({"online": False})
+        core.network_report({"online": False})
         shown = self._twice("resume", core.session_resume)
         for _ in range(LOOKS):
             if shown["reason"] != "keystore_failed":
@@ -177,7 +177,7 @@ class Case:
             outcome.session_lost = True
             self._twice(
                 "sign in",
-                lambda: core.session_start({"session": cast("Any", self.original.session)}),
+                lambda: core.session_adopt({"session": cast("Any", self.original.session)}),
             )
         listed = self._list(core)
         events = self._twice("next", core.take).events
@@ -198,7 +198,7 @@ class Case:
             )
         sign: Any = {"session": self.original.session}
         if outcome.session_lost:
-            self._twice("sign in again", lambda: core.session_start(sign))
+            self._twice("sign in again", lambda: core.session_adopt(sign))
         self._twice("list again", lambda: core.queue_list({"limit": 1}))
 
     def _list(self, core: Host) -> list[dict[str, Any]]:

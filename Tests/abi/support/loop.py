@@ -48,7 +48,7 @@ def event(thing: Thing) -> Thing:
 
 #: The calls whose purpose is a screen: it is the next thing that the library gives.
 SCREEN_CALLS = {
-    "session_start",
+    "session_adopt",
     "sign_in_complete",
     "sign_in_cancel",
     "session_resume",

@@ -163,7 +163,7 @@ class App(Host):
 
     def sign_in(self, person: Person, org: Organisation | None = None) -> Decision:
         """Sign in with a session that the host obtained, choose `org` if required, and settle."""
-        self.session_start({"session": self.phone.session(person)})
+        self.session_adopt({"session": self.phone.session(person)})
         self.settle()
         if org is not None:
             self.org_select({"org_id": org.id})
@@ -191,12 +191,12 @@ class App(Host):
     def go_offline(self) -> None:
         """Cut the network and report it to the library."""
         self.phone.network.up = False
-        self.network_set({"online": False})
+        self.network_report({"online": False})
 
     def go_online(self) -> None:
         """Restore the network and report it to the library."""
         self.phone.network.up = True
-        self.network_set({"online": True})
+        self.network_report({"online": True})
 
 
 class Phone:

@@ -158,7 +158,7 @@ class World:
         """Sign in if the app asks for it."""
         if shown["screen"] in {"sign_in", "unlock"}:
             session: Any = {"session": self.answers.session()}
-            self.twice("session_start", lambda: self.core.session_start(session))
+            self.twice("session_adopt", lambda: self.core.session_adopt(session))
 
     def twice(self, what: str, call: Callable[[], Any]) -> Any:  # noqa: ANN401
         """The result of a call whose storage may be damaged once."""
@@ -182,7 +182,7 @@ class World:
 
     def online(self, is_online: bool) -> None:
         """Report the network."""
-        self.twice("network_set", lambda: self.core.network_set({"online": is_online}))
+        self.twice("network_report", lambda: self.core.network_report({"online": is_online}))
 
     def add(self, depends_on: str | None = None) -> str | None:
         """Add an item; returns its id, or null when it was refused."""

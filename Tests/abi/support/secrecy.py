@@ -43,7 +43,7 @@ PUBLIC = frozenset({
 TIME = re.compile(r"\d{4}-\d\d-\d\d[T ].*|[\d.:+-]+")
 #: Requests that hold no secrets: only words and times of the host.
 OPEN_REQUESTS = frozenset({
-    "open", "clock_set", "complete", "network_set", "route_check", "session_unlock",
+    "open", "clock_set", "complete", "network_report", "route_check", "session_unlock",
     "sign_in_begin", "session_logout", "queue_list", "queue_export",
 })  # fmt: skip
 

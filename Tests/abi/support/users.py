@@ -26,7 +26,7 @@ class SignedIn:
 
     def start_as(self, person: Person) -> None:
         """Another user's session takes the place of the stored one, without a logout."""
-        self.app.session_start({"session": self.phone.session(person)})
+        self.app.session_adopt({"session": self.phone.session(person)})
         self.app.settle()
 
     def restart(self, *, online: bool = True) -> App:

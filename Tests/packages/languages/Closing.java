@@ -34,7 +34,7 @@ public final class Closing {
     config.remove("http");
     Holdfast app = Holdfast.open(config);
     app.call("session_resume", new JsonObject());
-    refused(() -> app.call("network_set", json("{'online': 'yes'}")));
+    refused(() -> app.call("network_report", json("{'online': 'yes'}")));
     Thread follower =
         new Thread(
             () -> {

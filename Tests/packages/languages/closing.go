@@ -50,7 +50,7 @@ func main() {
 		panic(err)
 	}
 	app := first.App
-	_, err = holdfast.Call[object](app, "network_set", object{"online": "yes"})
+	_, err = holdfast.Call[object](app, "network_report", object{"online": "yes"})
 	refused(err)
 	ended := make(chan error)
 	go func() {

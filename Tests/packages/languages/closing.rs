@@ -34,7 +34,7 @@ fn main() -> Result<(), Error> {
     refused(Holdfast::open(wrong));
     let (app, opened) = Holdfast::open(config)?;
     assert_eq!(opened["screen"]["screen"], "sign_in");
-    refused(app.call("network_set", json!({"online": "yes"})));
+    refused(app.call("network_report", json!({"online": "yes"})));
     thread::scope(|scope| {
         let follower = scope.spawn(|| loop {
             if let Err(Error(error)) = app.next() {

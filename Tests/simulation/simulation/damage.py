@@ -158,7 +158,7 @@ class Host:
             return Holdfast(cast("Any", config), keychain, library=self._world.library)
 
         self._core = self._twice("open", start)
-        self.call("network_set", {"online": False})
+        self.call("network_report", {"online": False})
 
     def _twice(self, name: str, make: Callable[[], Any]) -> Any:  # noqa: ANN401
         """Make a call once more if it fails; an error that a host expects is an answer."""

@@ -229,7 +229,7 @@ def _arrive(world: World, process: Process, user: str, chance: random.Random) ->
             "body": f'{{"email":"{email}","password":"{PASSWORD}"}}',
         }
     )  # fmt: skip
-    if process.ask("session_start", {"session": json.loads(session["body"])}) is None:
+    if process.ask("session_adopt", {"session": json.loads(session["body"])}) is None:
         raise Violation("a healthy user signs in", str(process))
     world.run(MINUTE, chance)
     waited = 0

@@ -59,7 +59,7 @@ OF_AN_OTHER_VERSION = {"queue.unknown_kind", "queue.unknown_column"}
 LIVE_MS = 31_000
 #: Calls whose changes other handles on the folder must learn of.
 WAKING = {
-    "queue_add", "queue_edit", "queue_cancel", "session_start", "session_lock", "session_logout",
+    "queue_add", "queue_edit", "queue_cancel", "session_adopt", "session_lock", "session_logout",
 }  # fmt: skip
 #: Shorter than `offline_limit_s`.
 LONG_MS = 1_000_000_000

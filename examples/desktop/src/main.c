@@ -52,7 +52,7 @@ static void on_network(GNetworkMonitor *monitor, gboolean online, gpointer conte
   (void)monitor;
   app *app = context;
   if (app->self != NULL && app->stage == NULL)
-    json_decref(host_call(app, "network_set", json_pack("{s:b}", "online", online)));
+    json_decref(host_call(app, "network_report", json_pack("{s:b}", "online", online)));
 }
 
 /* The user left the app, or came back: minimised, or the desktop's screen is locked. */
@@ -98,7 +98,7 @@ void app_start(app *app) {
     bool online = app->stage != NULL
                       ? app->stage_online
                       : g_network_monitor_get_network_available(g_network_monitor_get_default());
-    json_decref(host_call(app, "network_set", json_pack("{s:b}", "online", online)));
+    json_decref(host_call(app, "network_report", json_pack("{s:b}", "online", online)));
     host_begin(app);
     gtk_window_present(app->window);
   }

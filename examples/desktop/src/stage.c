@@ -19,7 +19,7 @@ static void apply(app *app, const char *text) {
   json_decref(state);
   if (app->self == NULL)
     return;
-  json_decref(host_call(app, "network_set", json_pack("{s:b}", "online", online)));
+  json_decref(host_call(app, "network_report", json_pack("{s:b}", "online", online)));
   if (front)
     host_do(app, "session_foreground", NULL);
   else

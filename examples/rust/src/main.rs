@@ -89,7 +89,7 @@ impl Visits {
             let screen = self.shown["screen"].as_str().unwrap_or_default();
             return Err(Error(json!(format!("the user is not in: {screen}"))));
         }
-        self.app.call("network_set", json!({"online": false}))?;
+        self.app.call("network_report", json!({"online": false}))?;
         let now = time::SystemTime::now().duration_since(time::UNIX_EPOCH);
         let visit = json!({
             "kind": "activity",

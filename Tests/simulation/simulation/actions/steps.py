@@ -27,7 +27,7 @@ def sign_in(world: World, process: Process, chance: random.Random, user: str) ->
     if way == "start":
         session = host_session(world, email)
         if session is not None:
-            process.ask("session_start", {"session": session})
+            process.ask("session_adopt", {"session": session})
     elif way == "password":
         process.ask("sign_in_begin", {"method": "email"})
         secret = PASSWORD if chance.random() < 0.9 else "wrong"
@@ -168,6 +168,6 @@ def restart(device: Device, chance: random.Random) -> None:
     if started is None:
         return
     if not device.online and chance.random() < 0.8:
-        started.ask("network_set", {"online": False})
+        started.ask("network_report", {"online": False})
     if chance.random() < 0.9:
         started.ask("session_resume")

@@ -42,13 +42,13 @@ def flip_network(world: World, process: Process, chance: random.Random) -> None:
     device.online = not device.online
     if chance.random() < 0.8:
         for told in device.alive:
-            told.ask("network_set", {"online": device.online})
+            told.ask("network_report", {"online": device.online})
 
 
 @action(5)
 def tell_network(world: World, process: Process, chance: random.Random) -> None:
     """The host reports the state of the network."""
-    process.ask("network_set", {"online": process.device.online})
+    process.ask("network_report", {"online": process.device.online})
 
 
 @action(8)

@@ -109,7 +109,7 @@ def _does_not_open() -> Iterator[None]:
 
 @violates("a healthy user signs in")
 def _kept_out() -> Mutant:
-    return fail_call("session_start", "keystore.failed", is_healthy)
+    return fail_call("session_adopt", "keystore.failed", is_healthy)
 
 
 @violates("a healthy member has an organisation")

@@ -283,7 +283,7 @@ class Checkup:
         where = "Authentication > Sign In / Providers"
         if not names.methods:
             self.warn(
-                "sign-in", "auth_methods is empty", "The app must call session_start by itself."
+                "sign-in", "auth_methods is empty", "The app must call session_adopt by itself."
             )
         for flow, provider, method in names.methods:
             wanted = "email" if flow == "password" else provider

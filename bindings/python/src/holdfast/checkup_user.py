@@ -122,7 +122,8 @@ class UserCheckup:
             for row in seen
             if (row.get("status"), row["organizations"].get("status")) == ("active", "active")
         ]
-        roles = sorted({str(row.get("role")) for row in usable} - set(self.project.names.roles))
+        listed = set(self.project.names.roles)
+        roles = sorted({str(row.get("role")) for row in usable} - listed) if listed else []
         if not usable:
             self.checkup.warn(
                 step,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .transport import Transport
     from .types import HttpRequest
 
-#: The default kinds: table, columns, whether the rows have a user_id, and the function for `rpc`.
+#: The kinds of the template: table, columns, whether the rows have a user_id, and the function for `rpc`.
 KINDS: dict[str, tuple[str, list[str], bool, str]] = {
     "activity": (
         "activities",
@@ -31,12 +31,13 @@ KINDS: dict[str, tuple[str, list[str], bool, str]] = {
         "",
     ),
 }
-METHODS: list[dict[str, str]] = [
-    {"id": "bankid", "flow": "pkce"},
-    {"id": "vipps", "flow": "pkce"},
-]
+METHODS: list[dict[str, str]] = [{"id": "password", "flow": "password"}]
 #: A value that no column of the type uuid takes.
 NO_UUID = "not-a-uuid"
+#: What else the template names.
+SECTIONS = ["memberships", "contacts", "summary"]
+CACHED = ["name", "municipality", "relation"]
+WITHHELD = ["phone", "address", "national_id"]
 ROLES = ["peer_mentor", "coordinator", "org_admin"]
 
 
@@ -73,10 +74,12 @@ class Names:
     @classmethod
     def of(cls, configuration: Mapping[str, Any]) -> Names:
         """Read a configuration that the library takes; what it leaves out has the defaults."""
-        backend = configuration["backend"]
-        has_org = not is_null(backend, "memberships")
+        template = configuration.get("template") == "volunteers"
+        backend = {name: {} for name in SECTIONS} if template else {}
+        backend |= configuration["backend"]
+        has_org = backend.get("memberships") is not None
         contacts = backend.get("contacts") or {}
-        columns = contacts.get("columns") or ["name", "municipality", "relation"]
+        columns = contacts.get("columns") or (CACHED if template else ["name"])
         keys = ["id", "org_id"] if has_org else ["id"]
         methods = configuration.get("auth_methods")
         return cls(
@@ -90,33 +93,33 @@ class Names:
             memberships=named(backend, "memberships", "table", "memberships"),
             contacts=named(backend, "contacts", "table", "contacts"),
             cached=[key for key in keys if key not in columns] + columns,
-            withheld=contacts.get("withheld", ["phone", "address", "national_id"]),
+            withheld=contacts.get("withheld", WITHHELD if template else []),
             summary=named(backend, "summary", "function", "activity_summary"),
-            kinds=kinds(backend.get("queue"), has_org=has_org),
-            roles=list(configuration.get("routes") or (ROLES if has_org else ["user"])),
+            kinds=kinds(backend.get("queue"), KINDS if template else {}, has_org=has_org),
+            roles=list(configuration.get("routes") or (ROLES if template and has_org else [])),
         )
-
-
-def is_null(backend: Mapping[str, Any], section: str) -> bool:
-    """Whether the app has no such section."""
-    return section in backend and backend[section] is None
 
 
 def named(backend: Mapping[str, Any], section: str, name: str, default: str) -> str:
     """A table or function; empty where the app has no such section."""
-    if is_null(backend, section):
-        return ""
-    return str((backend.get(section) or {}).get(name, default))
+    names = backend.get(section)
+    return "" if names is None else str(names.get(name, default))
 
 
-def kinds(queue: Mapping[str, Any] | None, *, has_org: bool) -> list[Kind]:
-    """The kinds of queued items, with all columns that the library sends."""
+def kinds(
+    queue: Mapping[str, Any] | None,
+    known: dict[str, tuple[str, list[str], bool, str]],
+    *,
+    has_org: bool,
+) -> list[Kind]:
+    """The kinds of queued items, with all columns that are sent; `known`: the template's."""
     if queue is None:
-        queue = {name: {"table": table} for name, (table, *_) in KINDS.items()}
+        queue = {name: {"table": table} for name, (table, *_) in known.items()}
     found = []
     for name, kind in queue.items():
-        _, columns, has_user, function = KINDS.get(name, ("", [], False, ""))
+        _, columns, has_user, function = known.get(name, ("", [], False, ""))
         columns = kind.get("columns") or columns
+        has_user = has_user or "user_id" in columns
         keys = ["id"] + ["org_id"] * has_org + ["user_id"] * has_user
         called = kind.get("function", function) if kind.get("upload") == "rpc" else ""
         every = keys + [column for column in columns if column not in keys]

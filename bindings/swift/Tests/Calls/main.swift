@@ -28,7 +28,7 @@ func memory() throws -> Int {
 func call(_ app: Holdfast, _ count: Int) async throws {
   for number in 0..<count {
     switch number % 4 {
-    case 0: try await app.networkSet(online: true)
+    case 0: try await app.networkReport(online: true)
     case 1: _ = try await app.sessionStatus()
     case 2: _ = try await app.next(timeoutMs: 0)
     default: _ = try? await app.queueList()  // an error: nobody is signed in

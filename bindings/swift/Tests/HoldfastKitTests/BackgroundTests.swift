@@ -30,9 +30,9 @@ final class HoldingSender: HTTPSender, @unchecked Sendable {
 
 @Suite(.timeLimit(.minutes(10))) struct BackgroundTests {
   private func queued(_ app: Holdfast) async throws -> String {
-    try await app.networkSet(online: false)
+    try await app.networkReport(online: false)
     let id = try await app.visit()
-    try await app.networkSet(online: true)
+    try await app.networkReport(online: true)
     return id
   }
 
@@ -47,7 +47,7 @@ final class HoldingSender: HTTPSender, @unchecked Sendable {
   @Test func aWorkerSendsWithoutAUser() async throws {
     let folder = try freshFolder()
     var app = try await signedIn(try configuration(folder))
-    try await app.networkSet(online: false)
+    try await app.networkReport(online: false)
     let id = try await app.visit()
     try await app.sessionBackground()
     await app.close()
@@ -70,7 +70,7 @@ final class HoldingSender: HTTPSender, @unchecked Sendable {
 
   @Test func withoutANetworkSomethingIsLeft() async throws {
     let app = try await signedIn(try configuration(freshFolder()))
-    try await app.networkSet(online: false)
+    try await app.networkReport(online: false)
     _ = try await app.visit()
     #expect(try await !app.syncInBackground())
     await app.close()
@@ -79,10 +79,10 @@ final class HoldingSender: HTTPSender, @unchecked Sendable {
   @Test func aLockedSessionSendsNothing() async throws {
     let config = try configuration(freshFolder(), biometric: .required)
     let app = try await signedIn(config, keyStore: MemoryKeyStore())
-    try await app.networkSet(online: false)
+    try await app.networkReport(online: false)
     let id = try await app.visit()
     try await app.sessionLock()
-    try await app.networkSet(online: true)
+    try await app.networkReport(online: true)
     #expect(try await !app.syncInBackground())
     #expect(try await stored(id) == 0)
     await app.close()

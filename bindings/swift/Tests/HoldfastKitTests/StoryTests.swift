@@ -21,7 +21,7 @@ import Testing
     #expect(orgs.count == 2)
     try await app.orgSelect(orgId: orgs[0].orgId)
     #expect(try await app.settled().screen == .home)
-    try await app.networkSet(online: false)
+    try await app.networkReport(online: false)
     var ids: [String] = []
     for minutes in [10, 20, 30] { ids.append(try await app.visit(.int(minutes))) }
     // When the user turns to another app, and this one ends

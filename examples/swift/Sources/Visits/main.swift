@@ -29,7 +29,7 @@ let config = Config(
 
 var app = try await Holdfast(config)
 try await enter(app)
-try await app.networkSet(online: false)
+try await app.networkReport(online: false)
 let visit = try await app.queueAdd(kind: "activity", payload: ["type": "visit", "minutes": 45])
 await app.close()
 

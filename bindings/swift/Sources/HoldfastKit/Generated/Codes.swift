@@ -64,7 +64,7 @@ public struct ErrorCode: OpenCode {
   /// asking holdfast_next, and ask again after the answer to session_token, or after
   /// `detail.wait_ms` (null: once there is a network).
   public static let sessionRefreshing: Self = "session.refreshing"
-  /// session_start did not receive a token response; `field` names what is missing. Pass on the
+  /// session_adopt did not receive a token response; `field` names what is missing. Pass on the
   /// server's response unchanged.
   public static let sessionInvalid: Self = "session.invalid"
   /// Items are unsent; `detail.unsent` is their number. Ask the user, and pass `unsent`: `keep`, or
@@ -185,7 +185,7 @@ public enum QueueKindPrimaryKey: String, Codable, Sendable, CaseIterable {
 }
 
 /// How a method signs in.
-public enum Flow: String, Codable, Sendable, CaseIterable {
+public enum SignInFlow: String, Codable, Sendable, CaseIterable {
   case pkce, idToken = "id_token", password
 }
 
@@ -216,6 +216,12 @@ public enum ConfigClock: String, Codable, Sendable, CaseIterable {
 /// For a process that only sends what is queued.
 public enum ConfigRole: String, Codable, Sendable, CaseIterable {
   case app, worker
+}
+
+/// A schema whose names are the defaults of `backend` and `routes`: `volunteers` is the one of
+/// examples/backend. Without it, an app has what it names.
+public enum ConfigTemplate: String, Codable, Sendable, CaseIterable {
+  case volunteers
 }
 
 /// How a method of the sign-in works.

@@ -25,10 +25,10 @@ extension Holdfast {
   /// Fails, among others, with `session.invalid`: see ``ErrorCode``.
   ///
   /// ```swift
-  /// try await app.sessionStart(session: ["access_token": "...", "refresh_token": "...", "expires_in": 3600, "user": ["id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e02"]])
+  /// try await app.sessionAdopt(session: ["access_token": "...", "refresh_token": "...", "expires_in": 3600, "user": ["id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e02"]])
   /// ```
-  public func sessionStart(session: [String: JSON]) async throws(HoldfastError) {
-    let _: Nothing = try await ask("session_start", ["session": session])
+  public func sessionAdopt(session: [String: JSON]) async throws(HoldfastError) {
+    let _: Nothing = try await ask("session_adopt", ["session": session])
   }
 
   /// Begin a sign-in.
@@ -394,10 +394,10 @@ extension Holdfast {
   /// - Parameter online: Whether there is a network.
   ///
   /// ```swift
-  /// try await app.networkSet(online: true)
+  /// try await app.networkReport(online: true)
   /// ```
-  public func networkSet(online: Bool) async throws(HoldfastError) {
-    let _: Nothing = try await ask("network_set", ["online": online])
+  public func networkReport(online: Bool) async throws(HoldfastError) {
+    let _: Nothing = try await ask("network_report", ["online": online])
   }
 
   /// Pull and send now.

@@ -17,9 +17,8 @@ public struct QueueKind: Encodable, Sendable, Hashable {
   /// The table of the items; the library also reads ids back from it.
   public var table: String
   /// The columns that a payload may contain. The library sets id, org_id (not in an app without
-  /// organisations), and user_id if it is listed here. Required for a kind with a name of your own;
-  /// default for `activity`, `contact` and `contact_details`: those of `backend.queue`'s default.
-  /// Columns that end in _id may refer to other queued items.
+  /// organisations), and user_id if it is listed here. Required, but for a kind that has the name
+  /// of one of the template's. Columns that end in _id may refer to other queued items.
   public var columns: [String]?
   /// `table` inserts rows into the table; `rpc` calls a function that returns a result per row.
   /// Default: `"table"`.
@@ -58,12 +57,12 @@ public struct MembershipsMapping: Encodable, Sendable, Hashable {
 public struct ContactsMapping: Encodable, Sendable, Hashable {
   /// The table of contacts. Default: `"contacts"`.
   public var table: String?
-  /// The cached columns; must include `name`. The library adds `id`, `org_id` (not in an app
-  /// without organisations), `updated_at` and `deleted_at`. Default: `["name", "municipality",
-  /// "relation"]`.
+  /// The cached columns; must include `name`. Default of the template `volunteers`: name,
+  /// municipality and relation. The library adds `id`, `org_id` (not in an app without
+  /// organisations), `updated_at` and `deleted_at`. Default: `["name"]`.
   public var columns: [String]?
-  /// Columns that are never cached; contact_get with `live` fetches them for one answer. Default:
-  /// `["phone", "address", "national_id"]`.
+  /// Columns that are never cached. Default of the template `volunteers`: phone, address and
+  /// national_id. contact_get with `live` fetches them for one answer. Default: `[]`.
   public var withheld: [String]?
 
   public init(
@@ -99,19 +98,20 @@ public struct Backend: Encodable, Sendable, Hashable {
   /// The public key (publishable or anon). A secret or service key is refused: it bypasses all
   /// policies.
   public var apiKey: String
-  /// The kinds of items that can be queued. Default: `activity` (table activities; type, minutes,
-  /// occurred_at, contact_id, follows, note, user_id), `contact` (table contacts; name,
-  /// municipality, relation) and `contact_details` (table contact_details; contact_id, phone,
-  /// address, national_id).
+  /// The kinds of items that can be queued. Default: none. Default of the template `volunteers`:
+  /// `activity` (table activities; type, minutes, occurred_at, contact_id, follows, note, user_id),
+  /// `contact` (table contacts; name, municipality, relation) and `contact_details` (table
+  /// contact_details; contact_id, phone, address, national_id).
   public var queue: [String: QueueKind]?
-  /// The table of memberships. null: an app without organisations. Then an open session leads to
-  /// `home` at once, no row has an `org_id`, contacts and figures are the user's, and every user
-  /// has the role `user`.
+  /// The table of memberships. null, the default without a template: an app without organisations.
+  /// Then an open session leads to `home` at once, no row has an `org_id`, contacts and figures are
+  /// the user's, and every user has the role `user`.
   public var memberships: OrNull<MembershipsMapping>?
-  /// The table of contacts, and which of its columns are cached. null: an app without contacts.
+  /// The table of contacts, and which of its columns are cached. null, the default without a
+  /// template: an app without contacts.
   public var contacts: OrNull<ContactsMapping>?
   /// The function that returns the figures, and the kind of queued items that are added to them.
-  /// null: an app without figures.
+  /// null, the default without a template: an app without figures.
   public var summary: OrNull<SummaryMapping>?
 
   public init(
@@ -137,12 +137,12 @@ public struct AuthMethodConfig: Encodable, Sendable, Hashable {
   public var provider: String?
   /// How the method signs in: `pkce` in a browser, `id_token` of an identity provider, or
   /// `password`.
-  public var flow: Flow
+  public var flow: SignInFlow
   /// The label of the button.
   public var label: String?
 
   public init(
-    id: String, provider: String? = nil, flow: Flow, label: String? = nil
+    id: String, provider: String? = nil, flow: SignInFlow, label: String? = nil
   ) {
     self.id = id; self.provider = provider; self.flow = flow; self.label = label
   }
@@ -233,26 +233,28 @@ public struct KeyStoreChoice: Encodable, Sendable, Hashable {
   }
 }
 
-/// The configuration of holdfast_open(). The defaults fit this project's example backend.
+/// The configuration of holdfast_open(). A first try needs `data_dir`, `backend` with `url` and
+/// `api_key`, and `development`; an app names its tables in `backend`.
 public struct Config: Encodable, Sendable, Hashable {
   /// A folder for this app only; created if absent. A path that begins with `~` is refused: only a
   /// shell replaces it.
   public var dataDir: String
   /// The server's address, and the names of its tables and functions.
   public var backend: Backend
-  /// The methods of the sign-in, in this order. Default: BankID and Vipps in the browser. An empty
-  /// list is for a host that obtains each session itself and passes it to session_start: sign_in
-  /// then has no methods.
+  /// The methods of the sign-in, in this order. Default: `password`. BankID and Vipps in the
+  /// browser are `{"id":"bankid","flow":"pkce"}` and `{"id":"vipps","flow":"pkce"}`. An empty list
+  /// is for a host that obtains each session itself and passes it to session_adopt: sign_in then
+  /// has no methods.
   public var authMethods: [AuthMethodConfig]?
   /// The URL to which the browser returns: https, a scheme of this app such as
   /// com.example.app:/signed-in, or http on this machine. Required if a method signs in in the
   /// browser. It is sent exactly as it is, and the project must list it.
   public var redirectUrl: String?
-  /// Home and screens per role, at least one role. It replaces the default as a whole. A role
-  /// without an entry has no home: `role_unknown`. Without organisations every user has the role
-  /// `user`. Default: `peer_mentor` has the home /mentor and the screens /mentor, /contacts and
-  /// /activities with all below them; `coordinator` has /coordinator and `org_admin` /admin, with
-  /// all screens. Default without organisations: `user` has the home / and all screens.
+  /// Home and screens per role, at least one role. A role that is not listed has no home:
+  /// `role_unknown`. Without organisations every user has the role `user`. Default: every role has
+  /// the home / and all screens. Default of the template `volunteers`: `peer_mentor` has the home
+  /// /mentor and the screens /mentor, /contacts and /activities with all below them; `coordinator`
+  /// has /coordinator and `org_admin` /admin, with all screens.
   public var routes: [String: RoleRoutes]?
   /// Limits that an organisation sets.
   public var policy: Policy?
@@ -266,21 +268,28 @@ public struct Config: Encodable, Sendable, Hashable {
   /// `worker`: nobody is at the screen, and none is given until session_resume or
   /// session_foreground. For a process that only sends what is queued. Default: `"app"`.
   public var role: ConfigRole?
+  /// A schema whose names are the defaults of `backend` and `routes`: `volunteers` is the one of
+  /// examples/backend. Without it, an app has what it names.
+  public var template: ConfigTemplate?
+  /// For a first try: key files beside the data, and no biometrics, as `keystore` `file` and
+  /// `policy.biometric` `off`. Default: `false`.
+  public var development: Bool?
 
   public init(
     dataDir: String, backend: Backend, authMethods: [AuthMethodConfig]? = nil,
     redirectUrl: String? = nil, routes: [String: RoleRoutes]? = nil, policy: Policy? = nil,
     locale: String? = nil, keystore: KeyStoreChoice? = nil, clock: ConfigClock? = nil,
-    role: ConfigRole? = nil
+    role: ConfigRole? = nil, template: ConfigTemplate? = nil, development: Bool? = nil
   ) {
     self.dataDir = dataDir; self.backend = backend; self.authMethods = authMethods
     self.redirectUrl = redirectUrl; self.routes = routes; self.policy = policy
     self.locale = locale; self.keystore = keystore; self.clock = clock; self.role = role
+    self.template = template; self.development = development
   }
 
   enum CodingKeys: String, CodingKey {
     case dataDir = "data_dir", backend, authMethods = "auth_methods", redirectUrl = "redirect_url"
-    case routes, policy, locale, keystore, clock, role
+    case routes, policy, locale, keystore, clock, role, template, development
   }
 }
 

@@ -18,8 +18,8 @@ public final class Bench {
             .keystore(new KeyStoreChoice(KeyStoreChoiceKind.FILE));
     Handle natives = Handle.in(Handle.open(Json.write(config.fields), null));
     try (Holdfast app = Holdfast.open(config)) {
-      NetworkSetRequest online = new NetworkSetRequest(true);
-      compare("network_set (empty reply)", natives, online.toMap(), () -> app.networkSet(online), calls);
+      NetworkReportRequest online = new NetworkReportRequest(true);
+      compare("network_report (empty reply)", natives, online.toMap(), () -> app.networkReport(online), calls);
       compare("session_status (a typed reply)", natives, null, app::sessionStatus, calls);
     }
     natives.close();

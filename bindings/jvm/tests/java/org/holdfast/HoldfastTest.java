@@ -72,7 +72,7 @@ class HoldfastTest {
       HoldfastException signedOut = refused(State.class, () -> app.queueAdd(Server.visit(5)));
       assertEquals(ErrorCode.SESSION_NONE, signedOut.getCode());
       HoldfastException misspelt =
-          refused(Invalid.class, () -> app.call("network_set", Map.of("onlin", true)));
+          refused(Invalid.class, () -> app.call("network_report", Map.of("onlin", true)));
       assertEquals(ErrorCode.REQUEST_UNKNOWN_FIELD, misspelt.getCode());
       assertEquals("/onlin", misspelt.getField());
       refused(Invalid.class, () -> app.call("queue_ad", Map.of()));
@@ -192,7 +192,7 @@ class HoldfastTest {
   private static void calls(Holdfast app, int count) {
     for (int i = 0; i < count / 4; i++) {
       app.sessionStatus();
-      app.networkSet(new NetworkSetRequest(true));
+      app.networkReport(new NetworkReportRequest(true));
       app.routeCheck(new RouteCheckRequest("/mentor"));
       try {
         app.signInBegin(new SignInBeginRequest("none"));

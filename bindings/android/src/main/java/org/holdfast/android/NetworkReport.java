@@ -8,7 +8,7 @@ import java.util.Set;
 import java.util.concurrent.Executor;
 import org.holdfast.Holdfast;
 import org.holdfast.HoldfastException;
-import org.holdfast.Types.NetworkSetRequest;
+import org.holdfast.Types.NetworkReportRequest;
 import org.jetbrains.annotations.NotNull;
 
 /** Tells the library whether there is a network, as long as it is not closed. */
@@ -49,7 +49,7 @@ public final class NetworkReport implements AutoCloseable {
     executor.execute(
         () -> {
           try {
-            app.networkSet(new NetworkSetRequest(online));
+            app.networkReport(new NetworkReportRequest(online));
           } catch (HoldfastException.Closed closed) {
             // Nobody is left to be told.
           }
