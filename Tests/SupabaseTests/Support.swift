@@ -44,7 +44,8 @@ func refusal<Value>(_ body: () throws(Failure) -> Value) -> String? {
 func backend(
   _ rest: String = "", url: String = "https://x.supabase.co", key: String = "sb_publishable_k"
 ) throws(Failure) -> Backend {
-  let config = try json(#"{"template":"volunteers","backend":{"url":"\#(url)","api_key":"\#(key)"\#(rest)}}"#)
+  let config = try json(
+    #"{"template":"volunteers","backend":{"url":"\#(url)","api_key":"\#(key)"\#(rest)}}"#)
   return try Backend.read(in: try Fields(config, known: ["backend", "template"]))
 }
 

@@ -145,8 +145,8 @@ final class CacheFile {
   /// transaction that stores the reason.
   func eraseOrOwe(_ orgs: [[UInt8]]) throws(Failure) {
     let owed = try core.meta.blob(.owedErasures) ?? []
-    let all = (orgs + stride(from: 0, to: owed.count - 15, by: 16).map { Array(owed[$0..<$0 + 16]) })
-      .ordered { $0.lexicographicallyPrecedes($1) }
+    let known = stride(from: 0, to: owed.count - 15, by: 16).map { Array(owed[$0..<$0 + 16]) }
+    let all = (orgs + known).ordered { $0.lexicographicallyPrecedes($1) }
     let each = all.indices.filter { $0 == 0 || all[$0] != all[$0 - 1] }.map { all[$0] }
     guard !each.isEmpty else { return }
     var left: [UInt8] = []

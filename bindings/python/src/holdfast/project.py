@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .transport import Transport
     from .types import HttpRequest
 
-#: The kinds of the template: table, columns, whether the rows have a user_id, and the function for `rpc`.
+#: The template's kinds: table, columns, whether rows have a user_id, the function for `rpc`.
 KINDS: dict[str, tuple[str, list[str], bool, str]] = {
     "activity": (
         "activities",
@@ -75,8 +75,8 @@ class Names:
     def of(cls, configuration: Mapping[str, Any]) -> Names:
         """Read a configuration that the library takes; what it leaves out has the defaults."""
         template = configuration.get("template") == "volunteers"
-        backend = {name: {} for name in SECTIONS} if template else {}
-        backend |= configuration["backend"]
+        absent: dict[str, Any] = {name: {} for name in SECTIONS} if template else {}
+        backend = absent | dict(configuration["backend"])
         has_org = backend.get("memberships") is not None
         contacts = backend.get("contacts") or {}
         columns = contacts.get("columns") or (CACHED if template else ["name"])
