@@ -41,7 +41,7 @@ Do not edit this page. [`reference.py`](reference.py) generates it from [`holdfa
 threads.
 
 [Functions](#functions) · [Driver](#driver) · [Configuration](#configuration) ·
-[Status and errors](#status-and-errors) · [Key store](#key-store) · [Events](#events) · [Shapes](#shapes) ·
+[Status and errors](#status-and-errors) · [Key store](#key-store) · [Shapes](#shapes) ·
 [Messages](#messages)
 """
 

@@ -86,7 +86,7 @@ def test_requests_are_closed() -> None:
         assert "x-known-values" not in str(DEFINITIONS[name]), name
 
 
-def test_HST_8_replies_and_events_are_open() -> None:
+def test_HST_8_replies_and_news_are_open() -> None:
     """A field, an event or a code that is added later must break no generated client."""
     for name in sorted(REPLIES):
         for path, schema in objects(DEFINITIONS[name], name):
