@@ -53,9 +53,6 @@ public enum Reason: String, CaseIterable, Sendable {
 
   public init?(rawValue: String) { self.init(listed: rawValue) }
 
-  /// Whether the key store has refused a key.
-  public var isKeyStoreRefusal: Bool { self == .keystoreLocked || self == .keystoreFailed }
-
   /// Whether it says why a sign-in ended without a session.
   public var endsSignIn: Bool {
     switch self {

@@ -16,15 +16,24 @@ public struct AuthMethod {
   public var label: String
   public var flow: Flow
 
-  private static var labels: [(id: StaticCString, label: StaticCString)] {
-    [("bankid", "BankID"), ("vipps", "Vipps")]
+  /// In a function of its own: Embedded Swift 6.3 takes one of two array literals for the other.
+  @inline(never)
+  private static var standard: [AuthMethod] {
+    [AuthMethod(id: "password", provider: "password", label: "password", flow: .password)]
+  }
+
+  /// The label of a method that the configuration gives none.
+  private static func label(of id: String) -> String {
+    switch id {
+    case "bankid": "BankID"
+    case "vipps": "Vipps"
+    default: id
+    }
   }
 
   /// The member `auth_methods` of the config.
   public static func readAll(_ config: Fields) throws(Failure) -> [AuthMethod] {
-    guard let list = try config.array(ifPresent: "auth_methods") else {
-      return [AuthMethod(id: "password", provider: "password", label: "password", flow: .password)]
-    }
+    guard let list = try config.array(ifPresent: "auth_methods") else { return standard }
     var result: [AuthMethod] = []
     for (index, element) in list.enumerated() {
       let fields = try Fields(
@@ -41,14 +50,13 @@ public struct AuthMethod {
 
   private static func read(_ fields: Fields) throws(Failure) -> AuthMethod {
     let id = try fields.string("id", maximum: 64)
-    let label = labels.first { $0.id.string == id }?.label.string ?? id
     let provider = try fields.string(ifPresent: "provider", maximum: 128) ?? id
     guard VisibleASCII.fills(provider.utf8) else {
       throw fields.invalid("provider", "visible ASCII characters are expected")
     }
     return AuthMethod(
       id: id, provider: provider,
-      label: try fields.string(ifPresent: "label", maximum: 200) ?? label,
+      label: try fields.string(ifPresent: "label", maximum: 200) ?? label(of: id),
       flow: try fields.choice("flow", Flow.self))
   }
 }

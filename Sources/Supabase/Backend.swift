@@ -215,10 +215,15 @@ public final class Backend {
   private static func readColumns(
     _ contacts: Fields?, _ template: Template?, hasOrg: Bool
   ) throws(Failure) -> (cached: [String], withheld: [String]) {
-    var (columns, withheld) = (["name"], [String]())
+    // Embedded Swift 6.3 takes one of two array literals for the other.
+    var columns = ["name"]
+    var withheld: [String] = []
     if template == .volunteers {
-      columns = ["name", "municipality", "relation"]
-      withheld = ["phone", "address", "national_id"]
+      columns.append("municipality")
+      columns.append("relation")
+      withheld.append("phone")
+      withheld.append("address")
+      withheld.append("national_id")
     }
     guard let contacts else { return (keyColumns(hasOrg) + columns, withheld) }
     return try chosenColumns(

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from holdfast import HoldfastError, Library
+from holdfast import Holdfast, HoldfastError, Library, Runner
 
-from support.directory_fixtures import DirectoryFixtures
+from support.directory_fixtures import PASSWORD, DirectoryFixtures
 from support.phone import POLICY, Phone
 from support.users import MakePhone
 
@@ -270,6 +270,28 @@ def test_HST_4_an_app_without_methods_signs_in_with_a_session(
         app.sign_in_begin({"method": "bankid"})
     assert "auth_methods is empty" in caught.value.message
     assert app.sign_in(directory.person(directory.organisation()))["screen"] == "home"
+
+
+def test_HST_4_a_first_try_takes_three_fields(
+    library: Library, directory: DirectoryFixtures, tmp_path: Path
+) -> None:
+    """A first try needed three keys set together, each error leading to the next."""
+    person = directory.person(directory.organisation())
+    backend = {"url": directory.backend.url, "api_key": directory.backend.anon_key}
+    config = {"data_dir": tmp_path / "app", "development": True, "backend": backend}
+    with Holdfast(config, library=library) as app, Runner(app):
+        for thing in app:
+            screen = thing.get("screen") or {}
+            if screen.get("screen") == "sign_in":
+                assert [one["flow"] for one in screen["methods"]] == ["password"]
+                app.sign_in_complete({"email": person.email, "password": PASSWORD})
+            elif screen.get("screen") == "home":
+                break
+        assert (screen["route"], screen["org"], screen["orgs"]) == ("/", None, [])
+        assert app.route_check({"route": "/any"}) == {"allow": True}
+        with pytest.raises(HoldfastError) as caught:
+            app.queue_add({"kind": "activity", "payload": {"minutes": 5}})
+        assert caught.value.code == "queue.unknown_kind"
 
 
 def test_HST_4_an_unknown_method_is_answered_with_a_near_one_or_all(phone: Phone) -> None:

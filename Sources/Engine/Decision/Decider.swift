@@ -229,14 +229,13 @@ final class Decider {
   // MARK: Changes
 
   /// Whether a `wait` that the host shows ends with this decision. A shown `wait` is replaced only by
-  /// a first `server_unreachable`, by the key store's first refusal, and by the wait for a membership
+  /// a first `server_unreachable`, by another refusal of the key store, and by the wait for a membership
   /// check that began later, which has a later deadline.
   private func endsWait(_ decision: Decision) -> Bool {
     if decision.screen != .wait { return true }
     switch decision.reason {
-    case .serverUnreachable: return hostView.shown.reason != decision.reason
-    // Another refusal of the key store changes nothing.
-    case .keystoreLocked, .keystoreFailed: return !hostView.shown.reason.isKeyStoreRefusal
+    case .serverUnreachable, .keystoreLocked, .keystoreFailed:
+      return hostView.shown.reason != decision.reason
     case .guardPending:
       return hostView.shown.reason == decision.reason && hostView.shown.checkSinceMS < check.sinceMS
     default: return false
