@@ -106,7 +106,7 @@ void write_config(char *room, size_t size, const char *folder) {
   snprintf(room, size,
            "{\"data_dir\":\"%s/data\",\"backend\":{\"url\":\"http://127.0.0.1:9\","
            "\"api_key\":\"public-key\"},\"policy\":{\"biometric\":\"off\"},"
-           "\"auth_methods\":[],\"keystore\":{\"kind\":\"file\"}}",
+           "\"auth_methods\":[],\"template\":\"volunteers\",\"keystore\":{\"kind\":\"file\"}}",
            folder);
 }
 

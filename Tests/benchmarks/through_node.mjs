@@ -15,9 +15,8 @@ const app = await Holdfast.open(
   {
     data_dir: `${folder}/data`,
     backend: { url: 'http://127.0.0.1:9', api_key: 'public-key' },
-    auth_methods: [],
-    policy: { biometric: 'off' },
-    keystore: { kind: 'file' },
+    template: 'volunteers',
+    development: true,
   },
   { transport },
 );

@@ -47,9 +47,8 @@ def status(folder: str, count: int) -> None:
     config: Any = {
         "data_dir": f"{folder}/data",
         "backend": {"url": "http://127.0.0.1:9", "api_key": "public-key"},
-        "auth_methods": [],
-        "policy": {"biometric": "off"},
-        "keystore": {"kind": "file"},
+        "template": "volunteers",
+        "development": True,
     }
     samples = []
     with Holdfast(config) as app:
@@ -70,9 +69,8 @@ def drain(url: str, key: str, count: int) -> None:
         config: Any = {
             "data_dir": f"{folder}/data",
             "backend": {"url": url, "api_key": key},
-            "auth_methods": [{"id": "password", "flow": "password", "label": "E-mail"}],
-            "policy": {"biometric": "off"},
-            "keystore": {"kind": "file"},
+            "template": "volunteers",
+            "development": True,
         }
         with Holdfast(config) as app:
             app.sign_in_complete({"email": work.EMAIL, "password": work.PASSWORD})

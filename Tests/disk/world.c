@@ -270,7 +270,8 @@ static void set_clock(world *it) {
 void app_open(world *it) {
   char config[2048];
   snprintf(config, sizeof config,
-           "{\"keystore\":{\"kind\":\"file\"},\"policy\":{\"biometric\":\"preferred\"},"
+           "{\"template\":\"volunteers\",\"keystore\":{\"kind\":\"file\"},\"policy\":{"
+           "\"biometric\":\"preferred\"},"
            "\"data_dir\":\"%s/data\",\"backend\":{\"url\":\"http://127.0.0.1:9\",\"api_key\":"
            "\"k\"},\"auth_methods\":[{\"id\":\"bankid\",\"provider\":\"bankid\",\"flow\":\"pkce\","
            "\"label\":\"BankID\"}],\"redirect_url\":\"app.example://signed-in\",\"clock\":"

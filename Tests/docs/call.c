@@ -24,10 +24,8 @@ void show(int64_t app, const json_t *thing) {
 }
 
 static json_t *config_of(char **words) {
-  return json_pack("{s:s,s:{s:s,s:s},s:{s:s},s:{s:s},s:[{s:s,s:s}]}", "data_dir", words[1],
-                   "backend", "url", words[2], "api_key", words[3], "keystore", "kind", "file",
-                   "policy", "biometric", "off", "auth_methods", "id", "password", "flow",
-                   "password");
+  return json_pack("{s:s,s:{s:s,s:s},s:b,s:s}", "data_dir", words[1], "backend", "url", words[2],
+                   "api_key", words[3], "development", 1, "template", "volunteers");
 }
 
 int main(int count, char **words) {

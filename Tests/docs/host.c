@@ -105,9 +105,8 @@ int main(int count, char **words) {
     return 2;
   char config[1024], *reply = NULL;
   snprintf(config, sizeof config,
-           "{\"keystore\":{\"kind\":\"file\"},\"policy\":{\"biometric\":\"off\"},"
-           "\"data_dir\":\"%s\",\"backend\":{\"url\":\"%s\",\"api_key\":\"%s\"},"
-           "\"auth_methods\":[{\"id\":\"password\",\"flow\":\"password\"}]}",
+           "{\"development\":true,\"template\":\"volunteers\",\"data_dir\":\"%s\","
+           "\"backend\":{\"url\":\"%s\",\"api_key\":\"%s\"}}",
            words[1], words[2], words[3]);
   holdfast *app = NULL;
   if (holdfast_open(config, NULL, &app, &reply) != HOLDFAST_OK) {

@@ -237,11 +237,12 @@ void scene_open_raw(const char *config) {
 }
 
 void scene_open(const char *changes) {
-  json_t *config = json_pack(
-      "{s:s, s:{s:s, s:s}, s:[{s:s, s:s, s:s}, {s:s, s:s}, {s:s, s:s}], s:s, s:s}", "data_dir",
-      the_scene.folder, "backend", "url", "https://example.org", "api_key", "k", "auth_methods",
-      "id", "bankid", "provider", "bankid", "flow", "pkce", "id", "email", "flow", "password", "id",
-      "apple", "flow", "id_token", "redirect_url", "app.example://signed-in", "clock", "manual");
+  json_t *config =
+      json_pack("{s:s, s:{s:s, s:s}, s:[{s:s, s:s, s:s}, {s:s, s:s}, {s:s, s:s}], s:s, s:s, s:s}",
+                "data_dir", the_scene.folder, "backend", "url", "https://example.org", "api_key",
+                "k", "auth_methods", "id", "bankid", "provider", "bankid", "flow", "pkce", "id",
+                "email", "flow", "password", "id", "apple", "flow", "id_token", "redirect_url",
+                "app.example://signed-in", "clock", "manual", "template", "volunteers");
   json_t *wanted = changes == NULL ? NULL : json_loads(changes, 0, NULL);
   /* Files in another folder would never be removed. */
   json_object_del(wanted, "data_dir");

@@ -77,7 +77,7 @@ def app(backend: LocalSupabase, tmp_path: Path) -> Iterator[App]:
         library,
         data_dir=str(tmp_path / "data"),
         backend={"url": backend.url, "api_key": backend.anon_key},
-        auth_methods=[{"id": "password", "flow": "password"}],
+        template="volunteers",
         keystore={"kind": "host"},
     )
     assert opened.opened["keystore"] == "host"

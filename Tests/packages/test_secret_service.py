@@ -88,7 +88,7 @@ class TwoFunctions:
         self.config: dict[str, Any] = {
             "data_dir": str(folder / "data"),
             "backend": {"url": backend.url, "api_key": backend.anon_key},
-            "auth_methods": [{"id": "password", "flow": "password"}],
+            "template": "volunteers",
             "keystore": {"kind": "secret_service", "name": "com.example.visits"},
             "policy": {"biometric": "off"},
         }

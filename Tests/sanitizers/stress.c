@@ -188,7 +188,8 @@ static void open_all(server *it, const char *folder, size_t shared) {
   for (size_t at = 0; at < handle_count; at++) {
     char config[1024], *reply = NULL;
     snprintf(config, sizeof config,
-             "{\"keystore\":{\"kind\":\"file\"},\"policy\":{\"biometric\":\"preferred\"},"
+             "{\"template\":\"volunteers\",\"keystore\":{\"kind\":\"file\"},\"policy\":{"
+             "\"biometric\":\"preferred\"},"
              "\"data_dir\":\"%s/%zu\",\"backend\":{\"url\":\"https://example.org\",\"api_key\":"
              "\"k\"},\"auth_methods\":[{\"id\":\"bankid\",\"provider\":\"bankid\",\"flow\":"
              "\"pkce\"}],\"redirect_url\":\"app.example://signed-in\"}",

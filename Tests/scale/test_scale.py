@@ -174,9 +174,8 @@ def test_in_partitions_the_library_uploads_by_function_or_with_the_whole_key(
                 "api_key": backend.anon_key,
                 "queue": {"activity": {**KIND, **options}},
             },
-            "auth_methods": [{"id": "password", "flow": "password", "label": "E-mail"}],
-            "keystore": {"kind": "file"},
-            "policy": {"biometric": "off"},
+            "template": "volunteers",
+            "development": True,
         }
         library = Library(ROOT / "build" / "lib" / "libholdfast.so")
         with Holdfast(config, library=library) as app:

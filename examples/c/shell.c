@@ -170,7 +170,7 @@ static void read_commands(shell *it) {
 static char *configuration(char **words) {
   json_t *config = json_pack(
       "{s:s, s:{s:s, s:s}, s:[{s:s,s:s,s:s,s:s},{s:s,s:s,s:s,s:s},{s:s,s:s,s:s}], s:s,"
-      " s:{s:{s:s,s:[s,s,s]},s:{s:s,s:[s]}}, s:{s:i,s:i}, s:s}",
+      " s:{s:{s:s,s:[s,s,s]},s:{s:s,s:[s]}}, s:{s:i,s:i}, s:s, s:s}",
       "data_dir", words[1], "backend", "url", words[2], "api_key", words[3], "auth_methods", //
       "id", "bankid", "provider", "bankid", "flow", "pkce", "label", "BankID",               //
       "id", "vipps", "provider", "vipps", "flow", "pkce", "label", "Vipps",                  //
@@ -178,7 +178,8 @@ static char *configuration(char **words) {
       "redirect_url", "app.holdfast.example://signed-in", "routes",                          //
       "peer_mentor", "home", "/mentor", "screens", "/mentor", "/contacts", "/contacts/*",    //
       "org_admin", "home", "/admin", "screens", "*",                                         //
-      "policy", "background_timeout_s", 2, "refresh_margin_s", 2, "locale", "nb");
+      "policy", "background_timeout_s", 2, "refresh_margin_s", 2, "locale", "nb", "template",
+      "volunteers");
   char *text = json_dumps(config, JSON_COMPACT);
   json_decref(config);
   return text;

@@ -79,11 +79,9 @@ static void wait_for(const char *wanted) {
 /* Starts the app: from the disk alone, it shows the first screen. */
 static void start(char **words) {
   app = 0;
-  json_t *reply =
-      call("open", json_pack("{s:s, s:{s:s, s:s}, s:[{s:s, s:s}], s:{s:s}, s:{s:s}}", "data_dir",
-                             words[1], "backend", "url", words[2], "api_key", words[3],
-                             "auth_methods", "id", "password", "flow", "password", "keystore",
-                             "kind", "file", "policy", "biometric", "off"));
+  json_t *reply = call("open", json_pack("{s:s, s:{s:s, s:s}, s:s, s:b}", "data_dir", words[1],
+                                         "backend", "url", words[2], "api_key", words[3],
+                                         "template", "volunteers", "development", 1));
   app = json_integer_value(json_object_get(reply, "app"));
   show(json_object_get(reply, "screen"));
   json_decref(reply);

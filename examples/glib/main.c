@@ -130,10 +130,9 @@ int main(int count, char **words) {
   if (count != 5)
     return 2;
   app app = {.email = words[4], .password = getenv("HOLDFAST_PASSWORD"), .result = -1};
-  json_t *config = json_pack("{s:s, s:{s:s}, s:{s:s}, s:{s:s, s:s}, s:[{s:s, s:s}]}", "data_dir",
-                             words[1], "keystore", "kind", "file", "policy", "biometric", "off",
-                             "backend", "url", words[2], "api_key", words[3], "auth_methods", "id",
-                             "password", "flow", "password");
+  json_t *config =
+      json_pack("{s:s, s:b, s:s, s:{s:s, s:s}}", "data_dir", words[1], "development", 1, "template",
+                "volunteers", "backend", "url", words[2], "api_key", words[3]);
   char *text = json_dumps(config, JSON_COMPACT), *reply = NULL;
   if (holdfast_open(text, NULL, &app.self, &reply) != HOLDFAST_OK ||
       holdfast_http_start(app.self, "{\"thread\":false}", &app.network) != HOLDFAST_OK) {

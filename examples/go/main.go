@@ -44,11 +44,10 @@ func open() (*visits, error) {
 		App    holdfast.App
 		Screen *screen
 	}](object{
-		"data_dir":     "app-data",
-		"backend":      object{"url": os.Getenv("HOLDFAST_URL"), "api_key": os.Getenv("HOLDFAST_KEY")},
-		"auth_methods": []object{{"id": "password", "flow": "password"}},
-		"keystore":     object{"kind": "file"}, // or secret_service: the desktop's keyring
-		"policy":       object{"biometric": "off"},
+		"data_dir":    "app-data",
+		"backend":     object{"url": os.Getenv("HOLDFAST_URL"), "api_key": os.Getenv("HOLDFAST_KEY")},
+		"template":    "volunteers",
+		"development": true, // or keystore: secret_service, the desktop's keyring
 	})
 	if err != nil {
 		return nil, err

@@ -12,9 +12,8 @@ import java.util.Objects;
 public final class Visits implements AutoCloseable {
   private static final String CONFIG =
       "{'data_dir': 'app-data', 'backend': {'url': %s, 'api_key': %s},"
-          + " 'auth_methods': [{'id': 'password', 'flow': 'password'}],"
-          + " 'keystore': {'kind': 'file'}," // or secret_service: the desktop's keyring
-          + " 'policy': {'biometric': 'off'}}";
+          + " 'template': 'volunteers',"
+          + " 'development': true}"; // or keystore: secret_service, the desktop's keyring
 
   private final Holdfast app;
   private JsonObject shown; // what the user sees

@@ -14,9 +14,8 @@ const open = () =>
   Holdfast.open({
     data_dir: 'app-data',
     backend: { url, api_key },
-    auth_methods: [{ id: 'password', flow: 'password' }],
-    keystore: { kind: 'file' }, // an app passes its platform's key store
-    policy: { biometric: 'off' },
+    template: 'volunteers',
+    development: true, // an app passes its platform's key store
   });
 
 let app = await open();

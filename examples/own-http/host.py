@@ -51,9 +51,8 @@ def main(url: str, key: str, folder: str, email: str, password: str) -> None:
     config: Config = {
         "data_dir": folder,
         "backend": {"url": url, "api_key": key},
-        "auth_methods": [{"id": "password", "flow": "password"}],
-        "keystore": {"kind": "file"},  # an app passes its platform's to Holdfast() instead
-        "policy": {"biometric": "off"},
+        "template": "volunteers",
+        "development": True,  # an app passes its platform's key store to Holdfast() instead
     }
     item = ""
     with Holdfast(config) as app, httpx.Client() as client:

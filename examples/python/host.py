@@ -19,7 +19,7 @@ EMAIL = sys.argv[1] if len(sys.argv) > 1 else "mentor@example.org"
 CONFIG: Config = {
     "data_dir": "app-data",
     "backend": {"url": os.environ["HOLDFAST_URL"], "api_key": os.environ["HOLDFAST_KEY"]},
-    "auth_methods": [{"id": "password", "flow": "password"}],
+    "template": "volunteers",
     "policy": {"biometric": "off"},
 }
 

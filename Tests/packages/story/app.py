@@ -112,7 +112,7 @@ async def main() -> None:
     config: Config = {
         "data_dir": str(folder / "data"),
         "backend": {"url": sys.argv[2], "api_key": sys.argv[3]},
-        "auth_methods": [{"id": "password", "flow": "password"}],
+        "template": "volunteers",
         "policy": {"biometric": "required", "lock_on_background": "at_once"},
     }
     async with AsyncHoldfast(config, DesktopKeys(folder)) as app:

@@ -28,7 +28,7 @@ export function config(data_dir = folder(), more = {}) {
   return {
     data_dir,
     backend: { url: BACKEND, api_key: KEY },
-    auth_methods: [{ id: 'password', flow: 'password', label: 'E-mail' }],
+    template: 'volunteers',
     policy: { biometric: 'off' },
     ...more,
   };

@@ -12,7 +12,7 @@
 static json_t *configuration(const app *app) {
   return json_pack("{s:s, s:{s:s, s:s, s:{s:s}}, "
                    "s:[{s:s,s:s,s:s,s:s},{s:s,s:s,s:s,s:s},{s:s,s:s,s:s}], s:s, s:s, s:s,"
-                   " s:{s:s}}",
+                   " s:{s:s}, s:s}",
                    "data_dir", app->data_dir,                                                  //
                    "backend", "url", app->url, "api_key", app->key,                            //
                    "summary", "function", "activity_overview",                                 //
@@ -22,7 +22,8 @@ static json_t *configuration(const app *app) {
                    "id", "password", "flow", "password", "label", word("E-mail and password"), //
                    "redirect_url", app->redirect_url, "locale", app->locale,                   //
                    "clock", app->stage == NULL ? "system" : "manual",                          //
-                   "policy", "biometric", app->stage == NULL ? "off" : "required");
+                   "policy", "biometric", app->stage == NULL ? "off" : "required",             //
+                   "template", "volunteers");
 }
 
 static gint64 spent_us; /* in the library, on this thread */

@@ -23,9 +23,8 @@ impl Visits {
         let (app, mut opened) = Holdfast::open(json!({
             "data_dir": "app-data",
             "backend": {"url": given("HOLDFAST_URL"), "api_key": given("HOLDFAST_KEY")},
-            "auth_methods": [{"id": "password", "flow": "password"}],
-            "keystore": {"kind": "file"}, // or secret_service: the desktop's keyring
-            "policy": {"biometric": "off"},
+            "template": "volunteers",
+            "development": true, // or keystore: secret_service, the desktop's keyring
         }))?;
         let shown = Value::Null;
         let mut visits = Visits { app, shown };

@@ -25,8 +25,8 @@ func configuration(
     backend: Backend(
       url: try #require(url ?? environment["HOLDFAST_BACKEND"]),
       apiKey: try #require(environment["HOLDFAST_KEY"])),
-    authMethods: [AuthMethodConfig(id: "password", flow: .password)],
-    policy: Policy(biometric: biometric), keystore: KeyStoreChoice(kind: .file), role: role)
+    policy: Policy(biometric: biometric), keystore: KeyStoreChoice(kind: .file), role: role,
+    template: .volunteers)
 }
 
 /// Open, and sign in.

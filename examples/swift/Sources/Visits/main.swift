@@ -8,8 +8,7 @@ let password = ProcessInfo.processInfo.environment["HOLDFAST_PASSWORD"]
 guard given.count == 4, let password else { fatalError("usage: Visits URL KEY EMAIL") }
 let config = Config(
   dataDir: "visit-data", backend: Backend(url: given[1], apiKey: given[2]),
-  authMethods: [AuthMethodConfig(id: "password", flow: .password)],
-  policy: Policy(biometric: .off), keystore: KeyStoreChoice(kind: .file))
+  template: .volunteers, development: true)
 
 /// Shows the screens up to `home`, and does what each asks for. An app draws them.
 @MainActor func enter(_ app: Holdfast) async throws {

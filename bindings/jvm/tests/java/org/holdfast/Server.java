@@ -23,7 +23,7 @@ public final class Server {
   /** A configuration for this backend: sign-in with a password, no biometrics, keys as files. */
   public static Config config(java.nio.file.Path data) {
     return new Config(data.toString(), new Backend(URL, KEY))
-        .authMethods(java.util.List.of(new AuthMethodConfig("password", SignInFlow.PASSWORD)))
+        .template(ConfigTemplate.VOLUNTEERS)
         .policy(new Policy().biometric(PolicyBiometric.OFF))
         .locale("en");
   }
