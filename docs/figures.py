@@ -1,7 +1,7 @@
-"""Writes the sizes of README.md, and sizes and counts of docs/benchmarks.md, from what is recorded.
+"""Writes sizes and counts of docs/benchmarks.md, from what is recorded.
 
 `--write` first copies the sizes of the libraries and packages in build/ to figures.json. Without it, the script
-only checks that both pages match what is recorded. Sources:
+only checks that the page matches what is recorded. Sources:
 
 - figures.json: sizes in bytes, by library and package;
 - Tests/benchmarks/recorded.json, written by `make bench-record` and `make bench-variants`: instructions
@@ -16,7 +16,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs/benchmarks.md"
-README = ROOT / "README.md"
 SIZES = ROOT / "docs/figures.json"
 RECORDED = ROOT / "Tests/benchmarks/recorded.json"
 OPEN, CLOSE = "<!-- figures -->", "<!-- /figures -->"
@@ -115,7 +114,6 @@ def pages(sizes: dict[str, int]) -> dict[Path, str]:
     """The text that each page should have."""
     table = size_table(sizes)
     return {
-        README: with_rows(README, table),
         PAGE: with_rows(PAGE, [*table, *package_table(sizes), *count_rows(), *device_rows()]),
     }
 

@@ -1,47 +1,54 @@
-"""The README's examples run unchanged against the local backend."""
+"""The README's programs run unchanged against the local backend."""
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from local_supabase import LocalSupabase
 from patience import patience
 
-from hosts import compiled, stores_a_visit
-from pages import ROOT
-from pages import block as block_of
+from pages import ROOT, block
 
-# What the loop leaves out: the top of the third C block of docs/hosts.md, which defines `call`.
-HELPERS = block_of("docs/hosts.md", "c", 2).split("/* Until the handle is closed. */", 1)[0]
-# Tests/docs/host.c calls the loop by this name.
-FOLLOW = "void follow(holdfast *app);\nvoid follow(holdfast *app) { run(app); }\n"
+PROGRAM = block("README.md", "python")
+#: What the second program has in place of the first one's: the README says it in words.
+CHANGES = {
+    '    "template": "volunteers",  # the tables of the local project\n': "",
+    "item, now_ms =": block("README.md", "python", 1) + "item, now_ms =",
+    '"kind": "activity"': '"kind": "visit"',
+    '{"type": "visit", "minutes": 45}': '{"minutes": 45}',
+}
 
 
-def example(language: str, backend: LocalSupabase, number: int = 0) -> str:
-    """A block of the README, with the local backend in place of the made-up project."""
-    block = block_of("README.md", language, number).replace(
-        "https://PROJECT.supabase.co", backend.url
+def run(program: str, backend: LocalSupabase, folder: Path) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=patience(240),
+        check=False,
+        env={
+            "PYTHONPATH": str(ROOT / "bindings/python/src"),
+            "HOLDFAST_LIBRARY": str(ROOT / "build/lib/libholdfast.so"),
+            "HOLDFAST_URL": backend.url,
+            "HOLDFAST_KEY": backend.anon_key,
+            "PATH": "/usr/bin:/bin",
+        },
     )
-    assert "KEY" in block
-    return block.replace('"KEY\\"', f'"{backend.anon_key}\\"').replace(
-        '"KEY"', f'"{backend.anon_key}"'
-    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
 
 
-def test_the_loop_delivers_an_item(backend: LocalSupabase, tmp_path: Path) -> None:
-    """Given an app with one queued item, when the loop of the README runs, then the server has it."""
-    loop = block_of("README.md", "c").replace("void run(", "static void run(")
-    stores_a_visit([compiled(HELPERS + loop + FOLLOW, tmp_path)], backend, tmp_path)
-
-
-def test_the_loop_is_on_the_first_screen() -> None:
-    lines = (ROOT / "README.md").read_text("utf-8").splitlines()
-    start = lines.index("```c")
-    assert start < 12
-    assert lines.index("```", start) - start <= 20
+@pytest.fixture
+def table(backend: LocalSupabase) -> None:
+    """The table of one's own."""
+    for statement in block("README.md", "sql").split(";\n"):
+        if statement.strip():
+            backend.control.sql(statement)
+    backend.control.sql("notify pgrst, 'reload schema'")
 
 
 def test_no_line_is_wider_than_120_columns() -> None:
@@ -50,86 +57,21 @@ def test_no_line_is_wider_than_120_columns() -> None:
     assert [line for line in lines if len(line) > 120 and not line.startswith("[")] == []
 
 
-def test_the_c_example_compiles_without_warnings_and_resumes(
-    backend: LocalSupabase, tmp_path: Path
-) -> None:
-    source = tmp_path / "example.c"
-    source.write_text(example("c", backend, 1), "utf-8")
-    build = ROOT / "build"
-    subprocess.run(
-        [
-            "cc",
-            "-Wall",
-            "-Wextra",
-            "-Werror",
-            f"-I{build / 'include'}",
-            str(source),
-            "-o",
-            str(tmp_path / "example"),
-            f"-L{build / 'lib'}",
-            "-lholdfast",
-            f"-Wl,-rpath,{build / 'lib'}",
-        ],
-        check=True,
-    )
-    done = subprocess.run(
-        [tmp_path / "example"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=patience(120),
-        check=True,
-    )
-    opened, decision, sign_in = (json.loads(line) for line in done.stdout.splitlines())
-    assert opened["recovered"] is False
-    assert (decision["screen"], decision["reason"]) == ("sign_in", "session_missing")
-    assert sign_in["url"].startswith(f"{backend.url}/auth/v1/authorize?provider=bankid")
-
-
-def test_the_python_example_stores_its_activity(backend: LocalSupabase, tmp_path: Path) -> None:
+def test_the_first_program_stores_its_item(backend: LocalSupabase, tmp_path: Path) -> None:
+    """Of a user with two organisations, who must choose one."""
+    assert len([line for line in PROGRAM.splitlines() if line]) <= 30
     before = backend.control.sql("select count(*) as n from activities")[0]["n"]
-    done = subprocess.run(
-        [sys.executable, "-c", example("python", backend)],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=patience(240),
-        check=False,
-        env={
-            "PYTHONPATH": str(ROOT / "bindings/python/src"),
-            "HOLDFAST_LIBRARY": str(ROOT / "build/lib/libholdfast.so"),
-            "PATH": "/usr/bin:/bin",
-        },
-    )
-    assert done.returncode == 0, done.stderr
-    assert "sync_completed" in done.stdout
+    assert run(PROGRAM, backend, tmp_path) == "the server has it\n"
     after = backend.control.sql("select count(*) as n from activities")[0]["n"]
     assert after == before + 1
 
 
-def test_the_program_of_the_python_readme_stores_its_item(
-    backend: LocalSupabase, tmp_path: Path
+def test_a_table_of_one_s_own_takes_an_item(
+    backend: LocalSupabase, table: None, tmp_path: Path
 ) -> None:
-    source = block_of("bindings/python/README.md", "python")
-    assert len(source.splitlines()) <= 25
-    before = backend.control.sql("select count(*) as n from activities")[0]["n"]
-    done = subprocess.run(
-        [sys.executable, "-c", source],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=patience(240),
-        check=False,
-        env={
-            "HOLDFAST_URL": backend.url,
-            "HOLDFAST_KEY": backend.anon_key,
-            "HOLDFAST_LIBRARY": str(ROOT / "build/lib/libholdfast.so"),
-            "PYTHONPATH": str(ROOT / "bindings/python/src"),
-        },
-    )
-    assert done.returncode == 0, done.stderr
-    first, *_, last = done.stdout.splitlines()
-    assert first == "sign_in Sign in to get started."
-    assert "Done: what was waiting has been sent." in last
-    after = backend.control.sql("select count(*) as n from activities")[0]["n"]
-    assert after == before + 1
+    program = PROGRAM
+    for before, after in CHANGES.items():
+        assert before in program
+        program = program.replace(before, after)
+    assert run(program, backend, tmp_path) == "the server has it\n"
+    assert backend.control.sql("select minutes from visits") == [{"minutes": 45}]

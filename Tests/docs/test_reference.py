@@ -28,12 +28,12 @@ def test_every_function_has_a_section() -> None:
     "name",
     [
         "ErrorCode",
-        "EventType",
+        "NoticeType",
+        "AnswerTo",
         "BannerCode",
         "DecisionReason",
         "ExplainCode",
         "Screen",
-        "Outcome",
         "Purpose",
         "ItemState",
     ],
@@ -79,7 +79,7 @@ def test_every_reason_of_a_session_end_is_named() -> None:
     cases = swift.split("enum EndReason", 1)[1].split("\n}", 1)[0]
     reasons = set(re.findall(r'case \w+ = "(\w+)"', cases))
     assert len(reasons) == 7
-    about = DEFINITIONS["SessionEndedEvent"]["description"]
+    about = DEFINITIONS["SessionEndedNotice"]["properties"]["reason"]["description"]
     assert {reason for reason in reasons if reason not in about} == set()
 
 

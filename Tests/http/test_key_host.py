@@ -140,4 +140,4 @@ def test_closing_does_not_wait_for_the_keychain(app: App) -> None:
     assert taken[0]["key_request"]["name"] == "device"
     assert app.call("close") == {}
     call.join(patience(60))
-    assert [reply["reason"] for reply in seen] == ["keystore_failed"]
+    assert seen == [{}]

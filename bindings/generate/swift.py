@@ -311,10 +311,10 @@ class Swift:
             if field.name in made:
                 continue
             mine = [record[field.name] for record in records if field.name in record]
-            types = {self._plain(each.type) for each in mine}
-            kind = mine[0].type if len({each.type for each in mine}) == 1 else types.pop()
-            if types - {kind}:
+            plain = {self._plain(each.type) for each in mine}
+            if len(plain) > 1:
                 raise ValueError(f"{names[0]}: {field.name} has several types")
+            kind = mine[0].type if len({each.type for each in mine}) == 1 else plain.pop()
             if field.name == one.tag and one.other:
                 kind = self._tags(one)
             is_required = len(mine) == len(records) and all(each.required for each in mine)
