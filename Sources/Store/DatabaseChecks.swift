@@ -51,9 +51,11 @@ extension Database {
     do throws(Failure) {
       let found =
         try first("PRAGMA integrity_check(1)") { (row) throws(Failure) in row.blob(0) } ?? []
-      // A page that cannot be read is reported among the faults, for example as "error code=10". It
-      // is a failure of the disk and does not prove damage to the file.
-      if Database.names(SQLITE_IOERR, in: found) || Database.names(SQLITE_NOMEM, in: found) {
+      // A page that cannot be read is reported among the faults, as "error code=10", or, of the list of free
+      // pages, without the code. It is a failure of the disk and does not prove damage to the file.
+      if Database.names(SQLITE_IOERR, in: found) || Database.names(SQLITE_NOMEM, in: found)
+        || ASCII.contains(String(decoding: found, as: UTF8.self), "failed to get page")
+      {
         throw failure(SQLITE_IOERR)
       }
       return found == Array("ok".utf8)

@@ -271,7 +271,7 @@ CASES = {
     "queue_explain": Case("queue_explain", lambda app, _: app.queue_explain(), chain),
     "queue_export": Case("queue_export", lambda app, _: app.queue_export(), chain),
     "queue_cancel": Case("queue_cancel", lambda app, _: app.queue_cancel({"id": id_of(0)}), chain),
-    "poll": Case("poll", lambda app, _: app.settle(), chain),
+    "next": Case("next", lambda app, _: app.settle(), chain),
     "sync_status": Case("sync_status", lambda app, _: app.sync_status(), chain),
     "summary_get": Case("summary_get", lambda app, _: app.summary_get(), chain),
     "org_list": Case("org_list", lambda app, _: app.org_list(), many_memberships),

@@ -25,10 +25,9 @@ int main(void) {
   holdfast *app = NULL;
   holdfast_http *driver = NULL;
   char *reply = NULL;
-  int fine = holdfast_open(config, NULL, &app, NULL) == HOLDFAST_OK;
-  fine = fine && holdfast_http_start(app, NULL, &driver) == HOLDFAST_OK;
-  fine = fine && holdfast_session_resume(app, NULL, &reply) == HOLDFAST_OK;
+  int fine = holdfast_open(config, NULL, &app, &reply) == HOLDFAST_OK;
   fine = fine && strstr(reply, "session_missing") != NULL;
+  fine = fine && holdfast_http_start(app, NULL, &driver) == HOLDFAST_OK;
   holdfast_free(reply);
   holdfast_http_stop(driver);
   holdfast_close(app);

@@ -30,21 +30,24 @@ static void *close_soon(void *handle) {
   return platform_handle_close((uintptr_t)handle);
 }
 
+/* Takes news and requests. */
+enum { READER = 3 };
+
 static void check_signals(const char *folder) {
   static int object;
   uintptr_t handle = platform_handle_new(&object, folder);
   void *entered;
   EXPECT(handle != 0);
   EXPECT(platform_handle_enter(handle, true, &entered) == PLATFORM_ENTERED && entered == &object);
-  int descriptor = platform_handle_descriptor(handle);
+  int descriptor = platform_handle_descriptor(handle, READER);
   EXPECT((fcntl(descriptor, F_GETFD) & FD_CLOEXEC) != 0);
   EXPECT((fcntl(descriptor, F_GETFL) & O_NONBLOCK) != 0);
   EXPECT(!is_readable(descriptor));
   /* Raised more often than a pipe holds, it is lowered at once. */
   for (int count = 0; count < 100000; count++)
-    platform_handle_signal(handle, true, platform_handle_told(handle));
+    platform_handle_signal(handle, 1u << READER, platform_handle_told(handle));
   EXPECT(is_readable(descriptor));
-  platform_handle_signal(handle, false, platform_handle_told(handle));
+  platform_handle_signal(handle, 0, platform_handle_told(handle));
   EXPECT(!is_readable(descriptor));
   EXPECT(platform_handle_leave(handle, true) == NULL);
   /* Another handle of this process raises it. */
@@ -59,11 +62,11 @@ static void check_signals(const char *folder) {
   EXPECT(platform_handle_close(other) == &other_object);
   /* The host's copy is readable after the close, and who waits wakes. */
   EXPECT(platform_handle_enter(handle, false, &entered) == PLATFORM_ENTERED);
-  platform_handle_signal(handle, false, platform_handle_told(handle));
+  platform_handle_signal(handle, 0, platform_handle_told(handle));
   int copy = dup(descriptor);
   pthread_t closer;
   pthread_create(&closer, NULL, close_soon, (void *)handle);
-  EXPECT(platform_handle_wait(handle, 60000) == PLATFORM_CLOSED);
+  EXPECT(platform_handle_wait(handle, READER, 60000) == PLATFORM_CLOSED);
   pthread_join(closer, NULL);
   EXPECT(platform_handle_leave(handle, false) == &object);
   EXPECT(is_readable(copy));

@@ -17,12 +17,13 @@ from .paths import EMULATOR
 class HostedLibrary(Library):
     """Like `Library`, with one handle at a time and the built-in file key store."""
 
+    #: The number of the open handle.
+    _number = 0
+
     def __init__(self, program: Path, path: Path, stack: int | None = None) -> None:
         """Load the library there; the calls run on a stack of so many bytes."""
         self.path = path
         command = [*EMULATOR, str(program), str(path)] + ([] if stack is None else [str(stack)])
-        #: The number of the open handle.
-        self._number = 0
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     @property

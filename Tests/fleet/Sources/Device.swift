@@ -150,7 +150,7 @@ struct Device {
 
   /// `QueueTable.take`.
   private mutating func take() {
-    let most = BatchPolicy.items(probing: data[Purpose.upload.rawValue].isProbing)
+    let most = data[Purpose.upload.rawValue].isProbing ? 1 : UploadSize.most
     var count = 0
     while count < min(most, pending.count), pending[count].cohort == pending[0].cohort {
       count += 1

@@ -105,6 +105,7 @@ class HoldfastTest {
   void the_sign_in_in_a_browser_is_typed() {
     Config pkce =
         new Config(folder.resolve("pkce").toString(), new Backend(Server.URL, "k"))
+            .authMethods(List.of(new AuthMethodConfig("bankid", SignInFlow.PKCE)))
             .redirectUrl("com.example.app:/signed-in")
             .policy(new Policy().biometric(PolicyBiometric.OFF))
             .keystore(new KeyStoreChoice(KeyStoreChoiceKind.FILE));
