@@ -73,12 +73,12 @@ def test_LCK_1_a_host_that_waits_alone_is_woken_by_the_lock_of_a_newcomer(
     user.app.go_offline()
     user.app.settle()
     with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(user.app.wait, int(120_000 * children.PATIENCE))
+        waiting = pool.submit(user.app.next, int(120_000 * children.PATIENCE))
         # When a process opens the folder and locks
         with ended_by_another_process(user, "session_lock"):
             began = time.monotonic()
             # Then the host is woken long before it would be
-            assert waiting.result()
+            assert waiting.result()["screen"]["screen"] == "unlock"
             assert time.monotonic() - began < 60 * children.PATIENCE
             history.assert_closed(user.app, user.phone)
 

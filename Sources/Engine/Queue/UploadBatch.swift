@@ -13,7 +13,7 @@ final class UploadBatch {
     let id: UUID
     let attempts: Int64
     /// See `QueueRow.trouble`.
-    let trouble: Int64
+    private(set) var trouble: Int64
     /// Grows with each failure of the item alone.
     let retryGroup: Int64
     let size: Int64
@@ -40,6 +40,9 @@ final class UploadBatch {
       isCancelled = item.isCancelled
       self.registered = registered
     }
+
+    /// The server has refused it beside others that it stored, which have the group `since` or an older one.
+    func noteRefused(since group: Int64) { if trouble == 0 { trouble = -group } }
   }
 
   /// Why the server is asked for items.

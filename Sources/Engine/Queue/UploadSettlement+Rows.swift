@@ -19,7 +19,7 @@ extension UploadSettlement {
     // An answer about none of the rows, or one that decides about none, does not say that the function works.
     let isJudged = batch.items.contains { judged.contains($0.id) }
     if isJudged { try noteJudged(batch, now) }
-    let unsettled = try erase(batch, stored: ids { $0.status == .stored }, now)
+    let unsettled = try eraseNamed(batch, ids { $0.status == .stored }, now)
     // The row of an item that was not sent before may be another one's, and so may that of an item which was
     // in trouble: a question has perhaps shown no row.
     func isUnsure(_ item: UploadBatch.Item) -> Bool {
@@ -27,6 +27,12 @@ extension UploadSettlement {
     }
     try settle(unsettled.filter(isUnsure), .unnamed, nil, received)
     let rest = try eraseExisting(unsettled.filter { !isUnsure($0) }, stored: stored, now)
+    if isTaken {
+      // What is refused here is refused beside others that get through.
+      let group = rest.isEmpty ? 0 : try nextGroup()
+      for item in rest.items where judged.contains(item.id) { item.noteRefused(since: group) }
+      try noteStored(batch, now)
+    }
     for row in rows where judged.contains(row.id) && !stored.contains(row.id) {
       let one = rest.filter { $0.id == row.id }
       guard !one.isEmpty else { continue }
@@ -36,7 +42,6 @@ extension UploadSettlement {
       }
       try settle(one, answer ?? .refusedGiven, reason, received)
     }
-    if isTaken { try noteStored(batch, now) }
     let answered = ids { _ in true }
     let undecided = rest.filter { answered.contains($0.id) && !judged.contains($0.id) }
     if isJudged {

@@ -229,11 +229,7 @@ final class UploadSettlement {
     case .control: return try settle(batch, .unnamed, nil, received)
     case .upload:
       if ids.isEmpty { try noteJudged(batch, now) } else { try noteStored(batch, now) }
-      let unnamed = try erase(batch, stored: ids, now)
-      if unnamed.isEmpty, batch.items[0].retryGroup & 1 == 0 {
-        state.growBatches(batch.items.count)
-      }
-      try settle(unnamed, .unnamed, nil, received)
+      try settle(try eraseNamed(batch, ids, now), .unnamed, nil, received)
     case .rows, .ids:
       let same = batch.request == .rows ? try parkOthers(batch, received) : batch
       let absent = try eraseExisting(same, stored: ids, now)
@@ -263,12 +259,15 @@ final class UploadSettlement {
     return batch.filter { !others.contains($0.id) }
   }
 
-  /// Erase the items that the request has stored; returns the others.
-  func erase(
-    _ batch: UploadBatch, stored: SortedUUIDSet, _ now: Instant
+  /// Erase the items that the upload has stored; returns the others. A batch that is stored whole tells that
+  /// larger ones may pass.
+  func eraseNamed(
+    _ batch: UploadBatch, _ stored: SortedUUIDSet, _ now: Instant
   ) throws(Failure) -> UploadBatch {
     try eraseProved(batch.filter { stored.contains($0.id) }, now)
-    return batch.filter { !stored.contains($0.id) }
+    let others = batch.filter { !stored.contains($0.id) }
+    if others.isEmpty, batch.items[0].retryGroup & 1 == 0 { state.growBatches(batch.items.count) }
+    return others
   }
 
   /// Erase the items that the server had before this request; returns the others. The row of an item
