@@ -93,7 +93,8 @@ static AdwToast *add_toast(app *app, const char *text, guint seconds) {
     adw_toast_dismiss(app->confirmation);
     g_clear_object(&app->confirmation);
   }
-  adw_toast_set_timeout(toast, seconds);
+  /* A test looks at a screen of a loaded machine. */
+  adw_toast_set_timeout(toast, app->stage == NULL ? seconds : 10);
   adw_toast_overlay_add_toast(app->toasts, g_object_ref(toast));
   return toast;
 }
