@@ -74,9 +74,9 @@ wheel-arm64: build/lib-arm64-bundled/libholdfast.so | $(PYTHON)
 ARM64_BIN := build/arm64
 ARM64_HOST := $(ARM64)/cc -std=gnu11 -O1 -g -Wall -Wextra -Werror -pthread -Iinclude -Ibuild/fuzz
 
-build/lib-arm64/libholdfast_http.so: $(HTTP_SOURCES) $(HTTP_HEADERS) $(wildcard Sources/HoldfastHTTP/*.h) build/lib-arm64/libholdfast.so
+build/lib-arm64/libholdfast_http.so: $(HTTP_SOURCES) $(HTTP_HEADERS) $(wildcard Sources/HoldfastHTTP/*.h) build/lib-arm64/libholdfast.so .build/holdfast_http.map
 	@$(ARM64)/cc -shared -fPIC -O2 $(filter-out -fcf-protection,$(HTTP_FLAGS)) -o $@ $(HTTP_SOURCES) \
-	  -Wl,-soname,libholdfast_http.so.$(ABI) -Lbuild/lib-arm64 -lholdfast -lcurl $(call jansson,hfh_no_stdin)
+	  -Wl,--version-script=.build/holdfast_http.map,-soname,libholdfast_http.so.$(ABI) -Lbuild/lib-arm64 -lholdfast -lcurl $(call jansson,hfh_no_stdin)
 	$(SONAME_LINK)
 
 $(ARM64_BIN)/shell: $(C_SHELL) include/holdfast.h build/lib-arm64/libholdfast_http.so

@@ -37,10 +37,11 @@ from .injection import (
 
 @violates("no home while locked")
 def _home_at_once() -> Mutant:
-    def home(_: Process, reply: Json) -> None:
-        reply.update(screen="home", org={"id": NOBODY})
+    def home(_: InvariantChecker, __: Process, name: str, decision: Json) -> None:
+        if name == "session_lock":
+            decision.update(screen="home", org={"id": NOBODY})
 
-    return change_reply("session_lock", home)
+    return run_before(InvariantChecker, "shown", home)
 
 
 @violates("no home while locked")
