@@ -17,10 +17,7 @@ public struct UploadsDocument: Sendable {
     ],
     outcomes: ["verdict"]
   ) { values in
-    var s = plain
-    set(&s.answer, values[0])
-    s.isSingle = values[1] == "one"
-    set(&s.history, values[2])
+    var s = upload(values)
     set(&s.membership, values[3])
     set(&s.attempts, values[4])
     let verdict = UploadPolicy.judge(s)
@@ -49,10 +46,7 @@ public struct UploadsDocument: Sendable {
     ],
     outcomes: ["verdict"]
   ) { values in
-    var s = plain
-    set(&s.answer, values[0])
-    s.isSingle = values[1] == "one"
-    set(&s.history, values[2])
+    var s = upload(values)
     s.othersSince = values[3] == "yes"
     s.othersWork = values[4] == "yes"
     set(&s.attempts, values[5])
@@ -95,6 +89,15 @@ public struct UploadsDocument: Sendable {
   public var tables: [DecisionTable] { [uploads, failures, questions] }
 
   private static let plain = UploadSituation(.named)
+
+  /// The situation of the first three columns of the tables of uploads: answer, items, history.
+  private static func upload(_ values: [String]) -> UploadSituation {
+    var s = plain
+    set(&s.answer, values[0])
+    s.isSingle = values[1] == "one"
+    set(&s.history, values[2])
+    return s
+  }
 
   private static func column<Value>(_ name: String, _ values: [Value]) -> DecisionTable.Column {
     DecisionTable.Column(name, values.map { "\($0)" })
