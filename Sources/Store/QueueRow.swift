@@ -18,10 +18,15 @@ public final class QueueRow {
   /// 0: none. Below 0: the server has refused it, or a batch with it, for what no user gave; the retry group of that time,
   /// negated. Above 0: how often it failed alone; it is sent alone and waits for itself.
   public var trouble: Int64 = 0
+  /// The user has edited or cancelled it after it was sent: what was sent is not what is in the row.
+  public var isEdited = false
   /// When a wait ends or ended.
   public var notBefore: SteadyTime = 0
   public var createdMS: Int64 = 0
   public var size: Int64 = 0
+  /// The list that shows the item, and the time by which it does; nil: none does.
+  public var list: [UInt8]?
+  public var listedMS: Int64?
   public var body: [UInt8] = []
   /// Why the item is parked, sealed.
   public var rejection: [UInt8]?
@@ -31,7 +36,8 @@ public final class QueueRow {
   /// The table's columns, in their order: `SELECT *` has the same positions.
   private enum Column: Int32 {
     case sequence, item, owner, org, batchKey, state, waitReason, retryGroup
-    case attempts, trouble, notBeforeMS, createdMS, size, lease, leaseMS, body, rejection
+    case attempts, trouble, edited, notBeforeMS, createdMS, size, lease, leaseMS, list, listedMS
+    case body, rejection
   }
 
   /// A row of `SELECT * FROM queue`.
@@ -48,9 +54,12 @@ public final class QueueRow {
     retryGroup = row.count(Column.retryGroup)
     attempts = row.count(Column.attempts)
     trouble = row.int(Column.trouble)
+    isEdited = row.int(Column.edited) != 0
     notBefore = SteadyTime(ms: row.int(Column.notBeforeMS))
     createdMS = row.int(Column.createdMS)
     size = row.count(Column.size)
+    list = row.blob(ifPresent: Column.list)
+    listedMS = row.int(ifPresent: Column.listedMS)
     body = row.blob(Column.body)
     rejection = row.blob(ifPresent: Column.rejection)
   }

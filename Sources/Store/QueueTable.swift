@@ -40,13 +40,14 @@ public struct QueueTable {
     try database.run(
       """
       INSERT INTO queue(item, owner, org, batch_key, state, wait_reason, not_before_ms, attempts,
-        trouble, created_ms, size, body, rejection)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        trouble, edited, created_ms, size, list, listed_ms, body, rejection)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
       """, .blob(row.item), .blob(row.owner),
       .blob(row.org), .blob(row.batchKey),
       .int(row.state.code.rawValue), .int(row.state.waitReason?.code ?? 0),
       .int(row.state.waitReason?.notBeforeMS ?? 0), .int(row.attempts), .int(row.trouble),
-      .int(row.createdMS), .int(row.size), .blob(row.body), Value(row.rejection))
+      .int(row.isEdited ? 1 : 0), .int(row.createdMS), .int(row.size), Value(row.list),
+      Value(row.listedMS), .blob(row.body), Value(row.rejection))
   }
 
   /// The last number that an item was given; 0: none was.

@@ -82,7 +82,7 @@ public struct Schema {
   }
 
   /// More than the entries have together.
-  private static var expectedSize: Int { 4096 }
+  private static var expectedSize: Int { 6144 }
 
   private static var semicolon: UInt8 { 0x3B }
   private static var space: UInt8 { 0x20 }

@@ -1,6 +1,7 @@
 extension Schema {
   /// `holdfast.db`: everything that must not be lost. Sequence, state, attempts, times and sizes are in clear;
-  /// identifiers are keyed tags; everything else is sealed.
+  /// identifiers are keyed tags; everything else is sealed. An item of a kind that the user lists (`OwnRows`) has
+  /// the tag of its list, and the time by which it is listed.
   public static var main: Schema {
     Schema(
       statements: """
@@ -35,11 +36,14 @@ extension Schema {
           retry_group INTEGER NOT NULL DEFAULT 0,
           attempts INTEGER NOT NULL DEFAULT 0,
           trouble INTEGER NOT NULL DEFAULT 0,
+          edited INTEGER NOT NULL DEFAULT 0,
           not_before_ms INTEGER NOT NULL DEFAULT 0,
           created_ms INTEGER NOT NULL,
           size INTEGER NOT NULL,
           lease BLOB,
           lease_ms INTEGER NOT NULL DEFAULT 0,
+          list BLOB,
+          listed_ms INTEGER,
           body BLOB NOT NULL,
           rejection BLOB);
         CREATE INDEX queue_ready ON queue(owner, state, retry_group, batch_key, seq);
@@ -47,6 +51,7 @@ extension Schema {
         CREATE INDEX queue_leased ON queue(lease, lease_ms) WHERE state = 1;
         CREATE INDEX queue_attempted ON queue(owner, org)
           WHERE attempts > 0 AND (state < 2 OR state = 2 AND wait_reason NOT IN (1, 6));
+        CREATE INDEX queue_listed ON queue(list, listed_ms, item) WHERE list IS NOT NULL;
         CREATE TABLE queue_count(owner BLOB NOT NULL, state INTEGER NOT NULL,
           wait_reason INTEGER NOT NULL, items INTEGER NOT NULL,
           PRIMARY KEY(owner, state, wait_reason)) WITHOUT ROWID;
@@ -71,7 +76,7 @@ extension Schema {
         CREATE TABLE backoff(service TEXT PRIMARY KEY, attempts INTEGER NOT NULL,
           not_before_ms INTEGER NOT NULL, asked INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
         """,
-      version: 1, digest: "JUDJnokCkRTTuQ2EThHuk4axMbozqxN3LKRQtzfcHRg")
+      version: 1, digest: "pAnbe0m4_SUO1xVxswyge9WhZf2vqe0JOrR3YkNLPnQ")
   }
 
   /// `cache.db`: copies of the server's data. Contacts are numbered as they arrive, so that a page of a pull
@@ -80,14 +85,15 @@ extension Schema {
     Schema(
       statements: """
         CREATE TABLE contact(number INTEGER PRIMARY KEY, row BLOB NOT NULL UNIQUE, org BLOB NOT NULL,
-          version TEXT NOT NULL, round INTEGER NOT NULL, sealed BLOB NOT NULL);
+          version TEXT NOT NULL, round INTEGER NOT NULL, listed_ms INTEGER, sealed BLOB NOT NULL);
         CREATE INDEX contact_org ON contact(org, round);
+        CREATE INDEX contact_listed ON contact(org, listed_ms, row) WHERE listed_ms IS NOT NULL;
         CREATE TABLE contact_block(org BLOB NOT NULL, number INTEGER NOT NULL, stamp INTEGER NOT NULL,
           sealed BLOB NOT NULL, PRIMARY KEY(org, number)) WITHOUT ROWID;
         CREATE TABLE dataset(org BLOB NOT NULL, name TEXT NOT NULL, as_of_ms INTEGER, cursor BLOB,
           reconciled_ms INTEGER, round INTEGER NOT NULL, reconciled BLOB, skipped INTEGER NOT NULL,
           problem TEXT, sealed BLOB, PRIMARY KEY(org, name)) WITHOUT ROWID;
         """,
-      version: 1, digest: "e4Hc7fTYqWIuvMP73G9fWOyziYuep6lDiHGPPo2QJOQ")
+      version: 1, digest: "p_wCkQ5qqhnjA9J98p0bBqhuL5FA2ZD3EE7Jk4zcz0Q")
   }
 }

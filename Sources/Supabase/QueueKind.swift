@@ -35,10 +35,13 @@ public final class QueueKind {
   /// Whether the rows have an `org_id`: not in an app without organisations.
   public let hasOrg: Bool
   public let primaryKey: PrimaryKey
+  /// What is kept of the user's stored rows; nil: nothing is.
+  public let own: OwnRows?
 
   init(
     name: String, table: String, columns: [String], upload: Upload, function: String,
-    references: [String], hasUser: Bool, hasOrg: Bool = true, primaryKey: PrimaryKey = .id
+    references: [String], hasUser: Bool, hasOrg: Bool = true, primaryKey: PrimaryKey = .id,
+    own: OwnRows? = nil
   ) {
     self.name = name
     self.table = table
@@ -49,6 +52,7 @@ public final class QueueKind {
     self.hasUser = hasUser
     self.hasOrg = hasOrg
     self.primaryKey = primaryKey
+    self.own = own
   }
 
   /// Whether a row may have the column.
@@ -91,7 +95,9 @@ public final class QueueKind {
       let path = backend.pointer("queue") + "/" + JSONPointer.escape(name)
       guard Identifier.isValid(name.utf8) else { throw Identifier.refusal(path) }
       let fields = try Fields(
-        value, at: path, known: ["table", "columns", "upload", "function", "primary_key"])
+        value, at: path, known: [
+          "table", "columns", "upload", "function", "primary_key", "own", "change", "delete",
+        ])
       result.append(try read(name, fields, standard.first { $0.name == name }, hasOrg: hasOrg))
     }
     return result
@@ -122,11 +128,12 @@ public final class QueueKind {
       throw fields.invalid("primary_key", "rows have no org_id in an app without organisations")
     }
     let references = known?.references ?? columns.filter { endsWithID($0) }
+    let hasUser = all.contains("user_id") || known?.hasUser ?? false
     return QueueKind(
       name: name, table: table, columns: columns, upload: upload, function: function,
       references: references.filter { columns.contains($0) },
-      hasUser: all.contains("user_id") || known?.hasUser ?? false, hasOrg: hasOrg,
-      primaryKey: primaryKey)
+      hasUser: hasUser, hasOrg: hasOrg, primaryKey: primaryKey,
+      own: try OwnRows.read(fields, columns, hasUser: hasUser))
   }
 
   private static func endsWithID(_ column: String) -> Bool {
