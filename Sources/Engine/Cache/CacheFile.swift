@@ -164,9 +164,12 @@ final class CacheFile {
       let removed = try cache.database.transaction { () throws(Failure) in
         var removed = 0
         for org in orgs {
-          removed += try cache.contacts.removeAll(of: org)
-          removed += try cache.blocks.removeAll(of: org)
-          removed += try cache.datasets.removeAll(of: org)
+          // The user's own rows of every kind, and the contacts, whose set is named as the organisation.
+          for set in try cache.datasets.sets(in: org) + [org] {
+            removed += try cache.contacts.removeAll(of: set)
+            removed += try cache.blocks.removeAll(of: set)
+          }
+          removed += try cache.datasets.removeAll(in: org)
         }
         return removed
       }
@@ -185,6 +188,13 @@ enum CacheNames {
   /// nil: no organisation.
   static func org(_ org: UUID?, _ session: OpenSession, _ keys: KeyRing.Keys) -> [UInt8] {
     keys.lookup.tag("cache", session.owner, org?.bytes ?? [])
+  }
+
+  /// The user's own rows of a kind. nil: no organisation.
+  static func own(
+    _ kind: String, _ org: UUID?, _ owner: [UInt8], _ keys: KeyRing.Keys
+  ) -> [UInt8] {
+    keys.lookup.tag("own", owner, org?.bytes ?? [], Array(kind.utf8))
   }
 
   /// A contact of an organisation. The same id in another organisation is another row, so neither
