@@ -187,6 +187,13 @@ enum CacheNames {
     keys.lookup.tag("cache", session.owner, org?.bytes ?? [])
   }
 
+  /// The user's own rows of a kind. nil: no organisation.
+  static func own(
+    _ kind: String, _ org: UUID?, _ owner: [UInt8], _ keys: KeyRing.Keys
+  ) -> [UInt8] {
+    keys.lookup.tag("own", owner, org?.bytes ?? [], Array(kind.utf8))
+  }
+
   /// A contact of an organisation. The same id in another organisation is another row, so neither
   /// shows the other's data.
   static func contact(_ id: UUID, of org: [UInt8], _ keys: KeyRing.Keys) -> [UInt8] {

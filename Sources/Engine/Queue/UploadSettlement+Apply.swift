@@ -14,8 +14,8 @@ extension UploadSettlement {
   ) throws(Failure) {
     let (response, now) = (received.response, received.now)
     switch verdict {
-    // The names are in the answer, and `finish` has erased those items.
-    case .stored: return
+    // What the answer names, `finish` has erased. What is to be deleted has no row.
+    case .stored: return s.operation == .deletion ? try eraseProved(batch, received) : ()
     case .readBack(let cause):
       let isOfWay = cause.isAboutTheWay
       return ask(batch, cause, isOfWay ? .blocked(response) : reason, now)
@@ -266,6 +266,9 @@ extension UploadSettlement {
     case .conflict: reason ?? ParkReason(.conflict)
     case .blocked: batch.inquiry?.reason ?? .blocked(response)
     case .unknownOutcome: ParkReason(.unknownOutcome)
+    case .changedElsewhere: reason ?? ParkReason(.changedElsewhere)
+    case .deletedElsewhere: ParkReason(.deletedElsewhere)
+    case .notAllowed: ParkReason(.notAllowed)
     }
   }
 
