@@ -1,7 +1,7 @@
 public import Base
 
 /// The result of the upload function for one row.
-public struct RowResult: Equatable, Sendable {
+public struct RowResult: Equatable {
   public enum Status: String, CaseIterable, Sendable {
     case stored
     /// The row was stored before by the same user.
@@ -28,8 +28,14 @@ public struct RowResult: Equatable, Sendable {
   public var column: String?
   /// The stored row's `updated_at`.
   public var version: String?
-  /// The row as others have changed it, with `updated_at`.
+  /// The row as others have changed it.
   public var row: JSON?
+
+  public static func == (left: RowResult, right: RowResult) -> Bool {
+    left.id == right.id && left.status == right.status && left.sqlstate == right.sqlstate
+      && left.message == right.message && left.column == right.column
+      && left.version == right.version && (left.row ?? .null) == (right.row ?? .null)
+  }
 }
 
 /// The responses to `RestRequests.upload` and `RestRequests.readBack`.

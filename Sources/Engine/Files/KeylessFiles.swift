@@ -77,8 +77,9 @@ final class KeylessFiles {
   ) throws(Failure) -> Bool {
     let keys = try core.keys()
     let tag = keys.itemTag(item.id, session.owner)
-    let isKnown = try item.stored == nil && core.fate(of: tag) != nil
-    guard try core.queue.find(tag) == nil, !isKnown else { return false }
+    guard try core.queue.find(tag) == nil else { return false }
+    // A correction is of a row that is known as stored.
+    if item.stored == nil, try core.fate(of: tag) != nil { return false }
     let row = QueueRow()
     row.item = tag
     row.owner = session.owner

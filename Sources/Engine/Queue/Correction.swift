@@ -71,7 +71,7 @@ extension QueueItem {
     let known = sent?.shallowCopy ?? [:]
     for (column, value) in payload.members {
       let values = known[member: column] ?? .array([])
-      if !values.elements.contains(value) { values.append(value) }
+      if !values.elements.contains(where: { $0 == value }) { values.append(value) }
       known.set(member: column, values)
     }
     sent = known
@@ -133,7 +133,10 @@ extension QueueItem {
     let wanted = payload
     payload = [:]
     for column in kind.own?.change?.columns ?? [] {
-      guard let value = wanted[member: column] ?? (isInsert ? .null : nil) else { continue }
+      // An edit of an item that was not stored replaces the whole payload.
+      guard let value = wanted[member: column] ?? (isInsert ? JSON.null : nil) as JSON? else {
+        continue
+      }
       let old = row[member: column] ?? .null
       if !StoredRow.holds(old, value) { payload.set(member: column, value) }
     }

@@ -149,7 +149,7 @@ final class ItemIntake {
     return try core.database.transaction { () throws(Failure) in
       if let existing = try core.queue.find(tag) {
         try checkSame(item, existing, session)
-        try core.queue.setCancelled(existing, false, session.queueKey)
+        try core.takeCancelBack(existing, session.queueKey)
         return ["id": .uuid(item.id), "state": .string(existing.state.word)]
       }
       try checkParents(of: item, session.owner, keys)
@@ -485,7 +485,7 @@ final class ItemIntake {
       }
       let row = try findIdle(fields, session)
       if overwrites { try overwrite(row, session, fields) }
-      let isTakenBack = try core.queue.setCancelled(row, false, session.queueKey)
+      let isTakenBack = try core.takeCancelBack(row, session.queueKey)
       let retried = try core.queue.retry(row.item, of: session.owner)
       return ["retried": .int(max(retried, isTakenBack ? 1 : 0))]
     }
@@ -519,15 +519,15 @@ final class ItemIntake {
   }
 }
 
-extension QueueTable {
-  /// Mark an item as cancelled, or as no longer cancelled. Returns whether that changed it.
+extension Core {
+  /// The user wants a cancelled item after all. Returns whether it was one.
   @discardableResult
-  func setCancelled(_ row: QueueRow, _ isCancelled: Bool, _ key: Key) throws(Failure) -> Bool {
-    guard let item = try row.read(key), item.isCancelled != isCancelled else { return false }
-    item.isCancelled = isCancelled
+  func takeCancelBack(_ row: QueueRow, _ key: Key) throws(Failure) -> Bool {
+    guard let item = try row.read(key), item.isCancelled else { return false }
+    item.isCancelled = false
     (row.body, row.size) = try item.sealed(row.item, row.owner, key, isAccepted: true)
     row.beginAnew()
-    try write(row)
+    try queue.write(row)
     try dependencies.removeParents(of: row.item)
     return true
   }

@@ -278,7 +278,7 @@ extension UploadSettlement {
     try core.database.transaction { () throws(Failure) in
       let key = try core.keys().queues.derived(for: batch.owner)
       for item in batch.items where item.isCancelled {
-        if let row = try core.queue.find(item.tag) { try core.queue.setCancelled(row, false, key) }
+        if let row = try core.queue.find(item.tag) { try core.takeCancelBack(row, key) }
       }
       try parking.park(batch, reason, now)
     }

@@ -270,13 +270,20 @@ final class UploadSettlement {
     guard let rows = received.response.rows else { return batch }
     for row in rows {
       guard let id = row.uuid("id"), let item = batch.items.first(where: { $0.id == id }),
-        let payload = try item.content?.payload ?? core.queue.find(item.tag)?.read(key)?.payload
+        let payload = try sentPayload(item, key)
       else { continue }
       if StoredRow.isOther(row, than: payload) { others.append(id) }
     }
     try parking.park(
       batch.filter { others.contains($0.id) }, ParkReason(.conflict), received.now)
     return batch.filter { !others.contains($0.id) }
+  }
+
+  private func sentPayload(
+    _ item: UploadBatch.Item, _ key: Key
+  ) throws(Failure) -> JSON? {
+    if let content = item.content { return content.payload }
+    return try core.queue.find(item.tag)?.read(key)?.payload
   }
 
   /// Erase the items that the upload has stored; returns the others. A batch that is stored whole tells that
