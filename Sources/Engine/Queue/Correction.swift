@@ -66,24 +66,18 @@ enum Comparison: Equatable {
 ///
 /// An answer that names no row proves nothing. The row is read then, and compared by column (`compare`).
 extension QueueItem {
-  /// Note that the payload was sent, before it is replaced.
-  func noteSent() {
+  /// Note that the payload was sent, before it is replaced. An insert that leaves a column out sends null.
+  func noteSent(_ kind: QueueKind?) {
     let known = sent?.shallowCopy ?? [:]
-    for (column, value) in payload.members {
+    let isInsert = stored == nil
+    let more = isInsert ? kind?.own?.change?.columns ?? [] : []
+    for column in payload.members.map({ $0.key }) + more.filter({ payload[member: $0] == nil }) {
+      let value = payload[member: column] ?? .null
       let values = known[member: column] ?? .array([])
       if !values.elements.contains(where: { $0 == value }) { values.append(value) }
       known.set(member: column, values)
     }
     sent = known
-  }
-
-  /// The newest value of each column that was sent.
-  var lastSent: JSON {
-    let result = [:] as JSON
-    for (column, values) in sent?.members ?? [] {
-      if let last = values.elements.last { result.set(member: column, last) }
-    }
-    return result
   }
 
   private func wasSent(_ column: String, as value: JSON) -> Bool {
@@ -111,34 +105,44 @@ extension QueueItem {
   /// The server has stored the item with these values. Make it a change of them, as far as its user wants
   /// others. Returns whether anything is left to do.
   func follow(_ values: JSON, version: String?, _ kind: QueueKind) -> Bool {
+    let isInsert = stored == nil
     sent = nil
-    return goOn(values, version: version, kind)
+    return goOn(
+      from: (stored?.row ?? [:]).laidOver(by: values), version: version, kind
+    ) { (column, wanted, row) in
+      // An edit of an item that was not stored replaces the whole payload.
+      guard wanted != nil || isInsert else { return false }
+      return !StoredRow.holds(row[member: column] ?? .null, wanted ?? .null)
+    }
   }
 
-  /// The same when the server has the item with one of the values that were sent, and nobody knows which.
-  func followUnread(_ kind: QueueKind) -> Bool { goOn(lastSent, version: nil, kind) }
+  /// The same when the server has the item with some of the values that were sent, and nobody knows which.
+  func followUnread(_ kind: QueueKind) -> Bool {
+    let row = [:] as JSON
+    for (column, values) in sent?.members ?? [] where values.count == 1 {
+      if let only = values.elements.first { row.set(member: column, only) }
+    }
+    let sent = sent ?? [:]
+    return goOn(from: row, version: nil, kind) { (column, wanted, _) in
+      sent[member: column]?.elements.contains { !StoredRow.holds($0, wanted ?? .null) } ?? false
+    }
+  }
 
-  private func goOn(_ values: JSON, version: String?, _ kind: QueueKind) -> Bool {
-    let isInsert = stored == nil
-    let row = isInsert ? values : (stored?.row ?? [:]).laidOver(by: values)
-    let isDeleted = isInsert ? isCancelled : operation == .delete
-    self.stored = StoredBase(row: row, version: version, isDeleted: isDeleted)
+  private func goOn(
+    from row: JSON, version: String?, _ kind: QueueKind,
+    _ isOpen: (_ column: String, _ wanted: JSON?, _ row: JSON) -> Bool
+  ) -> Bool {
+    let isDeleted = stored?.isDeleted ?? isCancelled
+    stored = StoredBase(row: row, version: version, isDeleted: isDeleted)
     isCancelled = false
     isRevised = false
     mayBeCounted = false
-    if isDeleted {
-      payload = [:]
-      return true
-    }
     let wanted = payload
     payload = [:]
+    if isDeleted { return true }
     for column in kind.own?.change?.columns ?? [] {
-      // An edit of an item that was not stored replaces the whole payload.
-      guard let value = wanted[member: column] ?? (isInsert ? JSON.null : nil) as JSON? else {
-        continue
-      }
-      let old = row[member: column] ?? .null
-      if !StoredRow.holds(old, value) { payload.set(member: column, value) }
+      let value = wanted[member: column]
+      if isOpen(column, value, row) { payload.set(member: column, value ?? .null) }
     }
     return payload.count > 0
   }

@@ -284,7 +284,7 @@ final class ItemIntake {
     if row.state == .sending, kind.own?.change == nil { throw ItemIntake.inFlight }
     if mayBeStored, let change = kind.own?.change {
       try checkChanged(payload, from: item.payload, change)
-      if !row.isEdited { item.noteSent() }
+      if !row.isEdited { item.noteSent(kind) }
     }
     if mayBeStored { item.isRevised = true }
     item.isCancelled = false
@@ -327,7 +327,7 @@ final class ItemIntake {
     if row.state == .sending, stored.isDeleted { throw ItemIntake.inFlight }
     try checkChanged(stored.row.laidOver(by: payload), from: stored.row, change)
     let mayBeStored = row.state == .sending || row.attempts > 0
-    if mayBeStored, !row.isEdited { item.noteSent() }
+    if mayBeStored, !row.isEdited { item.noteSent(kind) }
     return try settle(item, row, kind, session, hasWork: item.change(payload), mayBeStored)
   }
 
@@ -394,14 +394,14 @@ final class ItemIntake {
       }
       if row.state == .sending {
         guard kind?.own?.deletion != nil, !isForced else { throw ItemIntake.inFlight }
-        if !row.isEdited { item.noteSent() }
+        if !row.isEdited { item.noteSent(kind) }
         item.isCancelled = true
         try write(item, row, kind, session, isEdited: true)
         return try cancelled(row)
       }
       let outcome = try self.outcome(row, session)
       if !isForced, outcome == .untold {
-        if kind?.own?.deletion != nil, !row.isEdited { item.noteSent() }
+        if kind?.own?.deletion != nil, !row.isEdited { item.noteSent(kind) }
         item.isCancelled = true
         try write(item, row, kind, session, isEdited: true)
         return try cancelled(row)
@@ -449,7 +449,7 @@ final class ItemIntake {
     }
     if stored.isDeleted { return try cancelled(row) }
     let mayBeStored = row.state == .sending || row.attempts > 0
-    if mayBeStored, !row.isEdited { item.noteSent() }
+    if mayBeStored, !row.isEdited { item.noteSent(kind) }
     item.stored = StoredBase(row: stored.row, version: stored.version, isDeleted: true)
     item.payload = [:]
     try write(item, row, kind, session, isEdited: mayBeStored)

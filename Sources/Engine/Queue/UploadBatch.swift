@@ -24,6 +24,8 @@ final class UploadBatch {
     let isCancelled: Bool
     /// Nothing was sent before this request, so a row that was there is not this item's.
     var isFirstAttempt: Bool { attempts == 0 && !isRevised && !isCancelled && !isCorrection }
+    /// The row tells what becomes of it, and not only that there is one.
+    var isCompared: Bool { isFirstAttempt || isCorrection }
     /// Once the server has it, it can go on as a correction.
     func mayFollow(_ kind: QueueKind) -> Bool {
       isCancelled ? kind.own?.deletion != nil : kind.own?.change != nil

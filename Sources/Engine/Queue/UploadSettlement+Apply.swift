@@ -49,15 +49,15 @@ extension UploadSettlement {
 
   // MARK: Questions
 
-  /// Ask which of these items the server has. The rows of items that were not sent before are compared
-  /// with the items.
+  /// Ask which of these items the server has. The rows of corrections, and of items that were not sent before, are
+  /// compared with the items.
   func ask(
     _ batch: UploadBatch, _ cause: UploadSituation.Cause, _ reason: ParkReason?, _ now: Instant
   ) {
     let inquiry = UploadBatch.Inquiry(
       cause: cause, reason: reason, isOfOne: batch.items.count == 1, sinceMS: now.monotonicMS)
-    ask(batch.filter { !$0.isFirstAttempt }.asking(.ids, inquiry))
-    ask(batch.filter { $0.isFirstAttempt }.asking(.rows, inquiry))
+    ask(batch.filter { !$0.isCompared }.asking(.ids, inquiry))
+    ask(batch.filter { $0.isCompared }.asking(.rows, inquiry))
   }
 
   private func ask(_ batch: UploadBatch) {

@@ -66,7 +66,7 @@ extension UploadSettlement {
       let key = try core.keys().queues.derived(for: batch.owner)
       for sent in batch.items {
         guard let row = try core.queue.find(sent.tag), let item = try row.read(key) else { continue }
-        if !row.isEdited { item.noteSent() }
+        if !row.isEdited { item.noteSent(batch.kind) }
         if item.followUnread(batch.kind) {
           try goOn(row, item, batch.kind, key)
         } else {
