@@ -76,6 +76,7 @@ public final class Engine {
     let pulls = PullState(revision)
     let live = LiveContacts(revision)
     let cache = CacheFile(core, notices, pulls)
+    let ownRows = OwnRowCache(core, cache)
     let problems = Problems(core)
     let sessions = SessionStore(
       core, news: news, notices: notices, membershipCheck: check, tokens: tokens,
@@ -110,7 +111,7 @@ public final class Engine {
     let summary = Summary(core, cache)
     let parking = Parking(core, notices, syncRuns)
     let settlement = UploadSettlement(
-      core, sessions, state: uploads, links: links, syncRuns: syncRuns, refresh: refresh,
+      core, sessions, own: ownRows, state: uploads, links: links, syncRuns: syncRuns, refresh: refresh,
       check: check,
       pauses: pauses, reachability: reachability, parking: parking, pulls: pulls, summary: summary)
     let uploader = Uploader(
@@ -150,7 +151,7 @@ public final class Engine {
       core, sessions, revocations: revocations, uploader: uploader, pauses: pauses,
       decider: decider)
     intake = ItemIntake(
-      core, reserve: reserve, links: links, syncRuns: syncRuns, wakeTimer: wakeTimer,
+      core, reserve: reserve, links: links, own: ownRows, syncRuns: syncRuns, wakeTimer: wakeTimer,
       decider: decider)
     let hold = UploadHold(sessions, refresh: refresh, pauses: pauses)
     report = ItemReport(

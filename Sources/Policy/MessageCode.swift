@@ -98,6 +98,10 @@ public enum MessageCode: String, CaseIterable, Sendable {
   case unreadable
   case dependencyParked = "dependency_parked"
   case dependencyWaiting = "dependency_waiting"
+  case changedElsewhere = "changed_elsewhere"
+  case deletedElsewhere = "deleted_elsewhere"
+  case notAllowed = "not_allowed"
+  case parentDeleted = "parent_deleted"
   case waitingTime = "waiting_time"
   case waitingOrganisation = "waiting_organisation"
   case waitingBlocked = "waiting_blocked"

@@ -1,6 +1,6 @@
 /// What becomes of the items of a request.
 public enum UploadVerdict: Equatable, Sendable {
-  /// They are erased: the server has named them.
+  /// They are erased: the server has named them, or has no row any more that they are to delete.
   case stored
   /// The server is asked which of them it has.
   case readBack(UploadSituation.Cause)
@@ -55,6 +55,12 @@ public enum UploadParking: Equatable, Sendable {
   case blocked
   /// Nobody can say whether the server has it.
   case unknownOutcome
+  /// Others have changed the same columns of its row.
+  case changedElsewhere
+  /// Others have deleted its row.
+  case deletedElsewhere
+  /// The user may not change its row.
+  case notAllowed
 }
 
 /// The single function that decides from a response what becomes of the items of a request: when uploads
@@ -83,6 +89,9 @@ public enum UploadPolicy {
     case .nothing: readBack(.gateway, s)
     case .refusedGiven: s.isSingle ? .park(.refused) : .search
     case .refusedOther: refusedOther(s)
+    // A correction's own row has its id.
+    case .takenGiven where s.operation != .insert: s.isSingle ? .park(.refused) : .search
+    case .takenOther where s.operation != .insert: refusedOther(s)
     case .takenGiven: s.isSingle ? readBack(.unnamed, s) : .search
     case .takenOther: s.isSingle ? readBack(.taken, s) : refusedOther(s)
     case .parentQueued: .wait(.parent, charged: false)
@@ -98,6 +107,8 @@ public enum UploadPolicy {
     case .tooSlow, .schema, .service, .gateway: failed(s)
     case .undecided: undecided(s)
     case .firewall: readBack(.firewall, s)
+    // Only a question is answered so.
+    case .unchanged, .free, .changed, .deleted: readBack(.unnamed, s)
     }
   }
 
@@ -118,7 +129,8 @@ public enum UploadPolicy {
   private static func denied(_ s: UploadSituation) -> UploadVerdict {
     // The session has changed since; its refusal says nothing about these items.
     if !s.isCurrent { return .again(charged: false) }
-    return isMemberAfterAll(s) ? refusedOther(s) : .wait(.organisation, charged: false)
+    if !isMemberAfterAll(s) { return .wait(.organisation, charged: false) }
+    return s.operation == .insert ? refusedOther(s) : .park(.notAllowed)
   }
 
   private static func isMemberAfterAll(_ s: UploadSituation) -> Bool {
@@ -185,8 +197,9 @@ public enum UploadPolicy {
       return isAnswered ? isOpen(s) : unanswered(s)
     }
     if s.answer == .unnamed { return absent(s) }
+    if let verdict = judgeRow(s) { return verdict }
     // The user may not read every column.
-    if s.request == .rows, mayBeOfColumns(s.answer) { return .ask(.ids) }
+    if s.request == .rows, s.operation == .insert, mayBeOfColumns(s.answer) { return .ask(.ids) }
     if s.answer.isRefusalByService { return s.cause.isAboutTheWay ? isOpen(s) : untold(s) }
     if s.answer == .firewall || s.answer == .tokenAgain, s.mayAskControl { return .ask(.control) }
     return unanswered(s)
@@ -199,8 +212,31 @@ public enum UploadPolicy {
     }
   }
 
+  /// The row of a correction is there; nil: the answer does not say so.
+  private static func judgeRow(_ s: UploadSituation) -> UploadVerdict? {
+    switch s.answer {
+    case .changed: return .park(.changedElsewhere)
+    case .deleted: return gone(s)
+    case .unchanged where !s.cause.isAboutTheWay:
+      return isMemberAfterAll(s) ? .park(.notAllowed) : .wait(.organisation, charged: true)
+    // A row whose version is never the same would be asked for without end.
+    case .free where !s.cause.isAboutTheWay:
+      return s.attempts == .many ? .wait(.itself(.service), charged: true) : .again(charged: true)
+    case .unchanged, .free: return isOpen(s)
+    default: return nil
+    }
+  }
+
+  private static func gone(_ s: UploadSituation) -> UploadVerdict {
+    s.operation == .deletion ? .stored : .park(.deletedElsewhere)
+  }
+
   /// The server does not have the items, or does not show them.
   private static func absent(_ s: UploadSituation) -> UploadVerdict {
+    // A membership that has ended hides the user's own rows as well.
+    if s.operation != .insert {
+      return isMemberAfterAll(s) ? gone(s) : .wait(.organisation, charged: true)
+    }
     if s.cause.isAboutTheWay { return isOpen(s) }
     if s.cause == .taken {
       var refused = s

@@ -15,6 +15,13 @@ public struct UploadSituation: Equatable, Sendable {
     case control
   }
 
+  /// What the items do to their rows.
+  public enum Operation: CaseIterable, Sendable {
+    case insert
+    case change
+    case deletion
+  }
+
   /// Why the server is asked for items.
   public enum Cause: CaseIterable, Sendable {
     /// The answer to their upload did not name them, or their user cancelled them.
@@ -76,6 +83,14 @@ public struct UploadSituation: Equatable, Sendable {
     case gateway
     /// Something else refuses the request.
     case firewall
+    /// The row is as the correction named it, and the service has not changed it.
+    case unchanged
+    /// Others have changed the row, and none of the columns of the correction.
+    case free
+    /// Others have changed what the correction changes.
+    case changed
+    /// Others have deleted the row, and it shows that.
+    case deleted
 
     /// The service itself has refused the request, and not in passing.
     public var isRefusalByService: Bool {
@@ -141,6 +156,7 @@ public struct UploadSituation: Equatable, Sendable {
   }
 
   public var request = Request.upload
+  public var operation = Operation.insert
   public var cause = Cause.unnamed
   public var answer: Answer
   /// The session is still the one that sent the request.

@@ -33,6 +33,15 @@ public final class QueueRow {
 
   public init() {}
 
+  /// The user has changed the item: what was known of the old content is over. The attempts stay: after one, the
+  /// server may have the old content. An item that is being sent, or waits for its organisation, goes on.
+  public func beginAnew() {
+    rejection = nil
+    retryGroup = 0
+    trouble = 0
+    if state != .sending, state != .waiting(.organisation) { state = .pending }
+  }
+
   /// The table's columns, in their order: `SELECT *` has the same positions.
   private enum Column: Int32 {
     case sequence, item, owner, org, batchKey, state, waitReason, retryGroup

@@ -55,7 +55,7 @@ extension QueueTable {
       }
       let taken = try database.run(
         """
-        UPDATE queue SET state = 1, wait_reason = 0, lease = ?5, lease_ms = ?6
+        UPDATE queue SET state = 1, wait_reason = 0, lease = ?5, lease_ms = ?6, edited = 0
         WHERE owner = ?1 AND state = 0 AND retry_group = ?3 AND batch_key = ?2 AND seq <= ?4
           AND (trouble <= 0 OR seq = ?7)
         """, .blob(owner), .blob(head.batchKey), .int(head.retryGroup), .int(last.sequence),
@@ -103,6 +103,14 @@ extension QueueTable {
   public func leased(by holder: [UInt8]) throws(Failure) -> [Int64] {
     try database.all(
       "SELECT seq FROM queue WHERE state = 1 AND lease = ? ORDER BY seq", .blob(holder)
+    ) { (row) throws(Failure) in row.count(0) }
+  }
+
+  /// Those of them that the user has edited or cancelled since they were leased.
+  public func edited(by holder: [UInt8]) throws(Failure) -> [Int64] {
+    try database.all(
+      "SELECT seq FROM queue WHERE state = 1 AND lease = ? AND edited <> 0 ORDER BY seq",
+      .blob(holder)
     ) { (row) throws(Failure) in row.count(0) }
   }
 

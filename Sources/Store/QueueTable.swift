@@ -127,31 +127,22 @@ public struct QueueTable {
     }
   }
 
-  /// Store a new body. The rejection, the trouble and the dependencies belonged to the old body and are
-  /// cleared. The attempts stay: after one, the server may have the old body. An item that
-  /// waits for its organisation goes on waiting.
-  public func replace(
-    _ item: [UInt8], batchKey: [UInt8], body: [UInt8], size: Int64
-  ) throws(Failure) {
-    try moving(item, isRewritten: true) { () throws(Failure) in
+  /// Store a row as it is in memory, but for its place in the order of registration. A lease lasts while the
+  /// item is being sent.
+  public func write(_ row: QueueRow) throws(Failure) {
+    try moving(row.item, isRewritten: true) { () throws(Failure) in
       try database.run(
         """
-        UPDATE queue SET batch_key = ?2, body = ?3, size = ?4, rejection = NULL, retry_group = 0,
-          trouble = 0, not_before_ms = 0,
-          state = CASE WHEN state = 2 AND wait_reason = 3 THEN state ELSE 0 END,
-          wait_reason = CASE WHEN state = 2 AND wait_reason = 3 THEN wait_reason ELSE 0 END
+        UPDATE queue SET batch_key = ?2, state = ?3, wait_reason = ?4, not_before_ms = ?5, attempts = ?6,
+          trouble = ?7, edited = ?8, size = ?9, list = ?10, listed_ms = ?11, body = ?12, rejection = ?13,
+          retry_group = ?14, lease = CASE ?3 WHEN 1 THEN lease END,
+          lease_ms = CASE ?3 WHEN 1 THEN lease_ms ELSE 0 END
         WHERE item = ?1
-        """, .blob(item), .blob(batchKey), .blob(body), .int(size))
-    }
-    try dependencies.removeParents(of: item)
-  }
-
-  /// Store a body with the same content for the server: all that is known of the old one stays true.
-  public func rewrite(_ item: [UInt8], body: [UInt8], size: Int64) throws(Failure) {
-    try moving(item, isRewritten: true) { () throws(Failure) in
-      try database.run(
-        "UPDATE queue SET body = ?2, size = ?3 WHERE item = ?1", .blob(item), .blob(body),
-        .int(size))
+        """, .blob(row.item), .blob(row.batchKey), .int(row.state.code.rawValue),
+        .int(row.state.waitReason?.code ?? 0), .int(row.state.waitReason?.notBeforeMS ?? 0),
+        .int(row.attempts), .int(row.trouble), .int(row.isEdited ? 1 : 0), .int(row.size),
+        Value(row.list), Value(row.listedMS), .blob(row.body), Value(row.rejection),
+        .int(row.retryGroup))
     }
   }
 

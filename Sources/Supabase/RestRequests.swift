@@ -41,6 +41,7 @@ public enum RestRequests {
     case .table:
       url = backend.rest(kind.table) + "?columns=" + list(columns)
       url += "&on_conflict=" + kind.primaryKey.list + "&select=id"
+      if kind.own != nil { url += ",updated_at" }
       body = .array(rows)
       headers.set(
         "Prefer", "resolution=ignore-duplicates,return=representation,missing=default")
@@ -51,6 +52,34 @@ public enum RestRequests {
     return Request(
       .upload, "POST", url, headers: headers, bearer: bearer, body: body,
       timeoutMS: uploadTimeoutMS)
+  }
+
+  /// Changes or deletes stored rows: one by its id and version, or many by a function (`UploadReply`).
+  ///
+  /// The version is in the filter, so a row that others have changed stays as it is. There is no `columns`,
+  /// because columns that the body lacks would become null, and no `or` or `and`: the server applies these
+  /// a second time, to the changed row (measured). nil: there is nothing to do.
+  public static func correct(
+    _ backend: Backend, kind: QueueKind, org: UUID?, _ corrections: [Correction],
+    bearer: SecretBytes
+  ) -> Request? {
+    let headers = backend.headers
+    let change = kind.own?.change
+    if let change, !change.function.isEmpty {
+      return Request(
+        .upload, "POST", backend.rest("rpc/") + change.function, headers: headers, bearer: bearer,
+        body: ["items": .array(corrections.map { $0.item(org, change.id) })],
+        timeoutMS: uploadTimeoutMS)
+    }
+    guard let one = corrections.first else { return nil }
+    headers.set("Prefer", "return=representation")
+    var filter = "?id=eq." + one.id.text
+    if kind.primaryKey == .idAndOrgID { filter += self.filter(org) }
+    filter += "&updated_at=eq." + Percent.encode(one.version) + "&select=id,updated_at"
+    let isRemoved = one.columns == nil && kind.own?.deletion == .row
+    return Request(
+      .upload, isRemoved ? "DELETE" : "PATCH", backend.rest(kind.table) + filter, headers: headers, bearer: bearer,
+      body: isRemoved ? nil : one.body(change?.id ?? ""), timeoutMS: uploadTimeoutMS)
   }
 
   /// Asks which of these rows are stored, and with which values in `columns`. At most 150 ids keep the

@@ -1,7 +1,7 @@
 public import Base
 
 /// The result of the upload function for one row.
-public struct RowResult: Equatable, Sendable {
+public struct RowResult: Equatable {
   public enum Status: String, CaseIterable, Sendable {
     case stored
     /// The row was stored before by the same user.
@@ -9,6 +9,12 @@ public struct RowResult: Equatable, Sendable {
     /// The id exists, but the row belongs to another user or is not visible.
     case conflict
     case rejected
+    /// A correction: others have changed the row, which is in the result.
+    case changed
+    /// A correction: the row is not there, or not visible.
+    case gone
+    /// A correction: the user may not change the row.
+    case notAllowed = "not_allowed"
 
     /// The server has the row.
     public var isStored: Bool { self == .stored || self == .duplicate }
@@ -20,18 +26,33 @@ public struct RowResult: Equatable, Sendable {
   /// For developers.
   public var message: String?
   public var column: String?
+  /// The stored row's `updated_at`.
+  public var version: String?
+  /// The row as others have changed it.
+  public var row: JSON?
+
+  public static func == (left: RowResult, right: RowResult) -> Bool {
+    left.id == right.id && left.status == right.status && left.sqlstate == right.sqlstate
+      && left.message == right.message && left.column == right.column
+      && left.version == right.version && (left.row ?? .null) == (right.row ?? .null)
+  }
 }
 
 /// The responses to `RestRequests.upload` and `RestRequests.readBack`.
 public enum UploadReply {
   /// The ids in the response: the newly stored ones for an upload, the existing ones for a
-  /// read-back. Nil when the body is not an array of such rows.
-  public static func storedIDs(_ rows: ResponseRows?) -> [UUID]? {
+  /// read-back. Nil when the body is not an array of such rows. `version` gets `updated_at` of each row that
+  /// has one.
+  public static func storedIDs(
+    _ rows: ResponseRows?, version: (UUID, String) -> Void = { _, _ in }
+  ) -> [UUID]? {
     guard let rows else { return nil }
     var result: [UUID] = []
     result.reserveCapacity(rows.count)
     rows.forEachRow { row in
-      if let id = row.uuid("id") { result.append(id) }
+      guard let id = row.uuid("id") else { return }
+      result.append(id)
+      if let text = row.string("updated_at") { version(id, text) }
     }
     return result.count == rows.count ? result : nil
   }
@@ -52,7 +73,8 @@ public enum UploadReply {
         RowResult(
           id: id, status: status, sqlstate: sqlstate, message: message,
           column: row.string("column").flatMap { Identifier.isValid($0.utf8) ? $0 : nil }
-            ?? ServerError.column(sqlstate, message, nil)))
+            ?? ServerError.column(sqlstate, message, nil),
+          version: row.string("updated_at"), row: row["row"].flatMap { $0.kind == .object ? $0 : nil }))
     }
     let stored = SortedUUIDSet(result.filter { $0.status.isStored }.map { $0.id })
     let refused = SortedUUIDSet(result.filter { !$0.status.isStored }.map { $0.id })

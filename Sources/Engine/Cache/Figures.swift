@@ -16,15 +16,41 @@ struct Figures {
 
   var json: JSON { ["activities": .int(activities), "minutes": .int(minutes)] }
 
-  /// Count a registration unless it lies before `since`.
-  mutating func add(_ registered: Registered, since: Int64?) {
+  /// Count what an item adds and takes away, but not what lies before `since`.
+  mutating func add(_ counted: Counted, since: Int64?) {
+    add(counted.added, 1, since)
+    add(counted.removed, -1, since)
+  }
+
+  private mutating func add(_ registered: Registered?, _ sign: Int64, _ since: Int64?) {
+    guard let registered else { return }
     if let since, let at = registered.atMS, at < since { return }
-    activities += 1
-    minutes += registered.minutes
+    activities += sign
+    minutes += sign * registered.minutes
   }
 }
 
-/// What the summary counts of a queued item.
+/// What a queued item changes in the figures: an insert adds a registration, a deletion takes one away, and a change
+/// does both.
+struct Counted {
+  let added: Registered?
+  let removed: Registered?
+
+  /// nil for an item of a kind that the summary does not count, and for one that the server's figures
+  /// may count already.
+  init?(_ item: QueueItem, _ backend: Backend) {
+    guard item.kind == backend.summaryKind, !item.mayBeCounted else { return nil }
+    removed = item.stored.map { Registered($0.row, nil) }
+    switch item.operation {
+    case .insert: added = Registered(item.payload, item.occurredAtMS)
+    case .change:
+      added = item.stored.map { Registered($0.row.laidOver(by: item.payload), nil) }
+    case .delete: added = nil
+    }
+  }
+}
+
+/// What the summary counts of a row.
 struct Registered {
   let minutes: Int64
   /// The time of the visit.
@@ -33,11 +59,8 @@ struct Registered {
   /// Above any real entry; sums stay exact in JSON.
   private static var maxMinutes: Int64 { 1_000_000 }
 
-  /// nil for an item of a kind that the summary does not count, and for one that the server's figures
-  /// may count already.
-  init?(_ item: QueueItem, _ backend: Backend) {
-    guard item.kind == backend.summaryKind, !item.mayBeCounted else { return nil }
-    minutes = min(max(0, item.payload.int("minutes") ?? 0), Registered.maxMinutes)
-    atMS = item.payload.string("occurred_at").flatMap { ISO8601.parse($0) } ?? item.occurredAtMS
+  init(_ row: JSON, _ occurredAtMS: Int64?) {
+    minutes = min(max(0, row.int("minutes") ?? 0), Registered.maxMinutes)
+    atMS = row.string("occurred_at").flatMap { ISO8601.parse($0) } ?? occurredAtMS
   }
 }

@@ -81,9 +81,7 @@ final class Summary {
           var summary = try read(of: tag, session, tables)
           guard let entry = summary.entry else { return }
           for item in batch.items {
-            if let registered = item.registered {
-              summary.sent.add(registered, since: summary.sinceMS)
-            }
+            if let counted = item.counted { summary.sent.add(counted, since: summary.sinceMS) }
           }
           entry.sealed = try session.cacheKey.seal(
             summary.json, CacheNames.datasetContext(tag, session, "sealed"))

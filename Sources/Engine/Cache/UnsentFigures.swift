@@ -8,10 +8,12 @@ import Vault
 /// What is queued of the kind that the summary counts.
 struct Unsent {
   var figures = Figures()
+  /// How many items these are of.
+  var items: Int64 = 0
   /// How many more items there are which the server's figures may count already.
   var marked: Int64 = 0
 
-  var isAny: Bool { figures.activities > 0 || marked > 0 }
+  var isAny: Bool { items > 0 || marked > 0 }
 
   init() {}
 
@@ -19,6 +21,7 @@ struct Unsent {
     var result = left
     result.figures.activities += right.figures.activities
     result.figures.minutes += right.figures.minutes
+    result.items += right.items
     result.marked += right.marked
     return result
   }
@@ -81,8 +84,9 @@ struct UnsentFigures {
     guard row.state != .parked, let item = try row.read(session.queueKey),
       org == nil || item.org == org
     else { return }
-    if let registered = Registered(item, core.configuration.backend) {
-      result.figures.add(registered, since: sinceMS)
+    if let counted = Counted(item, core.configuration.backend) {
+      result.figures.add(counted, since: sinceMS)
+      result.items += 1
     } else if item.kind == core.configuration.backend.summaryKind {
       result.marked += 1
     }
@@ -178,10 +182,11 @@ struct UnsentFigures {
       let json = try session.queueKey.openJSON(sealed, context(level, block)),
       json.int("since_ms") == sinceMS,
       json.string("kind") == core.configuration.backend.summaryKind,
-      let marked = json.int("marked"), let through = json.int("through")
+      let items = json.int("items"), let marked = json.int("marked"), let through = json.int("through")
     else { return nil }
     var unsent = Unsent()
     unsent.figures = Figures(json)
+    unsent.items = items
     unsent.marked = marked
     return Sum(unsent: unsent, through: through)
   }
@@ -189,6 +194,7 @@ struct UnsentFigures {
   @inline(never)
   private func write(_ level: Int64, _ block: Int64, _ sum: Sum) throws(Failure) {
     let json = sum.unsent.figures.json
+    json.set("items", .int(sum.unsent.items))
     json.set("marked", .int(sum.unsent.marked))
     json.set("through", .int(sum.through))
     json.set("since_ms", JSON(sinceMS))

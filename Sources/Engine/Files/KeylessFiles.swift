@@ -77,16 +77,18 @@ final class KeylessFiles {
   ) throws(Failure) -> Bool {
     let keys = try core.keys()
     let tag = keys.itemTag(item.id, session.owner)
-    guard try core.queue.find(tag) == nil, try core.fate(of: tag) == nil else { return false }
+    guard try core.queue.find(tag) == nil else { return false }
+    // A correction is of a row that is known as stored.
+    if item.stored == nil, try core.fate(of: tag) != nil { return false }
     let row = QueueRow()
     row.item = tag
     row.owner = session.owner
     row.org = keys.orgTag(item.org)
-    row.batchKey = item.batchKey(core.configuration.backend.kind(item.kind), keys)
     row.createdMS = old.createdMS
     // The server may have it: the answer to its last request may have been lost.
     row.attempts = max(old.attempts, 1)
-    (row.body, row.size) = try item.sealed(tag, session.owner, session.queueKey, isAccepted: true)
+    row.isEdited = old.isEdited
+    try row.put(item, core.configuration.backend.kind(item.kind), session.queueKey, keys)
     if old.state == .parked, let rejection = try ParkReason.read(old, key) {
       row.state = .parked
       row.rejection = try session.queueKey.seal(rejection, ParkReason.context(row))

@@ -18,18 +18,20 @@ final class ItemIntake {
   private let core: Core
   private let reserve: Reserve
   private let links: ItemLinks
+  private let own: OwnRowCache
   private let syncRuns: SyncRunReporter
   private let wakeTimer: WakeTimer
   private let decider: Decider
   private var lastBatchKey: LastBatchKey?
 
   init(
-    _ core: Core, reserve: Reserve, links: ItemLinks, syncRuns: SyncRunReporter,
+    _ core: Core, reserve: Reserve, links: ItemLinks, own: OwnRowCache, syncRuns: SyncRunReporter,
     wakeTimer: WakeTimer, decider: Decider
   ) {
     self.core = core
     self.reserve = reserve
     self.links = links
+    self.own = own
     self.syncRuns = syncRuns
     self.wakeTimer = wakeTimer
     self.decider = decider
@@ -40,7 +42,12 @@ final class ItemIntake {
   func add(_ request: JSON) throws(Failure) -> JSON {
     let fields = try Fields(
       request,
-      known: ["kind", "payload", "id", "depends_on", "occurred_at_ms", "org_id", "state"])
+      known: [
+        "kind", "payload", "id", "depends_on", "occurred_at_ms", "org_id", "state", "operation",
+      ])
+    if fields.optional("operation") != nil {
+      throw fields.invalid("operation", "corrections are made by queue_edit and queue_cancel")
+    }
     // Adding only adds work: what was due stays due, so the wake-up is not computed again.
     let due = wakeTimer.knownDue()
     defer { wakeTimer.keepDue(due) }
@@ -142,7 +149,7 @@ final class ItemIntake {
     return try core.database.transaction { () throws(Failure) in
       if let existing = try core.queue.find(tag) {
         try checkSame(item, existing, session)
-        try core.queue.setCancelled(existing, false, session.queueKey)
+        try core.takeCancelBack(existing, session.queueKey)
         return ["id": .uuid(item.id), "state": .string(existing.state.word)]
       }
       try checkParents(of: item, session.owner, keys)
@@ -154,6 +161,8 @@ final class ItemIntake {
       row.createdMS = now.wallMS
       row.size = size
       row.body = body
+      row.list = item.list(kind, session.owner, keys)
+      row.listedMS = item.listedMS(kind, createdMS: now.wallMS)
       if try links.linkParents(of: item, kind, tag, session.owner, keys, accepted: false) {
         row.state = .waiting(.dependency)
       }
@@ -185,6 +194,7 @@ final class ItemIntake {
     known?.isRevised = false
     known?.isCancelled = false
     known?.mayBeCounted = false
+    known?.sent = nil
     known?.hasUser = item.hasUser
     guard let known, known.json == item.json else {
       throw Failure(.queueIDTaken, "this id is queued with other content", field: "/id")
@@ -208,57 +218,242 @@ final class ItemIntake {
 
   // MARK: The user's control
 
+  /// Replace the payload of an item that is not stored yet; change the row of one that is.
   func edit(_ request: JSON) throws(Failure) -> JSON {
     let fields = try Fields(request, known: ["id", "payload"])
     let session = try decider.requireSession()
-    let keys = try core.keys()
     try reserve.make()
     return try core.database.transaction { () throws(Failure) in
-      let row = try findIdle(fields, session)
-      guard let item = try row.read(session.queueKey) else {
+      guard let (row, item) = try corrected(fields, session) else {
         throw Failure(.storageDamaged, "the item is unreadable; cancel it")
       }
       guard let kind = core.configuration.backend.kind(item.kind) else {
         throw Failure(.queueUnknownKind, "its kind is not in backend.queue", field: "/id")
       }
-      if row.attempts > 0 { item.isRevised = true }
-      item.isCancelled = false
-      item.payload = try PayloadReader.read(
-        fields, kind, accepted: item.payload, id: item.id, org: item.org, user: session.userID)
-      item.hasUser = kind.hasUser
-      item.addTime(kind)
-      let (body, size) = try item.sealed(row.item, row.owner, session.queueKey)
-      try core.queue.replace(
-        row.item, batchKey: batchKey(item, kind, keys), body: body, size: size)
-      let isHeld = row.state == .waiting(.organisation)
-      if try links.linkParents(of: item, kind, row.item, session.owner, keys), !isHeld {
-        try core.queue.transition(row.sequence, .waiting(.dependency))
-      }
-      let state = try core.queue.find(row.item)?.state ?? .pending
-      return ["id": .uuid(item.id), "state": .string(state.word)]
+      let payload = try PayloadReader.read(
+        fields, kind, accepted: item.payload.laidOver(by: item.stored?.row ?? [:]), id: item.id,
+        org: item.org, user: session.userID)
+      return item.stored == nil
+        ? try replace(payload, of: item, row, kind, session)
+        : try change(payload, of: item, row, kind, session)
     }
   }
 
-  /// Remove an item. If the server may have it, it is only marked, and the server is asked first: it
-  /// goes when the server does not have it, else it is parked. `force` removes it without asking.
+  /// The item with the `id` of a request: a queued one, or the beginning of a change of a stored row. nil: its
+  /// seal does not open.
+  private func corrected(
+    _ fields: Fields, _ session: OpenSession
+  ) throws(Failure) -> (row: QueueRow, item: QueueItem)? {
+    let id = try fields.uuid("id")
+    if let row = try core.queuedItem(id, session) {
+      return try row.read(session.queueKey).map { (row, $0) }
+    }
+    guard let (kind, own) = try storedRow(id, session) else {
+      throw Core.notQueued(try core.fate(of: core.keys().itemTag(id, session.owner))?.fate)
+    }
+    let keys = try core.keys()
+    let item = QueueItem(
+      id: id, kind: kind.name, org: session.choice, payload: [:], dependsOn: [],
+      occurredAtMS: nil, hasUser: kind.hasUser)
+    item.stored = StoredBase(row: own.values, version: own.version)
+    let row = QueueRow()
+    row.item = keys.itemTag(id, session.owner)
+    row.owner = session.owner
+    row.org = keys.orgTag(item.org)
+    row.createdMS = core.clock.now().wallMS
+    return (row, item)
+  }
+
+  /// The user's own stored row with this id, in the place where they work.
+  private func storedRow(
+    _ id: UUID, _ session: OpenSession
+  ) throws(Failure) -> (QueueKind, OwnRow)? {
+    let kinds = core.configuration.backend.kinds.filter { $0.own != nil }
+    guard !kinds.isEmpty, (try? decider.requirePlace()) != nil else { return nil }
+    for kind in kinds {
+      if let row = try own.find(id, kind, session.choice, session) { return (kind, row) }
+    }
+    return nil
+  }
+
+  private func replace(
+    _ payload: JSON, of item: QueueItem, _ row: QueueRow, _ kind: QueueKind,
+    _ session: OpenSession
+  ) throws(Failure) -> JSON {
+    let mayBeStored = row.state == .sending || row.attempts > 0
+    if row.state == .sending, kind.own?.change == nil { throw ItemIntake.inFlight }
+    if mayBeStored, let change = kind.own?.change {
+      try checkChanged(payload, from: item.payload, change)
+      if !row.isEdited { item.noteSent(kind) }
+    }
+    if mayBeStored { item.isRevised = true }
+    item.isCancelled = false
+    item.payload = payload
+    item.hasUser = kind.hasUser
+    item.addTime(kind)
+    try write(item, row, kind, session, isEdited: mayBeStored)
+    let isHeld = row.state == .waiting(.organisation) || row.state == .sending
+    let keys = try core.keys()
+    if try links.linkParents(of: item, kind, row.item, session.owner, keys), !isHeld {
+      try core.queue.transition(row.sequence, .waiting(.dependency))
+    }
+    return try state(of: item, row)
+  }
+
+  /// Of a row that may be stored only those columns are edited that can be changed.
+  private func checkChanged(
+    _ payload: JSON, from old: JSON, _ change: OwnRows.Change
+  ) throws(Failure) {
+    let columns = old.members + payload.members
+    for (column, _) in columns where !change.columns.contains(column) {
+      let (new, old) = (payload[member: column] ?? .null, old[member: column] ?? .null)
+      guard StoredRow.holds(old, new) else {
+        throw Failure(
+          .queueUnknownColumn, "this column of a stored row cannot be changed (\"change\")",
+          field: "/payload/" + JSONPointer.escape(column))
+      }
+    }
+  }
+
+  private func change(
+    _ payload: JSON, of item: QueueItem, _ row: QueueRow, _ kind: QueueKind,
+    _ session: OpenSession
+  ) throws(Failure) -> JSON {
+    guard let change = kind.own?.change, let stored = item.stored else {
+      throw Failure(
+        .configNotConfigured, "stored rows of this kind cannot be changed (\"change\")",
+        field: "/id")
+    }
+    if row.state == .sending, stored.isDeleted { throw ItemIntake.inFlight }
+    try checkChanged(stored.row.laidOver(by: payload), from: stored.row, change)
+    let mayBeStored = row.state == .sending || row.attempts > 0
+    if mayBeStored, !row.isEdited { item.noteSent(kind) }
+    return try settle(item, row, kind, session, hasWork: item.change(payload), mayBeStored)
+  }
+
+  /// Store a change or a deletion of a stored row, or drop it if it changes nothing.
+  private func settle(
+    _ item: QueueItem, _ row: QueueRow, _ kind: QueueKind, _ session: OpenSession, hasWork: Bool,
+    _ mayBeStored: Bool
+  ) throws(Failure) -> JSON {
+    if hasWork || row.state == .sending {
+      item.mayBeCounted = false
+      try write(item, row, kind, session, isEdited: mayBeStored)
+      return try state(of: item, row)
+    }
+    if row.sequence != 0 { try drop(row, session) }
+    return ["id": .uuid(item.id), "state": "stored"]
+  }
+
+  /// Nothing is left to change: the row is as it is stored.
+  private func drop(_ row: QueueRow, _ session: OpenSession) throws(Failure) {
+    let now = core.clock.now()
+    try core.removeStored([row.item], now)
+    try syncRuns.endIfDone(session.owner, now)
+  }
+
+  /// Write an item that the user has changed into its row, or into a new one.
+  private func write(
+    _ item: QueueItem, _ row: QueueRow, _ kind: QueueKind?, _ session: OpenSession, isEdited: Bool
+  ) throws(Failure) {
+    let keys = try core.keys()
+    try row.put(item, kind, session.queueKey, keys, isAccepted: false)
+    row.beginAnew()
+    row.isEdited = isEdited
+    guard row.sequence != 0 else {
+      row.sequence = try core.queue.insert(row)
+      return
+    }
+    try core.queue.write(row)
+    if row.state != .sending { try core.dependencies.removeParents(of: row.item) }
+  }
+
+  private func state(of item: QueueItem, _ row: QueueRow) throws(Failure) -> JSON {
+    let state = try core.queue.find(row.item)?.state ?? .pending
+    return ["id": .uuid(item.id), "state": .string(state.word)]
+  }
+
+  private static var inFlight: Failure {
+    Failure(.queueInFlight, "the item is being sent; try again in a moment", field: "/id")
+  }
+
+  /// Take an item back. One that is not stored is removed; if the server may have it, it is only marked, and the
+  /// server is asked first. A stored one is deleted there, if its kind allows that. A correction that is parked
+  /// is dropped: the row stays as it is. `force` removes an item without asking.
   func cancel(_ request: JSON) throws(Failure) -> JSON {
     let fields = try Fields(request, known: ["id", "force"])
     let session = try decider.requireSession()
     let isForced = try fields.bool(ifPresent: "force") ?? false
     return try core.database.transaction { () throws(Failure) in
-      let row = try findIdle(fields, session)
-      let id = JSON.string(try fields.uuid("id").text)
+      guard let (row, item) = try corrected(fields, session) else {
+        return try remove(try findIdle(fields, session), session, mayBeStored: false)
+      }
+      let kind = core.configuration.backend.kind(item.kind)
+      if item.stored != nil {
+        return try takeBack(item, row, kind, session, isForced: isForced)
+      }
+      if row.state == .sending {
+        guard kind?.own?.deletion != nil, !isForced else { throw ItemIntake.inFlight }
+        if !row.isEdited { item.noteSent(kind) }
+        item.isCancelled = true
+        try write(item, row, kind, session, isEdited: true)
+        return try cancelled(row)
+      }
       let outcome = try self.outcome(row, session)
       if !isForced, outcome == .untold {
-        try core.queue.setCancelled(row, true, session.queueKey)
-        let state = try core.queue.find(row.item)?.state ?? .pending
-        return ["id": id, "released": 0, "state": .string(state.word)]
+        if kind?.own?.deletion != nil, !row.isEdited { item.noteSent(kind) }
+        item.isCancelled = true
+        try write(item, row, kind, session, isEdited: true)
+        return try cancelled(row)
       }
-      try core.removeCancelled(row.item, core.clock.now(), mayBeStored: outcome != .known)
-      let released = try core.queue.releaseDependents(of: row.item)
-      try syncRuns.endIfDone(session.owner, core.clock.now())
-      return ["id": id, "released": .int(released), "state": .null]
+      return try remove(row, session, mayBeStored: outcome != .known)
     }
+  }
+
+  private func cancelled(_ row: QueueRow, released: Int = 0) throws(Failure) -> JSON {
+    let id = try row.read(try core.keys().queues.derived(for: row.owner))?.id
+    let state = try core.queue.find(row.item)?.state
+    return [
+      "id": .uuid(id ?? row.substituteID), "released": .int(released), "state": JSON(state?.word),
+    ]
+  }
+
+  private func remove(
+    _ row: QueueRow, _ session: OpenSession, mayBeStored: Bool
+  ) throws(Failure) -> JSON {
+    try core.removeCancelled(row.item, core.clock.now(), mayBeStored: mayBeStored)
+    let released = try core.queue.releaseDependents(of: row.item)
+    try syncRuns.endIfDone(session.owner, core.clock.now())
+    return try cancelled(row, released: released)
+  }
+
+  /// Queue the deletion of a stored row, or drop a correction that is parked.
+  private func takeBack(
+    _ item: QueueItem, _ row: QueueRow, _ kind: QueueKind?, _ session: OpenSession,
+    isForced: Bool
+  ) throws(Failure) -> JSON {
+    let isNew = row.sequence == 0
+    if row.state == .parked || isForced && !isNew {
+      if row.state == .sending { throw ItemIntake.inFlight }
+      try drop(row, session)
+      return try cancelled(row)
+    }
+    guard kind?.own?.deletion != nil, let stored = item.stored else {
+      if !isNew, row.state != .sending {
+        try drop(row, session)
+        return try cancelled(row)
+      }
+      throw Failure(
+        .configNotConfigured, "stored rows of this kind cannot be taken back (\"delete\")",
+        field: "/id")
+    }
+    if stored.isDeleted { return try cancelled(row) }
+    let mayBeStored = row.state == .sending || row.attempts > 0
+    if mayBeStored, !row.isEdited { item.noteSent(kind) }
+    item.stored = StoredBase(row: stored.row, version: stored.version, isDeleted: true)
+    item.payload = [:]
+    try write(item, row, kind, session, isEdited: mayBeStored)
+    return try cancelled(row)
   }
 
   /// Whether the server may have an item, and whether the user was told so.
@@ -275,39 +470,65 @@ final class ItemIntake {
     return item.isRevised || item.mayBeCounted ? .untold : .known
   }
 
-  /// Try one item again, or all that are parked.
+  /// Try one item again, or all that are parked. `overwrite`: the user has seen what others have set, and wants
+  /// their own values.
   func retry(_ request: JSON) throws(Failure) -> JSON {
-    let fields = try Fields(request, known: ["id"])
+    let fields = try Fields(request, known: ["id", "overwrite"])
     let session = try decider.requireSession()
+    let overwrites = try fields.bool(ifPresent: "overwrite") ?? false
     return try core.database.transaction { () throws(Failure) in
       guard fields.optional("id") != nil else {
+        if overwrites {
+          throw fields.invalid("overwrite", "one item is expected: its user has seen the values")
+        }
         return ["retried": .int(try core.queue.retry(nil, of: session.owner))]
       }
       let row = try findIdle(fields, session)
-      let isTakenBack = try core.queue.setCancelled(row, false, session.queueKey)
+      if overwrites { try overwrite(row, session, fields) }
+      let isTakenBack = try core.takeCancelBack(row, session.queueKey)
       let retried = try core.queue.retry(row.item, of: session.owner)
       return ["retried": .int(max(retried, isTakenBack ? 1 : 0))]
     }
+  }
+
+  /// Make the parked change to the row as the user has seen it in the conflict.
+  private func overwrite(
+    _ row: QueueRow, _ session: OpenSession, _ fields: Fields
+  ) throws(Failure) {
+    guard row.state == .parked, let item = try row.read(session.queueKey),
+      let stored = item.stored,
+      let conflict = try ParkReason.read(row, session.queueKey)?["conflict"], !conflict.isNull
+    else {
+      throw fields.invalid("overwrite", "the item is not parked as changed_elsewhere")
+    }
+    item.stored = stored.moved(
+      to: conflict["row"] ?? [:], version: conflict.string("version"))
+    item.sent = nil
+    let kind = core.configuration.backend.kind(item.kind)
+    try row.put(item, kind, session.queueKey, try core.keys())
+    try core.queue.write(row)
   }
 
   /// An item that is in no request.
   private func findIdle(_ fields: Fields, _ session: OpenSession) throws(Failure) -> QueueRow {
     let row = try core.findItem(fields, session)
     guard row.state != .sending else {
-      throw Failure(.queueInFlight, "the item is being sent; try again in a moment", field: "/id")
+      throw ItemIntake.inFlight
     }
     return row
   }
 }
 
-extension QueueTable {
-  /// Mark an item as cancelled, or as no longer cancelled. Returns whether that changed it.
+extension Core {
+  /// The user wants a cancelled item after all. Returns whether it was one.
   @discardableResult
-  func setCancelled(_ row: QueueRow, _ isCancelled: Bool, _ key: Key) throws(Failure) -> Bool {
-    guard let item = try row.read(key), item.isCancelled != isCancelled else { return false }
-    item.isCancelled = isCancelled
-    let (body, size) = try item.sealed(row.item, row.owner, key, isAccepted: true)
-    try replace(row.item, batchKey: row.batchKey, body: body, size: size)
+  func takeCancelBack(_ row: QueueRow, _ key: Key) throws(Failure) -> Bool {
+    guard let item = try row.read(key), item.isCancelled else { return false }
+    item.isCancelled = false
+    (row.body, row.size) = try item.sealed(row.item, row.owner, key, isAccepted: true)
+    row.beginAnew()
+    try queue.write(row)
+    try dependencies.removeParents(of: row.item)
     return true
   }
 }

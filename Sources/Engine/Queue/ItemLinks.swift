@@ -33,7 +33,10 @@ final class ItemLinks {
     var isLinked = false
     for parent in ItemLinks.parents(of: item, kind, accepted: accepted) {
       let parentTag = keys.itemTag(parent, owner)
-      guard try core.queue.find(parentTag) != nil else { continue }
+      guard let row = try core.queue.find(parentTag) else { continue }
+      // A row that is only to be changed is stored.
+      let known = try row.read(try keys.queues.derived(for: owner))
+      if known?.operation == .change { continue }
       if try core.dependencies.add(tag, on: parentTag) { isLinked = true }
     }
     return isLinked

@@ -100,7 +100,14 @@ final class ItemReport {
       "occurred_at_ms": JSON(item.occurredAtMS),
       "reason": try reason(row, item, rejection, waitingForParked),
       "field": rejection?["field"] ?? .null, "not_before_ms": JSON(notBeforeMS),
+      "operation": .string(item.operation.rawValue), "conflict": ItemReport.conflict(rejection),
     ]
+  }
+
+  /// What others have changed of a parked correction, for its user's choice.
+  static func conflict(_ rejection: JSON?) -> JSON {
+    guard let columns = rejection?["conflict"]?["columns"] else { return .null }
+    return ["columns": columns]
   }
 
   /// Why the item is not sent: what the server said, or what it waits for.
@@ -165,6 +172,7 @@ final class ItemReport {
         "id": .uuid(item.id), "kind": .string(item.kind), "payload": item.payload,
         "org_id": JSON(item.org), "state": .string(row.state.word),
       ]
+      if item.stored != nil { entry.set("operation", .string(item.operation.rawValue)) }
       var parents: [JSON] = []
       for id in item.dependsOn
       where try core.queue.contains(try core.keys().itemTag(id, session.owner)) {

@@ -13,11 +13,14 @@ final class ParkReason {
   let field: String?
   /// Whether an item is blamed at once (`BlamePolicy`).
   let isForGiven: Bool
+  /// What others have changed, of a correction (`QueueItem.conflict`).
+  let conflict: JSON?
 
   init(
     code: String, sqlstate: String? = nil, message: String? = nil, field: String? = nil,
-    isForGiven: Bool = true
+    isForGiven: Bool = true, conflict: JSON? = nil
   ) {
+    self.conflict = conflict
     self.code = code
     self.sqlstate = sqlstate
     self.message = message
@@ -25,7 +28,9 @@ final class ParkReason {
     self.isForGiven = isForGiven
   }
 
-  convenience init(_ code: MessageCode) { self.init(code: code.rawValue) }
+  convenience init(_ code: MessageCode, field: String? = nil, conflict: JSON? = nil) {
+    self.init(code: code.rawValue, field: field, conflict: conflict)
+  }
 
   /// A request that something on the way to the service refused.
   static func blocked(_ response: HTTPResponse) -> ParkReason {
@@ -61,7 +66,7 @@ final class ParkReason {
   var json: JSON {
     [
       "code": .string(code), "sqlstate": JSON(sqlstate), "message": JSON(message),
-      "field": JSON(field),
+      "field": JSON(field), "conflict": conflict ?? .null,
     ]
   }
 

@@ -57,7 +57,7 @@ extension QueueTable {
   func noteCounted(_ item: QueueItem, _ row: QueueRow, _ key: Key) throws(Failure) {
     if item.mayBeCounted { return }
     item.mayBeCounted = true
-    let (body, size) = try item.sealed(row.item, row.owner, key, isAccepted: true)
-    try rewrite(row.item, body: body, size: size)
+    (row.body, row.size) = try item.sealed(row.item, row.owner, key, isAccepted: true)
+    try write(row)
   }
 }

@@ -6,10 +6,16 @@ import Vault
 
 /// A queued item, as it is sealed.
 final class QueueItem {
+  /// What the item does to its row on the server.
+  enum Operation: String, CaseIterable {
+    case insert, change, delete
+  }
+
   let id: UUID
   let kind: String
   /// nil in an app without organisations. The row of such an item has no `org_id`.
   let org: UUID?
+  /// The row's columns; of a change, those that the user changed.
   var payload: JSON
   let dependsOn: [UUID]
   let occurredAtMS: Int64?
@@ -21,6 +27,10 @@ final class QueueItem {
   var isCancelled = false
   /// The server may have it, and figures that were read since may count it.
   var mayBeCounted = false
+  /// What a change or a deletion is made to (`Correction.swift`); nil: the item is an insert.
+  var stored: StoredBase?
+  /// The values that were sent and are not proved, by column: one of them may be the server's.
+  var sent: JSON?
 
   /// Larger items are refused.
   static var maxSize: Int { 262_144 }
@@ -35,6 +45,8 @@ final class QueueItem {
     if isRevised { json.set("revised", .bool(true)) }
     if isCancelled { json.set("cancelled", .bool(true)) }
     if mayBeCounted { json.set("counted", .bool(true)) }
+    if let stored { json.set("stored", stored.json) }
+    if let sent { json.set("sent", sent) }
     return json
   }
 
@@ -65,7 +77,11 @@ final class QueueItem {
     isRevised = json["revised"] != nil
     isCancelled = json["cancelled"] != nil
     mayBeCounted = json["counted"] != nil
+    stored = json["stored"].map { StoredBase($0) }
+    sent = json["sent"]
   }
+
+  var operation: Operation { stored.map { $0.isDeleted ? .delete : .change } ?? .insert }
 
   /// Put the time of the visit into the table's own column, unless the payload has it.
   func addTime(_ kind: QueueKind) {
@@ -93,6 +109,7 @@ final class QueueItem {
   /// The columns that the row has: in the kind's order, then those that the kind does not list any
   /// more.
   func columns(_ kind: QueueKind, hasUser: Bool) -> [String] {
+    if stored != nil { return payload.members.map { $0.key } }
     var result = ["id"]
     if org != nil { result.append("org_id") }
     if hasUser { result.append("user_id") }
@@ -107,6 +124,7 @@ final class QueueItem {
   /// Items with the same batch key share requests: one organisation, one kind, the same columns. `kind`:
   /// nil if this version of the app does not know it.
   func batchKey(_ kind: QueueKind?, _ keys: KeyRing.Keys) -> [UInt8] {
+    if stored != nil { return correctionKey(kind, keys) }
     let columns =
       kind.map { self.columns($0, hasUser: $0.hasUser) } ?? payload.members.map { $0.key }
     return batchKey(columns, keys)
@@ -114,7 +132,22 @@ final class QueueItem {
 
   func batchKey(_ columns: [String], _ keys: KeyRing.Keys) -> [UInt8] {
     keys.lookup.tag(
-      "batch_key", org?.bytes ?? [], Array(kind.utf8), Array(columns.joined(separator: ",").utf8))
+      "batch_key", org?.bytes ?? [], Array(kind.utf8), Array(columns.joined(separator: ",").utf8)
+    ).shared
+  }
+
+  // MARK: Listing
+
+  /// The tag of the list that shows the item; nil: none does.
+  func list(_ kind: QueueKind?, _ owner: [UInt8], _ keys: KeyRing.Keys) -> [UInt8]? {
+    kind?.own.map { _ in CacheNames.own(self.kind, org, owner, keys) }
+  }
+
+  /// The time by which it is listed.
+  func listedMS(_ kind: QueueKind?, createdMS: Int64) -> Int64? {
+    guard let own = kind?.own else { return nil }
+    let text = payload[member: own.time]?.string ?? stored?.row[member: own.time]?.string
+    return text.flatMap { ISO8601.parse($0) } ?? occurredAtMS ?? createdMS
   }
 
   // MARK: Sealing
@@ -148,6 +181,17 @@ extension QueueRow {
     try key.openJSON(body, QueueItem.context(item, owner, "body")).flatMap { QueueItem($0) }
   }
 
+  /// Put an item into the row: its content, what it can share requests with, and where it is listed.
+  func put(
+    _ item: QueueItem, _ kind: QueueKind?, _ key: Key, _ keys: KeyRing.Keys,
+    isAccepted: Bool = true
+  ) throws(Failure) {
+    (body, size) = try item.sealed(self.item, owner, key, isAccepted: isAccepted)
+    batchKey = item.batchKey(kind, keys)
+    list = item.list(kind, owner, keys)
+    listedMS = item.listedMS(kind, createdMS: createdMS)
+  }
+
   /// Stands for the id of an item whose own id cannot be read.
   var substituteID: UUID {
     UUID(bytes: Array(item.prefix(16))) ?? UUID(high: 0, low: 0)
@@ -161,4 +205,13 @@ extension QueueCounts {
       "parked": .int(parked),
     ]
   }
+}
+
+extension [UInt8] {
+  /// This batch key's last bit tells that its items share requests, or that each is sent alone.
+  var shared: [UInt8] { ended(by: 0) }
+  var single: [UInt8] { ended(by: 1) }
+  var isSingle: Bool { last.map { $0 & 1 == 1 } ?? false }
+
+  private func ended(by bit: UInt8) -> [UInt8] { dropLast() + [(last ?? 0) & 0xFE | bit] }
 }

@@ -7,6 +7,21 @@ import Policy
 /// text in lower case, spaces removed) and may fill in what is null. None of that is a difference:
 /// only what no such rule explains tells that the row is another one.
 enum StoredRow {
+  /// Whether the column has this very value, in whatever form the server writes a number or a time.
+  static func holds(_ stored: JSON, _ value: JSON) -> Bool {
+    if stored == value { return true }
+    if let left = stored.number, let right = value.number { return left == right }
+    guard let left = stored.string.flatMap({ ISO8601.parse($0) }),
+      let right = value.string.flatMap({ ISO8601.parse($0) })
+    else { return false }
+    return left == right
+  }
+
+  /// The same after the value was sent: the server may have trimmed it, or put it into lower case.
+  static func mayHold(_ stored: JSON, _ value: JSON) -> Bool {
+    stored.isNull == value.isNull && !differs(value, stored)
+  }
+
   static func isOther(_ row: JSON, than payload: JSON) -> Bool {
     payload.members.contains { name, value in
       row[member: name].map { differs(value, $0) } ?? false

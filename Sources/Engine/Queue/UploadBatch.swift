@@ -23,11 +23,24 @@ final class UploadBatch {
     /// It goes if the server does not have it.
     let isCancelled: Bool
     /// Nothing was sent before this request, so a row that was there is not this item's.
-    var isFirstAttempt: Bool { attempts == 0 && !isRevised && !isCancelled }
+    var isFirstAttempt: Bool { attempts == 0 && !isRevised && !isCancelled && !isCorrection }
+    /// The row tells what becomes of it, and not only that there is one.
+    var isCompared: Bool { isFirstAttempt || isCorrection }
+    /// Once the server has it, it can go on as a correction.
+    func mayFollow(_ kind: QueueKind) -> Bool {
+      isCancelled ? kind.own?.deletion != nil : kind.own?.change != nil
+    }
+    /// It changes or deletes a stored row.
+    var isCorrection: Bool { content?.stored != nil }
     /// What the summary counts of it; nil for a kind that it does not count.
-    let registered: Registered?
+    let counted: Counted?
+    /// The item as it is sent, of a kind whose stored rows are kept.
+    let content: QueueItem?
+    /// The row, as the server has shown it.
+    private(set) var found: JSON?
 
-    init(_ row: QueueRow, _ item: QueueItem, _ registered: Registered?) {
+    init(_ row: QueueRow, _ item: QueueItem, _ counted: Counted?, isKept: Bool) {
+      content = isKept || item.stored != nil ? item : nil
       sequence = row.sequence
       tag = row.item
       id = item.id
@@ -38,8 +51,17 @@ final class UploadBatch {
       notBefore = row.notBefore
       isRevised = item.isRevised
       isCancelled = item.isCancelled
-      self.registered = registered
+      self.counted = counted
     }
+
+    /// The columns of its row once it is stored; nil: they are not known, or the row is gone.
+    var values: JSON? {
+      if let found { return found }
+      guard let content, content.operation != .delete else { return nil }
+      return content.stored?.row.laidOver(by: content.payload) ?? content.payload
+    }
+
+    func noteFound(_ row: JSON) { found = row }
 
     /// The server has refused it beside others that it stored, which have the group `since` or an older one.
     func noteRefused(since group: Int64) { if trouble == 0 { trouble = -group } }
@@ -92,6 +114,20 @@ final class UploadBatch {
   }
 
   var isEmpty: Bool { items.isEmpty }
+
+  /// Whether the items change or delete stored rows: all do, or none, as their batch key says.
+  var isCorrection: Bool { items.first?.isCorrection ?? false }
+
+  /// Whether the request calls a function, which has a result for each row.
+  var isByFunction: Bool { isCorrection ? !key.isSingle : kind.upload == .rpc }
+
+  var operation: UploadSituation.Operation {
+    switch items.first?.content?.operation {
+    case .change: .change
+    case .delete: .deletion
+    case .insert, nil: .insert
+    }
+  }
 
   /// The highest number of failed attempts among the items.
   var attempts: Int64 { items.reduce(0) { max($0, $1.attempts) } }

@@ -14,8 +14,8 @@ extension UploadSettlement {
   ) throws(Failure) {
     let (response, now) = (received.response, received.now)
     switch verdict {
-    // The names are in the answer, and `finish` has erased those items.
-    case .stored: return
+    // What the answer names, `finish` has erased. What is to be deleted has no row.
+    case .stored: return s.operation == .deletion ? try eraseProved(batch, received) : ()
     case .readBack(let cause):
       let isOfWay = cause.isAboutTheWay
       return ask(batch, cause, isOfWay ? .blocked(response) : reason, now)
@@ -49,15 +49,15 @@ extension UploadSettlement {
 
   // MARK: Questions
 
-  /// Ask which of these items the server has. The rows of items that were not sent before are compared
-  /// with the items.
+  /// Ask which of these items the server has. The rows of corrections, and of items that were not sent before, are
+  /// compared with the items.
   func ask(
     _ batch: UploadBatch, _ cause: UploadSituation.Cause, _ reason: ParkReason?, _ now: Instant
   ) {
     let inquiry = UploadBatch.Inquiry(
       cause: cause, reason: reason, isOfOne: batch.items.count == 1, sinceMS: now.monotonicMS)
-    ask(batch.filter { !$0.isFirstAttempt }.asking(.ids, inquiry))
-    ask(batch.filter { $0.isFirstAttempt }.asking(.rows, inquiry))
+    ask(batch.filter { !$0.isCompared }.asking(.ids, inquiry))
+    ask(batch.filter { $0.isCompared }.asking(.rows, inquiry))
   }
 
   private func ask(_ batch: UploadBatch) {
@@ -266,6 +266,9 @@ extension UploadSettlement {
     case .conflict: reason ?? ParkReason(.conflict)
     case .blocked: batch.inquiry?.reason ?? .blocked(response)
     case .unknownOutcome: ParkReason(.unknownOutcome)
+    case .changedElsewhere: reason ?? ParkReason(.changedElsewhere)
+    case .deletedElsewhere: ParkReason(.deletedElsewhere)
+    case .notAllowed: ParkReason(.notAllowed)
     }
   }
 
@@ -275,7 +278,7 @@ extension UploadSettlement {
     try core.database.transaction { () throws(Failure) in
       let key = try core.keys().queues.derived(for: batch.owner)
       for item in batch.items where item.isCancelled {
-        if let row = try core.queue.find(item.tag) { try core.queue.setCancelled(row, false, key) }
+        if let row = try core.queue.find(item.tag) { try core.takeCancelBack(row, key) }
       }
       try parking.park(batch, reason, now)
     }

@@ -9,6 +9,7 @@ extension UploadSettlement {
   func finish(
     _ batch: UploadBatch, _ rows: [RowResult], _ received: Received
   ) throws(Failure) {
+    if batch.isCorrection { return try finishCorrections(batch, rows, received) }
     func ids(_ isIncluded: (RowResult) -> Bool) -> SortedUUIDSet {
       SortedUUIDSet(rows.filter(isIncluded).map { $0.id })
     }
@@ -19,14 +20,14 @@ extension UploadSettlement {
     // An answer about none of the rows, or one that decides about none, does not say that the function works.
     let isJudged = batch.items.contains { judged.contains($0.id) }
     if isJudged { try noteJudged(batch, now) }
-    let unsettled = try eraseNamed(batch, ids { $0.status == .stored }, now)
+    let unsettled = try eraseNamed(batch, ids { $0.status == .stored }, received)
     // The row of an item that was not sent before may be another one's, and so may that of an item which was
     // in trouble: a question has perhaps shown no row.
     func isUnsure(_ item: UploadBatch.Item) -> Bool {
       (item.isFirstAttempt || item.trouble != 0) && stored.contains(item.id)
     }
     try settle(unsettled.filter(isUnsure), .unnamed, nil, received)
-    let rest = try eraseExisting(unsettled.filter { !isUnsure($0) }, stored: stored, now)
+    let rest = try eraseExisting(unsettled.filter { !isUnsure($0) }, stored: stored, received)
     if isTaken {
       // What is refused here is refused beside others that get through.
       let group = rest.isEmpty ? 0 : try nextGroup()

@@ -17,7 +17,8 @@ final class UploadSettlement {
   static var mostInQuestion: Int { 100 }
 
   let core: Core
-  private let sessions: SessionStore
+  let sessions: SessionStore
+  let own: OwnRowCache
   let state: UploadState
   let links: ItemLinks
   let syncRuns: SyncRunReporter
@@ -30,12 +31,13 @@ final class UploadSettlement {
   private let summary: Summary
 
   init(
-    _ core: Core, _ sessions: SessionStore, state: UploadState, links: ItemLinks,
+    _ core: Core, _ sessions: SessionStore, own: OwnRowCache, state: UploadState, links: ItemLinks,
     syncRuns: SyncRunReporter, refresh: Refresh, check: MembershipCheck, pauses: ServicePauses,
     reachability: Reachability, parking: Parking, pulls: PullState, summary: Summary
   ) {
     self.core = core
     self.sessions = sessions
+    self.own = own
     self.state = state
     self.links = links
     self.syncRuns = syncRuns
@@ -65,7 +67,7 @@ final class UploadSettlement {
     let received = Received(response: response, isCurrent: isCurrent, now: now)
     let outcome = RestClassification.rest(response.facts)
     if outcome == .answered {
-      if batch.request == .upload, batch.kind.upload == .rpc {
+      if batch.request == .upload, batch.isByFunction {
         if let rows = UploadReply.rows(response.rows) { return try finish(batch, rows, received) }
       } else if let ids = UploadReply.storedIDs(response.rows) {
         return try finish(batch, naming: SortedUUIDSet(ids), received)
@@ -75,6 +77,18 @@ final class UploadSettlement {
     let answer = try answer(outcome, batch, reason, received)
     if batch.request == .upload { try noteWhatWorks(answer, batch, received) }
     try settle(batch, answer, reason, received)
+  }
+
+  /// The columns that a question about these items reads.
+  func columns(of batch: UploadBatch) -> [String] {
+    guard batch.request == .rows else { return keyColumns(batch.kind) }
+    guard batch.isCorrection, let own = batch.kind.own else { return batch.columns }
+    let id = own.change?.id ?? ""
+    return own.selected + (id.isEmpty || own.selected.contains(id) ? [] : [id])
+  }
+
+  private func keyColumns(_ kind: QueueKind) -> [String] {
+    kind.own == nil ? ["id"] : ["id", "updated_at"]
   }
 
   func stillLeased(_ batch: UploadBatch) throws(Failure) -> UploadBatch {
@@ -177,6 +191,7 @@ final class UploadSettlement {
     let (first, now) = (batch.items[0], received.now)
     var s = UploadSituation(answer)
     s.request = batch.request
+    s.operation = batch.operation
     s.cause = batch.inquiry?.cause(now) ?? .unnamed
     s.isCurrent = received.isCurrent
     s.isSingle = batch.items.count == 1 && batch.inquiry?.isOfOne ?? true
@@ -229,10 +244,15 @@ final class UploadSettlement {
     case .control: return try settle(batch, .unnamed, nil, received)
     case .upload:
       if ids.isEmpty { try noteJudged(batch, now) } else { try noteStored(batch, now) }
-      try settle(try eraseNamed(batch, ids, now), .unnamed, nil, received)
+      try settle(try eraseNamed(batch, ids, received), .unnamed, nil, received)
     case .rows, .ids:
-      let same = batch.request == .rows ? try parkOthers(batch, received) : batch
-      let absent = try eraseExisting(same, stored: ids, now)
+      let absent: UploadBatch
+      if batch.isCorrection {
+        absent = try compareNamed(batch, received)
+      } else {
+        let same = batch.request == .rows ? try parkOthers(batch, received) : batch
+        absent = try eraseExisting(same, stored: ids, received)
+      }
       // The server may cap its pages (PostgREST's `db-max-rows`) and does not say so: items are absent only
       // when it named none. Each question whose answer names some leaves fewer to ask for.
       let isPart = absent.items.count < batch.items.count && received.isCurrent
@@ -250,7 +270,7 @@ final class UploadSettlement {
     guard let rows = received.response.rows else { return batch }
     for row in rows {
       guard let id = row.uuid("id"), let item = batch.items.first(where: { $0.id == id }),
-        let payload = try core.queue.find(item.tag)?.read(key)?.payload
+        let payload = try sentPayload(item, key)
       else { continue }
       if StoredRow.isOther(row, than: payload) { others.append(id) }
     }
@@ -259,33 +279,49 @@ final class UploadSettlement {
     return batch.filter { !others.contains($0.id) }
   }
 
+  private func sentPayload(
+    _ item: UploadBatch.Item, _ key: Key
+  ) throws(Failure) -> JSON? {
+    if let content = item.content { return content.payload }
+    return try core.queue.find(item.tag)?.read(key)?.payload
+  }
+
   /// Erase the items that the upload has stored; returns the others. A batch that is stored whole tells that
   /// larger ones may pass.
   func eraseNamed(
-    _ batch: UploadBatch, _ stored: SortedUUIDSet, _ now: Instant
+    _ batch: UploadBatch, _ stored: SortedUUIDSet, _ received: Received
   ) throws(Failure) -> UploadBatch {
-    try eraseProved(batch.filter { stored.contains($0.id) }, now)
+    try eraseProved(batch.filter { stored.contains($0.id) }, received)
     let others = batch.filter { !stored.contains($0.id) }
     if others.isEmpty, batch.items[0].retryGroup & 1 == 0 { state.growBatches(batch.items.count) }
     return others
   }
 
   /// Erase the items that the server had before this request; returns the others. The row of an item
-  /// that was edited may be the old one, and one that was cancelled is stored: the user decides, so it
-  /// is parked.
+  /// that was edited may be the old one, and one that was cancelled is stored: it goes on as a correction, or,
+  /// if its kind has none, the user decides, so it is parked.
   func eraseExisting(
-    _ batch: UploadBatch, stored: SortedUUIDSet, _ now: Instant
+    _ batch: UploadBatch, stored: SortedUUIDSet, _ received: Received
   ) throws(Failure) -> UploadBatch {
     let found = batch.filter { stored.contains($0.id) }
-    try park(found.filter { $0.isRevised || $0.isCancelled }, ParkReason(.unknownOutcome), now)
-    try eraseProved(found.filter { !$0.isRevised && !$0.isCancelled }, now)
+    let unsure = found.filter { $0.isRevised || $0.isCancelled }
+    try correct(unsure.filter { $0.mayFollow(batch.kind) }, received.now)
+    try park(
+      unsure.filter { !$0.mayFollow(batch.kind) }, ParkReason(.unknownOutcome), received.now)
+    try eraseProved(found.filter { !$0.isRevised && !$0.isCancelled }, received)
     return batch.filter { !stored.contains($0.id) }
   }
 
-  private func eraseProved(_ proved: UploadBatch, _ now: Instant) throws(Failure) {
+  func eraseProved(_ proved: UploadBatch, _ received: Received) throws(Failure) {
     guard !proved.isEmpty else { return }
+    let now = received.now
+    let versions = UploadVersions(received.response, of: proved)
+    // Before they leave the queue: so the user's list always has them.
+    try keepOwn(proved, versions, now)
     try core.database.transaction { () throws(Failure) in
-      try core.removeStored(proved.items.map { $0.tag }, now)
+      let done = try follow(proved, versions)
+      try core.removeStored(done.items.map { $0.tag }, now)
+      try parkBelow(done, now)
       try syncRuns.countStored(proved.items.map { $0.id }, of: proved.owner, now)
       // Within the transaction: a failed commit leaves a needless pull, never a missing one.
       pulls.requirePull()

@@ -66,18 +66,28 @@ final class Uploader {
     let all = UploadBatch(
       owner: session.owner, key: first.batchKey, org: head.org, user: session.userID, kind: kind,
       columns: head.columns(kind, hasUser: hasUser),
-      items: items.map { UploadBatch.Item($0.row, $0.item, Registered($0.item, backend)) })
-    settlement.ask(all.filter { $0.isCancelled }, .unnamed, nil, now)
-    let batch = all.filter { !$0.isCancelled }
+      items: items.map {
+        UploadBatch.Item($0.row, $0.item, Counted($0.item, backend), isKept: kind.own != nil)
+      })
+    func mustAsk(_ item: UploadBatch.Item) -> Bool {
+      item.isCancelled || item.isCorrection && item.content?.stored?.version == nil
+    }
+    settlement.ask(all.filter(mustAsk), .unnamed, nil, now)
+    let batch = all.filter { !mustAsk($0) }
     guard !batch.isEmpty else { return }
-    try inFlight.send(
-      RestRequests.upload(
+    let request =
+      batch.isCorrection
+      ? RestRequests.correct(
+        backend, kind: kind, org: batch.org, batch.items.compactMap { $0.content?.correction },
+        bearer: session.accessToken)
+      : RestRequests.upload(
         backend, kind: kind, columns: batch.columns,
         rows: items.lazy.filter { !$0.item.isCancelled }.map {
           $0.item.row(user: hasUser ? session.userID : nil)
         },
-        bearer: session.accessToken),
-      .upload(batch), generation: session.generation, now)
+        bearer: session.accessToken)
+    guard let request else { return }
+    try inFlight.send(request, .upload(batch), generation: session.generation, now)
   }
 
   /// Lease the next items that may share a request.
@@ -90,7 +100,10 @@ final class Uploader {
       let rows = try core.queue.take(
         of: session.owner, holder: core.holder.bytes, until: begun + Uploader.leaseMS,
         maximumSize: Int64(mostBytes)
-      ) { state.maxItems(of: $0, isProbing: isProbing, isTight: isTight) }
+      ) { (key) in
+        if key.isSingle { return 1 }
+        return state.maxItems(of: key, isProbing: isProbing, isTight: isTight)
+      }
       if rows.isEmpty { return rows }
       _ = try core.meta.next(.uploads)
       try core.syncRuns.start(of: session.owner, now: begun)
@@ -157,7 +170,7 @@ final class Uploader {
     try inFlight.send(
       RestRequests.readBack(
         core.configuration.backend, kind: batch.kind, org: batch.org, ids: ids,
-        columns: batch.request == .rows ? batch.columns : ["id"],
+        columns: settlement.columns(of: batch),
         bearer: session.accessToken),
       .readBack(batch), generation: session.generation, now)
     state.removeFirstReadBack()

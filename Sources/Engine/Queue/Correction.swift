@@ -1,0 +1,226 @@
+import Base
+import Supabase
+import Vault
+
+/// The stored row that a change or a deletion is made to, as its user saw it.
+struct StoredBase {
+  /// The columns whose values are known.
+  let row: JSON
+  /// The row's `updated_at`, in the text of the server; nil: not known, so the row is read first.
+  let version: String?
+  /// The row is taken back.
+  let isDeleted: Bool
+  /// Names this change, if the kind has a column for that.
+  let changeID: UUID
+
+  init(row: JSON, version: String?, isDeleted: Bool = false) {
+    (self.row, self.version, self.isDeleted) = (row, version, isDeleted)
+    changeID = Random.uuid(at: 0)
+  }
+
+  init(_ json: JSON) {
+    row = json["row"] ?? [:]
+    version = json.string("version")
+    isDeleted = json["deleted"] != nil
+    changeID = json.uuid("change_id") ?? UUID(high: 0, low: 0)
+  }
+
+  var json: JSON {
+    let json: JSON = ["row": row, "change_id": .uuid(changeID)]
+    if let version { json.set("version", .string(version)) }
+    if isDeleted { json.set("deleted", .bool(true)) }
+    return json
+  }
+
+  /// The same change on another base.
+  private init(_ other: StoredBase, row: JSON, version: String?) {
+    (self.row, self.version, isDeleted, changeID) = (row, version, other.isDeleted, other.changeID)
+  }
+
+  func moved(to row: JSON, version: String?) -> StoredBase {
+    StoredBase(self, row: row, version: version)
+  }
+}
+
+/// What the server's row says about a change or a deletion that an answer did not prove.
+enum Comparison: Equatable {
+  /// It has the values of the change.
+  case same
+  /// It is as the request named it.
+  case unchanged
+  /// Others have changed it, and none of the columns of the change.
+  case free
+  /// Others have changed these columns of the change, or any column of a row that is to be deleted.
+  case changed([String])
+  case deleted
+}
+
+/// An item that its user corrects after it was sent. The queue has one row for each item, so the order of
+/// its insert, its changes and its deletion needs no rule:
+///
+/// - Until it is sent, an edit replaces the payload, and a cancelled item is gone.
+/// - While it is in flight, or if the server may have it, the edit is kept in the item, and `sent` keeps the
+///   values that the server may have. When the answer proves one of them, the item becomes a change of
+///   what is stored (`follow`).
+/// - A change has the columns that differ from the row as the user saw it (`StoredBase`).
+///
+/// An answer that names no row proves nothing. The row is read then, and compared by column (`compare`).
+extension QueueItem {
+  /// Note that the payload was sent, before it is replaced. An insert that leaves a column out sends null.
+  func noteSent(_ kind: QueueKind?) {
+    let known = sent?.shallowCopy ?? [:]
+    let isInsert = stored == nil
+    let more = isInsert ? kind?.own?.change?.columns ?? [] : []
+    for column in payload.members.map({ $0.key }) + more.filter({ payload[member: $0] == nil }) {
+      let value = payload[member: column] ?? .null
+      let values = known[member: column] ?? .array([])
+      if !values.elements.contains(where: { $0 == value }) { values.append(value) }
+      known.set(member: column, values)
+    }
+    sent = known
+  }
+
+  private func wasSent(_ column: String, as value: JSON) -> Bool {
+    sent?[member: column]?.elements.contains { StoredRow.mayHold($0, value) } ?? false
+  }
+
+  /// Change the columns of a stored row. Columns that have the value already are no part of a change, unless the
+  /// server may get another one from an earlier request. Returns whether there is anything to change.
+  func change(_ values: JSON) -> Bool {
+    guard let stored else { return false }
+    let changed = payload.shallowCopy
+    for (column, value) in values.members {
+      let isStored = stored.row[member: column].map { StoredRow.holds($0, value) } ?? false
+      if isStored, sent?[member: column] == nil {
+        changed.remove(column)
+      } else {
+        changed.set(member: column, value)
+      }
+    }
+    payload = changed
+    self.stored = StoredBase(row: stored.row, version: stored.version)
+    return changed.count > 0
+  }
+
+  /// The server has stored the item with these values. Make it a change of them, as far as its user wants
+  /// others. Returns whether anything is left to do.
+  func follow(_ values: JSON, version: String?, _ kind: QueueKind) -> Bool {
+    let isInsert = stored == nil
+    sent = nil
+    return goOn(
+      from: (stored?.row ?? [:]).laidOver(by: values), version: version, kind
+    ) { (column, wanted, row) in
+      // An edit of an item that was not stored replaces the whole payload.
+      guard wanted != nil || isInsert else { return false }
+      return !StoredRow.holds(row[member: column] ?? .null, wanted ?? .null)
+    }
+  }
+
+  /// The same when the server has the item with some of the values that were sent, and nobody knows which.
+  func followUnread(_ kind: QueueKind) -> Bool {
+    let row = [:] as JSON
+    for (column, values) in sent?.members ?? [] where values.count == 1 {
+      if let only = values.elements.first { row.set(member: column, only) }
+    }
+    let sent = sent ?? [:]
+    return goOn(from: row, version: nil, kind) { (column, wanted, _) in
+      sent[member: column]?.elements.contains { !StoredRow.holds($0, wanted ?? .null) } ?? false
+    }
+  }
+
+  private func goOn(
+    from row: JSON, version: String?, _ kind: QueueKind,
+    _ isOpen: (_ column: String, _ wanted: JSON?, _ row: JSON) -> Bool
+  ) -> Bool {
+    let isDeleted = stored?.isDeleted ?? isCancelled
+    stored = StoredBase(row: row, version: version, isDeleted: isDeleted)
+    isCancelled = false
+    isRevised = false
+    mayBeCounted = false
+    let wanted = payload
+    payload = [:]
+    if isDeleted { return true }
+    for column in kind.own?.change?.columns ?? [] {
+      let value = wanted[member: column]
+      if isOpen(column, value, row) { payload.set(member: column, value ?? .null) }
+    }
+    return payload.count > 0
+  }
+
+  /// Compare the server's row with what the user wants. `named`: the version that the request named, nil for
+  /// none; `isSent`: the request had the item's present payload.
+  func compare(
+    _ row: JSON, _ own: OwnRows, named version: String?, isSent: Bool
+  ) -> Comparison {
+    guard let stored else { return .same }
+    if own.deletion == .deletedAt, row["deleted_at"]?.isNull == false { return .deleted }
+    if isSent, !stored.isDeleted, let column = own.change?.id, !column.isEmpty,
+      row[member: column]?.uuid == stored.changeID
+    {
+      return .same
+    }
+    var (changed, isOpen): ([String], Bool) = ([], stored.isDeleted)
+    for (column, wanted) in (stored.isDeleted ? stored.row : payload).members {
+      guard own.columns.contains(column), let theirs = row[member: column] else { continue }
+      let isMine =
+        !stored.isDeleted
+        && (isSent ? StoredRow.mayHold(theirs, wanted) : StoredRow.holds(theirs, wanted))
+      if isMine { continue }
+      let base = stored.row[member: column] ?? .null
+      if StoredRow.holds(theirs, base) || wasSent(column, as: theirs) {
+        isOpen = true
+      } else {
+        changed.append(column)
+      }
+    }
+    if !changed.isEmpty { return .changed(changed) }
+    if !isOpen { return .same }
+    return version != nil && row.string("updated_at") == version ? .unchanged : .free
+  }
+
+  /// What both have changed, for the user's choice.
+  func conflict(_ columns: [String], with row: JSON, _ own: OwnRows) -> JSON {
+    let list = JSON.array([])
+    for column in columns {
+      list.append([
+        "name": .string(column), "base": stored?.row[member: column] ?? .null,
+        "theirs": row[member: column] ?? .null,
+        "mine": operation == .delete ? .null : payload[member: column] ?? .null,
+      ])
+    }
+    return ["columns": list, "row": own.kept(of: row), "version": row["updated_at"] ?? .null]
+  }
+
+  /// What the server is asked to do.
+  var correction: Correction? {
+    guard let stored, let version = stored.version else { return nil }
+    return Correction(
+      id: id, version: version, columns: stored.isDeleted ? nil : payload,
+      changeID: stored.changeID)
+  }
+
+  /// Corrections of a kind share requests, if a function takes many. Otherwise each is a request: the last bit
+  /// of the key tells.
+  func correctionKey(_ kind: QueueKind?, _ keys: KeyRing.Keys) -> [UInt8] {
+    let key = keys.lookup.tag("correction", org?.bytes ?? [], Array(self.kind.utf8))
+    return kind?.own?.change?.function.isEmpty ?? true ? key.single : key.shared
+  }
+}
+
+extension OwnRows {
+  /// The kept columns of a row.
+  func kept(of row: JSON) -> JSON {
+    let result = [:] as JSON
+    for column in columns { if let value = row[member: column] { result.set(member: column, value) } }
+    return result
+  }
+}
+
+extension JSON {
+  /// This object with the members of another one over its own.
+  func laidOver(by other: JSON) -> JSON {
+    let result = shallowCopy
+    for (name, value) in other.members { result.set(member: name, value) }
+    return result
+  }
+}

@@ -1,0 +1,224 @@
+import Base
+import Policy
+import Store
+import Supabase
+import Vault
+
+/// The versions of the rows that an answer has proved.
+struct UploadVersions {
+  private var known: [(id: UUID, version: String)] = []
+
+  init(_ response: HTTPResponse, of batch: UploadBatch) {
+    guard batch.kind.own != nil else { return }
+    if batch.request == .upload, batch.isByFunction {
+      for row in UploadReply.rows(response.rows) ?? [] {
+        if let version = row.version { known.append((row.id, version)) }
+      }
+    } else {
+      var found: [(id: UUID, version: String)] = []
+      _ = UploadReply.storedIDs(response.rows) { found.append(($0, $1)) }
+      known = found
+    }
+    known = known.ordered { $0.id < $1.id }
+  }
+
+  func version(of id: UUID) -> String? {
+    var (low, high) = (0, known.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if known[middle].id < id { low = middle + 1 } else { high = middle }
+    }
+    return low < known.count && known[low].id == id ? known[low].version : nil
+  }
+}
+
+/// Items that correct stored rows, and those that go on as corrections.
+extension UploadSettlement {
+  // MARK: Proved items
+
+  /// Of the items that the server has stored: those whose users want something else meanwhile become changes or
+  /// deletions of the stored rows. Returns the others.
+  func follow(
+    _ proved: UploadBatch, _ versions: UploadVersions
+  ) throws(Failure) -> UploadBatch {
+    guard proved.kind.own != nil else { return proved }
+    let edited = try core.queue.edited(by: core.holder.bytes)
+    if edited.isEmpty { return proved }
+    let key = try core.keys().queues.derived(for: proved.owner)
+    var left: [Int64] = []
+    for sent in proved.items where edited.sortedContains(sent.sequence) {
+      guard let row = try core.queue.find(sent.tag), let item = try row.read(key),
+        let values = sent.values
+      else { continue }
+      if item.follow(values, version: versions.version(of: sent.id), proved.kind) {
+        try goOn(row, item, proved.kind, key)
+        left.append(sent.sequence)
+      }
+    }
+    return proved.filter { !left.contains($0.sequence) }
+  }
+
+  /// The server has these items, in one of the forms that were sent: they become corrections, and their rows are
+  /// read first.
+  func correct(_ batch: UploadBatch, _ now: Instant) throws(Failure) {
+    guard !batch.isEmpty else { return }
+    try core.database.transaction { () throws(Failure) in
+      let key = try core.keys().queues.derived(for: batch.owner)
+      for sent in batch.items {
+        guard let row = try core.queue.find(sent.tag), let item = try row.read(key) else { continue }
+        if !row.isEdited { item.noteSent(batch.kind) }
+        if item.followUnread(batch.kind) {
+          try goOn(row, item, batch.kind, key)
+        } else {
+          try core.removeStored([row.item], now)
+        }
+      }
+      try syncRuns.endIfDone(batch.owner, now)
+    }
+  }
+
+  /// The item goes on as a correction of its stored row. Items that wait for it to be stored are sent, unless it
+  /// is to be deleted.
+  private func goOn(
+    _ row: QueueRow, _ item: QueueItem, _ kind: QueueKind, _ key: Key
+  ) throws(Failure) {
+    try row.put(item, kind, key, try core.keys())
+    row.state = .pending
+    row.beginAnew()
+    row.attempts = 0
+    row.isEdited = false
+    try core.queue.write(row)
+    if item.operation == .change { try core.queue.releaseDependents(of: row.item) }
+  }
+
+  /// Items that follow a deleted one are parked: they would refer to a row that is gone.
+  func parkBelow(_ done: UploadBatch, _ now: Instant) throws(Failure) {
+    for sent in done.items where sent.content?.operation == .delete {
+      var rows: [QueueRow] = []
+      for child in try core.dependencies.children(of: sent.tag) {
+        if let row = try core.queue.find(child), row.state != .parked { rows.append(row) }
+      }
+      try core.dependencies.removeChildren(of: sent.tag)
+      try parking.park(rows, ParkReason(.parentDeleted), now)
+    }
+  }
+
+  /// Show the stored items in their user's list. If the cache cannot be written, the next pull brings them.
+  func keepOwn(
+    _ proved: UploadBatch, _ versions: UploadVersions, _ now: Instant
+  ) throws(Failure) {
+    guard let kept = proved.kind.own, let session = sessions.session,
+      session.owner == proved.owner
+    else { return }
+    var rows: [OwnRow] = []
+    var deleted: [UUID] = []
+    for item in proved.items {
+      if item.content?.operation == .delete { deleted.append(item.id) }
+      guard let values = item.values else { continue }
+      rows.append(
+        OwnRow(id: item.id, values: kept.kept(of: values), version: versions.version(of: item.id)))
+    }
+    do throws(Failure) {
+      if !rows.isEmpty { try own.put(rows, proved.kind, proved.org, session, now) }
+      if !deleted.isEmpty { try own.remove(deleted, proved.kind, proved.org, session) }
+    } catch {
+      if error.code == .memoryExhausted { throw error }
+      Log.line(.warning, "stored rows could not be kept: \(error.code.rawValue)")
+    }
+  }
+
+  // MARK: Comparing
+
+  /// Compare the rows in the answer with the corrections; returns those whose rows it lacks.
+  func compareNamed(
+    _ batch: UploadBatch, _ received: Received
+  ) throws(Failure) -> UploadBatch {
+    var named: [UUID] = []
+    for row in received.response.rows.map({ Array($0) }) ?? [] {
+      guard let id = row.uuid("id"), !named.contains(id) else { continue }
+      named.append(id)
+      let one = batch.filter { $0.id == id }
+      if !one.isEmpty { try compare(one, with: row, received) }
+    }
+    return batch.filter { !named.contains($0.id) }
+  }
+
+  /// Settle one correction by its row, as the server has it now.
+  private func compare(
+    _ one: UploadBatch, with row: JSON, _ received: Received
+  ) throws(Failure) {
+    guard received.isCurrent, let kept = one.kind.own, let sent = one.items.first else {
+      return try settle(one, .unnamed, nil, received)
+    }
+    let key = try core.keys().queues.derived(for: one.owner)
+    guard let queued = try core.queue.find(sent.tag), let item = try queued.read(key) else { return }
+    let named = sent.content?.stored?.version
+    let result = item.compare(
+      row, kept, named: named, isSent: named != nil && !queued.isEdited)
+    var reason: ParkReason?
+    switch result {
+    case .same:
+      sent.noteFound(kept.kept(of: row))
+      return try eraseProved(one, received)
+    case .free:
+      // The change is made to the row as it is now.
+      item.stored = item.stored?.moved(to: kept.kept(of: row), version: row.string("updated_at"))
+      try queued.put(item, one.kind, key, try core.keys())
+      try core.queue.write(queued)
+    case .changed(let columns):
+      reason = ParkReason(
+        .changedElsewhere, field: columns.first, conflict: item.conflict(columns, with: row, kept))
+    case .unchanged, .deleted: break
+    }
+    try settle(one, result.answer, reason ?? one.inquiry?.reason, received)
+  }
+
+  /// A function has answered about each correction.
+  func finishCorrections(
+    _ batch: UploadBatch, _ rows: [RowResult], _ received: Received
+  ) throws(Failure) {
+    let stored = SortedUUIDSet(rows.filter { $0.status.isStored }.map { $0.id })
+    let judged = SortedUUIDSet(rows.filter { $0.outcome?.ground != nil || $0.outcome == nil }.map { $0.id })
+    if batch.items.contains(where: { judged.contains($0.id) }) { try noteJudged(batch, received.now) }
+    let rest = try eraseNamed(batch, stored, received)
+    if rest.items.count < batch.items.count { try noteStored(batch, received.now) }
+    let inquiry = UploadBatch.Inquiry(
+      cause: .unnamed, reason: nil, isOfOne: true, sinceMS: received.now.monotonicMS)
+    for result in rows {
+      let one = rest.filter { $0.id == result.id }
+      if one.isEmpty { continue }
+      let asked = one.asking(.rows, inquiry)
+      switch result.status {
+      case .changed:
+        if let row = result.row {
+          if let version = result.version { row.set("updated_at", .string(version)) }
+          try compare(asked, with: row, received)
+        } else {
+          try settle(one, .unnamed, nil, received)
+        }
+      case .gone: try settle(asked, .unnamed, nil, received)
+      case .notAllowed, .conflict: try settle(asked, .unchanged, nil, received)
+      case .rejected, .stored, .duplicate:
+        let reason = ParkReason(result, one)
+        let answer = try result.outcome.map { (outcome) throws(Failure) in
+          try self.answer(outcome, one, reason, received)
+        }
+        try settle(one, answer ?? .refusedGiven, reason, received)
+      }
+    }
+    let answered = SortedUUIDSet(rows.map { $0.id })
+    try settle(rest.filter { !answered.contains($0.id) }, .schema, nil, received)
+  }
+}
+
+extension Comparison {
+  fileprivate var answer: UploadSituation.Answer {
+    switch self {
+    case .same: .named
+    case .unchanged: .unchanged
+    case .free: .free
+    case .changed: .changed
+    case .deleted: .deleted
+    }
+  }
+}

@@ -1,0 +1,401 @@
+"""Corrections of what is already sent, on PostgreSQL with its policies (COR-1 to COR-12)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from support.directory_fixtures import DirectoryFixtures, Organisation, Person
+from support.held import answer, taken
+from support.phone import App
+from support.queue import add, code_of, item_of, refused
+from support.users import MakePhone, MakeUser, SignedIn
+
+COLUMNS = ["type", "minutes", "occurred_at", "contact_id", "follows", "note"]
+#: A kind whose stored rows are kept, changed and taken back.
+KIND = {"table": "activities", "columns": [*COLUMNS, "user_id"]}
+OWN: dict[str, Any] = {**KIND, "own": {}, "change": {}, "delete": "deleted_at"}
+#: The path of a table's rows.
+ROWS = "/rest/v1/activities"
+
+
+def tables(**kind: Any) -> dict[str, Any]:  # noqa: ANN401
+    """The mapping with this kind of activities."""
+    return {"queue": {"activity": {**OWN, **kind}}}
+
+
+@pytest.fixture
+def user(sign_in: MakeUser) -> SignedIn:
+    """A user whose stored activities are kept."""
+    return sign_in(tables=tables())
+
+
+def rows(directory: DirectoryFixtures, person: Person) -> list[dict[str, Any]]:
+    """The user's activities on the server."""
+    return directory.activities(person)
+
+
+def row(directory: DirectoryFixtures, item: str) -> dict[str, Any]:
+    """The item's row on the server."""
+    [found] = directory.control.sql("select * from activities where id = %s", item)
+    return found
+
+
+def sent(user: SignedIn, minutes: int = 30, **more: Any) -> str:  # noqa: ANN401
+    """Register an activity that is stored; returns its id."""
+    item = add(user.app, minutes=minutes, **more)
+    user.app.settle()
+    assert user.app.queue_get({"id": item})["state"] == "stored"
+    return item
+
+
+def edit(app: App, item: str, **payload: Any) -> Any:  # noqa: ANN401
+    """Change columns of an item."""
+    return app.queue_edit({"id": item, "payload": payload})
+
+
+def set_elsewhere(directory: DirectoryFixtures, item: str, **values: Any) -> None:  # noqa: ANN401
+    """Another device changes the row."""
+    names = ", ".join(f"{name} = %s" for name in values)
+    directory.control.sql(f"update activities set {names} where id = %s", *values.values(), item)
+
+
+def requests(user: SignedIn, method: str) -> list[Any]:
+    """The requests of this method to the table that the app has sent."""
+    return [one for one in user.phone.network.sent if one["method"] == method and ROWS in one["url"]]
+
+
+def test_COR_1_an_edit_while_the_item_waits_is_one_insert(
+    user: SignedIn, directory: DirectoryFixtures
+) -> None:
+    app = user.app
+    app.go_offline()
+    item = add(app, minutes=30)
+    assert edit(app, item, type="visit", minutes=90)["state"] == "pending"
+    app.go_online()
+    app.settle()
+    assert row(directory, item)["minutes"] == 90
+    assert (len(requests(user, "POST")), requests(user, "PATCH")) == (1, [])
+
+
+@pytest.mark.parametrize("outcome", ["stored", "lost", "refused"])
+def test_COR_2_an_edit_in_flight_is_what_the_server_ends_with(
+    user: SignedIn, directory: DirectoryFixtures, outcome: str
+) -> None:
+    app = user.app
+    item = add(app, minutes=30, note="first")
+    request = taken(user, "upload")
+    assert edit(app, item, type="visit", minutes=90)["state"] == "sending"
+    assert item_of(app, item)["payload"]["minutes"] == 90
+    if outcome == "refused":
+        app.complete({"id": request["id"], "error": "refused"})
+    elif outcome == "lost":
+        user.phone.network(request)
+        app.complete({"id": request["id"], "error": "timeout"})
+    else:
+        answer(app, request)
+    app.settle()
+    user.phone.pass_time(600)
+    app.settle()
+    found = row(directory, item)
+    assert (found["minutes"], found["note"]) == (90, None)
+    assert app.queue_get({"id": item})["state"] == "stored"
+
+
+def test_COR_3_a_change_has_the_changed_columns_under_the_values_that_were_seen(
+    user: SignedIn, directory: DirectoryFixtures
+) -> None:
+    app = user.app
+    item = sent(user, note="a walk")
+    before = row(directory, item)
+    assert edit(app, item, type="visit", minutes=90)["state"] == "pending"
+    shown = item_of(app, item)
+    assert (shown["operation"], shown["payload"]) == ("change", {"minutes": 90})
+    app.settle()
+    [change] = requests(user, "PATCH")
+    assert change["body"] == '{"minutes":90}'
+    assert "updated_at=eq.2" in change["url"]
+    assert "%2B00%3A00" in change["url"]
+    after = row(directory, item)
+    assert (after["minutes"], after["note"]) == (90, "a walk")
+    assert after["updated_at"] > before["updated_at"]
+    assert app.queue_get({"id": item})["state"] == "stored"
+    # The same values again are no change
+    assert edit(app, item, minutes=90)["state"] == "stored"
+    # and columns that the kind does not list are refused.
+    assert refused(app.queue_edit, {"id": item, "payload": {"hours": 1}}).field == "/payload/hours"
+
+
+def test_COR_4_an_edit_offline_arrives_once_after_a_restart(
+    user: SignedIn, directory: DirectoryFixtures
+) -> None:
+    item = sent(user)
+    user.app.go_offline()
+    edit(user.app, item, minutes=90)
+    app = user.restart(online=False)
+    app.touch()
+    assert item_of(app, item)["payload"] == {"minutes": 90}
+    app.go_online()
+    app.settle()
+    assert row(directory, item)["minutes"] == 90
+    assert len(requests(user, "PATCH")) == 1
+
+
+def test_COR_5_a_change_whose_answer_is_lost_is_recognised(
+    user: SignedIn, directory: DirectoryFixtures
+) -> None:
+    app = user.app
+    item = sent(user)
+    edit(app, item, minutes=90, occurred_at="2026-03-01T10:00:00+01:00", note="  Kaffe ")
+    request = taken(user, "upload")
+    user.phone.network(request)
+    app.complete({"id": request["id"], "error": "timeout"})
+    stamp = row(directory, item)["updated_at"]
+    user.phone.pass_time(600)
+    app.settle()
+    assert app.queue_get({"id": item})["state"] == "stored"
+    assert row(directory, item)["updated_at"] == stamp
+    assert not app.of_type("item_parked")
+
+
+@pytest.mark.parametrize("choice", ["overwrite", "cancel"])
+def test_COR_6_two_devices_change_the_same_column(
+    user: SignedIn, directory: DirectoryFixtures, choice: str
+) -> None:
+    app = user.app
+    item = sent(user)
+    set_elsewhere(directory, item, minutes=60)
+    edit(app, item, minutes=90)
+    app.settle()
+    assert code_of(app, item) == "changed_elsewhere"
+    shown = item_of(app, item)
+    assert (shown["state"], shown["field"]) == ("parked", "minutes")
+    assert shown["conflict"] == {
+        "columns": [{"name": "minutes", "base": 30, "theirs": 60, "mine": 90}]
+    }
+    assert row(directory, item)["minutes"] == 60
+    if choice == "overwrite":
+        app.queue_retry({"id": item, "overwrite": True})
+        app.settle()
+        assert row(directory, item)["minutes"] == 90
+    else:
+        assert app.queue_cancel({"id": item})["state"] is None
+        app.settle()
+        assert row(directory, item)["minutes"] == 60
+    assert app.queue_get({"id": item})["state"] == "stored"
+
+
+def test_COR_6_an_overwrite_stands_only_on_what_its_user_saw(
+    user: SignedIn, directory: DirectoryFixtures
+) -> None:
+    app = user.app
+    item = sent(user)
+    set_elsewhere(directory, item, minutes=60)
+    edit(app, item, minutes=90)
+    app.settle()
+    set_elsewhere(directory, item, minutes=61)
+    app.queue_retry({"id": item, "overwrite": True})
+    app.settle()
+    [column] = item_of(app, item)["conflict"]["columns"]
+    assert (column["base"], column["theirs"]) == (60, 61)
+    other = sent(user)
+    edit(app, other, minutes=12)
+    error = refused(app.queue_retry, {"id": other, "overwrite": True})
+    assert (error.code, error.field) == ("request.invalid_value", "/overwrite")
+
+
+def test_COR_7_two_devices_change_different_columns(
+    user: SignedIn, directory: DirectoryFixtures
+) -> None:
+    app = user.app
+    item = sent(user)
+    set_elsewhere(directory, item, note="theirs")
+    edit(app, item, minutes=90)
+    app.settle()
+    found = row(directory, item)
+    assert (found["minutes"], found["note"]) == (90, "theirs")
+    assert not app.of_type("item_parked")
+
+
+def test_COR_8_a_row_that_was_deleted_elsewhere_is_told(
+    user: SignedIn, directory: DirectoryFixtures
+) -> None:
+    app = user.app
+    soft, hard = sent(user), sent(user)
+    directory.control.sql("update activities set deleted_at = now() where id = %s", soft)
+    directory.control.sql("delete from activities where id = %s", hard)
+    for item in (soft, hard):
+        edit(app, item, minutes=90)
+    app.settle()
+    user.phone.pass_time(60)
+    app.settle()
+    assert [code_of(app, item) for item in (soft, hard)] == ["deleted_elsewhere"] * 2
+
+
+@pytest.mark.parametrize("way", ["deleted_at", "row"])
+def test_COR_8_deletions_are_done_asked_or_done_already(
+    sign_in: MakeUser, directory: DirectoryFixtures, way: str
+) -> None:
+    user = sign_in(tables=tables(delete=way))
+    if way == "row":
+        directory.control.sql("grant delete on activities to authenticated")
+        directory.control.sql(
+            "create policy \"delete own\" on activities for delete to authenticated "
+            "using (user_id = auth.uid())"
+        )
+    try:
+        app = user.app
+        plain, changed, gone = sent(user), sent(user), sent(user)
+        set_elsewhere(directory, changed, minutes=61)
+        directory.control.sql("delete from activities where id = %s", gone)
+        for item in (plain, changed, gone):
+            assert app.queue_cancel({"id": item})["state"] == "pending"
+            assert item_of(app, item)["operation"] == "delete"
+        app.settle()
+        user.phone.pass_time(60)
+        app.settle()
+        left = [str(one["id"]) for one in rows(directory, user.person) if not one["deleted_at"]]
+        assert left == [changed]
+        assert code_of(app, changed) == "changed_elsewhere"
+        for item in (plain, gone):
+            assert app.queue_get({"id": item})["state"] == "stored"
+        app.queue_retry({"id": changed, "overwrite": True})
+        app.settle()
+        left = [str(one["id"]) for one in rows(directory, user.person) if not one["deleted_at"]]
+        assert left == []
+    finally:
+        if way == "row":
+            directory.control.sql("drop policy \"delete own\" on activities")
+            directory.control.sql("revoke delete on activities from authenticated")
+
+
+def test_COR_8_absence_without_a_membership_is_no_deletion(
+    user: SignedIn, directory: DirectoryFixtures
+) -> None:
+    app = user.app
+    item = sent(user)
+    app.go_offline()
+    edit(app, item, minutes=90)
+    directory.control.set_membership(user.person.id, user.org.id, status="ended")
+    app.go_online()
+    app.settle()
+    user.phone.pass_time(60)
+    app.settle()
+    assert not app.of_type("item_parked")
+    directory.control.set_membership(user.person.id, user.org.id, status="active")
+    user.phone.pass_time(1000)
+    app.settle()
+    if app.screen["screen"] != "home":
+        app.org_select({"org_id": user.org.id})
+        app.settle()
+    user.phone.pass_time(1000)
+    app.settle()
+    assert row(directory, item)["minutes"] == 90
+
+
+@pytest.mark.parametrize("how", ["policy", "grant"])
+def test_COR_9_without_the_right_a_change_is_parked(
+    user: SignedIn, directory: DirectoryFixtures, how: str
+) -> None:
+    app = user.app
+    item = sent(user)
+    sql = directory.control.sql
+    if how == "policy":
+        sql("alter policy \"change own activities\" on activities using (false)")
+    else:
+        sql("revoke update (minutes) on activities from authenticated")
+    try:
+        edit(app, item, minutes=90)
+        app.settle()
+        user.phone.pass_time(60)
+        app.settle()
+        assert code_of(app, item) == "not_allowed"
+        assert len(requests(user, "PATCH")) <= 4
+    finally:
+        if how == "policy":
+            sql(
+                "alter policy \"change own activities\" on activities using (user_id = auth.uid() "
+                "and org_id = any (array(select private.active_organizations())))"
+            )
+        else:
+            sql("grant update (minutes) on activities to authenticated")
+    app.queue_retry({"id": item})
+    app.settle()
+    assert row(directory, item)["minutes"] == 90
+
+
+def test_COR_10_many_edits_are_one_change(user: SignedIn, directory: DirectoryFixtures) -> None:
+    app = user.app
+    item = sent(user)
+    app.go_offline()
+    for minutes in range(100, 200):
+        edit(app, item, minutes=minutes)
+    assert app.queue_list()["counts"]["pending"] == 1
+    app.go_online()
+    app.settle()
+    assert row(directory, item)["minutes"] == 199
+    assert len(requests(user, "PATCH")) == 1
+
+
+def test_COR_10_insert_change_and_deletion_keep_their_order(
+    user: SignedIn, directory: DirectoryFixtures
+) -> None:
+    app = user.app
+    item = add(app, minutes=30)
+    insert = taken(user, "upload")
+    edit(app, item, minutes=60, type="visit")
+    answer(app, insert)
+    change = taken(user, "upload")
+    assert change["method"] == "PATCH"
+    # Behind the change that is being sent
+    edit(app, item, minutes=90)
+    app.queue_cancel({"id": item})
+    answer(app, change)
+    app.settle()
+    found = row(directory, item)
+    assert found["deleted_at"] is not None
+    assert found["minutes"] == 60
+    assert app.queue_get({"id": item})["state"] == "stored"
+
+
+def test_COR_10_a_deletion_can_be_taken_back_until_it_is_sent(
+    user: SignedIn, directory: DirectoryFixtures
+) -> None:
+    app = user.app
+    item = sent(user)
+    app.go_offline()
+    app.queue_cancel({"id": item})
+    assert edit(app, item, minutes=45)["state"] == "pending"
+    app.go_online()
+    app.settle()
+    assert (row(directory, item)["minutes"], row(directory, item)["deleted_at"]) == (45, None)
+
+
+def test_COR_12_the_total_is_the_users_before_during_and_after_a_sync(
+    user: SignedIn, directory: DirectoryFixtures
+) -> None:
+    app = user.app
+    kept, changed, deleted = sent(user, 10), sent(user, 20), sent(user, 40)
+    app.settle()
+
+    def total() -> tuple[int, int]:
+        shown: Any = app.summary_get()
+        parts = [shown["summary"], shown["sent"], shown["queued"]]
+        return sum(p["activities"] for p in parts), sum(p["minutes"] for p in parts)
+
+    assert total() == (3, 70)
+    app.go_offline()
+    edit(app, changed, minutes=25)
+    app.queue_cancel({"id": deleted})
+    added = add(app, minutes=100)
+    assert total() == (3, 135)
+    app.go_online()
+    for _ in range(20):
+        step = app.step()
+        assert total() == (3, 135)
+        if step.idle:
+            break
+    assert total() == (3, 135)
+    found = {str(one["id"]) for one in rows(directory, user.person) if not one["deleted_at"]}
+    assert found == {kept, changed, added}
