@@ -32,7 +32,7 @@ import Testing
   }
 
   private func entry(_ rig: Rig) throws -> DatasetTable.Entry? {
-    try rig.cache.open().datasets.read(.contacts, of: try tag(rig))
+    try rig.cache.open().datasets.read(.rows, of: try tag(rig))
   }
 
   private func cached(_ rig: Rig) throws -> [String] {
@@ -229,7 +229,7 @@ import Testing
     let rig = try pulled()
     rig.advance(86_400_000)
     try page(rig, "[]")
-    try rig.cache.open().datasets.expireReconcile(of: try tag(rig))
+    try rig.cache.open().datasets.expireReconciles(in: try tag(rig))
     // When it would remove everything
     try page(rig, "[]")
     // Then
@@ -267,7 +267,7 @@ import Testing
     try page(rig, list(contact(1, updatedAt: second(1))))
     let tables = try rig.cache.open()
     _ = try tables.contacts.removeAll(of: try tag(rig))
-    _ = try tables.datasets.removeAll(of: try tag(rig))
+    _ = try tables.datasets.removeAll(in: try tag(rig))
     // When
     try page(rig, list(contact(2, updatedAt: second(2))))
     // Then nothing of the second page is stored as if the first were there

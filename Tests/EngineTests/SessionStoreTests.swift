@@ -115,7 +115,7 @@ import Testing
     note(.pullTimes, rig.pulls.summaryMS != nil)
     note(.keys, rig.core.keyRing.keys != nil)
     note(.cacheConnection, connection.database.isOpen)
-    note(.cachedRows, try rig.cache.open().contacts.find(row: [1]) != nil)
+    note(.cachedRows, try rig.cache.open().contacts.find(row: [1], in: [1]) != nil)
     return result
   }
 

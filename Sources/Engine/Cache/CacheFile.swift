@@ -164,9 +164,12 @@ final class CacheFile {
       let removed = try cache.database.transaction { () throws(Failure) in
         var removed = 0
         for org in orgs {
-          removed += try cache.contacts.removeAll(of: org)
-          removed += try cache.blocks.removeAll(of: org)
-          removed += try cache.datasets.removeAll(of: org)
+          // The user's own rows of every kind, and the contacts, whose set is named as the organisation.
+          for set in try cache.datasets.sets(in: org) + [org] {
+            removed += try cache.contacts.removeAll(of: set)
+            removed += try cache.blocks.removeAll(of: set)
+          }
+          removed += try cache.datasets.removeAll(in: org)
         }
         return removed
       }

@@ -87,7 +87,7 @@ final class ContactPuller {
   private func cursor(of org: UUID?, _ session: OpenSession) throws(Failure) -> Cursor? {
     let tag = CacheNames.org(org, session, try core.keys())
     let entry = try cache.use { (cache) throws(Failure) in
-      try cache.datasets.read(.contacts, of: tag)
+      try cache.datasets.read(.rows, of: tag)
     }
     guard let sealed = entry?.cursor,
       let json = try session.cacheKey.openJSON(
@@ -134,7 +134,7 @@ final class ContactPuller {
     var isLost = false
     do throws(Failure) {
       try tables.database.transaction { () throws(Failure) in
-        let known = try tables.datasets.read(.contacts, of: org)
+        let known = try tables.datasets.read(.rows, of: org)
         // Erased meanwhile, perhaps by another process: the rows of the earlier pages are gone.
         isLost = known == nil && !pull.isAtStart
         if isLost { return }
@@ -149,7 +149,7 @@ final class ContactPuller {
           entry.skipped = step.pull.skipped
           entry.problem = step.problem?.rawValue
         }
-        try tables.datasets.write(.contacts, of: org, entry)
+        try tables.datasets.write(.rows, of: org, entry)
       }
       if step.hasErased { try tables.database.flush() }
     } catch  where error.code == .storageDamaged {
@@ -296,7 +296,7 @@ final class ContactPuller {
       for row in answer.rows {
         let tag = CacheNames.contact(row.id, of: org, keys)
         let isKnown = try tables.contacts.confirm(
-          row: tag, version: row.version, round: entry.round)
+          row: tag, in: org, version: row.version, round: entry.round)
         if !isKnown { missing.append(row.id) }
       }
       if page.isLast {

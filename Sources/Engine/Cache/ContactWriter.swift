@@ -42,7 +42,7 @@ final class ContactWriter {
   func take(_ row: ContactRow, round: Int64, _ pull: inout ContactPull) throws(Failure) {
     let tagBytes = CacheNames.contact(row.id, of: org, keys)
     guard let tag = UUID(bytes: tagBytes) else { return }
-    let place = try tables.contacts.place(of: tagBytes, version: row.updatedAt)
+    let place = try tables.contacts.place(of: tagBytes, in: org, version: row.updatedAt)
     guard let text = row.text else {
       if let place {
         try tables.contacts.remove(number: place.number)

@@ -73,7 +73,7 @@ final class SyncControl {
     }
     let org = CacheNames.org(session.choice, session, try core.keys())
     return try cache.use { (tables) throws(Failure) in
-      (try tables.datasets.read(.contacts, of: org), try tables.datasets.read(.summary, of: org))
+      (try tables.datasets.read(.rows, of: org), try tables.datasets.read(.summary, of: org))
     }
   }
 

@@ -172,8 +172,7 @@ final class QueueItem {
     _ tag: [UInt8], _ owner: [UInt8], _ key: Key, isAccepted: Bool = false
   ) throws(Failure) -> (body: [UInt8], size: Int64) {
     let text = try json.text()
-    let isTooLarge = try !isAccepted && text.count > QueueItem.maxSize && isTooLarge()
-    guard !isTooLarge else {
+    if !isAccepted, text.count > QueueItem.maxSize, try isTooLarge() {
       throw Failure(
         .queueItemTooLarge, "an item has at most \(QueueItem.maxSize) bytes", field: "/payload",
         detail: ["size": .int(text.count)])
