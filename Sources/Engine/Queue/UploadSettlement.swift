@@ -120,6 +120,9 @@ final class UploadSettlement {
       let isSmall = batch.items.count == 1 && batch.size <= UploadSize.smallBytes
       return !isOwn && isSmall ? .tooLargeForGateway : .tooLarge
     case .statementTimeout: return .tooSlow
+    // A column that may not be changed is refused like a table that is not granted.
+    case .schemaNotReady where batch.isCorrection && !isQuestion && reason.sqlstate == "42501":
+      return .denied
     case .schemaNotReady where batch.lacksColumn(response): return .missingColumn
     case .schemaNotReady, .serverBug, .unknownRejection: return .schema
     case .answered, .endOfData, .transient: return isOwn ? .service : .gateway
