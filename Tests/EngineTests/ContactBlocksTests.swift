@@ -31,8 +31,8 @@ import Vault
     // Only a first pull has no cursor.
     let isFirst = try rig.cache.open().datasets.read(.rows, of: org) == nil
     let cursor = Cursor(updatedAt: second(0), id: id(0))
-    let pull = ContactPull(org: orgA, after: isFirst ? nil : cursor)
-    try rig.contactPuller.finish(
+    let pull = RowPull(contacts(orgA), after: isFirst ? nil : cursor)
+    try rig.rowPuller.finish(
       pull, try response(200, "[" + body.joined(separator: ",") + "]"), rig.now)
     rig.pulls.forgetProgress()
   }
@@ -202,9 +202,9 @@ import Vault
     let entry = try #require(try tables.datasets.read(.rows, of: org))
     entry.round = 1
     try tables.datasets.write(.rows, of: org, entry)
-    var pull = ContactPull(org: orgA, after: Cursor(updatedAt: second(0), id: id(0)))
+    var pull = RowPull(contacts(orgA), after: Cursor(updatedAt: second(0), id: id(0)))
     pull.reconcile(round: 1, after: nil, since: rig.now.wallMS)
-    try rig.contactPuller.finish(pull, try response(200, "[]"), rig.now)
+    try rig.rowPuller.finish(pull, try response(200, "[]"), rig.now)
     // Then
     try expect(total(), equals: 400)
     try expect(total("kari 600"), equals: 0)

@@ -110,7 +110,7 @@ final class ContactSearch {
   ) throws(Failure) -> JSON? {
     guard let sealed = try tables.contacts.find(row: row, in: org),
       let json = try session.cacheKey.openJSON(
-        sealed, CacheNames.contactContext(row, of: org, session))
+        sealed, CacheNames.rowContext(row, of: org, session))
     else { return nil }
     for column in core.configuration.backend.withheld { json.remove(column) }
     return json

@@ -69,7 +69,7 @@ final class OwnRowCache {
     return try cache.use { (tables) throws(Failure) in
       guard let sealed = try tables.contacts.find(row: tag, in: set) else { return nil }
       return OwnRow(
-        try session.cacheKey.openJSON(sealed, CacheNames.contactContext(tag, of: set, session)), own)
+        try session.cacheKey.openJSON(sealed, CacheNames.rowContext(tag, of: set, session)), own)
     }
   }
 
@@ -87,12 +87,12 @@ final class OwnRowCache {
         defer { withExtendedLifetime(text) {} }
         let tag = keys.itemTag(row.id, session.owner)
         let place = try table.place(of: tag, in: set, version: nil)
-        guard text.count <= ContactsPage.maxBytes else {
+        guard text.count <= RowsPage.maxBytes else {
           if let place { try table.remove(number: place.number) }
           continue
         }
         let sealed = try session.cacheKey.seal(
-          text.bytes, CacheNames.contactContext(tag, of: set, session))
+          text.bytes, CacheNames.rowContext(tag, of: set, session))
         let listedMS = own.listedMS(row.values, version: row.version) ?? nowMS
         if let place {
           try table.replace(
