@@ -79,7 +79,7 @@ public enum RestRequests {
     let isRemoved = one.columns == nil && kind.own?.deletion == .row
     return Request(
       .upload, isRemoved ? "DELETE" : "PATCH", backend.rest(kind.table) + filter, headers: headers, bearer: bearer,
-      body: isRemoved ? nil : one.body(change?.id ?? ""), timeoutMS: uploadTimeoutMS)
+      body: isRemoved ? JSON?.none : one.body(change?.id ?? ""), timeoutMS: uploadTimeoutMS)
   }
 
   /// Asks which of these rows are stored, and with which values in `columns`. At most 150 ids keep the

@@ -198,7 +198,7 @@ extension QueueItem {
   var correction: Correction? {
     guard let stored, let version = stored.version else { return nil }
     return Correction(
-      id: id, version: version, columns: stored.isDeleted ? nil : payload,
+      id: id, version: version, columns: stored.isDeleted ? JSON?.none : payload,
       changeID: stored.changeID)
   }
 
