@@ -53,6 +53,13 @@ public struct PlainObject {
     utf8(name).map { String(decoding: $0, as: UTF8.self) }
   }
 
+  public func string(named name: String) -> String? {
+    var name = name
+    guard let member = name.withUTF8({ find(UnsafeRawBufferPointer($0)) }), member.kind == .text
+    else { return nil }
+    return String(decoding: bytes(member.value), as: UTF8.self)
+  }
+
   /// Whether there is a value that is no text and not null.
   public func isOther(_ name: StaticCString) -> Bool { find(name.bytes)?.kind == .other }
 

@@ -34,6 +34,7 @@ public final class Engine {
   private let report: ItemReport
   private let uploader: Uploader
   private let cache: CacheFile
+  private let items: ItemList
   private let search: ContactSearch
   private let summary: Summary
   private let recovery: Recovery
@@ -73,7 +74,7 @@ public final class Engine {
     let pendingSignIn = PendingSignInState(revision)
     let check = MembershipCheck(core, reachability, hostView)
     let uploads = UploadState(revision)
-    let pulls = PullState(revision)
+    let pulls = PullState(revision, configuration.backend)
     let live = LiveContacts(revision)
     let cache = CacheFile(core, notices, pulls)
     let ownRows = OwnRowCache(core, cache)
@@ -118,7 +119,7 @@ public final class Engine {
       core, state: uploads, settlement: settlement, parking: parking, syncRuns: syncRuns,
       pauses: pauses, inFlight: inFlight)
     let reads = ReadFailures(core, refresh, pauses, reachability)
-    let contactPuller = ContactPuller(
+    let rowPuller = RowPuller(
       core, sessions, state: pulls, cache: cache, reads: reads, pauses: pauses,
       reachability: reachability, news: news, problems: problems, inFlight: inFlight)
     let summaryPuller = SummaryPuller(
@@ -156,6 +157,8 @@ public final class Engine {
     let hold = UploadHold(sessions, refresh: refresh, pauses: pauses)
     report = ItemReport(
       core, hold: hold, reachability: reachability, problems: problems, decider: decider)
+    items = ItemList(
+      core, cache: cache, own: ownRows, report: report, presenter: presenter, decider: decider)
     search = ContactSearch(
       core, cache: cache, live: live, presenter: presenter, reachability: reachability,
       decider: decider)
@@ -167,11 +170,11 @@ public final class Engine {
       refresh: refresh, check: check, reachability: reachability, pauses: pauses, news: news,
       notices: notices,
       hostView: hostView, inFlight: inFlight, uploader: uploader, live: live, pulls: pulls,
-      contactPuller: contactPuller, summaryPuller: summaryPuller)
+      rowPuller: rowPuller, summaryPuller: summaryPuller)
     let dispatch = Dispatch(
       core, sessions, inFlight: inFlight, refresh: refresh, memberships: memberships,
       signIn: signIn, revocations: revocations, uploader: uploader, settlement: settlement,
-      reads: reads, contactPuller: contactPuller, summaryPuller: summaryPuller,
+      reads: reads, rowPuller: rowPuller, summaryPuller: summaryPuller,
       liveReader: liveReader, problems: problems, decider: decider)
     loop = HostLoop(
       core, sessions, scheduler: scheduler, dispatch: dispatch, wakeTimer: wakeTimer,
@@ -431,6 +434,10 @@ public final class Engine {
 
   @export(interface) public func queueExplain(_ request: JSON) throws(Failure) -> JSON {
     try report.explain(request)
+  }
+
+  @export(interface) public func itemList(_ request: JSON) throws(Failure) -> JSON {
+    try items.list(request)
   }
 
   @export(interface) public func contactSearch(_ request: JSON) throws(Failure) -> JSON {

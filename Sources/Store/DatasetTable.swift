@@ -1,8 +1,11 @@
 public import Base
 
-/// What is cached of an organisation, how fresh it is, and how far it was read.
+/// What is cached of a set of rows or of the figures, how fresh it is, and how far it was read.
+///
+/// A set has an entry before it has rows, so that the sets of an organisation are found by their entries,
+/// also those of a kind that the configuration does not name any more.
 public struct DatasetTable {
-  public enum Name: String, Sendable { case contacts, summary }
+  public enum Name: String, Sendable { case rows, summary }
 
   public final class Entry {
     /// When a pull last reached the end; nil: never.
@@ -23,18 +26,21 @@ public struct DatasetTable {
     public var sealed: [UInt8]?
 
     public init() {}
+
+    /// A pull has stored a page, or found that there is none.
+    public var wasRead: Bool { cursor != nil || asOfMS != nil }
   }
 
   let database: Database
 
   public init(_ database: Database) { self.database = database }
 
-  public func read(_ name: Name, of org: [UInt8]) throws(Failure) -> Entry? {
+  public func read(_ name: Name, of set: [UInt8]) throws(Failure) -> Entry? {
     try database.first(
       """
       SELECT as_of_ms, cursor, reconciled_ms, round, reconciled, skipped, problem, sealed
       FROM dataset WHERE org = ?1 AND name = ?2
-      """, .blob(org), .text(name.rawValue)
+      """, .blob(set), .text(name.rawValue)
     ) { (row) throws(Failure) in
       let entry = Entry()
       entry.asOfMS = row.int(ifPresent: 0)
@@ -49,27 +55,38 @@ public struct DatasetTable {
     }
   }
 
-  public func write(_ name: Name, of org: [UInt8], _ entry: Entry) throws(Failure) {
+  /// `place`: the organisation of the set; nil: the set is named as its organisation.
+  public func write(
+    _ name: Name, of set: [UInt8], in place: [UInt8]? = nil, _ entry: Entry
+  ) throws(Failure) {
     try database.run(
       """
       INSERT OR REPLACE INTO dataset(org, name, as_of_ms, cursor, reconciled_ms, round, reconciled,
-        skipped, problem, sealed)
-      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
-      """, .blob(org), .text(name.rawValue), Value(entry.asOfMS), Value(entry.cursor),
+        skipped, problem, sealed, place)
+      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
+      """, .blob(set), .text(name.rawValue), Value(entry.asOfMS), Value(entry.cursor),
       Value(entry.reconciledMS), .int(entry.round), Value(entry.reconciled), .int(entry.skipped),
-      Value(entry.problem), Value(entry.sealed))
+      Value(entry.problem), Value(entry.sealed), .blob(place ?? set))
   }
 
-  /// Make the next pull reconcile from the beginning, and end a reconcile that is under way.
-  public func expireReconcile(of org: [UInt8]) throws(Failure) {
+  /// The sets of an organisation.
+  public func sets(in place: [UInt8]) throws(Failure) -> [[UInt8]] {
+    try database.all("SELECT org FROM dataset WHERE place = ?1 AND name = 'rows'", .blob(place)) {
+      (row) throws(Failure) in row.blob(0)
+    }
+  }
+
+  /// Make the next pulls of an organisation reconcile from the beginning, and end those reconciles that are
+  /// under way.
+  public func expireReconciles(in place: [UInt8]) throws(Failure) {
     try database.run(
       """
-      UPDATE dataset SET reconciled_ms = NULL, reconciled = NULL, round = round + 1 WHERE org = ?
-      """, .blob(org))
+      UPDATE dataset SET reconciled_ms = NULL, reconciled = NULL, round = round + 1 WHERE place = ?
+      """, .blob(place))
   }
 
-  public func removeAll(of org: [UInt8]) throws(Failure) -> Int {
-    try database.run("DELETE FROM dataset WHERE org = ?", .blob(org))
+  public func removeAll(in place: [UInt8]) throws(Failure) -> Int {
+    try database.run("DELETE FROM dataset WHERE place = ?", .blob(place))
   }
 
   public func removeAll() throws(Failure) { try database.run("DELETE FROM dataset") }

@@ -79,21 +79,24 @@ extension Schema {
       version: 1, digest: "pAnbe0m4_SUO1xVxswyge9WhZf2vqe0JOrR3YkNLPnQ")
   }
 
-  /// `cache.db`: copies of the server's data. Contacts are numbered as they arrive, so that a page of a pull
-  /// writes to few pages of the file. What a search needs is sealed in blocks, made from the rows.
+  /// `cache.db`: copies of the server's data, in sets of rows: the contacts of an organisation, or the user's own
+  /// rows of a kind there. `org` is the tag of the set, and `place` that of its organisation. Rows are numbered as
+  /// they arrive, so that a page of a pull writes to few pages of the file. What a search needs is sealed in
+  /// blocks, made from the rows. The times of own rows, by which they are listed, are in clear.
   public static var cache: Schema {
     Schema(
       statements: """
-        CREATE TABLE contact(number INTEGER PRIMARY KEY, row BLOB NOT NULL UNIQUE, org BLOB NOT NULL,
-          version TEXT NOT NULL, round INTEGER NOT NULL, listed_ms INTEGER, sealed BLOB NOT NULL);
-        CREATE INDEX contact_org ON contact(org, round);
+        CREATE TABLE contact(number INTEGER PRIMARY KEY, row BLOB NOT NULL, org BLOB NOT NULL,
+          version TEXT NOT NULL, round INTEGER NOT NULL, listed_ms INTEGER, sealed BLOB NOT NULL,
+          UNIQUE(org, row));
         CREATE INDEX contact_listed ON contact(org, listed_ms, row) WHERE listed_ms IS NOT NULL;
         CREATE TABLE contact_block(org BLOB NOT NULL, number INTEGER NOT NULL, stamp INTEGER NOT NULL,
           sealed BLOB NOT NULL, PRIMARY KEY(org, number)) WITHOUT ROWID;
-        CREATE TABLE dataset(org BLOB NOT NULL, name TEXT NOT NULL, as_of_ms INTEGER, cursor BLOB,
+        CREATE TABLE dataset(org BLOB NOT NULL, name TEXT NOT NULL, place BLOB NOT NULL,
+          as_of_ms INTEGER, cursor BLOB,
           reconciled_ms INTEGER, round INTEGER NOT NULL, reconciled BLOB, skipped INTEGER NOT NULL,
           problem TEXT, sealed BLOB, PRIMARY KEY(org, name)) WITHOUT ROWID;
         """,
-      version: 1, digest: "p_wCkQ5qqhnjA9J98p0bBqhuL5FA2ZD3EE7Jk4zcz0Q")
+      version: 1, digest: "KQEt5VQGuVNGm4I-QtBYm8PrWqr9sJV7bRzXxBNNtsM")
   }
 }

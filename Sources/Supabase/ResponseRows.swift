@@ -94,7 +94,7 @@ public struct RowFault: Equatable, Sendable {
   /// The column without a usable value; nil: the row is no object, or too large.
   public let column: String?
 
-  fileprivate init(_ column: StaticCString) { self.column = column.string }
+  fileprivate init(_ column: String) { self.column = column }
   private init() { column = nil }
 
   static var ofRow: RowFault { RowFault() }
@@ -145,6 +145,13 @@ public enum ResponseRow {
     }
   }
 
+  func string(named name: String) -> String? {
+    switch self {
+    case .plain(let row): row.string(named: name)
+    case .built(let row): row.value[member: name]?.string
+    }
+  }
+
   func uuid(_ name: StaticCString) -> UUID? {
     switch self {
     case .plain(let row): row.utf8(name).flatMap { UUID(utf8: $0) }
@@ -153,7 +160,9 @@ public enum ResponseRow {
   }
 
   /// That the row has no usable value in the column.
-  func lacks(_ column: StaticCString) -> RowFault {
+  func lacks(_ column: StaticCString) -> RowFault { lacks(named: column.string) }
+
+  func lacks(named column: String) -> RowFault {
     if case .built(let row) = self, row.value.kind != .object { return .ofRow }
     return RowFault(column)
   }

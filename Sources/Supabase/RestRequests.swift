@@ -79,7 +79,7 @@ public enum RestRequests {
     let isRemoved = one.columns == nil && kind.own?.deletion == .row
     return Request(
       .upload, isRemoved ? "DELETE" : "PATCH", backend.rest(kind.table) + filter, headers: headers, bearer: bearer,
-      body: isRemoved ? nil : one.body(change?.id ?? ""), timeoutMS: uploadTimeoutMS)
+      body: isRemoved ? JSON?.none : one.body(change?.id ?? ""), timeoutMS: uploadTimeoutMS)
   }
 
   /// Asks which of these rows are stored, and with which values in `columns`. At most 150 ids keep the
@@ -97,11 +97,11 @@ public enum RestRequests {
     return read(backend, .upload, url + "&select=" + list(columns), bearer)
   }
 
-  /// Reads the page of contacts after a cursor, in the order of change, with tombstones.
-  public static func contactsPage(
-    _ backend: Backend, org: UUID?, after: Cursor?, limit: Int, bearer: SecretBytes
+  /// Reads the page of a set of rows after a cursor, in the order of change, with tombstones.
+  public static func page(
+    _ backend: Backend, _ source: RowSource, after: Cursor?, limit: Int, bearer: SecretBytes
   ) -> Request {
-    var url = cachedContacts(backend, org)
+    var url = cached(backend, source, source.requested)
     if let after {
       let moment = Percent.encode("\"" + after.updatedAt + "\"")
       // The first condition is redundant, but it turns two index scans into one.
@@ -111,32 +111,32 @@ public enum RestRequests {
     return read(backend, .pull, url + "&order=updated_at.asc,id.asc&limit=\(limit)", bearer)
   }
 
-  /// Reads contacts by their ids. At most 100 keep the URL below 8 kB.
-  public static func contacts(
-    _ backend: Backend, org: UUID?, ids: [UUID], bearer: SecretBytes
+  /// Reads rows of a set by their ids. At most 100 keep the URL below 8 kB.
+  public static func rows(
+    _ backend: Backend, _ source: RowSource, ids: [UUID], bearer: SecretBytes
   ) -> Request {
-    let url = cachedContacts(backend, org) + "&id=in.(\(list(ids)))"
+    let url = cached(backend, source, source.requested) + "&id=in.(\(list(ids)))"
     return read(backend, .pull, url, bearer)
   }
 
-  /// Reads the ids and versions of all contacts, to find those that were deleted without a
+  /// Reads the ids and versions of all rows of a set, to find those that were deleted without a
   /// tombstone and changes that were committed too late for the delta read.
-  public static func contactVersions(
-    _ backend: Backend, org: UUID?, after: UUID?, limit: Int, bearer: SecretBytes
+  public static func versions(
+    _ backend: Backend, _ source: RowSource, after: UUID?, limit: Int, bearer: SecretBytes
   ) -> Request {
-    var url = backend.rest(backend.contactsTable)
-    url += "?select=id,updated_at" + filter(org) + "&deleted_at=is.null"
+    var url = cached(backend, source, versionColumns)
+    if source.hasMarks { url += "&deleted_at=is.null" }
     if let after { url += "&id=gt.\(after.text)" }
     return read(backend, .pull, url + "&order=id.asc&limit=\(limit)", bearer)
   }
 
-  /// The URL for the contacts of an organisation, with only the columns that may be cached.
-  private static func cachedContacts(_ backend: Backend, _ org: UUID?) -> String {
-    var columns = backend.contactColumns
-    for column in ["updated_at", "deleted_at"] where !columns.contains(column) {
-      columns.append(column)
-    }
-    return backend.rest(backend.contactsTable) + "?select=" + list(columns) + filter(org)
+  private static var versionColumns: [String] { ["id", "updated_at"] }
+
+  /// The URL for the rows of a set.
+  private static func cached(
+    _ backend: Backend, _ source: RowSource, _ columns: [String]
+  ) -> String {
+    backend.rest(source.table) + "?select=" + list(columns) + filter(source.org) + source.filter
   }
 
   /// Only rows of this organisation; nil: the table has no organisations.

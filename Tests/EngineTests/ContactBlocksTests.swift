@@ -29,10 +29,10 @@ import Vault
         number, name: "\(name) \(number)", updatedAt: updatedAt, deleted: deleted)
     }
     // Only a first pull has no cursor.
-    let isFirst = try rig.cache.open().datasets.read(.contacts, of: org) == nil
+    let isFirst = try rig.cache.open().datasets.read(.rows, of: org) == nil
     let cursor = Cursor(updatedAt: second(0), id: id(0))
-    let pull = ContactPull(org: orgA, after: isFirst ? nil : cursor)
-    try rig.contactPuller.finish(
+    let pull = RowPull(contacts(orgA), after: isFirst ? nil : cursor)
+    try rig.rowPuller.finish(
       pull, try response(200, "[" + body.joined(separator: ",") + "]"), rig.now)
     rig.pulls.forgetProgress()
   }
@@ -196,15 +196,15 @@ import Vault
     let tables = try rig.cache.open()
     for number in 100..<500 {
       let tag = CacheNames.contact(id(number), of: org, try rig.core.keys())
-      try expect(tables.contacts.confirm(row: tag, version: nil, round: 1))
+      try expect(tables.contacts.confirm(row: tag, in: org, version: nil, round: 1))
     }
     // When the last page of round 1 has come
-    let entry = try #require(try tables.datasets.read(.contacts, of: org))
+    let entry = try #require(try tables.datasets.read(.rows, of: org))
     entry.round = 1
-    try tables.datasets.write(.contacts, of: org, entry)
-    var pull = ContactPull(org: orgA, after: Cursor(updatedAt: second(0), id: id(0)))
+    try tables.datasets.write(.rows, of: org, entry)
+    var pull = RowPull(contacts(orgA), after: Cursor(updatedAt: second(0), id: id(0)))
     pull.reconcile(round: 1, after: nil, since: rig.now.wallMS)
-    try rig.contactPuller.finish(pull, try response(200, "[]"), rig.now)
+    try rig.rowPuller.finish(pull, try response(200, "[]"), rig.now)
     // Then
     try expect(total(), equals: 400)
     try expect(total("kari 600"), equals: 0)

@@ -13,11 +13,11 @@ import Testing
     rig.pulls.forgetAll()
     rig.pulls.finishContacts(rig.now.monotonicMS)
     rig.pulls.finishSummary(rig.now.monotonicMS)
-    expect(!rig.contactPuller.isDue(orgA, rig.now))
+    expect(!rig.rowPuller.isDue(orgA, rig.now))
     // When
     try expect(rig.orgSelection.choose(orgB, rig.session))
     // Then
-    expect(rig.contactPuller.isDue(orgB, rig.now))
+    expect(rig.rowPuller.isDue(orgB, rig.now))
     expect(rig.summaryPuller.isDue(rig.now))
   }
 

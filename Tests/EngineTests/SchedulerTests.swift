@@ -219,7 +219,7 @@ import Testing
       case "upload":
         try rig.core.queue.removeAll(of: try rig.session.owner)
       case "contacts":
-        rig.pulls.begin(ContactPull(org: orgA, after: nil));
+        rig.pulls.begin(RowPull(contacts(orgA), after: nil));
         rig.pulls.finishContacts(rig.now.monotonicMS)
       case "summary": rig.pulls.finishSummary(rig.now.monotonicMS)
       default: break
@@ -268,7 +268,7 @@ import Testing
     case "pull": rig.pulls.requirePull()
     case "summary":
       rig.pulls.requirePull()
-      rig.pulls.begin(ContactPull(org: orgA, after: nil))
+      rig.pulls.begin(RowPull(contacts(orgA), after: nil))
       rig.pulls.finishContacts(rig.now.monotonicMS)
     case "validation": rig.tokens.requireValidation()
     case "check": rig.check.ask(.keepingAnswer, rig.now)
@@ -460,7 +460,7 @@ import Testing
     default:
       rig.pulls.requirePull()
       if purpose == .summary {
-        rig.pulls.begin(ContactPull(org: orgA, after: nil))
+        rig.pulls.begin(RowPull(contacts(orgA), after: nil))
         rig.pulls.finishContacts(rig.now.monotonicMS)
       } else {
         rig.pulls.finishSummary(rig.now.monotonicMS)

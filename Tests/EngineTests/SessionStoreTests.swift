@@ -81,7 +81,7 @@ import Testing
     rig.uploads.add(
       readBack: UploadBatch(
         owner: session.owner, key: [1], org: orgA, kind: kind, columns: [], items: []))
-    rig.pulls.begin(ContactPull(org: orgA, after: nil))
+    rig.pulls.begin(RowPull(contacts(orgA), after: nil))
     rig.pulls.finishSummary(1)
     rig.cache.use(ContactIndex(org: [1], version: 1))
     try rig.inFlight.send(
@@ -115,7 +115,7 @@ import Testing
     note(.pullTimes, rig.pulls.summaryMS != nil)
     note(.keys, rig.core.keyRing.keys != nil)
     note(.cacheConnection, connection.database.isOpen)
-    note(.cachedRows, try rig.cache.open().contacts.find(row: [1]) != nil)
+    note(.cachedRows, try rig.cache.open().contacts.find(row: [1], in: [1]) != nil)
     return result
   }
 

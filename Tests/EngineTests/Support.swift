@@ -92,7 +92,6 @@ final class Rig {
   let pulls: PullState
   let live: LiveContacts
   let cache: CacheFile
-  let own: OwnRowCache
   let sessions: SessionStore
   let lock: Lock
   let revocations: Revocation
@@ -102,11 +101,12 @@ final class Rig {
   let memberships: MembershipUpdate
   let syncRuns: SyncRunReporter
   let links: ItemLinks
+  let ownRows: OwnRowCache
   let summary: Summary
   let parking: Parking
   let settlement: UploadSettlement
   let uploader: Uploader
-  let contactPuller: ContactPuller
+  let rowPuller: RowPuller
   let summaryPuller: SummaryPuller
   let liveReader: LiveContactReader
   let recovery: Recovery
@@ -157,10 +157,9 @@ final class Rig {
     pendingSignIn = PendingSignInState(revision)
     check = MembershipCheck(core, reachability, hostView)
     uploads = UploadState(revision)
-    pulls = PullState(revision)
+    pulls = PullState(revision, configuration.backend)
     live = LiveContacts(revision)
     cache = CacheFile(core, notices, pulls)
-    own = OwnRowCache(core, cache)
     let problems = Problems(core)
     sessions = SessionStore(
       core, news: news, notices: notices, membershipCheck: check, tokens: tokens,
@@ -190,15 +189,16 @@ final class Rig {
       problems: problems, inFlight: inFlight)
     summary = Summary(core, cache)
     parking = Parking(core, notices, syncRuns)
+    ownRows = OwnRowCache(core, cache)
     settlement = UploadSettlement(
-      core, sessions, own: own, state: uploads, links: links, syncRuns: syncRuns, refresh: refresh,
+      core, sessions, own: ownRows, state: uploads, links: links, syncRuns: syncRuns, refresh: refresh,
       check: check,
       pauses: pauses, reachability: reachability, parking: parking, pulls: pulls, summary: summary)
     uploader = Uploader(
       core, state: uploads, settlement: settlement, parking: parking, syncRuns: syncRuns,
       pauses: pauses, inFlight: inFlight)
     let reads = ReadFailures(core, refresh, pauses, reachability)
-    contactPuller = ContactPuller(
+    rowPuller = RowPuller(
       core, sessions, state: pulls, cache: cache, reads: reads, pauses: pauses,
       reachability: reachability, news: news, problems: problems, inFlight: inFlight)
     summaryPuller = SummaryPuller(
@@ -223,7 +223,7 @@ final class Rig {
       core, sessions, revocations: revocations, uploader: uploader, pauses: pauses,
       decider: decider)
     intake = ItemIntake(
-      core, reserve: Reserve(core), links: links, own: own, syncRuns: syncRuns, wakeTimer: wakeTimer,
+      core, reserve: Reserve(core), links: links, own: ownRows, syncRuns: syncRuns, wakeTimer: wakeTimer,
       decider: decider)
     let hold = UploadHold(sessions, refresh: refresh, pauses: pauses)
     report = ItemReport(
@@ -239,11 +239,11 @@ final class Rig {
       refresh: refresh, check: check, reachability: reachability, pauses: pauses, news: news,
       notices: notices,
       hostView: hostView, inFlight: inFlight, uploader: uploader, live: live, pulls: pulls,
-      contactPuller: contactPuller, summaryPuller: summaryPuller)
+      rowPuller: rowPuller, summaryPuller: summaryPuller)
     dispatch = Dispatch(
       core, sessions, inFlight: inFlight, refresh: refresh, memberships: memberships,
       signIn: signInFlow, revocations: revocations, uploader: uploader, settlement: settlement,
-      reads: reads, contactPuller: contactPuller, summaryPuller: summaryPuller,
+      reads: reads, rowPuller: rowPuller, summaryPuller: summaryPuller,
       liveReader: liveReader, problems: problems, decider: decider)
     try recovery.findUnfinished()
   }
@@ -543,4 +543,37 @@ func refusal<Value>(_ body: () throws -> Value) throws -> ErrorCode? {
     _ = try body()
     return nil
   } catch let failure as Failure { return failure.code }
+}
+
+/// The contacts of an organisation, as the template has them.
+func contacts(_ org: UUID?) -> RowSource {
+  // The configuration of every rig has these.
+  guard let backend = try? Rig.backend() else { preconditionFailure("the template has contacts") }
+  return .contacts(backend, org: org)
+}
+
+extension Rig {
+  static func backend() throws -> Backend {
+    try Configuration.read(
+      try json(
+        #"{"data_dir":"/tmp","template":"volunteers","redirect_url":"app.example:/signed-in","#
+          + #""backend":{"url":"https://x.supabase.co","api_key":"key"}}"#)
+    ).backend
+  }
+}
+
+/// The pull of contacts, which most rigs have alone.
+extension PullState {
+  private var contacts: Rows? { rows.first { $0.kind == nil } }
+  var needsContacts: Bool { contacts?.isNeeded ?? false }
+  var current: RowPull? { contacts?.pull }
+  var contactsMS: Int64? { contacts?.finishedMS }
+
+  func finishContacts(_ monotonicMS: Int64) {
+    finish(RowPull(TestContacts.any, after: nil), monotonicMS)
+  }
+}
+
+private enum TestContacts {
+  static var any: RowSource { EngineTests.contacts(nil) }
 }

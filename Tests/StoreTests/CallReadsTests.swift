@@ -139,10 +139,10 @@ import Testing
     let otherCache = try folder.openCache()
     cache.call = call
     call.begin()
-    try expect(DatasetTable(cache).removeAll(of: tag(1)), equals: 0)
+    try expect(DatasetTable(cache).removeAll(in: tag(1)), equals: 0)
     try MetaTable(database).set(.uploads, .int(5))
     try DatasetTable(otherCache).write(.summary, of: tag(1), DatasetTable.Entry())
-    try expect(DatasetTable(cache).removeAll(of: tag(1)), equals: 1)
+    try expect(DatasetTable(cache).removeAll(in: tag(1)), equals: 1)
     expect(!call.mustRunAgain)
   }
 

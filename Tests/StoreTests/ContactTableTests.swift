@@ -35,13 +35,13 @@ import Testing
     try add(1)
     try add(2, org: 8, sealed: [2])
     try expect(table.nextNumber(), equals: 2)
-    let place = try #require(try table.place(of: tag(1), version: "b"))
+    let place = try #require(try table.place(of: tag(1), in: tag(7), version: "b"))
     expect((place.number, place.round, place.isCurrent) == (0, 1, false))
     try table.replace(number: 0, version: "b", round: 2, sealed: [3])
-    try expect(table.place(of: tag(1), version: "b")?.isCurrent, equals: true)
-    try expect(table.place(of: tag(1), version: nil)?.round, equals: 2)
-    try expect(table.find(row: tag(1)), equals: [3])
-    try expect(table.find(row: tag(3)), equals: nil)
+    try expect(table.place(of: tag(1), in: tag(7), version: "b")?.isCurrent, equals: true)
+    try expect(table.place(of: tag(1), in: tag(7), version: nil)?.round, equals: 2)
+    try expect(table.find(row: tag(1), in: tag(7)), equals: [3])
+    try expect(table.find(row: tag(3), in: tag(7)), equals: nil)
     try expect(rows(of: 7), equals: [tag(1): [3]])
     try expect(rows(of: 8), equals: [tag(2): [2]])
     try expect(table.count(of: tag(7)), equals: 1)
@@ -51,10 +51,10 @@ import Testing
     for row: UInt8 in 1...4 { try add(row, sealed: [row]) }
     try add(5, org: 8, sealed: [5])
     // In round 2, row 1 is listed in its version, 2 in any, 3 in a version that is not cached.
-    try expect(table.confirm(row: tag(1), version: "a", round: 2))
-    try expect(table.confirm(row: tag(2), version: nil, round: 2))
-    try expect(!table.confirm(row: tag(3), version: "b", round: 2))
-    try expect(!table.confirm(row: tag(9), version: nil, round: 2))
+    try expect(table.confirm(row: tag(1), in: tag(7), version: "a", round: 2))
+    try expect(table.confirm(row: tag(2), in: tag(7), version: nil, round: 2))
+    try expect(!table.confirm(row: tag(3), in: tag(7), version: "b", round: 2))
+    try expect(!table.confirm(row: tag(9), in: tag(7), version: nil, round: 2))
     var removed: [Int64: [UInt8]] = [:]
     try expect(table.removeUnmet(of: tag(7), round: 2) { removed[$0] = $1 }, equals: 2)
     expect(removed, equals: [2: tag(3), 3: tag(4)])
@@ -65,7 +65,7 @@ import Testing
   @Test func aRowThatIsListedAgainInItsRoundIsNotWritten() throws {
     try add(1)
     let before = table.database.changes
-    try expect(table.confirm(row: tag(1), version: "a", round: 1))
+    try expect(table.confirm(row: tag(1), in: tag(7), version: "a", round: 1))
     expect(table.database.changes, equals: before)
   }
 
@@ -85,6 +85,60 @@ import Testing
     var found: [Int64] = []
     try table.each(of: tag(7)) { (number, _, _) throws(Failure) in found.append(number) }
     expect(found, equals: [0, 1, 2, 3])
+  }
+
+  // MARK: Own rows
+
+  private func add(_ row: UInt8, at ms: Int64, org: UInt8 = 7) throws {
+    try table.add(
+      number: try table.nextNumber(isListed: true), row: tag(row), org: tag(org), version: "",
+      round: 0, listedMS: ms, sealed: [row])
+  }
+
+  private func list(
+    before ms: Int64 = .max, _ row: [UInt8] = [], from fromMS: Int64 = .min, limit: Int = 9
+  ) throws -> [UInt8] {
+    let place = ListPlace(ms: ms, row: row)
+    return try table.listed(of: tag(7), before: place, fromMS: fromMS, limit: limit).map {
+      $0.sealed[0]
+    }
+  }
+
+  @Test func ownRowsAreListedNewestFirstAndByTheirTagsAmongThoseOfOneTime() throws {
+    try add(1, at: 10)
+    try add(3, at: 20)
+    try add(2, at: 20)
+    try add(4, at: -5)
+    try add(5, at: 15, org: 8)
+    // A contact
+    try add(6)
+    try expect(list(), equals: [3, 2, 1, 4])
+    try expect(list(limit: 2), equals: [3, 2])
+    try expect(list(before: 20, tag(3)), equals: [2, 1, 4])
+    try expect(list(before: 20), equals: [1, 4])
+    try expect(list(from: 10), equals: [3, 2, 1])
+    expect(ListPlace(ms: 2, row: [1]).precedes(ListPlace(ms: 1, row: [2])))
+    expect(ListPlace(ms: 1, row: [2]).precedes(ListPlace(ms: 1, row: [1])))
+    expect(!ListPlace(ms: 1, row: [1]).precedes(ListPlace(ms: 1, row: [1])))
+    try expect(table.removeListed(of: tag(7), before: 10), equals: 1)
+    try expect(list(), equals: [3, 2, 1])
+    try expect(table.hasRows(of: tag(8)) && !table.hasRows(of: tag(9)))
+  }
+
+  @Test func ownRowsLeaveNoGapsBetweenTheNumbersOfContacts() throws {
+    try add(1)
+    try add(2, at: 1)
+    try expect(table.nextNumber(), equals: 1)
+    try expect(table.nextNumber(isListed: true), equals: (1 << 40) + 1)
+  }
+
+  @Test func oneTagInTwoSetsNamesTwoRows() throws {
+    try add(1, at: 10)
+    try add(1, at: 10, org: 8)
+    let place = try #require(try table.place(of: tag(1), in: tag(8), version: nil))
+    try table.remove(number: place.number)
+    try expect(table.find(row: tag(1), in: tag(8)) == nil)
+    try expect(list(), equals: [1])
   }
 
   // MARK: Blocks

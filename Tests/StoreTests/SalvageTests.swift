@@ -211,6 +211,7 @@ import Vault
     let row = SessionRow()
     row.generation = 4
     row.owner = tag(1)
+    try Vault.start()
     let key = try Key.random()
     func sealed(_ number: UInt8) throws -> [UInt8] {
       try [number].withUnsafeBytes { (bytes) throws(Failure) in

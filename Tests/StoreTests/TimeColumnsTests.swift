@@ -15,6 +15,8 @@ import Testing
     /// Within the boot that is stored beside it.
     case monotonic
     case server
+    /// What the user says, by which items are listed: nothing waits for it.
+    case item
     /// A difference.
     case none
   }
@@ -33,6 +35,7 @@ import Testing
     "session.authenticated_monotonic_ms": .monotonic,
     "session.background_monotonic_ms": .monotonic, "session.validated_monotonic_ms": .monotonic,
     "session.expires_ms": .server, "stored_item.stored_ms": .server,
+    "contact.listed_ms": .item, "queue.listed_ms": .item,
     "session.validated_offset_ms": .none,
   ]
 

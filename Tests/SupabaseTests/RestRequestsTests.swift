@@ -107,8 +107,8 @@ import Testing
 
   @Test("The first page of contacts, without withheld columns")
   func firstPage() throws {
-    let request = RestRequests.contactsPage(
-      try backend(), org: try uuid(orgText), after: nil, limit: 500, bearer: try secret("a.b.c"))
+    let request = RestRequests.page(
+      try backend(), try contacts(), after: nil, limit: 500, bearer: try secret("a.b.c"))
     try expect(
       url(request),
       equals: "/contacts?select=id,org_id,name,municipality,relation,updated_at,deleted_at"
@@ -120,8 +120,8 @@ import Testing
   @Test("The next page, after the server's timestamp")
   func nextPage() throws {
     let cursor = Cursor(updatedAt: "2026-01-01T00:00:01.123456+00:00", id: try uuid(idText))
-    let request = RestRequests.contactsPage(
-      try backend(#","contacts":{"columns":["name","updated_at"]}"#), org: try uuid(orgText),
+    let request = RestRequests.page(
+      try backend(), try contacts(#","contacts":{"columns":["name","updated_at"]}"#),
       after: cursor, limit: 2, bearer: try secret("a.b.c"))
     let moment = "%222026-01-01T00%3A00%3A01.123456%2B00%3A00%22"
     try expect(
@@ -135,8 +135,8 @@ import Testing
   @Test("A manipulated cursor cannot add a filter")
   func nastyCursor() throws {
     let cursor = Cursor(updatedAt: "x\"),id.gt.0&select=*#", id: try uuid(idText))
-    let request = RestRequests.contactsPage(
-      try backend(), org: try uuid(orgText), after: cursor, limit: 1, bearer: try secret("a.b.c"))
+    let request = RestRequests.page(
+      try backend(), try contacts(), after: cursor, limit: 1, bearer: try secret("a.b.c"))
     let parameters = try url(request).split(separator: "&")
     expect(parameters.filter { $0.contains("select=") }.count, equals: 1)
     expect(parameters.count, equals: 6)
@@ -145,8 +145,8 @@ import Testing
 
   @Test("Contacts by id, with the columns of a page")
   func some() throws {
-    let request = RestRequests.contacts(
-      try backend(), org: try uuid(orgText), ids: [try uuid(idText), try uuid(otherText)],
+    let request = RestRequests.rows(
+      try backend(), try contacts(), ids: [try uuid(idText), try uuid(otherText)],
       bearer: try secret("a.b.c"))
     try expect(
       url(request),
@@ -158,17 +158,50 @@ import Testing
 
   @Test("Ids and versions, page by page")
   func versions() throws {
-    let first = RestRequests.contactVersions(
-      try backend(), org: try uuid(orgText), after: nil, limit: 1_000, bearer: try secret("a.b.c"))
+    let first = RestRequests.versions(
+      try backend(), try contacts(), after: nil, limit: 1_000, bearer: try secret("a.b.c"))
     try expect(
       url(first),
       equals: "/contacts?select=id,updated_at&org_id=eq.\(orgText)&deleted_at=is.null&order=id.asc"
         + "&limit=1000")
-    let next = RestRequests.contactVersions(
-      try backend(), org: try uuid(orgText), after: try uuid(idText), limit: 1_000,
+    let next = RestRequests.versions(
+      try backend(), try contacts(), after: try uuid(idText), limit: 1_000,
       bearer: try secret("a.b.c"))
     try expect(url(next).contains("&deleted_at=is.null&id=gt.\(idText)&order=id.asc&"))
     expect(first.purpose, equals: .pull)
+  }
+
+  private func own(_ more: String = "") throws -> RowSource {
+    let kind = try #require(
+      try backend(
+        #","queue":{"activity":{"table":"activities","columns":["minutes","occurred_at","user_id"],"#
+          + #""own":{"columns":["minutes","occurred_at"],"days":1}\#(more)}}"#
+      ).kind("activity"))
+    return try #require(
+      RowSource.own(kind, org: try uuid(orgText), user: try uuid(otherText), nowMS: 86_400_000))
+  }
+
+  @Test("Own rows: the user's, of the last days, with their columns")
+  func ownRows() throws {
+    let rows = "&org_id=eq.\(orgText)&user_id=eq.\(otherText)&occurred_at=gte.1970-01-01T00%3A00%3A00.000Z"
+    let page = RestRequests.page(
+      try backend(), try own(), after: nil, limit: 500, bearer: try secret("a.b.c"))
+    try expect(
+      url(page),
+      equals: "/activities?select=id,updated_at,minutes,occurred_at,org_id" + rows
+        + "&order=updated_at.asc,id.asc&limit=500")
+    let marked = try own(#","delete":"deleted_at""#)
+    let next = RestRequests.page(
+      try backend(), marked, after: nil, limit: 500, bearer: try secret("a.b.c"))
+    try expect(url(next).contains("select=id,updated_at,deleted_at,minutes,occurred_at,org_id&"))
+    // Without marks no column of them may be named.
+    for (source, mark) in [(try own(), ""), (marked, "&deleted_at=is.null")] {
+      let versions = RestRequests.versions(
+        try backend(), source, after: nil, limit: 9, bearer: try secret("a.b.c"))
+      try expect(
+        url(versions),
+        equals: "/activities?select=id,updated_at" + rows + mark + "&order=id.asc&limit=9")
+    }
   }
 
   @Test("One contact, live, with withheld columns")

@@ -49,6 +49,10 @@ func backend(
   return try Backend.read(in: try Fields(config, known: ["backend", "template"]))
 }
 
+func contacts(_ rest: String = "") throws -> RowSource {
+  .contacts(try backend(rest), org: try uuid(orgText))
+}
+
 func rendered(_ request: Request, id: Int64 = 1) throws -> String {
   try request.rendered(id: id).text().string
 }

@@ -594,11 +594,11 @@ static void take_page(const char *completion) {
   look();
   if (put == NULL) {
     put = prepare(cache, "INSERT INTO contact(row, org, version, round, sealed) VALUES "
-                         "(?1, ?2, ?3, ?4, ?5) ON CONFLICT(row) DO UPDATE SET version = ?3, "
+                         "(?1, ?2, ?3, ?4, ?5) ON CONFLICT(org, row) DO UPDATE SET version = ?3, "
                          "round = ?4, sealed = ?5");
     note =
-        prepare(cache, "INSERT INTO dataset(org, name, as_of_ms, cursor, reconciled_ms, round, "
-                       "skipped) VALUES (?1, 'contacts', ?2, ?3, ?2, 0, 0) ON CONFLICT DO UPDATE "
+        prepare(cache, "INSERT INTO dataset(org, place, name, as_of_ms, cursor, reconciled_ms, round, "
+                       "skipped) VALUES (?1, ?1, 'rows', ?2, ?3, ?2, 0, 0) ON CONFLICT DO UPDATE "
                        "SET as_of_ms = ?2, cursor = ifnull(?3, cursor), reconciled_ms = ?2");
   }
   run(cache, "BEGIN IMMEDIATE");
@@ -756,8 +756,8 @@ static char *search_one(const char *request) {
     total += rank != 255;
   }
   if (find == NULL) {
-    find = prepare(cache, "SELECT sealed FROM contact WHERE row = ?");
-    known = prepare(cache, "SELECT as_of_ms FROM dataset WHERE org = ? AND name = 'contacts'");
+    find = prepare(cache, "SELECT sealed FROM contact WHERE org = ?2 AND row = ?1");
+    known = prepare(cache, "SELECT as_of_ms FROM dataset WHERE org = ? AND name = 'rows'");
   }
   json_t *contacts = json_array();
   for (unsigned char rank = 0; rank < 33 && json_array_size(contacts) < 50; rank++)
@@ -766,6 +766,7 @@ static char *search_one(const char *request) {
         continue;
       context data = cached("contact", entries[index].row, LOOKUP, "sealed");
       bind(find, 1, entries[index].row, LOOKUP);
+      bind(find, 2, cache_tag, LOOKUP);
       check(cache, sqlite3_step(find), SQLITE_ROW);
       json_array_append_new(contacts, unseal_json(find, 0, &data, keys->cache));
       sqlite3_reset(find);

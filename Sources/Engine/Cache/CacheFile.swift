@@ -1,6 +1,7 @@
 import Base
 import Policy
 import Store
+import Supabase
 import Vault
 
 /// `cache.db` while it is open.
@@ -112,7 +113,7 @@ final class CacheFile {
   func dropIndex() { index = nil }
 
   /// A page was stored, and its transaction is committed.
-  func updateIndex(_ writer: ContactWriter?, of org: [UInt8]) {
+  func updateIndex(_ writer: RowWriter?, of org: [UInt8]) {
     guard let writer, let index, index.org == org else { return }
     if writer.isIncomplete { return dropIndex() }
     for change in writer.written { index.apply(change) }
@@ -164,9 +165,12 @@ final class CacheFile {
       let removed = try cache.database.transaction { () throws(Failure) in
         var removed = 0
         for org in orgs {
-          removed += try cache.contacts.removeAll(of: org)
-          removed += try cache.blocks.removeAll(of: org)
-          removed += try cache.datasets.removeAll(of: org)
+          // The user's own rows of every kind, and the contacts, whose set is named as the organisation.
+          for set in try cache.datasets.sets(in: org) + [org] {
+            removed += try cache.contacts.removeAll(of: set)
+            removed += try cache.blocks.removeAll(of: set)
+          }
+          removed += try cache.datasets.removeAll(in: org)
         }
         return removed
       }
@@ -200,7 +204,22 @@ enum CacheNames {
     keys.lookup.tag("contact", org, id.bytes)
   }
 
-  static func contactContext(
+  /// The set of rows.
+  static func set(
+    _ source: RowSource, _ session: OpenSession, _ keys: KeyRing.Keys
+  ) -> [UInt8] {
+    source.kind.map { own($0.name, source.org, session.owner, keys) }
+      ?? org(source.org, session, keys)
+  }
+
+  /// A row of the set. An own row has the tag of its queued item, so that both have one place in a list.
+  static func row(
+    _ id: UUID, _ source: RowSource, of set: [UInt8], _ session: OpenSession, _ keys: KeyRing.Keys
+  ) -> [UInt8] {
+    source.kind == nil ? contact(id, of: set, keys) : keys.itemTag(id, session.owner)
+  }
+
+  static func rowContext(
     _ row: [UInt8], of org: [UInt8], _ session: OpenSession
   ) -> SealContext {
     SealContext(table: "contact", row: row, owner: session.owner, column: "sealed", org: org)

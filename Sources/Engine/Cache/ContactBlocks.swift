@@ -10,7 +10,7 @@ import Vault
 /// used (it is damaged, belongs elsewhere, has another form or other columns), or the blocks do not have
 /// as many rows as the table, all of them are made again from the rows.
 ///
-/// **Writing.** `ContactWriter` gathers what a page of a pull changes and rewrites each block once, in the
+/// **Writing.** `RowWriter` gathers what a page of a pull changes and rewrites each block once, in the
 /// page's transaction.
 struct ContactBlocks {
   let core: Core
@@ -96,7 +96,7 @@ struct ContactBlocks {
         number = ContactBlockTable.block(of: row)
         draft = ContactBlockDraft()
       }
-      let context = CacheNames.contactContext(tagBytes, of: org, session)
+      let context = CacheNames.rowContext(tagBytes, of: org, session)
       if let json = try session.cacheKey.openJSON(sealed, context) {
         let (name, municipality) = core.indexedTexts(
           json.string("name") ?? "", json.string("municipality") ?? "")

@@ -48,7 +48,7 @@ final class ContactSearch {
         found = try hits(query, Int(limit), index, blocks)
       }
       cache.use(index)
-      let asOfMS = try tables.datasets.read(.contacts, of: tag)?.asOfMS
+      let asOfMS = try tables.datasets.read(.rows, of: tag)?.asOfMS
       let banners = presenter.dataBanners(asOfMS: asOfMS, hasSome: !index.isEmpty)
       return [
         "contacts": found.contacts, "total": .int(found.total), "as_of_ms": JSON(asOfMS),
@@ -84,7 +84,7 @@ final class ContactSearch {
     let (contact, asOfMS) = try cache.use { (tables) throws(Failure) in
       (
         try read(CacheNames.contact(id, of: orgTag, keys), of: orgTag, session, tables),
-        try tables.datasets.read(.contacts, of: orgTag)?.asOfMS
+        try tables.datasets.read(.rows, of: orgTag)?.asOfMS
       )
     }
     guard let contact else {
@@ -108,9 +108,9 @@ final class ContactSearch {
   private func read(
     _ row: [UInt8], of org: [UInt8], _ session: OpenSession, _ tables: CacheTables
   ) throws(Failure) -> JSON? {
-    guard let sealed = try tables.contacts.find(row: row),
+    guard let sealed = try tables.contacts.find(row: row, in: org),
       let json = try session.cacheKey.openJSON(
-        sealed, CacheNames.contactContext(row, of: org, session))
+        sealed, CacheNames.rowContext(row, of: org, session))
     else { return nil }
     for column in core.configuration.backend.withheld { json.remove(column) }
     return json

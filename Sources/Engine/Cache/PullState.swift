@@ -1,53 +1,93 @@
-/// The pulls that are needed, and the position of the running one.
+import Base
+import Supabase
+
+/// The pulls that are needed, and the positions of the running ones.
 final class PullState {
+  /// A set of rows that the configuration names, and its pull.
+  struct Rows {
+    /// nil: the contacts.
+    let kind: QueueKind?
+    /// It must be pulled, whatever its age.
+    fileprivate(set) var isNeeded = false
+    /// The pull that is between two pages.
+    fileprivate(set) var pull: RowPull?
+    /// When a pull last completed, by the monotonic clock.
+    fileprivate(set) var finishedMS: Int64?
+
+    fileprivate init(_ kind: QueueKind?) { self.kind = kind }
+  }
+
   private let revision: Revision
-  /// The contacts must be pulled, whatever their age.
-  private(set) var needsContacts = false { didSet { revision.advance() } }
+  /// Contacts, then the user's own rows of each kind; one that fails goes to the end, so that it holds up no other.
+  private(set) var rows: [Rows] = [] { didSet { revision.advance() } }
   /// The summary must be pulled, whatever its age.
   private(set) var needsSummary = false { didSet { revision.advance() } }
-  /// The pull of contacts that is between two pages.
-  private(set) var current: ContactPull? { didSet { revision.advance() } }
-  /// When a pull of contacts last completed, by the monotonic clock.
-  private(set) var contactsMS: Int64? { didSet { revision.advance() } }
   /// When the summary was last pulled, by the monotonic clock.
   private(set) var summaryMS: Int64? { didSet { revision.advance() } }
 
-  init(_ revision: Revision) { self.revision = revision }
+  init(_ revision: Revision, _ backend: Backend) {
+    self.revision = revision
+    if backend.has(.contacts) { rows.append(Rows(nil)) }
+    for kind in backend.kinds where kind.own != nil { rows.append(Rows(kind)) }
+  }
 
   func requirePull() {
-    needsContacts = true
+    for index in rows.indices { rows[index].isNeeded = true }
     needsSummary = true
   }
 
   /// The rows of the earlier pages are gone: start again.
   func restart() {
-    current = nil
+    forgetProgress()
     requirePull()
   }
 
-  /// Forget the running pull; the next one starts at the stored cursor.
-  func forgetProgress() { current = nil }
+  /// Forget the running pulls; the next ones start at the stored cursors.
+  func forgetProgress() {
+    for index in rows.indices { rows[index].pull = nil }
+  }
 
   func forgetAll() {
-    needsContacts = false
+    rows = rows.map { Rows($0.kind) }
     needsSummary = false
-    current = nil
-    contactsMS = nil
     summaryMS = nil
   }
 
-  /// A page of contacts arrived.
-  func begin(_ pull: ContactPull) {
-    needsContacts = false
-    current = pull
+  /// When the oldest of the completed pulls was, by the monotonic clock.
+  var oldestMS: Int64? { (rows.map { $0.finishedMS } + [summaryMS]).compactMap { $0 }.min() }
+
+  private func index(of pull: RowPull) -> Int? {
+    rows.firstIndex { $0.kind === pull.source.kind }
+  }
+
+  /// Whether the set of this pull is being pulled: nothing has stopped it.
+  func isUnderWay(_ pull: RowPull) -> Bool {
+    index(of: pull).map { rows[$0].pull != nil } ?? false
+  }
+
+  /// A page arrived.
+  func begin(_ pull: RowPull) {
+    guard let index = index(of: pull) else { return }
+    rows[index].isNeeded = false
+    rows[index].pull = pull
+  }
+
+  /// The request for a page failed: the other sets come first.
+  func fail(_ pull: RowPull) {
+    begin(pull)
+    guard let index = index(of: pull) else { return }
+    rows.append(rows.remove(at: index))
   }
 
   /// The next page follows.
-  func proceed(_ pull: ContactPull) { current = pull }
+  func proceed(_ pull: RowPull) {
+    if let index = index(of: pull) { rows[index].pull = pull }
+  }
 
-  func finishContacts(_ monotonicMS: Int64) {
-    current = nil
-    contactsMS = monotonicMS
+  func finish(_ pull: RowPull, _ monotonicMS: Int64) {
+    guard let index = index(of: pull) else { return }
+    rows[index].pull = nil
+    rows[index].finishedMS = monotonicMS
   }
 
   func finishSummary(_ monotonicMS: Int64) {

@@ -16,7 +16,7 @@ final class Dispatch {
   private let uploader: Uploader
   private let settlement: UploadSettlement
   private let reads: ReadFailures
-  private let contactPuller: ContactPuller
+  private let rowPuller: RowPuller
   private let summaryPuller: SummaryPuller
   private let liveReader: LiveContactReader
   private let problems: Problems
@@ -25,7 +25,7 @@ final class Dispatch {
   init(
     _ core: Core, _ sessions: SessionStore, inFlight: InFlight, refresh: Refresh,
     memberships: MembershipUpdate, signIn: SignIn, revocations: Revocation, uploader: Uploader,
-    settlement: UploadSettlement, reads: ReadFailures, contactPuller: ContactPuller,
+    settlement: UploadSettlement, reads: ReadFailures, rowPuller: RowPuller,
     summaryPuller: SummaryPuller, liveReader: LiveContactReader, problems: Problems,
     decider: Decider
   ) {
@@ -39,7 +39,7 @@ final class Dispatch {
     self.uploader = uploader
     self.settlement = settlement
     self.reads = reads
-    self.contactPuller = contactPuller
+    self.rowPuller = rowPuller
     self.summaryPuller = summaryPuller
     self.liveReader = liveReader
     self.problems = problems
@@ -58,7 +58,7 @@ final class Dispatch {
       try revocations.send(job, owner: try sessions.row().owner, session, now)
     case .upload(let session): try uploader.send(session, now)
     case .readBack(let session, let batch): try uploader.sendReadBack(batch, session, now)
-    case .contacts(let session, let org): try contactPuller.send(session, org, now)
+    case .rows(let session, let org): try rowPuller.send(session, org, now)
     case .summary(let session, let org): try summaryPuller.send(session, org, now)
     case .live(let session, let request): try liveReader.send(request, session, now)
     }
@@ -94,10 +94,10 @@ final class Dispatch {
     case .upload(let batch), .readBack(let batch):
       try settlement.finish(batch, isCurrent: isCurrent, response, now)
       try endProblem(of: batch)
-    case .contacts(let pull):
+    case .rows(let pull):
       guard isCurrent else { return }
       try reads.tolerateStorage(request.purpose, response, now) { () throws(Failure) in
-        try contactPuller.finish(pull, response, now)
+        try rowPuller.finish(pull, response, now)
       }
     case .summary(let org, let uploads):
       guard isCurrent else { return }

@@ -12,7 +12,7 @@ final class InFlightRequest {
     case revoke(job: Int64, Revocation.Step)
     case upload(UploadBatch)
     case readBack(UploadBatch)
-    indirect case contacts(ContactPull)
+    indirect case rows(RowPull)
     indirect case summary(org: UUID?, uploads: Int64)
     case live(LiveRequest)
   }

@@ -227,7 +227,10 @@ final class Problems {
 
   func concern(_ purpose: Purpose) -> Bool { all.contains { $0.subject.purpose == purpose } }
 
-  func concern(kind: String) -> Bool { all.contains { $0.subject.kind == kind } }
+  /// Whether there is a problem with uploads of the kind.
+  func concern(kind: String) -> Bool {
+    all.contains { $0.subject.kind == kind && $0.subject.purpose == .upload }
+  }
 
   var json: JSON {
     let list = JSON.array(all.map { $0.json })
@@ -260,9 +263,8 @@ final class Problems {
   }
 
   /// Note what a pull says that has ended.
-  func noteContacts(_ pull: ContactPull, _ problem: ListProblem?, _ now: Instant) {
-    let subject = Subject(
-      "contacts", .pull, table: core.configuration.backend.contactsTable, isOfList: true)
+  func notePull(_ pull: RowPull, _ problem: ListProblem?, _ now: Instant) {
+    let subject = Problems.subject(pull, isOfList: true)
     if let problem = problem ?? pull.fault.map({ _ in .unusableRow }) {
       set(Problem(subject, problem, pull.fault, now))
     } else {
@@ -325,7 +327,16 @@ final class Problems {
 
   /// What the server refused of this kind was the fault of an item.
   func end(kind: String) {
-    all.removeAll { $0.subject.kind == kind && !$0.subject.isReadBack }
+    all.removeAll {
+      $0.subject.kind == kind && $0.subject.purpose == .upload && !$0.subject.isReadBack
+    }
+  }
+
+  private static func subject(_ pull: RowPull, isOfList: Bool = false) -> Subject {
+    let source = pull.source
+    return Subject(
+      source.kind == nil ? "contacts" : "own", .pull, kind: source.kind?.name, table: source.table,
+      isOfList: isOfList)
   }
 
   private func noteConnection(
@@ -360,7 +371,8 @@ final class Problems {
     let (backend, purpose) = (core.configuration.backend, request.purpose)
     switch request.content {
     case .membershipCheck: return Subject("memberships", purpose, table: backend.membershipsTable)
-    case .contacts, .live: return Subject("contacts", purpose, table: backend.contactsTable)
+    case .rows(let pull): return Problems.subject(pull)
+    case .live: return Subject("contacts", purpose, table: backend.contactsTable)
     case .summary: return Subject("summary", purpose, function: backend.summaryFunction)
     case .upload(let batch):
       let kind = batch.kind

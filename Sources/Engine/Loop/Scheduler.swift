@@ -19,7 +19,7 @@ final class Scheduler {
     indirect case revoke(RevocationTable.Job, OpenSession?)
     case upload(OpenSession)
     indirect case readBack(OpenSession, UploadBatch)
-    indirect case contacts(OpenSession, UUID?)
+    indirect case rows(OpenSession, UUID?)
     indirect case summary(OpenSession, UUID?)
     indirect case live(OpenSession, LiveRequest)
 
@@ -31,7 +31,7 @@ final class Scheduler {
       case .signIn: .signIn
       case .revoke: .revoke
       case .upload, .readBack: .upload
-      case .contacts: .pull
+      case .rows: .pull
       case .summary: .summary
       case .live: .live
       }
@@ -82,7 +82,7 @@ final class Scheduler {
   private let uploader: Uploader
   private let live: LiveContacts
   private let pulls: PullState
-  private let contactPuller: ContactPuller
+  private let rowPuller: RowPuller
   private let summaryPuller: SummaryPuller
 
   init(
@@ -91,7 +91,7 @@ final class Scheduler {
     reachability: Reachability, pauses: ServicePauses, news: News, notices: Notices,
     hostView: HostView,
     inFlight: InFlight, uploader: Uploader, live: LiveContacts, pulls: PullState,
-    contactPuller: ContactPuller, summaryPuller: SummaryPuller
+    rowPuller: RowPuller, summaryPuller: SummaryPuller
   ) {
     self.core = core
     self.sessions = sessions
@@ -109,7 +109,7 @@ final class Scheduler {
     self.uploader = uploader
     self.live = live
     self.pulls = pulls
-    self.contactPuller = contactPuller
+    self.rowPuller = rowPuller
     self.summaryPuller = summaryPuller
   }
 
@@ -157,7 +157,7 @@ final class Scheduler {
   private func nextPull(_ session: OpenSession, _ now: Instant) throws(Failure) -> Job? {
     guard hasPlace(session), try !core.queue.hasSending(of: session.owner) else { return nil }
     let org = session.choice
-    if contactPuller.isDue(org, now), try maySend(.pull, now) { return .contacts(session, org) }
+    if rowPuller.isDue(org, now), try maySend(.pull, now) { return .rows(session, org) }
     if summaryPuller.isDue(now), try maySend(.summary, now),
       try !core.queue.mayBeStored(org: try orgTag(org), of: session.owner)
     {
@@ -354,10 +354,9 @@ final class Scheduler {
   /// How long until the cache is old enough to be pulled again.
   private func nextPullMS(_ session: OpenSession, _ now: Instant) -> Int64? {
     let backend = core.configuration.backend
-    guard !backend.hasOrganisations || session.choice != nil,
-      let first = backend.has(.contacts) ? pulls.contactsMS : pulls.summaryMS
-    else { return nil }
-    return min(first, pulls.summaryMS ?? first)
-      + core.configuration.limits.pullIntervalMS - now.monotonicMS
+    guard !backend.hasOrganisations || session.choice != nil, let first = pulls.oldestMS else {
+      return nil
+    }
+    return first + core.configuration.limits.pullIntervalMS - now.monotonicMS
   }
 }

@@ -57,11 +57,25 @@ final class SyncControl {
     return ["started": true, "reason": .null]
   }
 
-  private static func json(_ contacts: DatasetTable.Entry?) -> JSON {
+  private static func json(_ rows: DatasetTable.Entry?) -> JSON {
     [
-      "as_of_ms": JSON(contacts?.asOfMS), "reconciled_ms": JSON(contacts?.reconciledMS),
-      "skipped": .int(contacts?.skipped ?? 0), "problem": JSON(contacts?.problem),
+      "as_of_ms": JSON(rows?.asOfMS), "reconciled_ms": JSON(rows?.reconciledMS),
+      "skipped": .int(rows?.skipped ?? 0), "problem": JSON(rows?.problem),
     ]
+  }
+
+  /// The same of the user's own rows of each kind.
+  private func own(_ session: OpenSession) throws(Failure) -> JSON {
+    let list = JSON.array([])
+    let keys = try core.keys()
+    for kind in core.configuration.backend.kinds where kind.own != nil {
+      let set = CacheNames.own(kind.name, session.choice, session.owner, keys)
+      let status = SyncControl.json(
+        try cache.use { (tables) throws(Failure) in try tables.datasets.read(.rows, of: set) })
+      status.set("kind", .string(kind.name))
+      list.append(status)
+    }
+    return list
   }
 
   /// What is known of the cached data of the user's organisation. nil: they have not chosen one.
@@ -73,7 +87,7 @@ final class SyncControl {
     }
     let org = CacheNames.org(session.choice, session, try core.keys())
     return try cache.use { (tables) throws(Failure) in
-      (try tables.datasets.read(.contacts, of: org), try tables.datasets.read(.summary, of: org))
+      (try tables.datasets.read(.rows, of: org), try tables.datasets.read(.summary, of: org))
     }
   }
 
@@ -90,6 +104,7 @@ final class SyncControl {
       "last_completed_ms": JSON(try core.meta.int(.lastSyncRun)),
       "not_before_ms": JSON(pause?.untilMS), "pause": JSON(pause?.code.rawValue),
       "contacts": backend.has(.contacts) ? SyncControl.json(contacts) : .null,
+      "own": try own(session),
       "summary": backend.has(.summary) ? ["as_of_ms": JSON(summary?.asOfMS)] : .null,
       "problems": problems.json,
     ]

@@ -66,6 +66,8 @@ enum Comparison: Equatable {
 ///
 /// An answer that names no row proves nothing. The row is read then, and compared by column (`compare`).
 extension QueueItem {
+  private static var mostSent: Int { 16 }
+
   /// Note that the payload was sent, before it is replaced. An insert that leaves a column out sends null.
   func noteSent(_ kind: QueueKind?) {
     let known = sent?.shallowCopy ?? [:]
@@ -73,9 +75,10 @@ extension QueueItem {
     let more = isInsert ? kind?.own?.change?.columns ?? [] : []
     for column in payload.members.map({ $0.key }) + more.filter({ payload[member: $0] == nil }) {
       let value = payload[member: column] ?? .null
-      let values = known[member: column] ?? .array([])
-      if !values.elements.contains(where: { $0 == value }) { values.append(value) }
-      known.set(member: column, values)
+      let values = known[member: column]?.elements ?? []
+      if values.contains(where: { $0 == value }) { continue }
+      // Without the oldest value a conflict is shown that is none, at worst.
+      known.set(member: column, .array(values.suffix(QueueItem.mostSent - 1) + [value]))
     }
     sent = known
   }
@@ -195,7 +198,7 @@ extension QueueItem {
   var correction: Correction? {
     guard let stored, let version = stored.version else { return nil }
     return Correction(
-      id: id, version: version, columns: stored.isDeleted ? nil : payload,
+      id: id, version: version, columns: stored.isDeleted ? JSON?.none : payload,
       changeID: stored.changeID)
   }
 

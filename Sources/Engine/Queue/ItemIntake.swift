@@ -93,14 +93,7 @@ final class ItemIntake {
   }
 
   private func readKind(_ fields: Fields) throws(Failure) -> QueueKind {
-    let name = try fields.string("kind", maximum: 64)
-    let backend = core.configuration.backend
-    guard let kind = backend.kind(name) else {
-      let advice = Suggestion.advice(
-        name, among: backend.kinds.map { $0.name }, in: "backend.queue")
-      throw Failure(.queueUnknownKind, "no such kind; " + advice, field: "/kind")
-    }
-    return kind
+    try core.configuration.backend.queueKind(in: fields)
   }
 
   private func readID(_ fields: Fields) throws(Failure) -> UUID? {
@@ -291,7 +284,7 @@ final class ItemIntake {
     item.payload = payload
     item.hasUser = kind.hasUser
     item.addTime(kind)
-    try write(item, row, kind, session, isEdited: mayBeStored)
+    try write(item, row, kind, session, isEdited: mayBeStored, isAccepted: false)
     let isHeld = row.state == .waiting(.organisation) || row.state == .sending
     let keys = try core.keys()
     if try links.linkParents(of: item, kind, row.item, session.owner, keys), !isHeld {
@@ -338,7 +331,7 @@ final class ItemIntake {
   ) throws(Failure) -> JSON {
     if hasWork || row.state == .sending {
       item.mayBeCounted = false
-      try write(item, row, kind, session, isEdited: mayBeStored)
+      try write(item, row, kind, session, isEdited: mayBeStored, isAccepted: false)
       return try state(of: item, row)
     }
     if row.sequence != 0 { try drop(row, session) }
@@ -354,10 +347,11 @@ final class ItemIntake {
 
   /// Write an item that the user has changed into its row, or into a new one.
   private func write(
-    _ item: QueueItem, _ row: QueueRow, _ kind: QueueKind?, _ session: OpenSession, isEdited: Bool
+    _ item: QueueItem, _ row: QueueRow, _ kind: QueueKind?, _ session: OpenSession,
+    isEdited: Bool, isAccepted: Bool = true
   ) throws(Failure) {
     let keys = try core.keys()
-    try row.put(item, kind, session.queueKey, keys, isAccepted: false)
+    try row.put(item, kind, session.queueKey, keys, isAccepted: isAccepted)
     row.beginAnew()
     row.isEdited = isEdited
     guard row.sequence != 0 else {

@@ -158,13 +158,21 @@ final class QueueItem {
     SealContext(table: "queue", row: item, owner: owner, column: column)
   }
 
+  /// Whether it is also without what the library adds to an item that is corrected.
+  private func isTooLarge() throws(Failure) -> Bool {
+    let bare = json
+    bare.remove("stored")
+    bare.remove("sent")
+    return try bare.text().count > QueueItem.maxSize
+  }
+
   /// The item as text and sealed; refuses one that is too large, unless it `isAccepted`: a mark of the
   /// library makes it longer.
   func sealed(
     _ tag: [UInt8], _ owner: [UInt8], _ key: Key, isAccepted: Bool = false
   ) throws(Failure) -> (body: [UInt8], size: Int64) {
     let text = try json.text()
-    guard isAccepted || text.count <= QueueItem.maxSize else {
+    if !isAccepted, text.count > QueueItem.maxSize, try isTooLarge() {
       throw Failure(
         .queueItemTooLarge, "an item has at most \(QueueItem.maxSize) bytes", field: "/payload",
         detail: ["size": .int(text.count)])

@@ -173,7 +173,7 @@ final class MembershipUpdate {
       try cache.use { (cache) throws(Failure) in
         try cache.database.transaction { () throws(Failure) in
           for membership in changed {
-            try cache.datasets.expireReconcile(of: CacheNames.org(membership.orgID, session, keys))
+            try cache.datasets.expireReconciles(in: CacheNames.org(membership.orgID, session, keys))
           }
         }
       }

@@ -6,18 +6,18 @@ import Testing
 
 @testable import Engine
 
-@Suite struct ContactPullerTests {
+@Suite struct RowPullerTests {
   // MARK: Support
 
   /// Send the next page's request, answer it, and return its URL.
   @discardableResult
   private func page(_ rig: Rig, _ body: String, status: Int = 200) throws -> String {
-    try rig.contactPuller.send(try rig.session, orgA, rig.now)
+    try rig.rowPuller.send(try rig.session, orgA, rig.now)
     let request = try #require(rig.inFlight.requests.last)
     let url = rig.inFlight.last(rig.now)?.string("url") ?? ""
-    guard case .contacts(let pull) = request.content else { throw Failure.defect("no pull") }
+    guard case .rows(let pull) = request.content else { throw Failure.defect("no pull") }
     rig.inFlight.finish(request.id)
-    try rig.contactPuller.finish(pull, try response(status, body), rig.now)
+    try rig.rowPuller.finish(pull, try response(status, body), rig.now)
     return url
   }
 
@@ -32,7 +32,7 @@ import Testing
   }
 
   private func entry(_ rig: Rig) throws -> DatasetTable.Entry? {
-    try rig.cache.open().datasets.read(.contacts, of: try tag(rig))
+    try rig.cache.open().datasets.read(.rows, of: try tag(rig))
   }
 
   private func cached(_ rig: Rig) throws -> [String] {
@@ -41,7 +41,7 @@ import Testing
     let org = try tag(rig)
     try rig.cache.open().contacts.each(of: org) { (_, row, sealed) throws(Failure) in
       let json = try session.cacheKey.openJSON(
-        sealed, CacheNames.contactContext(row, of: org, session))
+        sealed, CacheNames.rowContext(row, of: org, session))
       names.append(json?.string("name") ?? "?")
     }
     return names.sorted()
@@ -229,7 +229,7 @@ import Testing
     let rig = try pulled()
     rig.advance(86_400_000)
     try page(rig, "[]")
-    try rig.cache.open().datasets.expireReconcile(of: try tag(rig))
+    try rig.cache.open().datasets.expireReconciles(in: try tag(rig))
     // When it would remove everything
     try page(rig, "[]")
     // Then
@@ -267,7 +267,7 @@ import Testing
     try page(rig, list(contact(1, updatedAt: second(1))))
     let tables = try rig.cache.open()
     _ = try tables.contacts.removeAll(of: try tag(rig))
-    _ = try tables.datasets.removeAll(of: try tag(rig))
+    _ = try tables.datasets.removeAll(in: try tag(rig))
     // When
     try page(rig, list(contact(2, updatedAt: second(2))))
     // Then nothing of the second page is stored as if the first were there
@@ -327,25 +327,25 @@ import Testing
   @Test func aPageOfAnotherOrganisationIsIgnored() throws {
     let rig = try pulled()
     rig.pulls.requirePull()
-    try rig.contactPuller.finish(
-      ContactPull(org: orgB, after: nil), try response(200, "[]"), rig.now)
+    try rig.rowPuller.finish(
+      RowPull(contacts(orgB), after: nil), try response(200, "[]"), rig.now)
     expect(rig.pulls.needsContacts)
     expect(rig.pulls.current == nil)
   }
 
   @Test func aPullIsDueWhenItIsRequiredUnderWayOrOld() throws {
     let rig = try pulled()
-    expect(!rig.contactPuller.isDue(orgA, rig.now))
+    expect(!rig.rowPuller.isDue(orgA, rig.now))
     rig.pulls.requirePull()
-    expect(rig.contactPuller.isDue(orgA, rig.now))
-    rig.pulls.begin(ContactPull(org: orgA, after: nil))
-    expect(rig.contactPuller.isDue(orgA, rig.now))
-    expect(!rig.contactPuller.isDue(orgB, rig.now))
+    expect(rig.rowPuller.isDue(orgA, rig.now))
+    rig.pulls.begin(RowPull(contacts(orgA), after: nil))
+    expect(rig.rowPuller.isDue(orgA, rig.now))
+    expect(!rig.rowPuller.isDue(orgB, rig.now))
     rig.pulls.forgetProgress()
     rig.advance(899_999)
-    expect(!rig.contactPuller.isDue(orgA, rig.now))
+    expect(!rig.rowPuller.isDue(orgA, rig.now))
     rig.advance(1)
-    expect(rig.contactPuller.isDue(orgA, rig.now))
+    expect(rig.rowPuller.isDue(orgA, rig.now))
   }
 
   @Test func aCachedContactIsRead() throws {

@@ -4,15 +4,15 @@ import Testing
 
 @testable import Supabase
 
-@Suite struct ContactsReplyTests {
-  private let columns = ["id", "org_id", "name", "municipality"]
-
-  private typealias Page = (of: ContactsPage, rows: [ContactRow])
+@Suite struct PulledRowsTests {
+  private typealias Page = (of: RowsPage, rows: [PulledRow])
 
   private func page(_ body: String, of org: String = orgText) throws -> Page? {
     guard let answer = try answer(body) else { return nil }
-    var rows: [ContactRow] = []
-    let page = ContactsPage(answer, org: try uuid(org), columns: columns) { rows.append($0) }
+    var rows: [PulledRow] = []
+    let source = RowSource.contacts(
+      try backend(#","contacts":{"columns":["name","municipality"]}"#), org: try uuid(org))
+    let page = RowsPage(answer, of: source) { rows.append($0) }
     return (page, rows)
   }
 
@@ -72,7 +72,7 @@ import Testing
     arguments: [
       "", #","name":null"#, #","name":7"#, #","name":"Bo","municipality":[]"#,
       #","name":"Bo","deleted_at":true"#,
-      #","name":"\#(String(repeating: "x", count: ContactsPage.maxBytes))""#,
+      #","name":"\#(String(repeating: "x", count: RowsPage.maxBytes))""#,
     ])
   func unusable(more: String) throws {
     let page = try #require(try page("[" + row(more) + "]"))
@@ -85,6 +85,44 @@ import Testing
     let page = try #require(
       try page("[" + row(#","name":"Bo""#) + "]", of: otherText))
     expect(page.of.page.skipped == 1 && page.rows.isEmpty)
+  }
+
+  private func ownPage(_ more: String, time: String = "occurred_at") throws -> Page {
+    let kind = try #require(
+      try backend(
+        #","queue":{"activity":{"table":"activities","columns":["minutes","occurred_at","user_id"],"#
+          + #""own":{"time":"\#(time)"},"delete":"deleted_at"}}"#
+      ).kind("activity"))
+    let source = try #require(
+      RowSource.own(kind, org: try uuid(orgText), user: try uuid(otherText), nowMS: 0))
+    var rows: [PulledRow] = []
+    let page = RowsPage(try #require(try answer("[" + row(more) + "]")), of: source) {
+      rows.append($0)
+    }
+    return (page, rows)
+  }
+
+  @Test("An own row has the time by which it is listed, and no columns but those that are kept")
+  func own() throws {
+    let text = #","minutes":30,"occurred_at":"1970-01-01T01:00:00+01:00","deleted_at":null,"note":"x""#
+    let row = try #require(try ownPage(text).rows.first)
+    expect(row.listedMS, equals: 0)
+    let kept = try json(try #require(row.text).string)
+    expect(
+      kept == [
+        "id": .string(idText), "updated_at": "2026-01-01T00:00:01.5+00:00", "minutes": 30,
+        "occurred_at": "1970-01-01T01:00:00+01:00",
+      ])
+    try expect(
+      ownPage(text, time: "updated_at").rows.first?.listedMS, equals: 1_767_225_601_500)
+    try expect(ownPage(#","deleted_at":"2026-01-02T00:00:00Z""#).rows.first?.text == nil)
+  }
+
+  @Test("An own row without its time is counted", arguments: ["", "null", "7", #""soon""#])
+  func ownWithoutTime(time: String) throws {
+    let page = try ownPage(time.isEmpty ? "" : #","occurred_at":\#(time)"#)
+    expect(page.rows.isEmpty && page.of.page.skipped == 1)
+    expect(page.of.page.fault?.column, equals: "occurred_at")
   }
 
   @Test("The ids and versions")

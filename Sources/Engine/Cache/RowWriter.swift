@@ -3,9 +3,9 @@ import Store
 import Supabase
 import Vault
 
-/// Stores the contacts of one page, in its transaction, with the blocks of the search index that they
+/// Stores the rows of one page, in its transaction. Contacts also with the blocks of the search index that they
 /// belong to: each of these is opened and sealed once.
-final class ContactWriter {
+final class RowWriter {
   private struct Change {
     let number: Int64
     let tag: UUID
@@ -18,6 +18,7 @@ final class ContactWriter {
   private let core: Core
   private let session: OpenSession
   private let keys: KeyRing.Keys
+  private let source: RowSource
   private let org: [UInt8]
   private let tables: CacheTables
   private var nextNumber: Int64?
@@ -29,8 +30,10 @@ final class ContactWriter {
   private(set) var isIncomplete = false
 
   init(
-    _ core: Core, _ session: OpenSession, of org: [UInt8], _ tables: CacheTables
+    _ core: Core, _ session: OpenSession, _ source: RowSource, of org: [UInt8],
+    _ tables: CacheTables
   ) throws(Failure) {
+    self.source = source
     self.core = core
     self.session = session
     self.org = org
@@ -39,14 +42,14 @@ final class ContactWriter {
   }
 
   /// Store a row, or remove a deleted one; counted in `pull`.
-  func take(_ row: ContactRow, round: Int64, _ pull: inout ContactPull) throws(Failure) {
-    let tagBytes = CacheNames.contact(row.id, of: org, keys)
+  func take(_ row: PulledRow, round: Int64, _ pull: inout RowPull) throws(Failure) {
+    let tagBytes = CacheNames.row(row.id, source, of: org, session, keys)
     guard let tag = UUID(bytes: tagBytes) else { return }
-    let place = try tables.contacts.place(of: tagBytes, version: row.updatedAt)
+    let place = try tables.contacts.place(of: tagBytes, in: org, version: row.updatedAt)
     guard let text = row.text else {
       if let place {
         try tables.contacts.remove(number: place.number)
-        changes.append(Change(number: place.number, tag: tag, texts: nil, isNew: false))
+        note(Change(number: place.number, tag: tag, texts: nil, isNew: false))
         pull.removed += 1
       }
       return
@@ -58,28 +61,34 @@ final class ContactWriter {
     // Keep the text alive: it is zeroed when it is released.
     defer { withExtendedLifetime(text) {} }
     let sealed = try session.cacheKey.seal(
-      text.bytes, CacheNames.contactContext(tagBytes, of: org, session))
+      text.bytes, CacheNames.rowContext(tagBytes, of: org, session))
     let number: Int64
     if let place {
       number = place.number
       try tables.contacts.replace(
-        number: number, version: row.updatedAt, round: round, sealed: sealed)
+        number: number, version: row.updatedAt, round: round, listedMS: row.listedMS,
+        sealed: sealed)
     } else {
       number = try takeNumber()
       try tables.contacts.add(
         number: number, row: tagBytes, org: org, version: row.updatedAt, round: round,
-        sealed: sealed)
+        listedMS: row.listedMS, sealed: sealed)
     }
-    changes.append(
+    note(
       Change(
         number: number, tag: tag, texts: core.indexedTexts(row.name, row.municipality),
         isNew: place == nil))
     pull.rows += 1
   }
 
+  /// Only contacts are searched.
+  private func note(_ change: Change) {
+    if source.kind == nil { changes.append(change) }
+  }
+
   private func takeNumber() throws(Failure) -> Int64 {
     var number = nextNumber ?? 0
-    if nextNumber == nil { number = try tables.contacts.nextNumber() }
+    if nextNumber == nil { number = try tables.contacts.nextNumber(isListed: source.kind != nil) }
     nextNumber = number + 1
     return number
   }
@@ -88,7 +97,7 @@ final class ContactWriter {
   func removeUnmet(round: Int64) throws(Failure) -> Int {
     try tables.contacts.removeUnmet(of: org, round: round) { (number, row) in
       guard let tag = UUID(bytes: row) else { return }
-      changes.append(Change(number: number, tag: tag, texts: nil, isNew: false))
+      note(Change(number: number, tag: tag, texts: nil, isNew: false))
     }
   }
 

@@ -5,15 +5,15 @@ import Testing
 
 @testable import Engine
 
-@Suite struct ContactPullTests {
+@Suite struct RowPullTests {
   @Test func pagesAreSmallerAfterFailuresAndGrowWhileTheyCome() throws {
     let rig = try Rig.atHome()
     let bearer = try rig.session.accessToken
-    func size(_ pull: ContactPull) throws -> Int {
+    func size(_ pull: RowPull) throws -> Int {
       let url = pull.request(rig.core.configuration.backend, bearer).url
       return try #require(url.split(separator: "limit=").last.flatMap { Int($0) })
     }
-    var pull = ContactPull(org: orgA, after: nil)
+    var pull = RowPull(contacts(orgA), after: nil)
     try expect(size(pull), equals: 500)
     pull.succeed()
     try expect(size(pull), equals: 500)
@@ -27,7 +27,7 @@ import Testing
     }
     // A process that begins after failures of others
     for (failures, expected) in [(1, 250), (8, 1), (70, 1)] as [(Int64, Int)] {
-      pull = ContactPull(org: orgA, after: nil, failures: failures)
+      pull = RowPull(contacts(orgA), after: nil, failures: failures)
       try expect(size(pull), equals: expected)
     }
   }
@@ -43,14 +43,14 @@ import Testing
   func whatAResponseLacksIsAskedForAgain(
     _ count: Int, _ received: ClosedRange<Int>, _ rest: [Int]
   ) {
-    let pull = ContactPull(org: orgA, after: nil)
+    let pull = RowPull(contacts(orgA), after: nil)
     expect(
       pull.rest(of: (1...count).map { id($0) }, after: received.map { id($0) }),
       equals: rest.map { id($0) })
   }
 
   @Test func aReconcileBeginsAfterAnId() {
-    var pull = ContactPull(org: orgA, after: nil)
+    var pull = RowPull(contacts(orgA), after: nil)
     pull.reconcile(round: 3, after: id(1), since: 7)
     expect(pull.round == 3 && pull.sinceMS == 7)
     guard case .versions(id(1)) = pull.stage else {
@@ -60,19 +60,19 @@ import Testing
   }
 
   @Test func aPullWithoutACursorIsWholeAndAtItsStart() {
-    var whole = ContactPull(org: orgA, after: nil)
+    var whole = RowPull(contacts(orgA), after: nil)
     expect(whole.isWhole && whole.isAtStart)
     whole.stage = .changes(after: Cursor(updatedAt: second(1), id: id(1)))
     expect(whole.isWhole && !whole.isAtStart)
-    let later = ContactPull(org: orgA, after: Cursor(updatedAt: second(1), id: id(1)))
+    let later = RowPull(contacts(orgA), after: Cursor(updatedAt: second(1), id: id(1)))
     expect(!later.isWhole && !later.isAtStart)
   }
 
   @Test func eachStageAsksForItsPage() throws {
     let rig = try Rig.atHome()
     let bearer = try rig.session.accessToken
-    func url(_ stage: ContactPull.Stage) -> String {
-      var pull = ContactPull(org: orgA, after: nil)
+    func url(_ stage: RowPull.Stage) -> String {
+      var pull = RowPull(contacts(orgA), after: nil)
       pull.stage = stage
       return pull.request(rig.core.configuration.backend, bearer).url
     }

@@ -2,9 +2,9 @@ import Base
 import Supabase
 import Vault
 
-/// A pull of one organisation's contacts, between two pages: first what has changed, then, when it is
-/// due, a reconcile. See `ContactPuller`.
-struct ContactPull {
+/// A pull of a set of rows, between two pages: first what has changed, then, when it is
+/// due, a reconcile. See `RowPuller`.
+struct RowPull {
   enum Stage {
     /// Rows changed since the cursor.
     indirect case changes(after: Cursor?)
@@ -22,8 +22,9 @@ struct ContactPull {
   /// A reconcile that began so long ago is begun anew: rows that it has passed may be gone since.
   private static var longestReconcileMS: Int64 { 3_600_000 }
 
-  /// nil in an app without organisations.
-  let org: UUID?
+  let source: RowSource
+  /// How many uploads had begun when the request was sent.
+  var uploads: Int64 = 0
   /// From the first row, not from a stored cursor.
   let isWhole: Bool
   var stage: Stage
@@ -42,11 +43,11 @@ struct ContactPull {
   private(set) var fault: RowFault?
 
   /// `failures`: of the requests before it, in a row.
-  init(org: UUID?, after cursor: Cursor?, failures: Int64 = 0) {
-    self.org = org
+  init(_ source: RowSource, after cursor: Cursor?, failures: Int64 = 0) {
+    self.source = source
     isWhole = cursor == nil
     stage = .changes(after: cursor)
-    pageSize = max(1, ContactPull.mostRows >> failures)
+    pageSize = max(1, RowPull.mostRows >> failures)
   }
 
   /// Whether every row was read, and not only what has changed.
@@ -60,7 +61,7 @@ struct ContactPull {
   mutating func fail() { pageSize = max(1, pageSize / 2) }
 
   mutating func succeed() {
-    pageSize = min(ContactPull.mostRows, max(pageSize + 1, pageSize * 5 / 4))
+    pageSize = min(RowPull.mostRows, max(pageSize + 1, pageSize * 5 / 4))
   }
 
   /// No page was stored yet, and there was no cursor.
@@ -72,18 +73,18 @@ struct ContactPull {
   func request(_ backend: Backend, _ bearer: SecretBytes) -> Request {
     switch stage {
     case .changes(let cursor):
-      return RestRequests.contactsPage(
-        backend, org: org, after: cursor, limit: pageSize, bearer: bearer)
+      return RestRequests.page(
+        backend, source, after: cursor, limit: pageSize, bearer: bearer)
     case .versions(let last):
-      return RestRequests.contactVersions(
-        backend, org: org, after: last, limit: pageSize, bearer: bearer)
+      return RestRequests.versions(
+        backend, source, after: last, limit: pageSize, bearer: bearer)
     case .missing(let ids, _):
-      return RestRequests.contacts(
-        backend, org: org, ids: Array(ids.prefix(idsPerRequest)), bearer: bearer)
+      return RestRequests.rows(
+        backend, source, ids: Array(ids.prefix(idsPerRequest)), bearer: bearer)
     }
   }
 
-  private var idsPerRequest: Int { min(ContactPull.mostIDs, pageSize) }
+  private var idsPerRequest: Int { min(RowPull.mostIDs, pageSize) }
 
   /// The ids that are still to be asked for after a response to the first ones. If it brought some of
   /// those, the others may be missing because the server caps its pages: they are asked for again.
@@ -107,19 +108,19 @@ struct ContactPull {
     since > now.wallMS || now.wallMS - since >= longestReconcileMS
   }
 
-  func isOld(_ now: Instant) -> Bool { round != 0 && ContactPull.isOld(since: sinceMS, now) }
+  func isOld(_ now: Instant) -> Bool { round != 0 && RowPull.isOld(since: sinceMS, now) }
 }
 
 /// What one page did to a pull.
 struct PullStep {
-  var pull: ContactPull
+  var pull: RowPull
   var isDone = false
   /// The pull is given up.
   var problem: ListProblem?
   /// Rows that were read before were erased.
   var hasErased = false
 
-  init(_ pull: ContactPull) { self.pull = pull }
+  init(_ pull: RowPull) { self.pull = pull }
 
   var isOver: Bool { isDone || problem != nil }
 

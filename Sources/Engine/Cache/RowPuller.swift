@@ -4,7 +4,8 @@ import Store
 import Supabase
 import Vault
 
-/// Pulls the contacts of the chosen organisation into the cache, page by page.
+/// Pulls sets of rows into the cache, page by page and one after another: the contacts of the chosen organisation,
+/// then the user's own rows of each kind there.
 ///
 /// **Changes.** Rows are read in the order (updated_at, id) after a cursor, the last row of the
 /// previous pull. A row that was committed late can have an earlier `updated_at`, so a pull first
@@ -20,10 +21,11 @@ import Vault
 /// gone.
 ///
 /// Each page is stored in one transaction with the position that it reached. A page that does not
-/// advance the position ends the pull (`loop`). A row that cannot be used is skipped; a whole pull
+/// advance the position ends the pull (`loop`). A page of own rows that was read while an upload began is read
+/// again, because the upload's rows are cached already (`OwnRowCache`). A row that cannot be used is skipped; a whole pull
 /// without one usable row is no complete pull (`unusable_row`). If the cache is lost meanwhile, the
 /// pull starts again.
-final class ContactPuller {
+final class RowPuller {
   private let core: Core
   private let sessions: SessionStore
   private let state: PullState
@@ -54,66 +56,89 @@ final class ContactPuller {
 
   // MARK: When
 
-  func isDue(_ org: UUID?, _ now: Instant) -> Bool {
-    guard core.configuration.backend.has(.contacts) else { return false }
-    return state.needsContacts || state.current.map { $0.org == org } ?? false
-      || core.isPullOver(state.contactsMS, now)
+  /// The set that is pulled next. While contacts have a page to come, the rows of the first kind wait.
+  private func next(_ org: UUID?, _ now: Instant) -> PullState.Rows? {
+    state.rows.first {
+      $0.isNeeded || $0.pull.map { $0.source.org == org } ?? false
+        || core.isPullOver($0.finishedMS, now)
+    }
   }
+
+  func isDue(_ org: UUID?, _ now: Instant) -> Bool { next(org, now) != nil }
 
   // MARK: Asking
 
   /// Send the next page's request. If the cache cannot be used, only reads pause.
   func send(_ session: OpenSession, _ org: UUID?, _ now: Instant) throws(Failure) {
-    let pull: ContactPull
-    if let current = state.current, current.org == org, !current.isOld(now) {
-      pull = current
-    } else {
-      do throws(Failure) {
-        let failures = try core.backoffs.read(Purpose.pull.rawValue).attempts
-        pull = ContactPull(
-          org: org, after: try cursor(of: org, session), failures: Int64(failures))
-      } catch  where error.code != .memoryExhausted && !core.reads.mustRunAgain {
-        Log.line(.warning, "the cache cannot be used: \(error.code.rawValue)")
-        return try pauses.backOff(.pull, HTTPResponse.timedOut, now)
-      }
-    }
+    guard let rows = next(org, now), var pull = try pull(rows, session, org, now) else { return }
+    pull.uploads = try core.meta.int(.uploads) ?? 0
     try inFlight.send(
-      pull.request(core.configuration.backend, session.accessToken), .contacts(pull),
+      pull.request(core.configuration.backend, session.accessToken), .rows(pull),
       generation: session.generation, now)
+  }
+
+  /// The running pull of a set, or a new one; nil: the cache cannot be used.
+  private func pull(
+    _ rows: PullState.Rows, _ session: OpenSession, _ org: UUID?, _ now: Instant
+  ) throws(Failure) -> RowPull? {
+    if let current = rows.pull, current.source.org == org, !current.isOld(now) { return current }
+    let source: RowSource
+    if let kind = rows.kind {
+      guard
+        let own = RowSource.own(
+          kind, org: org, user: session.userID, nowMS: try core.serverMS(now))
+      else { return nil }
+      source = own
+    } else {
+      source = .contacts(core.configuration.backend, org: org)
+    }
+    do throws(Failure) {
+      let failures = try core.backoffs.read(Purpose.pull.rawValue).attempts
+      return RowPull(source, after: try cursor(of: source, session), failures: Int64(failures))
+    } catch  where error.code != .memoryExhausted && !core.reads.mustRunAgain {
+      Log.line(.warning, "the cache cannot be used: \(error.code.rawValue)")
+      try pauses.backOff(.pull, HTTPResponse.timedOut, now)
+      return nil
+    }
   }
 
   /// The position of the last pull of any process; nil: start at the first row, for instance
   /// because the columns changed.
-  private func cursor(of org: UUID?, _ session: OpenSession) throws(Failure) -> Cursor? {
-    let tag = CacheNames.org(org, session, try core.keys())
+  private func cursor(of source: RowSource, _ session: OpenSession) throws(Failure) -> Cursor? {
+    let set = CacheNames.set(source, session, try core.keys())
     let entry = try cache.use { (cache) throws(Failure) in
-      try cache.datasets.read(.contacts, of: tag)
+      try cache.datasets.read(.rows, of: set)
     }
     guard let sealed = entry?.cursor,
       let json = try session.cacheKey.openJSON(
-        sealed, CacheNames.datasetContext(tag, session, "cursor")),
-      let last = Cursor(json), let columns = json["columns"], columns == columnList
+        sealed, CacheNames.datasetContext(set, session, "cursor")),
+      let last = Cursor(json), let columns = json["columns"], columns == RowPuller.form(source)
     else { return nil }
-    return last.overlapped(seconds: ContactPull.overlapS)
+    return last.overlapped(seconds: RowPull.overlapS)
   }
 
-  private var columnList: JSON {
-    .array(core.configuration.backend.contactColumns.map { .string($0) })
+  private static func form(_ source: RowSource) -> JSON {
+    .array(source.form.map { .string($0) })
   }
 
   // MARK: Responses
 
-  func finish(_ sent: ContactPull, _ response: HTTPResponse, _ now: Instant) throws(Failure) {
-    guard let session = sessions.session, session.choice == sent.org else { return }
+  func finish(_ sent: RowPull, _ response: HTTPResponse, _ now: Instant) throws(Failure) {
+    guard let session = sessions.session, session.choice == sent.source.org else { return }
     var pull = sent
     let outcome = RestClassification.rest(response.facts)
     guard outcome == .answered || outcome == .endOfData, let rows = response.rows else {
       pull.fail()
-      state.begin(pull)
+      state.fail(pull)
       return try reads.fail(.pull, outcome, response, now)
     }
     pull.succeed()
     state.begin(pull)
+    // An upload has begun meanwhile: this page may lack what is cached of the rows that it has stored.
+    if sent.source.kind != nil, try core.meta.int(.uploads) ?? 0 != sent.uploads {
+      try pauses.succeed(.pull)
+      return
+    }
     if case .versions(let last) = pull.stage {
       try reconcile(after: last, VersionsPage(rows), pull, session, now)
     } else {
@@ -125,18 +150,19 @@ final class ContactPuller {
   /// Store one page and its position in one transaction. nil if the cache was lost meanwhile: then
   /// the pull starts again.
   private func step(
-    _ pull: ContactPull, of org: [UInt8],
+    _ pull: RowPull, of set: [UInt8], _ session: OpenSession,
     _ body: (CacheTables, DatasetTable.Entry, inout PullStep) throws(Failure) -> Void
   ) throws(Failure) -> PullStep? {
     var step = PullStep(pull)
     let tables = try cache.open()
-    guard state.current != nil else { return nil }
+    guard state.isUnderWay(pull) else { return nil }
+    let place = CacheNames.org(pull.source.org, session, try core.keys())
     var isLost = false
     do throws(Failure) {
       try tables.database.transaction { () throws(Failure) in
-        let known = try tables.datasets.read(.contacts, of: org)
+        let known = try tables.datasets.read(.rows, of: set)
         // Erased meanwhile, perhaps by another process: the rows of the earlier pages are gone.
-        isLost = known == nil && !pull.isAtStart
+        isLost = known?.wasRead != true && !pull.isAtStart
         if isLost { return }
         let entry = known ?? DatasetTable.Entry()
         if pull.round != 0, pull.round != entry.round {
@@ -145,11 +171,14 @@ final class ContactPuller {
         } else {
           try body(tables, entry, &step)
         }
+        if step.isDone, let sinceMS = pull.source.sinceMS {
+          step.pull.removed += Int64(try tables.contacts.removeListed(of: set, before: sinceMS))
+        }
         if step.isOver {
           entry.skipped = step.pull.skipped
           entry.problem = step.problem?.rawValue
         }
-        try tables.datasets.write(.contacts, of: org, entry)
+        try tables.datasets.write(.rows, of: set, in: place, entry)
       }
       if step.hasErased { try tables.database.flush() }
     } catch  where error.code == .storageDamaged {
@@ -167,23 +196,22 @@ final class ContactPuller {
 
   /// Store a page of rows: changes, or rows that a reconcile missed.
   private func storeRows(
-    _ rows: ResponseRows, _ sent: ContactPull, _ pull: ContactPull, _ session: OpenSession,
+    _ rows: ResponseRows, _ sent: RowPull, _ pull: RowPull, _ session: OpenSession,
     _ now: Instant
   ) throws(Failure) {
-    let org = CacheNames.org(sent.org, session, try core.keys())
-    var writer: ContactWriter?
-    let taken = try step(pull, of: org) { (tables, entry, step) throws(Failure) in
+    let source = sent.source
+    let set = CacheNames.set(source, session, try core.keys())
+    var writer: RowWriter?
+    let taken = try step(pull, of: set, session) { (tables, entry, step) throws(Failure) in
       if sent.isAtStart, entry.cursor != nil {
         // The rows were read with other columns: remove all.
-        cache.dropIndex()
+        if source.kind == nil { cache.dropIndex() }
         entry.asOfMS = nil
-        let erased = try tables.contacts.removeAll(of: org) + tables.blocks.removeAll(of: org)
+        let erased = try tables.contacts.removeAll(of: set) + tables.blocks.removeAll(of: set)
         step.hasErased = erased > 0
       }
-      let pageWriter = try ContactWriter(core, session, of: org, tables)
-      let columns = core.configuration.backend.contactColumns
-      let answer = try ContactsPage(rows, org: sent.org, columns: columns) {
-        (row) throws(Failure) in
+      let pageWriter = try RowWriter(core, session, source, of: set, tables)
+      let answer = try RowsPage(rows, of: source) { (row) throws(Failure) in
         try pageWriter.take(row, round: entry.round, &step.pull)
       }
       step.count(answer.page)
@@ -192,22 +220,22 @@ final class ContactPuller {
       writer = pageWriter
       switch sent.stage {
       case .changes(let before):
-        try advance(after: before, answer.page, of: org, session, now, entry, &step)
+        try advance(after: before, answer.page, of: set, session, now, entry, &step)
       case .missing(let ids, let then):
         let rest = sent.rest(of: ids, after: answer.ids)
         step.pull.stage = rest.isEmpty ? .versions(after: then) : .missing(rest, then: then)
-        if rest.isEmpty { try note(then, pull, in: entry, of: org, session) }
+        if rest.isEmpty { try note(then, pull, in: entry, of: set, session) }
       case .versions: break
       }
     }
     guard let taken else { return }
-    cache.updateIndex(writer, of: org)
+    cache.updateIndex(writer, of: set)
     try proceed(taken, now)
   }
 
   /// Continue after the last row of the page; after the last page, begin a reconcile if it is due.
   private func advance(
-    after before: Cursor?, _ page: Page<Cursor>, of org: [UInt8], _ session: OpenSession,
+    after before: Cursor?, _ page: Page<Cursor>, of set: [UInt8], _ session: OpenSession,
     _ now: Instant, _ entry: DatasetTable.Entry, _ step: inout PullStep
   ) throws(Failure) {
     if let last = page.last {
@@ -216,9 +244,9 @@ final class ContactPuller {
         return
       }
       let place = last.capped(at: try core.serverMS(now)).json
-      place.set("columns", columnList)
+      place.set("columns", RowPuller.form(step.pull.source))
       entry.cursor = try session.cacheKey.seal(
-        place, CacheNames.datasetContext(org, session, "cursor"))
+        place, CacheNames.datasetContext(set, session, "cursor"))
       step.pull.stage = .changes(after: last)
     }
     // Rows without id and time do not advance the position.
@@ -235,7 +263,7 @@ final class ContactPuller {
       return
     }
     // Begin a reconcile, or continue one that was interrupted.
-    if let position = try position(in: entry, of: org, session, now) {
+    if let position = try position(in: entry, of: set, session, now) {
       step.pull.reconcile(round: entry.round, after: position.after, since: position.sinceMS)
     } else {
       entry.round += 1
@@ -254,36 +282,36 @@ final class ContactPuller {
 
   /// Where a reconcile was interrupted; nil: there was none, or it is too old.
   private func position(
-    in entry: DatasetTable.Entry, of org: [UInt8], _ session: OpenSession, _ now: Instant
+    in entry: DatasetTable.Entry, of set: [UInt8], _ session: OpenSession, _ now: Instant
   ) throws(Failure) -> (after: UUID, sinceMS: Int64)? {
     guard let sealed = entry.reconciled,
       let json = try session.cacheKey.openJSON(
-        sealed, CacheNames.datasetContext(org, session, "reconciled")),
+        sealed, CacheNames.datasetContext(set, session, "reconciled")),
       let after = json.uuid("id"), let sinceMS = json.int("since_ms"),
-      !ContactPull.isOld(since: sinceMS, now)
+      !RowPull.isOld(since: sinceMS, now)
     else { return nil }
     return (after, sinceMS)
   }
 
   private func note(
-    _ id: UUID, _ pull: ContactPull, in entry: DatasetTable.Entry, of org: [UInt8],
+    _ id: UUID, _ pull: RowPull, in entry: DatasetTable.Entry, of set: [UInt8],
     _ session: OpenSession
   ) throws(Failure) {
     entry.reconciled = try session.cacheKey.seal(
       ["id": .uuid(id), "since_ms": .int(pull.sinceMS)],
-      CacheNames.datasetContext(org, session, "reconciled"))
+      CacheNames.datasetContext(set, session, "reconciled"))
   }
 
   /// Process a page of a reconcile: fetch next what the cache lacks or has in another version;
   /// after the last page, remove unmarked rows.
   private func reconcile(
-    after last: UUID?, _ answer: VersionsPage, _ sent: ContactPull, _ session: OpenSession,
+    after last: UUID?, _ answer: VersionsPage, _ sent: RowPull, _ session: OpenSession,
     _ now: Instant
   ) throws(Failure) {
     let keys = try core.keys()
-    let org = CacheNames.org(sent.org, session, keys)
-    var writer: ContactWriter?
-    let taken = try step(sent, of: org) { (tables, entry, step) throws(Failure) in
+    let set = CacheNames.set(sent.source, session, keys)
+    var writer: RowWriter?
+    let taken = try step(sent, of: set, session) { (tables, entry, step) throws(Failure) in
       let page = answer.page
       step.count(page)
       guard !step.isOver else { return }
@@ -294,13 +322,13 @@ final class ContactPuller {
       }
       var missing: [UUID] = []
       for row in answer.rows {
-        let tag = CacheNames.contact(row.id, of: org, keys)
+        let tag = CacheNames.row(row.id, sent.source, of: set, session, keys)
         let isKnown = try tables.contacts.confirm(
-          row: tag, version: row.version, round: entry.round)
+          row: tag, in: set, version: row.version, round: entry.round)
         if !isKnown { missing.append(row.id) }
       }
       if page.isLast {
-        let lastWriter = try ContactWriter(core, session, of: org, tables)
+        let lastWriter = try RowWriter(core, session, sent.source, of: set, tables)
         step.pull.removed += Int64(try lastWriter.removeUnmet(round: entry.round))
         try lastWriter.writeBlocks()
         writer = lastWriter
@@ -309,7 +337,7 @@ final class ContactPuller {
         if let last, end <= last {
           step.problem = .loop
         } else if missing.isEmpty {
-          try note(end, sent, in: entry, of: org, session)
+          try note(end, sent, in: entry, of: set, session)
           step.pull.stage = .versions(after: end)
         } else {
           step.pull.stage = .missing(missing, then: end)
@@ -317,7 +345,7 @@ final class ContactPuller {
       }
     }
     guard let taken else { return }
-    cache.updateIndex(writer, of: org)
+    cache.updateIndex(writer, of: set)
     try proceed(taken, now)
   }
 
@@ -333,13 +361,13 @@ final class ContactPuller {
   /// Continue with the next page, or end the pull.
   private func proceed(_ step: PullStep, _ now: Instant) throws(Failure) {
     guard step.isOver else { return state.proceed(step.pull) }
-    state.finishContacts(now.monotonicMS)
-    problems.noteContacts(step.pull, step.problem, now)
+    state.finish(step.pull, now.monotonicMS)
+    problems.notePull(step.pull, step.problem, now)
     if step.problem == nil { reachability.noteSuccess() } else { reachability.noteFailure() }
     let (pull, problem) = (step.pull, step.problem)
     Log.line(
       pull.skipped > 0 || problem != nil ? .warning : .info,
-      "contacts pulled: \(pull.rows) rows, \(pull.removed) removed, \(pull.skipped) not usable, "
+      "\(pull.source.name) pulled: \(pull.rows) rows, \(pull.removed) removed, \(pull.skipped) not usable, "
         + (problem?.rawValue ?? "done"))
     news.notePull()
   }
