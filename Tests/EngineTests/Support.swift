@@ -191,8 +191,8 @@ final class Rig {
     parking = Parking(core, notices, syncRuns)
     ownRows = OwnRowCache(core, cache)
     settlement = UploadSettlement(
-      core, sessions, own: ownRows, state: uploads, links: links, syncRuns: syncRuns, refresh: refresh,
-      check: check,
+      core, sessions, own: ownRows, state: uploads, links: links, syncRuns: syncRuns,
+      refresh: refresh, check: check,
       pauses: pauses, reachability: reachability, parking: parking, pulls: pulls, summary: summary)
     uploader = Uploader(
       core, state: uploads, settlement: settlement, parking: parking, syncRuns: syncRuns,
@@ -223,7 +223,8 @@ final class Rig {
       core, sessions, revocations: revocations, uploader: uploader, pauses: pauses,
       decider: decider)
     intake = ItemIntake(
-      core, reserve: Reserve(core), links: links, own: ownRows, syncRuns: syncRuns, wakeTimer: wakeTimer,
+      core, reserve: Reserve(core), links: links, own: ownRows, syncRuns: syncRuns,
+      wakeTimer: wakeTimer,
       decider: decider)
     let hold = UploadHold(sessions, refresh: refresh, pauses: pauses)
     report = ItemReport(
