@@ -53,7 +53,7 @@ import Testing
     // When
     try finish(rig, batch, status, body)
     // Then
-    try expect(rig.state(id(1)), equals: "pending")
+    try expect(rig.state(id(1)), equals: "pending, attempts 1")
     let next = try rig.upload()
     expect(next.items[0].content?.payload.int("minutes"), equals: 90)
     // And the refusal of this one is about it
@@ -85,7 +85,7 @@ import Testing
     let batch = try rig.upload()
     try edit(rig, 1, 90)
     try finish(rig, batch, 400, #"{"code":"22P02","message":"m"}"#)
-    try expect(rig.state(id(1)), equals: "pending")
+    try expect(rig.state(id(1)), equals: "pending, attempts 1")
     try expect(rig.item(id(1))?.payload.int("minutes"), equals: 90)
   }
 
@@ -143,7 +143,61 @@ import Testing
       try answer(rig, 200, "[\(row(1, 30))]")
       try confirm(rig)
     }
-    try expect(rig.state(id(1)), equals: "parked, not_allowed, attempts 2")
+    try expect(rig.state(id(1)), equals: "parked, not_allowed, attempts 2, refused")
+  }
+
+  /// The ids of rows that were stored before come without their values: others may have changed them since.
+  @Test func aRowThatWasStoredBeforeIsReadBeforeItIsChanged() throws {
+    // Given an insert whose answers are lost, and that its user edits while the server is asked for it
+    let rig = try Rig.atHome(backend: corrected())
+    try rig.add(id(1), minutes: 30)
+    try finish(rig, try rig.upload(), 503)
+    try rig.core.backoffs.clear("upload")
+    try finish(rig, try rig.upload(), 201, "[]")
+    try edit(rig, 1, 90)
+    // When somebody has changed the same column
+    try answer(rig, 200, "[\(row(1, 45, "v2"))]")
+    try expect(rig.item(id(1))?.stored?.version, equals: nil)
+    try rig.uploader.send(try rig.session, rig.now)
+    try answer(rig, 200, "[\(row(1, 45, "v2"))]")
+    // Then
+    try expect(rig.state(id(1)), equals: "parked, changed_elsewhere, attempts 1")
+  }
+
+  /// The same of a function that says that a row was stored before.
+  @Test func theVersionOfADuplicateIsNotThatOfWhatWasSent() throws {
+    let rig = try Rig.atHome(
+      backend: corrected(
+        #","upload":"rpc","function":"submit","own":{},"change":{},"delete":"deleted_at""#))
+    try rig.add(id(1), minutes: 30)
+    try finish(rig, try rig.upload(), 503)
+    try rig.core.backoffs.clear("upload")
+    let batch = try rig.upload()
+    try edit(rig, 1, 90)
+    try finish(rig, batch, 200, "[\(result(1, "duplicate", #","updated_at":"v2""#))]")
+    try expect(rig.item(id(1))?.operation == .change)
+    try expect(rig.item(id(1))?.stored?.version, equals: nil)
+  }
+
+  @Test func aCancelledItemThatItsUserWantsAfterAllIsSent() throws {
+    // Given an item that was perhaps sent, is cancelled, and edited while the server is asked for it
+    let rig = try Rig.atHome(backend: corrected())
+    try rig.add(id(1), minutes: 30)
+    try finish(rig, try rig.upload(), 503)
+    _ = try rig.intake.cancel(["id": .uuid(id(1))])
+    for _ in 1...2 {
+      try rig.uploader.send(try rig.session, rig.now)
+      try edit(rig, 1, 90)
+      // When the server does not have it
+      try answer(rig, 200, "[]")
+      try confirm(rig)
+      if try rig.item(id(1))?.isCancelled == false { break }
+      _ = try rig.intake.cancel(["id": .uuid(id(1))])
+    }
+    // Then
+    try expect(rig.state(id(1)).hasPrefix("pending"))
+    try rig.core.backoffs.clear("upload")
+    try expect(rig.upload().items[0].content?.payload.int("minutes"), equals: 90)
   }
 
   // MARK: Changes and deletions in one question
@@ -204,7 +258,7 @@ import Testing
         + #"\#(result(2, "rejected", #","sqlstate":"23514","column":"minutes""#)),"#
         + "\(result(3, "rejected", #","sqlstate":"40001""#))]")
     try expect(rig.state(id(1)), equals: "erased")
-    try expect(rig.state(id(2)), equals: "parked, invalid_value, attempts 1")
+    try expect(rig.state(id(2)), equals: "parked, server_rule, attempts 1, refused")
     try expect(rig.state(id(3)).hasPrefix("waits for time, attempts 1"))
     try expect(rig.core.backoffs.read("upload").attempts, equals: 0)
   }

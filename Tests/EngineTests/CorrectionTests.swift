@@ -369,6 +369,8 @@ import Testing
     expect(copy.operation == .delete)
     expect(copy.stored?.changeID, equals: item.stored?.changeID)
     expect(copy.correction?.version, equals: "v1")
+    // JSON has a nil of its own.
+    expect(copy.correction?.columns.map { _ in true } ?? false, equals: false)
     let unread = try #require(QueueItem(try correction(#"{"n":2}"#, of: "{}", version: nil).json))
     expect(unread.operation == .change)
     expect(unread.stored?.version, equals: nil)

@@ -155,13 +155,15 @@ private final class World {
       landed.insert(value.int ?? 0)
     }
     row = Row(values: values)
-    story.append("inserted \(payload)")
+    story.append("inserted \(values)")
     return true
   }
 
   /// Make a correction, if the row has its version.
   private func apply(_ correction: Correction) -> Bool {
     guard isAllowed, var changed = row, correction.version == version else { return false }
+    // JSON has a nil of its own.
+    let isDeletion = correction.columns.map { _ in false } ?? true
     for column in Self.columns {
       guard let old = changed.values[column] else { continue }
       let new = correction.columns.map { $0[member: column]?.int ?? old }
@@ -172,10 +174,10 @@ private final class World {
         landed.insert(new)
       }
     }
-    if correction.columns == nil { changed.isDeleted = true }
+    if isDeletion { changed.isDeleted = true }
     changed.version += 1
     row = changed
-    story.append("applied \(correction.columns.map { "\($0)" } ?? "deletion"), now \(version)")
+    story.append("applied \(isDeletion ? "a deletion" : "\(changed.values)"), now \(version)")
     return true
   }
 

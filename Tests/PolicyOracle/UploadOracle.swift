@@ -41,8 +41,10 @@ public enum UploadOracle {
     case (.rows, .unchanged): return isMember ? .park(.notAllowed) : checked
     case (.rows, .free):
       return s.attempts == .many ? .wait(.itself(.service), charged: true) : .again(charged: true)
+    // All rows lack a column that is kept, whatever the question was for.
+    case (.rows, .schema): return .wait(.kind, charged: true)
     // There is no other way to ask: the ids alone tell nothing of a correction.
-    case (.rows, .denied), (.rows, .schema), (.rows, .tooLarge), (.rows, .tooSlow):
+    case (.rows, .denied), (.rows, .tooLarge), (.rows, .tooSlow):
       return refusedQuestion(s)
     default: return nil
     }
@@ -262,7 +264,7 @@ public enum UploadProduct {
     case .ask(.control) where s.request == .control: return "a control is asked once"
     case .search where s.isSingle, .halve where s.isSingle: return "a single item is not halved"
     case .wait(.itself, _)
-    where !s.isSingle && s.answer != .undecided && !s.answer.isRefusalByService:
+    where !s.isSingle && s.answer != .undecided && s.answer != .free && !s.answer.isRefusalByService:
       return "only a single item waits for itself"
     case .park(.blocked) where s.history != .last, .park(.unknownOutcome) where s.history != .last:
       return "what is refused on the way is tried often"

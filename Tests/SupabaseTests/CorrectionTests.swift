@@ -30,7 +30,7 @@ import Testing
     expect(request.url.utf8.allSatisfy { VisibleASCII.contains($0) })
     let path = request.url.split(separator: "/rest/v1", maxSplits: 1).last ?? ""
     let body = try request.body.map { " " + (try $0.text().string) } ?? ""
-    return "\(request.method) \(path)\(body)"
+    return "\(request.method.string ?? "") \(path)\(body)"
   }
 
   @Test func aChangeNamesTheRowAndItsVersionAndHasTheChangedColumns() throws {
