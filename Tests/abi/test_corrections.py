@@ -9,7 +9,7 @@ import pytest
 from support.directory_fixtures import DirectoryFixtures, Organisation, Person
 from support.held import answer, taken
 from support.phone import App
-from support.queue import add, code_of, item_of, refused
+from support.queue import BAD_MINUTES, EMPTY, add, code_of, item_of, refused
 from support.users import MakePhone, MakeUser, SignedIn
 
 COLUMNS = ["type", "minutes", "occurred_at", "contact_id", "follows", "note"]
@@ -79,12 +79,12 @@ def test_COR_1_an_edit_while_the_item_waits_is_one_insert(
     assert (len(requests(user, "POST")), requests(user, "PATCH")) == (1, [])
 
 
-@pytest.mark.parametrize("outcome", ["stored", "lost", "refused"])
+@pytest.mark.parametrize("outcome", ["stored", "lost", "refused", "bad"])
 def test_COR_2_an_edit_in_flight_is_what_the_server_ends_with(
     user: SignedIn, directory: DirectoryFixtures, outcome: str
 ) -> None:
     app = user.app
-    item = add(app, minutes=30, note="first")
+    item = add(app, minutes=BAD_MINUTES if outcome == "bad" else 30, note="first")
     request = taken(user, "upload")
     assert edit(app, item, type="visit", minutes=90)["state"] == "sending"
     assert item_of(app, item)["payload"]["minutes"] == 90
@@ -101,6 +101,30 @@ def test_COR_2_an_edit_in_flight_is_what_the_server_ends_with(
     found = row(directory, item)
     assert (found["minutes"], found["note"]) == (90, None)
     assert app.queue_get({"id": item})["state"] == "stored"
+    assert not app.of_type("item_parked")
+
+
+@pytest.mark.parametrize("outcome", ["stored", "lost", "refused", "bad"])
+def test_COR_2_an_item_that_is_taken_back_in_flight_is_gone(
+    user: SignedIn, directory: DirectoryFixtures, outcome: str
+) -> None:
+    app = user.app
+    item = add(app, minutes=BAD_MINUTES if outcome == "bad" else 30)
+    request = taken(user, "upload")
+    assert app.queue_cancel({"id": item})["state"] == "sending"
+    if outcome == "refused":
+        app.complete({"id": request["id"], "error": "refused"})
+    elif outcome == "lost":
+        user.phone.network(request)
+        app.complete({"id": request["id"], "error": "timeout"})
+    else:
+        answer(app, request)
+    app.settle()
+    user.phone.pass_time(600)
+    app.settle()
+    assert all(one["deleted_at"] for one in rows(directory, user.person))
+    assert app.queue_list()["counts"] == EMPTY
+    assert not app.of_type("item_parked")
 
 
 def test_COR_3_a_change_has_the_changed_columns_under_the_values_that_were_seen(
@@ -370,6 +394,65 @@ def test_COR_10_a_deletion_can_be_taken_back_until_it_is_sent(
     app.go_online()
     app.settle()
     assert (row(directory, item)["minutes"], row(directory, item)["deleted_at"]) == (45, None)
+
+
+def test_COR_10_what_follows_a_deleted_item_is_parked(
+    user: SignedIn, directory: DirectoryFixtures
+) -> None:
+    app = user.app
+    parent = add(app)
+    request = taken(user, "upload")
+    child = add(app, follows=parent)
+    assert item_of(app, child)["reason"]["code"] == "dependency_waiting"
+    app.queue_cancel({"id": parent})
+    answer(app, request)
+    app.settle()
+    user.phone.pass_time(60)
+    app.settle()
+    assert row(directory, parent)["deleted_at"] is not None
+    assert code_of(app, child) == "parent_deleted"
+
+
+def test_COR_5_with_a_column_for_its_id_a_change_is_recognised_whatever_others_set(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    directory.control.sql("alter table activities add column if not exists change_id uuid")
+    directory.control.sql("grant update (change_id) on activities to authenticated")
+    directory.control.reload_schema()
+    user = sign_in(tables=tables(change={"id": "change_id"}))
+    app = user.app
+    item = sent(user)
+    edit(app, item, minutes=90)
+    request = taken(user, "upload")
+    user.phone.network(request)
+    app.complete({"id": request["id"], "error": "timeout"})
+    # Somebody sets the old value back.
+    set_elsewhere(directory, item, minutes=30)
+    user.phone.pass_time(600)
+    app.settle()
+    assert app.queue_get({"id": item})["state"] == "stored"
+    assert row(directory, item)["minutes"] == 30
+
+
+def test_a_change_waits_while_the_configuration_does_not_keep_its_rows(
+    user: SignedIn, directory: DirectoryFixtures
+) -> None:
+    item = sent(user)
+    user.app.go_offline()
+    edit(user.app, item, minutes=90)
+    queue = user.phone.config["backend"]["queue"]
+    user.phone.config["backend"]["queue"] = {"activity": KIND}
+    app = user.restart()
+    app.touch()
+    app.go_online()
+    app.settle()
+    assert row(directory, item)["minutes"] == 30
+    assert item_of(app, item)["state"] == "waiting"
+    user.phone.config["backend"]["queue"] = queue
+    app = user.restart()
+    app.touch()
+    app.settle()
+    assert row(directory, item)["minutes"] == 90
 
 
 def test_COR_12_the_total_is_the_users_before_during_and_after_a_sync(

@@ -119,7 +119,9 @@ final class UploadBatch {
   var isCorrection: Bool { items.first?.isCorrection ?? false }
 
   /// Whether the request calls a function, which has a result for each row.
-  var isByFunction: Bool { isCorrection ? !key.isSingle : kind.upload == .rpc }
+  var isByFunction: Bool {
+    isCorrection ? kind.own?.change?.function.isEmpty == false : kind.upload == .rpc
+  }
 
   var operation: UploadSituation.Operation {
     switch items.first?.content?.operation {

@@ -34,7 +34,13 @@ extension UploadSettlement {
         if s.answer != .tooLarge, s.answer != .tooSlow { state.shrinkBatches() }
         try halve(batch, charged: isCharged, isRefused: s.isRefusal)
       case .wait(let wait, let isCharged): try self.wait(wait, batch, s, isCharged, received)
-      case .park(let parking): try park(batch, self.reason(parking, batch, reason, response), now)
+      case .park(let parking):
+        // What was refused is not what is in these items any more.
+        let edited = try core.queue.edited(by: core.holder.bytes)
+        try release(batch.filter { edited.sortedContains($0.sequence) }, charged: true)
+        try park(
+          batch.filter { !edited.sortedContains($0.sequence) },
+          self.reason(parking, batch, reason, response), now)
       }
       if batch.items.count == 1, verdict.isFound { try spareRest(of: batch) }
       for other in others { try retry(try stillLeased(other)) }

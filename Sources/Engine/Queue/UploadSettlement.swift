@@ -55,6 +55,8 @@ final class UploadSettlement {
     let response: HTTPResponse
     let isCurrent: Bool
     let now: Instant
+    /// The versions of the rows that it names.
+    let versions: UploadVersions
   }
 
   /// Settle the items of a request that this handle still holds. After a jump of the clock another
@@ -64,7 +66,9 @@ final class UploadSettlement {
   ) throws(Failure) {
     let batch = try stillLeased(sent)
     guard !batch.isEmpty else { return }
-    let received = Received(response: response, isCurrent: isCurrent, now: now)
+    let received = Received(
+      response: response, isCurrent: isCurrent, now: now,
+      versions: UploadVersions(response, of: batch))
     let outcome = RestClassification.rest(response.facts)
     if outcome == .answered {
       if batch.request == .upload, batch.isByFunction {
@@ -318,13 +322,13 @@ final class UploadSettlement {
   func eraseProved(_ proved: UploadBatch, _ received: Received) throws(Failure) {
     guard !proved.isEmpty else { return }
     let now = received.now
-    let versions = UploadVersions(received.response, of: proved)
+    let versions = received.versions
     // Before they leave the queue: so the user's list always has them.
     try keepOwn(proved, versions, now)
     try core.database.transaction { () throws(Failure) in
       let done = try follow(proved, versions)
-      try core.removeStored(done.items.map { $0.tag }, now)
       try parkBelow(done, now)
+      try core.removeStored(done.items.map { $0.tag }, now)
       try syncRuns.countStored(proved.items.map { $0.id }, of: proved.owner, now)
       // Within the transaction: a failed commit leaves a needless pull, never a missing one.
       pulls.requirePull()

@@ -7,6 +7,8 @@ final class UploadState {
   /// What is known of a batch key.
   private struct Known {
     let batch: UploadBatch
+    /// That changes get through says nothing about inserts.
+    let isCorrection: Bool
     var passage = Passage()
     /// The newest retry group when items of it were stored last.
     var storedGroup: Int64?
@@ -68,6 +70,7 @@ final class UploadState {
     let since = item.trouble < 0 ? -item.trouble : item.retryGroup
     return known.contains {
       $0.batch.kind.name == batch.kind.name && $0.batch.org == batch.org
+        && $0.isCorrection == batch.isCorrection
         && ($0.storedGroup ?? -1) >= since
     }
   }
@@ -91,7 +94,7 @@ final class UploadState {
 
   private func place(of batch: UploadBatch) -> Int {
     if let place = known.firstIndex(where: { $0.batch.key == batch.key }) { return place }
-    known.append(Known(batch: batch.with([])))
+    known.append(Known(batch: batch.with([]), isCorrection: batch.isCorrection))
     return known.count - 1
   }
 

@@ -49,7 +49,7 @@ final class Uploader {
       return
     }
     let backend = core.configuration.backend
-    guard let kind = backend.kind(head.kind) else {
+    guard let kind = backend.kind(head.kind), head.stored == nil || kind.own != nil else {
       return try holdUnknownKind(rows, session.owner, now)
     }
     var items: [(row: QueueRow, item: QueueItem)] = []
@@ -73,7 +73,12 @@ final class Uploader {
       item.isCancelled || item.isCorrection && item.content?.stored?.version == nil
     }
     settlement.ask(all.filter(mustAsk), .unnamed, nil, now)
-    let batch = all.filter { !mustAsk($0) }
+    var batch = all.filter { !mustAsk($0) }
+    if batch.isCorrection, !batch.isByFunction, batch.items.count > 1 {
+      // They were queued when a function took many.
+      try settlement.release(batch.with(Array(batch.items.dropFirst())))
+      batch = batch.with(Array(batch.items.prefix(1)))
+    }
     guard !batch.isEmpty else { return }
     let request =
       batch.isCorrection
