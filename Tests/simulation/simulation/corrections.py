@@ -119,7 +119,8 @@ class Corrections:
 
     def handed(self, device: Device, request: Json, answer: Answer) -> None:
         """Note the rows of activities in an answer that a device got."""
-        if request["method"] != "GET" or "/rest/v1/activities?" not in request["url"]:
+        is_read = request["method"] == "GET" and "/rest/v1/activities?" in request["url"]
+        if not is_read and not is_correction(request):
             return
         bearer = bearer_of(request)
         try:
@@ -131,7 +132,7 @@ class Corrections:
         user = claims_of(bearer)["sub"]
         for row in rows:
             if isinstance(row, dict) and isinstance(row.get("id"), str):
-                self._tell((device.name, user, row["id"]), row)
+                self._tell((device.name, user, row["id"]), row.get("row") or row)
 
     def _tell(self, place: Place, values: Json) -> None:
         told = self._told.setdefault(place, {})
@@ -256,19 +257,23 @@ class Corrections:
     def is_done(self, entry: Entry) -> bool:
         """Whether everything that the user wants of a stored item is, or was, at the server."""
         wish = self.wishes.get((entry.device, entry.owner, entry.id))
-        if wish is None:
-            return True
         versions = self.versions.get(entry.id, [])
+        # The row under the id of somebody else's item is not this one's.
+        if wish is None or versions and versions[0].row["user_id"] != entry.owner:
+            return True
         if wish.deleted is not None:
             return any(v.row["deleted_at"] is not None for v in versions[wish.deleted :])
         author = f"{entry.device} {entry.owner}"
         for column, (value, since) in wish.columns.items():
-            is_there = False
+            is_there, before = False, None
             for version in versions[since:]:
-                if stored(column, version.row) == value:
+                now = stored(column, version.row)
+                if now == value:
                     is_there = True
-                elif version.author == author:
+                elif version.author == author and now != before:
+                    # An older request of this device arrived later.
                     is_there = False
+                before = now
             if not is_there:
                 return False
         return True

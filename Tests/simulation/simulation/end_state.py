@@ -11,7 +11,7 @@ from memory_supabase.schema import TABLES
 from support.scan import Scanner, files_below
 
 from . import numbers
-from .actions import BAD_MINUTES, DAY, HOUR, MINUTE, correcting, steps
+from .actions import BAD_MINUTES, DAY, HOUR, MINUTE, correcting, corrections, steps
 from .actions.behaviours import READS
 from .device import Device
 from .invariants import MIN_REFUSALS, Violation
@@ -125,7 +125,7 @@ def _drain(world: World, process: Process, user: str, chance: random.Random) -> 
         process.ask("session_foreground")
         if left := device.returning(user):
             raise Violation("items return with their key", f"{process} {len(left)}")
-    if not world.ledger.of(device.name, user):
+    if not world.corrects and not world.ledger.of(device.name, user):
         return
 
     def is_unsettled() -> bool:
@@ -138,6 +138,8 @@ def _drain(world: World, process: Process, user: str, chance: random.Random) -> 
         _wait_for_the_firewall(world, process, user, chance)
     if world.version >= 2:
         _drain_while_reads_fail(world, process, user)
+    if world.corrects:
+        _correct(world, process, user)
     _judge(world, process, user)
     _last_chance(world, process, user, chance)
 
@@ -220,6 +222,24 @@ def _drain_while_reads_fail(world: World, process: Process, user: str) -> None:
     _wait_while(
         process, chance, lambda: _unsettled(world, process),
         "everything drains", MINUTE, OUTAGE_PATIENCE_MS,
+    )  # fmt: skip
+
+
+def _correct(world: World, process: Process, user: str) -> None:
+    """At home the user corrects what is stored, over a network that is good or bad."""
+    chance = random.Random(f"correct {world.seed} {process} {user}")
+    if process.shown is None or process.shown["screen"] != "home":
+        return
+    for _ in range(chance.choice((1, 2))):
+        steps.add(world, process, chance)
+    world.run(MINUTE, chance)
+    world.roughness = chance.choice((0, 0.2, 0.6))
+    for _ in range(chance.choice((2, 5, 9))):
+        chance.choice(corrections.ALL)(world, process, chance)
+    world.roughness = 0
+    _wait_while(
+        process, chance, lambda: _unsettled(world, process),
+        "everything drains", ROUND_MS, _patience(process.device),
     )  # fmt: skip
 
 

@@ -29,7 +29,7 @@ def pick(world: World, process: Process, chance: random.Random) -> str | None:
     return chance.choice(items) if items else None
 
 
-@action(26, since=7)
+@action(40, since=7)
 def correct(world: World, process: Process, chance: random.Random) -> None:
     """Change an item of the user's own, once or a few times."""
     item = pick(world, process, chance) if world.corrects else None
@@ -42,7 +42,7 @@ def correct(world: World, process: Process, chance: random.Random) -> None:
             return
 
 
-@action(9, since=7)
+@action(14, since=7)
 def delete(world: World, process: Process, chance: random.Random) -> None:
     """Take an item of the user's own back, and perhaps change it after all."""
     item = pick(world, process, chance) if world.corrects else None
@@ -54,7 +54,7 @@ def delete(world: World, process: Process, chance: random.Random) -> None:
         change(world, process, chance, item)
 
 
-@action(16, since=7)
+@action(24, since=7)
 def change_elsewhere(world: World, process: Process, chance: random.Random) -> None:
     """The user at another device, or a coordinator, changes or deletes a few stored rows."""
     database = world.server.database
@@ -77,7 +77,7 @@ def change_elsewhere(world: World, process: Process, chance: random.Random) -> N
         world.corrections.noted(str(row["id"]), ELSEWHERE)
 
 
-@action(8, since=7)
+@action(24, since=7)
 def correct_in_flight(world: World, process: Process, chance: random.Random) -> None:
     """An item is changed or taken back while a request with it is on its way, or in doubt."""
     if not world.corrects:
@@ -103,7 +103,7 @@ def correct_in_flight(world: World, process: Process, chance: random.Random) -> 
     world.run(chance.choice((0, SECOND, MINUTE)), chance)
 
 
-@action(9, since=7)
+@action(14, since=7)
 def decide(world: World, process: Process, chance: random.Random) -> None:
     """The user decides about corrections that are parked: overwrite, retry, or leave the row."""
     listed = process.ask("queue_list", {"state": "parked", "limit": 100}) if world.corrects else None
@@ -133,3 +133,7 @@ def go_on_for_an_hour(world: World, process: Process, chance: random.Random) -> 
     if world.corrects:
         process.ask("sync_now")
         world.run(chance.choice((MINUTE, HOUR)), chance)
+
+
+#: What a user does at the end, when the world is healthy again.
+ALL = (correct, correct, delete, change_elsewhere, correct_in_flight, decide, go_on_for_an_hour)
