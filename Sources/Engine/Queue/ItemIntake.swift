@@ -93,14 +93,7 @@ final class ItemIntake {
   }
 
   private func readKind(_ fields: Fields) throws(Failure) -> QueueKind {
-    let name = try fields.string("kind", maximum: 64)
-    let backend = core.configuration.backend
-    guard let kind = backend.kind(name) else {
-      let advice = Suggestion.advice(
-        name, among: backend.kinds.map { $0.name }, in: "backend.queue")
-      throw Failure(.queueUnknownKind, "no such kind; " + advice, field: "/kind")
-    }
-    return kind
+    try core.configuration.backend.queueKind(in: fields)
   }
 
   private func readID(_ fields: Fields) throws(Failure) -> UUID? {
