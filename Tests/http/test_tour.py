@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -52,9 +53,10 @@ def test_the_app_in_seven_steps(backend: LocalSupabase, tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     shown = [line.split()[1] for line in done.stdout.splitlines() if line.startswith("screen:")]
-    assert [screen for screen in shown if screen != "wait"] == [
-        "sign_in", "select_org", "home", "home", "sign_in"
-    ], done.stdout  # fmt: skip
+    # A home that is drawn again, with other banners, is no step
+    steps = [screen for screen, _ in groupby(screen for screen in shown if screen != "wait")]
+    assert steps == ["sign_in", "select_org", "home", "sign_in"], done.stdout
+    assert shown.count("home") >= 2
     assert done.stdout.count("contact:") == 3
     listed = [line for line in done.stdout.splitlines() if line.startswith("visit: ")]
     assert sorted(listed[:2]) == ["visit: changing 60 min", "visit: deleting 20 min"]
