@@ -242,6 +242,30 @@ def test_COR_7_two_devices_change_different_columns(
     assert not app.of_type("item_parked")
 
 
+def test_COR_7_what_a_pull_has_shown_is_no_conflict(
+    user: SignedIn, directory: DirectoryFixtures
+) -> None:
+    app = user.app
+    item = sent(user, note="first")
+    edit(app, item, minutes=90)
+    user.phone.network.instead.append(
+        lambda request: {"error": "timeout"} if request["purpose"] == "upload" else None
+    )
+    app.settle()
+    set_elsewhere(directory, item, note="theirs")
+    app.sync_now()
+    app.settle()
+    [shown] = app.item_list({"kind": "activity"})["items"]
+    assert (shown["payload"]["note"], shown["payload"]["minutes"]) == ("theirs", 90)
+    edit(app, item, note="mine, having seen theirs")
+    user.phone.network.instead.clear()
+    user.phone.pass_time(600)
+    app.settle()
+    found = row(directory, item)
+    assert (found["note"], found["minutes"]) == ("mine, having seen theirs", 90)
+    assert not app.of_type("item_parked")
+
+
 def test_COR_8_a_row_that_was_deleted_elsewhere_is_told(
     user: SignedIn, directory: DirectoryFixtures
 ) -> None:
