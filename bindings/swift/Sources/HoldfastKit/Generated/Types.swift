@@ -234,7 +234,8 @@ public struct Policy: Encodable, Sendable, Hashable {
   /// organisations, lower it where rows are deleted or moved without a mark. Default: `86400`.
   public var reconcileIntervalS: Int?
   /// How many items the library remembers as stored or cancelled: for queue_get, and so that others
-  /// can still name stored ones in `depends_on`. An item takes about 70 bytes. Default: `10000`.
+  /// can still name stored ones in `depends_on`. Raise it for items that name many of these; each
+  /// takes about 70 bytes. Default: `10000`.
   public var storedItems: Int?
   /// How long the library remembers an item as stored or cancelled. Raise it for items that follow
   /// up on others after months, lower it for strict data protection. Default: `2592000`.
