@@ -56,6 +56,8 @@ SCRIPT: list[tuple[str, Any]] = [
     ("queue_explain", {"id": NOBODY}),
     ("queue_cancel", {"id": ITEM}),
     ("queue_cancel", {"id": ITEM}),
+    ("item_list", {"kind": "activity"}),
+    ("item_list", {"kind": "walk"}),
     ("contact_search", {"query": "a"}),
     ("contact_search", {"query": "a", "limit": 1000}),
     ("contact_get", {"id": NOBODY}),

@@ -36,14 +36,16 @@ def states(user: SignedIn) -> dict[str, str]:
     return {item["id"]: item["state"] for item in listed(user.app)}
 
 
-def register(user: SignedIn, hours_ago: float = 0, **more: Any) -> str:  # noqa: ANN401
+def register_at(user: SignedIn, ms: int, **more: Any) -> str:  # noqa: ANN401
     """Register an activity of that time; returns its id."""
-    request: Any = {
-        "kind": "activity",
-        "payload": {"type": "visit", "minutes": 5, **more},
-        "occurred_at_ms": user.phone.now_ms - round(hours_ago * HOUR_MS),
-    }
+    payload: Any = {"type": "visit", "minutes": 5, **more}
+    request: Any = {"kind": "activity", "payload": payload, "occurred_at_ms": ms}
     return str(user.app.queue_add(request)["id"])
+
+
+def register(user: SignedIn, hours_ago: float = 0, **more: Any) -> str:  # noqa: ANN401
+    """The same so many hours ago."""
+    return register_at(user, user.phone.now_ms - round(hours_ago * HOUR_MS), **more)
 
 
 def test_COR_11_stored_and_queued_items_are_one_list_newest_first(
@@ -96,7 +98,9 @@ def test_COR_11_the_pull_replaces_what_the_library_has_put_there(
     # A trigger of the server rounds what it stores, with a time before the item's.
     with directory.times_as_given():
         directory.control.sql(
-            "update activities set minutes = 6, updated_at = now() - interval '5 seconds' where id = %s", item
+            "update activities set minutes = 6, updated_at = now() - interval '5 seconds' "
+            "where id = %s",
+            item,
         )
     user.app.settle()
     assert [item["payload"]["minutes"] for item in listed(user.app)] == [6]
@@ -148,8 +152,7 @@ def test_COR_11_pages_go_on_after_a_restart_and_leave_nothing_out(
     # Of one time, among them stored ones
     [second] = [item["occurred_at_ms"] for item in listed(user.app) if item["id"] == stored[10]]
     for _ in range(7):
-        request: Any = {"kind": "activity", "payload": {"type": "visit", "minutes": 5}, "occurred_at_ms": second}
-        user.app.queue_add(request)
+        register_at(user, second)
     whole = ids(user.app)
     assert len(whole) == len(set(whole)) == 37
     for limit in (1, 3, 36, 37, 38):
@@ -169,8 +172,7 @@ def test_COR_11_a_range_of_time_has_its_first_millisecond_and_not_its_last(
     pull(user, after_s=30)
     user.app.go_offline()
     times = {item["id"]: item["occurred_at_ms"] for item in listed(user.app)}
-    queued: Any = {"kind": "activity", "payload": {"type": "visit", "minutes": 5}, "occurred_at_ms": times[stored[4]]}
-    extra = user.app.queue_add(queued)["id"]
+    extra = register_at(user, times[stored[4]])
     found = ids(user.app, from_ms=times[stored[5]], to_ms=times[stored[3]], limit=1)
     assert sorted(found) == sorted([extra, stored[4], stored[5]])
     assert ids(user.app, to_ms=times[stored[7]]) == stored[8:]
@@ -187,7 +189,10 @@ def test_COR_11_a_range_of_time_has_its_first_millisecond_and_not_its_last(
     ({"kind": "activity", "from_ms": "x"}, "request.wrong_type", "/from_ms"),
 ])  # fmt: skip
 def test_a_request_that_is_wrong_is_named(
-    sign_in: MakeUser, request_: Any, code: str, field: str  # noqa: ANN401
+    sign_in: MakeUser,
+    request_: Any,  # noqa: ANN401
+    code: str,
+    field: str,
 ) -> None:
     mapping = tables()
     mapping["queue"]["contact"] = {"table": "contacts", "columns": ["name"]}
@@ -258,10 +263,7 @@ def test_COR_11_each_organisation_has_its_own_list(
 ) -> None:
     user = sign_in(tables=tables())
     other = directory.organisation()
-    directory.control.sql(
-        "insert into memberships (user_id, org_id, role, status) values (%s, %s, 'peer_mentor', 'active')",
-        user.person.id, other.id,
-    )  # fmt: skip
+    directory.control.set_membership(user.person.id, other.id, role="peer_mentor")
     here = insert(directory, user.person, user.org)
     there = insert(directory, user.person, other)
     pull(user, after_s=1000)
@@ -279,10 +281,7 @@ def test_COR_11_each_organisation_has_its_own_list(
 
 
 def end_membership(user: SignedIn, directory: DirectoryFixtures) -> None:
-    directory.control.sql(
-        "update memberships set status = 'ended' where user_id = %s and org_id = %s",
-        user.person.id, user.org.id,
-    )  # fmt: skip
+    directory.control.set_membership(user.person.id, user.org.id, status="ended")
     pull(user, after_s=1000)
 
 
@@ -295,11 +294,15 @@ def change_user(user: SignedIn, directory: DirectoryFixtures) -> None:
 
 
 @pytest.mark.parametrize("end", [end_membership, log_out, change_user])
-@pytest.mark.parametrize("configured", [True, False], ids=["configured", "of an earlier configuration"])
+@pytest.mark.parametrize(
+    "configured", [True, False], ids=["configured", "of an earlier configuration"]
+)
 def test_COR_11_the_rows_of_every_kind_go_with_the_right_to_see_them(
-    sign_in: MakeUser, directory: DirectoryFixtures, end: Callable[[SignedIn, DirectoryFixtures], None],
+    sign_in: MakeUser,
+    directory: DirectoryFixtures,
+    end: Callable[[SignedIn, DirectoryFixtures], None],
     configured: bool,
-) -> None:  # fmt: skip
+) -> None:
     user = sign_in(tables=tables())
     insert(directory, user.person, user.org, count=3)
     pull(user, after_s=30)
@@ -322,10 +325,7 @@ def test_COR_11_a_switch_that_erases_takes_the_own_rows_along(
 ) -> None:
     user = sign_in(tables=tables(), policy={"erase_on_switch": True})
     other = directory.organisation()
-    directory.control.sql(
-        "insert into memberships (user_id, org_id, role, status) values (%s, %s, 'peer_mentor', 'active')",
-        user.person.id, other.id,
-    )  # fmt: skip
+    directory.control.set_membership(user.person.id, other.id, role="peer_mentor")
     insert(directory, user.person, user.org)
     pull(user, after_s=1000)
     assert rows(user) == 1
@@ -343,12 +343,15 @@ def test_COR_11_a_page_reads_the_same_however_long_both_lists_are(
     insert(directory, user.person, user.org, count=3)
     pull(user, after_s=30)
     add(user.app)
-    for name, query in {
-        "cache.db": "SELECT * FROM contact INDEXED BY contact_listed WHERE org = x'00' AND listed_ms >= 0 "
-        "AND (listed_ms, row) < (9, x'00') ORDER BY listed_ms DESC, row DESC LIMIT 50",
-        "holdfast.db": "SELECT * FROM queue INDEXED BY queue_listed WHERE list = x'00' AND listed_ms >= 0 "
-        "AND (listed_ms, item) < (9, x'00') ORDER BY listed_ms DESC, item DESC LIMIT 50",
-    }.items():
+    for name, table, listed_in, tag in [
+        ("cache.db", "contact", "org", "row"),
+        ("holdfast.db", "queue", "list", "item"),
+    ]:
+        query = (
+            f"SELECT * FROM {table} INDEXED BY {table}_listed WHERE {listed_in} = x'00' "
+            f"AND listed_ms >= 0 AND (listed_ms, {tag}) < (9, x'00') "
+            f"ORDER BY listed_ms DESC, {tag} DESC LIMIT 50"
+        )
         with sqlite3.connect(f"file:{user.phone.folder / name}?mode=ro", uri=True) as database:
             plan = [row[3] for row in database.execute("EXPLAIN QUERY PLAN " + query)]
         assert len(plan) == 1, plan

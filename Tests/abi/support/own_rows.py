@@ -21,10 +21,14 @@ def tables(days: int = 400, **more: Any) -> dict[str, Any]:  # noqa: ANN401
 
 
 def insert(
-    directory: DirectoryFixtures, person: Person, org: Organisation, count: int = 1, days_ago: float = 1,
+    directory: DirectoryFixtures,
+    person: Person,
+    org: Organisation,
+    count: int = 1,
+    days_ago: float = 1,
     note: str = "Tur",
-) -> list[str]:  # fmt: skip
-    """Insert activities as another device of the user stores them, one a second; returns their ids, newest first."""
+) -> list[str]:
+    """Insert activities of another device, a second apart; returns their ids, newest first."""
     rows = directory.control.sql(
         "insert into activities (org_id, user_id, type, occurred_at, minutes, note) "
         "select %s, %s, 'visit', now() - %s * interval '1 day' - number * interval '1 second', 30, "
