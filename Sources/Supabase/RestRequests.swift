@@ -65,7 +65,7 @@ public enum RestRequests {
   ) -> Request? {
     let headers = backend.headers
     let change = kind.own?.change
-    if let change, !change.function.isEmpty {
+    if let change, kind.own?.correctsMany == true {
       return Request(
         .upload, "POST", backend.rest("rpc/") + change.function, headers: headers, bearer: bearer,
         body: ["items": .array(corrections.map { $0.item(org, change.id) })],

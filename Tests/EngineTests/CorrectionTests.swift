@@ -327,7 +327,7 @@ import Testing
 
   @Test(arguments: cases)
   func theRowTellsWhatBecameOfACorrection(_ one: Case) throws {
-    let item = try correction(one.change, of: one.base, sent: one.sent)
+    let item = try correction(one.change, of: one.base, version: one.named, sent: one.sent)
     let result = item.compare(
       try json(one.row), try Self.own(), named: one.named, isSent: one.isSent)
     expect(result, equals: one.expected)

@@ -72,6 +72,16 @@ private final class World {
     return view
   }
 
+  /// The row as the user's list shows it, which may be an old one; nil: it does not.
+  private func kept() throws -> JSON? {
+    let kind = try #require(rig.core.configuration.backend.kind("activity"))
+    guard let found = try rig.ownRows.find(id(1), kind, orgA, try rig.session) else { return nil }
+    let values: JSON = [:]
+    for column in Self.columns { values.set(member: column, found.values[member: column] ?? .null) }
+    see(values)
+    return values
+  }
+
   private func see(_ values: JSON) {
     for (_, value) in values.members { if let value = value.int { seen.insert(value) } }
   }
@@ -88,6 +98,10 @@ private final class World {
         if error.code != .queueInFlight { fail("an edit is refused: \(error.code.rawValue)") }
         return
       }
+    } else if chance(2), let kept = try kept() {
+      let values = kept.shallowCopy
+      values.set(member: column, .int(value))
+      _ = try rig.intake.edit(["id": .uuid(id(1)), "payload": values])
     } else {
       // The user edits the stored row, as the last pull has brought it.
       guard let row, !row.isDeleted else { return }
@@ -106,6 +120,9 @@ private final class World {
       // What is parked is given up; of an item that may be stored nobody says more.
       if isParked { wanted = [:] }
       wantsDeletion = !isParked
+    } else if chance(2), try kept() != nil {
+      _ = try rig.intake.cancel(["id": .uuid(id(1))])
+      wantsDeletion = true
     } else {
       guard let row, !row.isDeleted else { return }
       see(json(row.values))
