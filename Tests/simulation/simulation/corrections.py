@@ -195,6 +195,11 @@ class Corrections:
         self._see(place, COLUMNS)
         self.wishes[place] = Wish(deleted=self._present(entry.id))
 
+    def cancelled(self, entry: Entry) -> None:
+        """An item that the server may have was taken back: the user saw what they registered."""
+        self._see((entry.device, entry.owner, entry.id), COLUMNS)
+        self.dropped(entry)
+
     def dropped(self, entry: Entry) -> None:
         """The user took a correction back: the row stays as it is."""
         self.wishes.pop((entry.device, entry.owner, entry.id), None)

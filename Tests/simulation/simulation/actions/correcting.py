@@ -60,7 +60,7 @@ def take_back(
                 world.corrections.dropped(entry)
             else:
                 entry.is_cancelled = True
-                world.corrections.dropped(entry)
+                world.corrections.cancelled(entry)
         elif reply["state"] is None:
             entry.is_cancelled = False
             world.corrections.dropped(entry)
