@@ -200,6 +200,11 @@ int32_t holdfast_queue_export(holdfast *self, const char *request, char **reply)
 int32_t holdfast_queue_explain(holdfast *self, const char *request, char **reply);
 
 /* ---- Cache, network, sync -------------------------------------------------------------------- */
+/* The user's own items of a kind, stored and queued, newest first.
+ * {"kind","after"?,"limit":1..200=50,"from_ms"?,"to_ms"?} ->
+ * {"items":[{"id","kind","state":"stored|changing|deleting" or a queued one,"payload","occurred_at_ms",
+ * "reason","conflict"}...],"next":text|null,"as_of_ms","banners"}. */
+int32_t holdfast_item_list(holdfast *self, const char *request, char **reply);
 /* {"query":"" for all,"limit":1..200=50} -> {"contacts":[...],"total","as_of_ms","banners"}. */
 int32_t holdfast_contact_search(holdfast *self, const char *request, char **reply);
 /* {"id","live":bool=false} -> {"contact","withheld":[...],"message","as_of_ms","request":n|null,

@@ -34,6 +34,7 @@ public final class Engine {
   private let report: ItemReport
   private let uploader: Uploader
   private let cache: CacheFile
+  private let items: ItemList
   private let search: ContactSearch
   private let summary: Summary
   private let recovery: Recovery
@@ -156,6 +157,8 @@ public final class Engine {
     let hold = UploadHold(sessions, refresh: refresh, pauses: pauses)
     report = ItemReport(
       core, hold: hold, reachability: reachability, problems: problems, decider: decider)
+    items = ItemList(
+      core, cache: cache, own: ownRows, report: report, presenter: presenter, decider: decider)
     search = ContactSearch(
       core, cache: cache, live: live, presenter: presenter, reachability: reachability,
       decider: decider)
@@ -431,6 +434,10 @@ public final class Engine {
 
   @export(interface) public func queueExplain(_ request: JSON) throws(Failure) -> JSON {
     try report.explain(request)
+  }
+
+  @export(interface) public func itemList(_ request: JSON) throws(Failure) -> JSON {
+    try items.list(request)
   }
 
   @export(interface) public func contactSearch(_ request: JSON) throws(Failure) -> JSON {

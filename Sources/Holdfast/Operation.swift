@@ -27,6 +27,7 @@ enum Operation: UInt8, CaseIterable {
   case queueRetry
   case queueExport
   case queueExplain
+  case itemList
   case contactSearch
   case contactGet
   case summaryGet
@@ -62,6 +63,7 @@ enum Operation: UInt8, CaseIterable {
     case .queueRetry: "queue_retry"
     case .queueExport: "queue_export"
     case .queueExplain: "queue_explain"
+    case .itemList: "item_list"
     case .contactSearch: "contact_search"
     case .contactGet: "contact_get"
     case .summaryGet: "summary_get"

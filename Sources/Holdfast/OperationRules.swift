@@ -74,6 +74,7 @@ extension Operation {
     case .queueRetry: try engine.queueRetry(request)
     case .queueExport: try engine.queueExport(request)
     case .queueExplain: try engine.queueExplain(request)
+    case .itemList: try engine.itemList(request)
     case .contactSearch: try engine.contactSearch(request)
     case .contactGet: try engine.contactGet(request)
     case .summaryGet: try engine.summaryGet(request)

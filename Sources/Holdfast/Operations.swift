@@ -146,6 +146,12 @@ public func holdfast_queue_explain(
 ) -> Int32 { Boundary.call(self, .queueExplain, request, reply) }
 
 @c @implementation
+public func holdfast_item_list(
+  _ self: OpaquePointer?, _ request: UnsafePointer<CChar>?,
+  _ reply: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
+) -> Int32 { Boundary.call(self, .itemList, request, reply) }
+
+@c @implementation
 public func holdfast_contact_search(
   _ self: OpaquePointer?, _ request: UnsafePointer<CChar>?,
   _ reply: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?

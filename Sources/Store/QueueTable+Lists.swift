@@ -33,4 +33,24 @@ extension QueueTable {
         AND (state < 2 OR state = 2 AND wait_reason NOT IN (1, 6)) LIMIT 1
       """, .blob(owner), .blob(org))
   }
+
+  // MARK: The user's lists
+
+  /// The newest items of a list before a place, from a time on.
+  public func listed(
+    in list: [UInt8], before place: ListPlace, fromMS: Int64, limit: Int
+  ) throws(Failure) -> [QueueRow] {
+    try database.all(
+      """
+      SELECT * FROM queue INDEXED BY queue_listed
+      WHERE list = ?1 AND listed_ms >= ?2 AND (listed_ms, item) < (?3, ?4)
+      ORDER BY listed_ms DESC, item DESC LIMIT ?5
+      """, .blob(list), .int(fromMS), .int(place.ms), .blob(place.row), .int(limit)
+    ) { (row) throws(Failure) in QueueRow(row) }
+  }
+
+  /// Whether the list has an item.
+  public func isListed(in list: [UInt8]) throws(Failure) -> Bool {
+    try database.exists("SELECT 1 FROM queue WHERE list = ? LIMIT 1", .blob(list))
+  }
 }

@@ -84,6 +84,14 @@ public final class Backend {
 
   public func kind(_ name: String) -> QueueKind? { kinds.first { $0.name == name } }
 
+  /// The kind that the member `kind` of a request names. Throws `queue.unknown_kind`.
+  public func queueKind(in fields: Fields) throws(Failure) -> QueueKind {
+    let name = try fields.string("kind", maximum: 64)
+    if let kind = kind(name) { return kind }
+    let advice = Suggestion.advice(name, among: kinds.map { $0.name }, in: "backend.queue")
+    throw Failure(.queueUnknownKind, "no such kind; " + advice, field: "/kind")
+  }
+
   /// The members `backend` and `template` of the config.
   public static func read(in config: Fields) throws(Failure) -> Backend {
     let template = try config.choice(ifPresent: "template", Template.self)

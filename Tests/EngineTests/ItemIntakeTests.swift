@@ -44,8 +44,8 @@ import Testing
     let key = try rig.session.queueKey
     let item = try #require(try row.read(key))
     item.hasUser = nil
-    let (body, size) = try item.sealed(row.item, row.owner, key)
-    try rig.core.queue.replace(row.item, batchKey: row.batchKey, body: body, size: size)
+    (row.body, row.size) = try item.sealed(row.item, row.owner, key)
+    try rig.core.queue.write(row)
     // When, then
     try expect(rig.add(id(1)), equals: "pending")
     try expect(refusal { try rig.add(id(1), minutes: 31) }, equals: .queueIDTaken)

@@ -88,8 +88,7 @@ import class Foundation.FileManager
     // Given a file of which one item's body was changed
     let rig = try Rig.atHome()
     for number in 1...2 { try rig.add(id(number)) }
-    let row = try #require(try rig.row(id(1)))
-    try rig.core.queue.replace(row.item, batchKey: row.batchKey, body: [1, 2, 3], size: 3)
+    try rig.damage(id(1))
     rig.core.database.close()
     try rig.folder.damage("holdfast.db")
     // When
@@ -106,8 +105,7 @@ import class Foundation.FileManager
     // Given two items, one of which does not open, and indexes that are gone
     let rig = try Rig.atHome()
     for number in 1...2 { try rig.add(id(number)) }
-    let row = try #require(try rig.row(id(1)))
-    try rig.core.queue.replace(row.item, batchKey: row.batchKey, body: [1, 2, 3], size: 3)
+    try rig.damage(id(1))
     let pages = try rig.core.database.all(
       "SELECT rootpage FROM sqlite_master WHERE tbl_name = 'queue' AND type = 'index'"
     ) { (row) throws(Failure) in row.int(0) }

@@ -54,4 +54,32 @@ import Testing
     let (stored, sent) = (try json(#"{"id":"x"}"#), try json(#"{"v":7}"#))
     expect(!StoredRow.isOther(stored, than: sent))
   }
+
+  /// Two ways to write the same value.
+  @Test(arguments: [
+    ("null", "null"), ("true", "true"), (#""x""#, #""x""#), ("1", "1.0"), ("12.5", "12.50"), ("1e2", "100"),
+    (#""2026-01-01T10:00:00+01:00""#, #""2026-01-01T09:00:00+00:00""#),
+    (#""2026-01-01T09:00:00Z""#, #""2026-01-01T09:00:00.000000+00:00""#), (#"{"a":[1]}"#, #"{"a":[1]}"#),
+  ])
+  func aColumnHoldsAValueInWhateverFormTheServerWritesIt(_ left: String, _ right: String) throws {
+    try expect(StoredRow.holds(json("[\(left)]").elements[0], json("[\(right)]").elements[0]))
+    try expect(StoredRow.holds(json("[\(right)]").elements[0], json("[\(left)]").elements[0]))
+    try expect(StoredRow.mayHold(json("[\(left)]").elements[0], json("[\(right)]").elements[0]))
+  }
+
+  /// The row's value and the sent one, and whether the server may have made one of the other.
+  @Test(arguments: [
+    ("null", "1", false), ("1", "null", false), ("null", #""""#, false), ("1", "2", false),
+    ("true", "false", false), (#""kari""#, #""Kari ""#, true), (#""Kari Nordmann""#, #""Kari""#, false),
+    (#""10:00:00""#, #""10:00""#, true), (#""2026-01-01T00:00:00""#, #""2026-01-01""#, true),
+    (#"{"a":1,"b":2}"#, #"{"a":1}"#, true), (#"{"a":2}"#, #"{"a":1}"#, false),
+    (#""2026-01-01T10:00:00Z""#, #""2026-01-01T10:00:00+01:00""#, false),
+  ])
+  func aTextInAnotherCaseIsAnotherValueUnlessItWasSent(
+    _ stored: String, _ sent: String, _ mayHold: Bool
+  ) throws {
+    let (row, value) = (try json("[\(stored)]").elements[0], try json("[\(sent)]").elements[0])
+    expect(!StoredRow.holds(row, value))
+    expect(StoredRow.mayHold(row, value), equals: mayHold)
+  }
 }

@@ -1,4 +1,5 @@
 import Base
+import Policy
 import Store
 import Supabase
 import TestSupport
@@ -162,14 +163,34 @@ import Testing
     let rig = try Rig.atHome()
     let backend = rig.core.configuration.backend
     func minutes(_ number: Int64, _ kind: String = "activity") -> Int64? {
-      Registered(
+      Counted(
         QueueItem(
           id: id(1), kind: kind, org: orgA, payload: ["minutes": .int(number)], dependsOn: [],
-          occurredAtMS: nil), backend)?.minutes
+          occurredAtMS: nil), backend)?.added?.minutes
     }
     expect(minutes(30), equals: 30)
     expect(minutes(-5), equals: 0)
     expect(minutes(9_000_000), equals: 1_000_000)
     expect(minutes(30, "contact"), equals: nil)
+  }
+
+  @Test func aChangeCountsItsDifferenceAndADeletionTakesAway() throws {
+    let rig = try Rig.atHome()
+    func figures(_ payload: JSON, isDeleted: Bool, since: Int64? = nil) -> [Int64] {
+      let item = QueueItem(
+        id: id(1), kind: "activity", org: orgA, payload: payload, dependsOn: [], occurredAtMS: nil)
+      item.stored = StoredBase(
+        row: ["minutes": 30, "occurred_at": "2026-01-02T00:00:00Z"], version: "v1", isDeleted: isDeleted)
+      var figures = Figures()
+      if let counted = Counted(item, rig.core.configuration.backend) { figures.add(counted, since: since) }
+      return [figures.activities, figures.minutes]
+    }
+    expect(figures(["minutes": 90], isDeleted: false), equals: [0, 60])
+    expect(figures([:], isDeleted: true), equals: [-1, -30])
+    // A visit that moves out of the period is taken away.
+    let since = try #require(ISO8601.parse("2026-01-01T00:00:00Z"))
+    let moved: JSON = ["occurred_at": "2025-12-31T00:00:00Z"]
+    expect(figures(moved, isDeleted: false, since: since), equals: [-1, -30])
+    expect(figures(["minutes": 90], isDeleted: false, since: since + 172_800_000), equals: [0, 0])
   }
 }

@@ -191,8 +191,8 @@ final class Rig {
     parking = Parking(core, notices, syncRuns)
     ownRows = OwnRowCache(core, cache)
     settlement = UploadSettlement(
-      core, sessions, own: ownRows, state: uploads, links: links, syncRuns: syncRuns, refresh: refresh,
-      check: check,
+      core, sessions, own: ownRows, state: uploads, links: links, syncRuns: syncRuns,
+      refresh: refresh, check: check,
       pauses: pauses, reachability: reachability, parking: parking, pulls: pulls, summary: summary)
     uploader = Uploader(
       core, state: uploads, settlement: settlement, parking: parking, syncRuns: syncRuns,
@@ -223,7 +223,8 @@ final class Rig {
       core, sessions, revocations: revocations, uploader: uploader, pauses: pauses,
       decider: decider)
     intake = ItemIntake(
-      core, reserve: Reserve(core), links: links, own: ownRows, syncRuns: syncRuns, wakeTimer: wakeTimer,
+      core, reserve: Reserve(core), links: links, own: ownRows, syncRuns: syncRuns,
+      wakeTimer: wakeTimer,
       decider: decider)
     let hold = UploadHold(sessions, refresh: refresh, pauses: pauses)
     report = ItemReport(
@@ -330,6 +331,41 @@ final class Rig {
     return batch
   }
 
+  /// Queue a change of the user's stored row; nil: its deletion. `version`: the one that the user saw.
+  func correct(
+    _ number: Int, _ change: JSON?, of base: JSON, version: String? = "v1"
+  ) throws {
+    let (session, keys) = (try session, try core.keys())
+    let item = QueueItem(
+      id: id(number), kind: "activity", org: orgA, payload: change ?? [:], dependsOn: [],
+      occurredAtMS: nil, hasUser: true)
+    item.stored = StoredBase(row: base, version: version, isDeleted: change == nil)
+    let row = QueueRow()
+    row.item = keys.itemTag(item.id, session.owner)
+    row.owner = session.owner
+    row.org = keys.orgTag(orgA)
+    row.createdMS = now.wallMS
+    try row.put(item, core.configuration.backend.kind("activity"), session.queueKey, keys)
+    row.sequence = try core.queue.insert(row)
+  }
+
+  /// The queued item; nil: it is not queued.
+  func item(_ id: UUID) throws -> QueueItem? { try row(id)?.read(try session.queueKey) }
+
+  /// Another version of the app, with this backend, on the same files.
+  func next(backend: String) throws -> Rig {
+    let next = try Rig(backend: backend, folder: folder, keyStore: keyStore)
+    _ = try next.decider.assess(.navigate)
+    return next
+  }
+
+  /// The seal of the item's row does not open.
+  func damage(_ id: UUID) throws {
+    let row = try #require(try row(id))
+    row.body = [1, 2, 3]
+    try core.queue.write(row)
+  }
+
   /// The item has failed alone so often.
   func fail(_ id: UUID, alone count: Int64) throws {
     let row = try #require(try row(id))
@@ -420,6 +456,17 @@ extension InFlight {
     return last
   }
 }
+
+extension JSON: Equatable {}
+
+/// The member `queue` of the backend: activities that are kept, changed and taken back, with further members.
+func corrected(
+  _ members: String = #","own":{},"change":{},"delete":"deleted_at""#
+) -> String {
+  #","queue":{"activity":{"table":"activities","columns":["user_id","type","minutes"]\#(members)}}"#
+}
+
+let byFunction = corrected(#","own":{},"change":{"function":"change_items"},"delete":"deleted_at""#)
 
 // MARK: Values
 

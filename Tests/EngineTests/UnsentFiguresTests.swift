@@ -104,8 +104,9 @@ import Testing
       case 5:
         if let row, let item = try row.read(session.queueKey) {
           item.payload = ["type": "visit", "minutes": 7]
-          let (body, size) = try item.sealed(row.item, row.owner, session.queueKey)
-          try rig.core.queue.replace(row.item, batchKey: row.batchKey, body: body, size: size)
+          (row.body, row.size) = try item.sealed(row.item, row.owner, session.queueKey)
+          row.beginAnew()
+          try rig.core.queue.write(row)
         }
       default: if let row { try rig.core.queue.transition(row.sequence, .waiting(.kind)) }
       }

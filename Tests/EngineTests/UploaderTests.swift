@@ -120,9 +120,7 @@ import Testing
     // Given two items, one of which does not open
     let rig = try Rig.atHome()
     for number in 1...2 { try rig.add(id(number)) }
-    let damaged = try #require(try rig.row(id(number)))
-    try rig.core.queue.replace(
-      damaged.item, batchKey: damaged.batchKey, body: [1, 2, 3], size: damaged.size)
+    try rig.damage(id(number))
     // When
     try rig.uploader.send(try rig.session, rig.now)
     // Then

@@ -4,8 +4,50 @@ import Policy
 /// they apply. It shares nothing with `UploadPolicy` but the names.
 public enum UploadOracle {
   public static func verdict(_ s: UploadSituation) -> UploadVerdict {
+    if s.operation != .insert, let verdict = correction(s) { return verdict }
     if s.request == .upload { return upload(s) }
     return question(s)
+  }
+
+  /// What holds for changes and deletions of stored rows alone; nil: they are judged as inserts are.
+  private static func correction(_ s: UploadSituation) -> UploadVerdict? {
+    // A row that is gone, one that is not shown and one that may not be changed look alike to someone whose
+    // membership has ended. So it is confirmed, after a first answer of that kind, before anything is concluded.
+    let isMember: Bool
+    switch s.membership {
+    case .notNeeded: isMember = true
+    case .confirmed: isMember = s.history != .none
+    case .unconfirmed: isMember = false
+    }
+    let checked = UploadVerdict.wait(.organisation, charged: s.request != .upload)
+    // A row that is to be deleted and is gone is as its user wants it.
+    let missing = s.operation == .deletion ? UploadVerdict.stored : .park(.deletedElsewhere)
+    switch (s.request, s.answer) {
+    // The row's own id is never taken: a key in it is, by another row.
+    case (.upload, .takenGiven): return s.isSingle ? .park(.refused) : .search
+    case (.upload, .takenOther): return ofKind(s)
+    case (.upload, .denied) where s.isCurrent && isMember:
+      return s.isSingle ? .park(.notAllowed) : .search
+    case (.upload, _): return nil
+    // Another session's rows tell nothing.
+    case (_, .named) where s.request != .control: return .stored
+    case _ where !s.isCurrent: return .again(charged: true)
+    case (.rows, .unnamed): return isMember ? missing : checked
+    case (.rows, .deleted): return missing
+    case (.rows, .changed): return .park(.changedElsewhere)
+    // Something on the way refused the request, and not the service.
+    case (.rows, .unchanged) where way.contains(s.cause), (.rows, .free) where way.contains(s.cause):
+      return open(s)
+    case (.rows, .unchanged): return isMember ? .park(.notAllowed) : checked
+    case (.rows, .free):
+      return s.attempts == .many ? .wait(.itself(.service), charged: true) : .again(charged: true)
+    // All rows lack a column that is kept, whatever the question was for.
+    case (.rows, .schema): return .wait(.kind, charged: true)
+    // There is no other way to ask: the ids alone tell nothing of a correction.
+    case (.rows, .denied), (.rows, .tooLarge), (.rows, .tooSlow):
+      return refusedQuestion(s)
+    default: return nil
+    }
   }
 
   private static let refusals: Set<UploadSituation.Answer> = [
@@ -48,6 +90,9 @@ public enum UploadOracle {
       (.tooSlow, _, _):
       return ofKind(s)
     case (.service, _, _), (.gateway, _, _): return ofAll(s)
+    // Only questions about corrections are answered so.
+    case (.unchanged, _, _), (.free, _, _), (.changed, _, _), (.deleted, _, _):
+      preconditionFailure("an upload has no such answer")
     }
   }
 
@@ -94,12 +139,7 @@ public enum UploadOracle {
     case .denied where s.request == .rows, .schema where s.request == .rows,
       .tooLarge where s.request == .rows, .tooSlow where s.request == .rows:
       return .ask(.ids)
-    case _ where refusals.contains(s.answer):
-      if isOfWay { return open(s) }
-      if s.attempts == .few, ![.alone, .last].contains(s.history) {
-        return .wait(.time, charged: true)
-      }
-      return s.history == .last ? .park(.unknownOutcome) : .wait(.itself(.firewall), charged: true)
+    case _ where refusals.contains(s.answer): return refusedQuestion(s)
     case .firewall where !isControl && s.mayAskControl,
       .tokenAgain where !isControl && s.mayAskControl:
       return .ask(.control)
@@ -112,6 +152,15 @@ public enum UploadOracle {
       let isLast = s.history == .last && s.othersSince && !isOfWay
       return isLast ? .park(.unknownOutcome) : .wait(.itself(.gateway), charged: true)
     }
+  }
+
+  /// The service refuses to answer.
+  private static func refusedQuestion(_ s: UploadSituation) -> UploadVerdict {
+    if way.contains(s.cause) { return open(s) }
+    if s.attempts == .few, ![.alone, .last].contains(s.history) {
+      return .wait(.time, charged: true)
+    }
+    return s.history == .last ? .park(.unknownOutcome) : .wait(.itself(.firewall), charged: true)
   }
 
   private static func open(_ s: UploadSituation) -> UploadVerdict {
@@ -127,9 +176,37 @@ public enum UploadOracle {
   }
 }
 
-/// All situations of a request's items: 2,211,840.
+/// All situations of a request's items: 4,423,680.
 public enum UploadProduct {
-  public static let count = 2_211_840
+  public static let count = shapes.count * 4608
+
+  /// What is sent, why, and what is answered. Axes without a meaning are left out: an insert is not compared with
+  /// its row; of corrections only the rows are asked, never because of a key that is taken, and an upload of
+  /// them has no cause.
+  private static let shapes: [UploadSituation] = {
+    let compared: Set<UploadSituation.Answer> = [.unchanged, .free, .changed, .deleted]
+    var shapes: [UploadSituation] = []
+    for operation in UploadSituation.Operation.allCases {
+      for request in UploadSituation.Request.allCases {
+        for cause in UploadSituation.Cause.allCases {
+          for answer in UploadSituation.Answer.allCases {
+            if operation == .insert ? compared.contains(answer) : isVoid(request, cause, answer) { continue }
+            var s = UploadSituation(answer)
+            (s.operation, s.request, s.cause) = (operation, request, cause)
+            shapes.append(s)
+          }
+        }
+      }
+    }
+    return shapes
+
+    func isVoid(
+      _ request: UploadSituation.Request, _ cause: UploadSituation.Cause, _ answer: UploadSituation.Answer
+    ) -> Bool {
+      request == .ids || cause == .taken || request == .upload && cause != .unnamed
+        || request != .rows && compared.contains(answer)
+    }
+  }()
 
   /// The situation with this number.
   public static func situation(_ number: Int) -> UploadSituation {
@@ -139,9 +216,7 @@ public enum UploadProduct {
       return values[rest % values.count]
     }
     let flags = [false, true]
-    var s = UploadSituation(next(UploadSituation.Answer.allCases))
-    s.request = next(UploadSituation.Request.allCases)
-    s.cause = next(UploadSituation.Cause.allCases)
+    var s = next(shapes)
     s.isCurrent = next(flags)
     s.isSingle = next(flags)
     s.attempts = next(UploadSituation.Attempts.allCases)
@@ -172,13 +247,24 @@ public enum UploadProduct {
   /// The promises that hold whatever the rules are.
   private static func broken(_ s: UploadSituation, _ verdict: UploadVerdict) -> String? {
     switch verdict {
-    case .stored where s.answer != .named: return "only a named id is a proof"
+    case .stored where s.answer != .named && s.operation != .deletion: return "only a named id is a proof"
+    case .stored where s.answer == .unnamed && (s.request != .rows || s.membership == .unconfirmed):
+      return "absence is not deletion"
+    case .park(.deletedElsewhere) where s.answer == .unnamed && s.membership == .unconfirmed,
+      .park(.notAllowed) where s.membership == .unconfirmed:
+      return "a membership that has ended hides rows"
+    case .again where s.answer == .unchanged && s.isCurrent && s.cause != .longAgo:
+      return "a change that is not allowed is no loop"
+    case .again where s.answer == .free && s.isCurrent && s.attempts == .many && s.cause != .longAgo:
+      return "a row that others change all the time is no loop"
+    case .park(.conflict) where s.operation != .insert: return "a correction's own row has its id"
+    case .search where s.answer == .free && !s.cause.isAboutTheWay: return "nobody refused it"
     case .readBack where !s.isCurrent, .ask where !s.isCurrent:
       return "another session asks nothing"
     case .ask(.control) where s.request == .control: return "a control is asked once"
     case .search where s.isSingle, .halve where s.isSingle: return "a single item is not halved"
     case .wait(.itself, _)
-    where !s.isSingle && s.answer != .undecided && !s.answer.isRefusalByService:
+    where !s.isSingle && s.answer != .undecided && s.answer != .free && !s.answer.isRefusalByService:
       return "only a single item waits for itself"
     case .park(.blocked) where s.history != .last, .park(.unknownOutcome) where s.history != .last:
       return "what is refused on the way is tried often"

@@ -84,9 +84,57 @@ public struct UploadsDocument: Sendable {
     return [words(UploadPolicy.judge(s))]
   }
 
+  let corrections = DecisionTable(
+    "4. Corrections: an upload",
+    """
+    Changes and deletions of stored rows are judged as inserts are, but for these answers.
+    """,
+    columns: [
+      DecisionTable.Column("answer", ["takenGiven", "takenOther", "denied"]),
+      DecisionTable.Column("items", ["one", "several"]),
+      column("history", UploadSituation.History.allCases),
+      column("membership", UploadSituation.Membership.allCases),
+    ],
+    outcomes: ["verdict"]
+  ) { values in
+    var s = upload(values)
+    s.operation = .change
+    set(&s.membership, values[3])
+    let verdict = UploadPolicy.judge(s)
+    (s.othersWork, s.othersSince) = (true, true)
+    return [verdict == UploadPolicy.judge(s) ? words(verdict) : "→ 2, as refusedOther"]
+  }
+
+  let comparisons = DecisionTable(
+    "5. Corrections: a question",
+    """
+    An answer that names no row proves nothing, so the row is read and compared by column: others have changed the same columns
+    (`changed`), other ones (`free`), none (`unchanged`), or have deleted the row, and it shows that (`deleted`). `unnamed`: it is not
+    there, or not shown. `unchanged` and `free` are as `unnamed` in table 3 where something on the way refused the request. A refusal
+    by the service is as one of `ids`.
+    """,
+    columns: [
+      DecisionTable.Column("answer", ["unnamed", "unchanged", "free", "changed", "deleted"]),
+      column("operation", [UploadSituation.Operation.change, .deletion]),
+      column("history", UploadSituation.History.allCases),
+      column("membership", UploadSituation.Membership.allCases),
+      column("attempts", UploadSituation.Attempts.allCases),
+    ],
+    outcomes: ["verdict"]
+  ) { values in
+    var s = plain
+    s.request = .rows
+    set(&s.answer, values[0])
+    set(&s.operation, values[1])
+    set(&s.history, values[2])
+    set(&s.membership, values[3])
+    set(&s.attempts, values[4])
+    return [words(UploadPolicy.judge(s))]
+  }
+
   public init() {}
 
-  public var tables: [DecisionTable] { [uploads, failures, questions] }
+  public var tables: [DecisionTable] { [uploads, failures, questions, corrections, comparisons] }
 
   private static let plain = UploadSituation(.named)
 

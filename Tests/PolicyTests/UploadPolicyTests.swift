@@ -12,17 +12,24 @@ import Testing
   }
 
   @Test func theProductHasEverySituationOnce() {
+    // Inserts: every request, cause and answer but those of a comparison. Changes and deletions: an upload has no
+    // cause; a question for the rows or a control, each for five causes.
+    let answers = UploadSituation.Answer.allCases.count
+    let inserts = UploadSituation.Request.allCases.count * UploadSituation.Cause.allCases.count * (answers - 4)
+    let corrections = (answers - 4) + 5 * answers + 5 * (answers - 4)
     let axes = [
-      UploadSituation.Request.allCases.count, UploadSituation.Cause.allCases.count,
-      UploadSituation.Answer.allCases.count, UploadSituation.Attempts.allCases.count,
-      UploadSituation.History.allCases.count, UploadSituation.Membership.allCases.count,
+      UploadSituation.Attempts.allCases.count, UploadSituation.History.allCases.count,
+      UploadSituation.Membership.allCases.count,
     ]
-    expect(axes.reduce(1 << 7, *), equals: UploadProduct.count)
+    expect(axes.reduce(1 << 7, *) * (inserts + 2 * corrections), equals: UploadProduct.count)
+    expect(UploadProduct.count, equals: 4_423_680)
     let (first, last) = (
       UploadProduct.situation(0), UploadProduct.situation(UploadProduct.count - 1)
     )
     expect(!first.isCurrent && !first.mayAskControl && first.request == .upload)
+    expect(first.operation == .insert)
     expect(last.isCurrent && last.mayAskControl && last.request == .control)
+    expect(last.operation == .deletion)
   }
 
   @Test(arguments: [

@@ -68,7 +68,11 @@ import Testing
     case 11: try table.removeStored([item, queueRow(random.below(number + 1)).item])
     case 12: try table.remove(item)
     case 13: _ = try table.retry(random.below(2) == 0 ? nil : item, of: tag(owner))
-    case 14: try table.replace(item, batchKey: tag(8), body: [4], size: 1)
+    case 14:
+      guard let row = try table.find(item) else { return }
+      (row.batchKey, row.body, row.size) = (tag(8), [4], 1)
+      if random.below(2) == 0 { row.beginAnew() }
+      try table.write(row)
     case 15: try table.suspend(like: sequence, of: tag(owner), .time(until: 50))
     case 16:
       let now = SteadyTime(ms: Int64(random.below(100)))
@@ -174,17 +178,5 @@ import Testing
     try database.execute("UPDATE queue_count SET items = 4")
     try table.checkCounts()
     try expect(isExact)
-  }
-}
-
-/// A generator whose numbers follow from a seed.
-struct Seeded {
-  private var state: UInt64
-
-  init(_ seed: UInt64) { state = seed &* 0x9E37_79B9_7F4A_7C15 }
-
-  mutating func below(_ limit: Int) -> Int {
-    state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-    return Int((state >> 33) % UInt64(limit))
   }
 }

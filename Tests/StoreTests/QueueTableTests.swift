@@ -109,14 +109,15 @@ import Testing
     try table.transition(1, .waiting(.organisation, trouble: 5))
     try table.transition(1, .parked(rejection: [1], charged: true))
     try table.assign(1, retryGroup: 6)
-    try table.dependencies.add(queueRow(0).item, on: queueRow(1).item)
-    try table.replace(queueRow(0).item, batchKey: tag(5), body: [9, 9], size: 2)
+    try rewrite { row in
+      (row.batchKey, row.body, row.size) = (tag(5), [9, 9], 2)
+      row.beginAnew()
+    }
     let row = try #require(try table.find(queueRow(0).item))
     expect(row.state, equals: .pending)
     expect((row.batchKey, row.body) == (tag(5), [9, 9]))
     expect((row.size, row.attempts, row.trouble, row.retryGroup) == (2, 1, 0, 0))
     expect(row.rejection, equals: nil)
-    try expect(table.dependencies.isEmpty())
   }
 
   @Test(
@@ -129,8 +130,57 @@ import Testing
   ) throws {
     try table.fill(1)
     try table.transition(1, .waiting(reason))
-    try table.replace(queueRow(0).item, batchKey: tag(5), body: [9], size: 1)
+    try rewrite { row in row.beginAnew() }
     try expect(table.state(0), equals: expected)
+  }
+
+  @Test func anItemThatIsBeingSentKeepsItsLeaseThroughAnEdit() throws {
+    try table.fill(1)
+    _ = try table.take(of: tag(1), holder: [1], until: 9, maximumSize: 99) { _ in 2 }
+    try expect(table.edited(by: [1]), equals: [])
+    try rewrite { row in
+      row.isEdited = true
+      row.beginAnew()
+    }
+    try expect(table.state(0), equals: .sending)
+    try expect(table.leased(by: [1]), equals: [1])
+    try expect(table.edited(by: [1]), equals: [1])
+    try expect(table.edited(by: [2]), equals: [])
+    // The next request has the new content.
+    try table.transition(1, .pending(charged: true))
+    _ = try table.take(of: tag(1), holder: [1], until: 9, maximumSize: 99) { _ in 2 }
+    try expect(table.edited(by: [1]), equals: [])
+  }
+
+  /// What a row says of the old content stays, if the content stays the same: the body has another mark.
+  @Test(
+    arguments: [
+      .pending(charged: true, trouble: 3, retryGroup: 4), .waiting(.time(until: 7)),
+      .waiting(.blocked(until: 8), trouble: 9), .waiting(.organisation, trouble: -2),
+      .parked(rejection: [1]),
+    ] as [Transition])
+  func aRowThatIsWrittenAsItIsStaysTheSame(_ transition: Transition) throws {
+    try table.fill(1)
+    try table.transition(1, transition)
+    let before = try #require(try table.find(queueRow(0).item))
+    try rewrite { row in row.body = [7] }
+    let after = try #require(try table.find(queueRow(0).item))
+    expect(after.body, equals: [7])
+    expect((after.state, after.notBefore) == (before.state, before.notBefore))
+    expect((after.attempts, after.trouble, after.retryGroup) == (before.attempts, before.trouble, before.retryGroup))
+    expect(after.rejection, equals: before.rejection)
+    // An item that the user asked to try before its pause has ended keeps the end.
+    if case .waiting(.blocked) = transition.state {
+      _ = try table.retry(queueRow(0).item, of: tag(1))
+      try rewrite { row in row.body = [8] }
+      try expect(table.find(queueRow(0).item)?.notBefore, equals: 8)
+    }
+  }
+
+  private func rewrite(_ change: (QueueRow) -> Void) throws {
+    let row = try #require(try table.find(queueRow(0).item))
+    change(row)
+    try table.write(row)
   }
 
   // MARK: Retry

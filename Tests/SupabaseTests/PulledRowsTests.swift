@@ -104,7 +104,8 @@ import Testing
 
   @Test("An own row has the time by which it is listed, and no columns but those that are kept")
   func own() throws {
-    let text = #","minutes":30,"occurred_at":"1970-01-01T01:00:00+01:00","deleted_at":null,"note":"x""#
+    let text =
+      #","minutes":30,"occurred_at":"1970-01-01T01:00:00+01:00","deleted_at":null,"note":"x""#
     let row = try #require(try ownPage(text).rows.first)
     expect(row.listedMS, equals: 0)
     let kept = try json(try #require(row.text).string)

@@ -183,7 +183,9 @@ import Testing
 
   @Test("Own rows: the user's, of the last days, with their columns")
   func ownRows() throws {
-    let rows = "&org_id=eq.\(orgText)&user_id=eq.\(otherText)&occurred_at=gte.1970-01-01T00%3A00%3A00.000Z"
+    let rows =
+      "&org_id=eq.\(orgText)&user_id=eq.\(otherText)"
+      + "&occurred_at=gte.1970-01-01T00%3A00%3A00.000Z"
     let page = RestRequests.page(
       try backend(), try own(), after: nil, limit: 500, bearer: try secret("a.b.c"))
     try expect(

@@ -11,7 +11,7 @@ import pytest
 from holdfast import HoldfastError
 
 from conftest import MakePhone, MakeUser
-from support import contract
+from support import contract, own_rows
 from support.directory_fixtures import DirectoryFixtures
 from support.paths import HEADER, ROOT, SCHEMA
 
@@ -115,7 +115,7 @@ def test_ABI_5_every_operation_and_all_that_next_gives_fits_the_schema(
     # When a session of use calls every operation and meets all but storage_recovered
     # Then each succeeded at least once, and each reply matches its published shape
     before = Counter(contract.judged)
-    user = sign_in(contacts=3)
+    user = sign_in(contacts=3, tables=own_rows.tables())
     app, org = user.app, user.org
     second = directory.organisation()
     directory.control.set_membership(user.person.id, second.id, role="peer_mentor")
@@ -137,6 +137,7 @@ def test_ABI_5_every_operation_and_all_that_next_gives_fits_the_schema(
     app.queue_get({"id": kept})
     app.queue_list({"state": "pending", "limit": 1})
     app.queue_edit({"id": edited, "payload": {"type": "call", "minutes": 5}})
+    app.item_list({"kind": "activity"})
     app.queue_explain()
     app.queue_export()
     app.queue_cancel({"id": edited})

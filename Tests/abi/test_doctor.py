@@ -946,6 +946,197 @@ def test_FIX_23_columns_with_values_of_their_own_are_good(
         assert directory.control.sql("select count(*) as n from notes") == [{"n": 0}]
 
 
+# ---- Changes and deletions -----------------------------------------------------------------------
+
+#: The kind `activity` with all that its user may correct.
+CORRECTED: dict[str, Any] = {
+    "table": "activities",
+    "own": {},
+    "change": {"function": "change_activities", "id": "change_id"},
+    "delete": "deleted_at",
+}
+OWN_ROWS = (
+    'alter policy "read own activities" on activities using (user_id = (select auth.uid()){}'
+    " and org_id = any (array(select private.active_organizations())))"
+)
+CHANGES, DELETIONS = "changes of activity", "deletions of activity"
+#: How the schema is changed and changed back; what each step says.
+CORRECTIONS: dict[str, tuple[str, str, dict[str, str]]] = {
+    "grants of columns": (
+        "revoke update (note, minutes) on activities from authenticated",
+        "grant update (note, minutes) on activities to authenticated",
+        {CHANGES: "no right to update minutes, note (table activities)"},
+    ),
+    "grant of the id of the last change": (
+        "revoke update (change_id) on activities from authenticated",
+        "grant update (change_id) on activities to authenticated",
+        {CHANGES: "no right to update change_id (table activities)"},
+    ),
+    "grant of the mark": (
+        "revoke update (deleted_at) on activities from authenticated",
+        "grant update (deleted_at) on activities to authenticated",
+        {DELETIONS: "no right to update deleted_at (table activities)"},
+    ),
+    "policy": (
+        'alter policy "change own activities" on activities to service_role',
+        'alter policy "change own activities" on activities to authenticated',
+        {CHANGES: "no policy lets the user change", DELETIONS: "no policy lets the user change"},
+    ),
+    "check of the policy": (
+        'alter policy "change own activities" on activities with check (false)',
+        'alter policy "change own activities" on activities with check (user_id ='
+        " (select auth.uid()) and org_id = any (array(select private.active_organizations())))",
+        {CHANGES: "refuses an own row after", DELETIONS: "refuses an own row after"},
+    ),
+    "trigger": (
+        "alter table activities disable trigger touch",
+        "alter table activities enable trigger touch",
+        {CHANGES: "a change does not move updated_at"},
+    ),
+    "policy that hides deleted rows": (
+        OWN_ROWS.format(" and deleted_at is null"),
+        OWN_ROWS.format(""),
+        {DELETIONS: "a policy hides a deleted row"},
+    ),
+    "no function": (
+        "alter function change_activities rename to change_them",
+        "alter function change_them rename to change_activities",
+        {
+            "function change_activities (queue.activity.change)": "there is no such function",
+            "function change_activities (queue.activity.change) for the user": "no such function",
+        },
+    ),
+    "grant of the function": (
+        "revoke execute on function change_activities from authenticated",
+        "grant execute on function change_activities to authenticated",
+        {"function change_activities (queue.activity.change) for the user": "may not use it"},
+    ),
+    "columns": (
+        "alter table activities rename change_id to last_change;"
+        " alter table activities rename deleted_at to gone_at",
+        "alter table activities rename last_change to change_id;"
+        " alter table activities rename gone_at to deleted_at",
+        {"table activities (queue.activity)": "has no columns deleted_at, change_id"},
+    ),
+    "grant of reading": (
+        "revoke select on activities from authenticated;"
+        " grant select (id, org_id, user_id) on activities to authenticated",
+        "grant select on activities to authenticated",
+        {"own rows of activity": "no right to select (table activities)"},
+    ),
+}
+
+
+def with_a_row(directory: DirectoryFixtures) -> Person:
+    """A peer mentor with one activity."""
+    org = directory.organisation(contacts=1)
+    person = directory.person(org, role="peer_mentor")
+    directory.control.sql(
+        "insert into activities (org_id, user_id, type, occurred_at, minutes)"
+        " values (%s, %s, 'x', now(), 30)",
+        org.id,
+        person.id,
+    )
+    return person
+
+
+def test_HST_4_a_project_whose_rows_can_be_corrected_is_good(
+    examine: Examine, directory: DirectoryFixtures
+) -> None:
+    """The doctor says so, and changes nothing, not even the time of a row."""
+    person = with_a_row(directory)
+    every = "select * from activities order by id"
+    before = directory.control.sql(every)
+    steps = by_name(as_user(examine, person, queue={"activity": CORRECTED}))
+    assert bad(list(steps.values())) == []
+    assert "moves updated_at" in steps[CHANGES].found
+    assert "still sees them" in steps[DELETIONS].found
+    assert steps["function change_activities (queue.activity.change)"].outcome == "ok"
+    assert steps["function change_activities (queue.activity.change) for the user"].outcome == "ok"
+    assert directory.control.sql(every) == before
+    sent = {r["method"] for r in examine.sent if "/rest/v1/activities?" in r["url"]}
+    assert sent == {"GET", "POST", "PATCH"}
+    without = by_name(examine({"queue": {"activity": CORRECTED}}))
+    assert not {CHANGES, DELETIONS, "own rows of activity"} & set(without)
+
+
+@pytest.mark.parametrize("mistake", sampled(CORRECTIONS, 5))
+def test_HST_4_a_project_whose_rows_cannot_be_corrected(
+    examine: Examine, directory: DirectoryFixtures, mistake: str
+) -> None:
+    change, back, expected = CORRECTIONS[mistake]
+    person = with_a_row(directory)
+    with changed(directory, change, back):
+        before = directory.control.sql("select * from activities order by id")
+        steps = {s.name: s for s in bad(as_user(examine, person, queue={"activity": CORRECTED}))}
+        assert directory.control.sql("select * from activities order by id") == before
+    # The summary reads these columns, too.
+    found = {name: step for name, step in steps.items() if "summary" not in name}
+    assert set(found) == set(expected)
+    for name, text in expected.items():
+        assert found[name].outcome == "fail"
+        assert text in found[name].found
+    assert bad(as_user(examine, person, queue={"activity": CORRECTED})) == []
+
+
+def test_HST_4_a_deletion_alone_needs_the_trigger(
+    examine: Examine, directory: DirectoryFixtures
+) -> None:
+    kind = {"table": "activities", "own": {}, "delete": "deleted_at"}
+    person = with_a_row(directory)
+    with changed(
+        directory,
+        "alter table activities disable trigger touch",
+        "alter table activities enable trigger touch",
+    ):
+        step = only(as_user(examine, person, queue={"activity": kind}))
+    assert (step.name, "does not move updated_at" in step.found) == (DELETIONS, True)
+
+
+def test_HST_4_rows_that_are_deleted_need_the_privilege(
+    examine: Examine, directory: DirectoryFixtures
+) -> None:
+    """It shows without a row, and no row is deleted to see more."""
+    person = with_a_row(directory)
+    kind = {**CORRECTED, "delete": "row"}
+    step = only(as_user(examine, person, queue={"activity": kind}))
+    assert step.name == DELETIONS
+    assert "no right to delete (table activities)" in step.found
+    with changed(
+        directory,
+        "grant delete on activities to authenticated",
+        "revoke delete on activities from authenticated",
+    ):
+        assert bad(as_user(examine, person, queue={"activity": kind})) == []
+    assert directory.control.sql("select 1 from activities where user_id = %s", person.id) != []
+
+
+def test_HST_4_without_an_own_row_the_policies_do_not_show(
+    examine: Examine, directory: DirectoryFixtures
+) -> None:
+    person = directory.person(directory.organisation(contacts=1))
+    steps = bad(as_user(examine, person, queue={"activity": CORRECTED}))
+    assert [(step.name, step.outcome) for step in steps] == [(CHANGES, "warn"), (DELETIONS, "warn")]
+    assert {step.advice for step in steps} == {"Register one in the app, and run the doctor again."}
+
+
+@pytest.mark.parametrize("answer", [(400, {"code": "PGRST122", "message": "x"}), (200, [])])
+def test_HST_4_a_data_service_that_undoes_nothing_is_sent_no_change_of_a_row(
+    examine: Examine, directory: DirectoryFixtures, answer: tuple[int, Any]
+) -> None:
+    person = with_a_row(directory)
+    directory.control.respond(
+        "/rest/v1/activities", answer[0], body=json.dumps(answer[1]), method="PATCH", times=9
+    )
+    steps = bad(as_user(examine, person, queue={"activity": CORRECTED}))
+    assert [(step.name, step.outcome) for step in steps] == [(CHANGES, "warn"), (DELETIONS, "warn")]
+    assert all("nothing was tried" in step.found for step in steps)
+    [row] = directory.control.sql("select id from activities where user_id = %s", person.id)
+    patched = [str(r["url"]) for r in examine.sent if r["method"] == "PATCH"]
+    assert len(patched) == 2
+    assert not any(row["id"] in url for url in patched)
+
+
 # ---- The command ---------------------------------------------------------------------------------
 
 

@@ -893,6 +893,24 @@ def test_FIX_26_the_schema_can_be_applied_again(backend: LocalSupabase, change: 
 
 
 @pytest.mark.postgres_only(reason="the file itself")
+def test_FIX_26_the_schema_adds_what_its_earlier_version_lacks(backend: LocalSupabase) -> None:
+    """Given a table without change_id, and an upload function whose result has no updated_at."""
+    columns = "select attname from pg_attribute where attrelid = 'activities'::regclass"
+    result = "select pg_get_function_result('submit_activities(jsonb)'::regprocedure)"
+    with psycopg.connect(backend.dsn) as connection:
+        before = connection.execute(result).fetchone()
+        connection.execute(
+            "alter table activities drop column change_id; drop function submit_activities; "
+            "create function submit_activities(items jsonb) returns table (id uuid, status text) "
+            "language sql as 'select null::uuid, null::text'"
+        )
+        connection.execute(SCHEMA.read_text())
+        assert ("change_id",) in connection.execute(columns).fetchall()
+        assert connection.execute(result).fetchone() == before
+        connection.rollback()
+
+
+@pytest.mark.postgres_only(reason="the file itself")
 def test_FIX_26_the_schema_can_be_applied_statement_by_statement(backend: LocalSupabase) -> None:
     """As psql does: no statement needs that another one has not been applied yet."""
     done = subprocess.run(

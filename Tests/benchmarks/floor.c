@@ -596,10 +596,10 @@ static void take_page(const char *completion) {
     put = prepare(cache, "INSERT INTO contact(row, org, version, round, sealed) VALUES "
                          "(?1, ?2, ?3, ?4, ?5) ON CONFLICT(org, row) DO UPDATE SET version = ?3, "
                          "round = ?4, sealed = ?5");
-    note =
-        prepare(cache, "INSERT INTO dataset(org, place, name, as_of_ms, cursor, reconciled_ms, round, "
-                       "skipped) VALUES (?1, ?1, 'rows', ?2, ?3, ?2, 0, 0) ON CONFLICT DO UPDATE "
-                       "SET as_of_ms = ?2, cursor = ifnull(?3, cursor), reconciled_ms = ?2");
+    note = prepare(cache,
+                   "INSERT INTO dataset(org, place, name, as_of_ms, cursor, reconciled_ms, round, "
+                   "skipped) VALUES (?1, ?1, 'rows', ?2, ?3, ?2, 0, 0) ON CONFLICT DO UPDATE "
+                   "SET as_of_ms = ?2, cursor = ifnull(?3, cursor), reconciled_ms = ?2");
   }
   run(cache, "BEGIN IMMEDIATE");
   size_t at;

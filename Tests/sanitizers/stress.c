@@ -31,6 +31,7 @@ static const struct {
     {holdfast_session_status, NULL},
     {holdfast_session_token, NULL},
     {holdfast_queue_list, "{\"limit\":3}"},
+    {holdfast_item_list, "{\"kind\":\"activity\",\"limit\":3}"},
     {holdfast_contact_search, "{\"query\":\"a\"}"},
     {holdfast_session_resume, NULL},
     {holdfast_route_check, "{\"route\":\"/contacts/1\"}"},

@@ -151,6 +151,14 @@ language sql volatile as $$
   from (select lpad(to_hex((extract(epoch from clock_timestamp()) * 1000)::bigint), 12, '0')
       || '70008' || lpad(to_hex((random() * 65535)::int), 4, '0') as prefix offset 0) p,
     generate_series(1, items) i $$;
+-- Changes of rows of one user.
+create function scale.changes(owner uuid, org uuid, items int) returns text
+language sql volatile security definer as $$
+  select coalesce(json_agg(json_build_object('id', a.id, 'org_id', a.org_id,
+    'updated_at', a.updated_at,
+    'operation', 'change', 'columns', json_build_object('minutes', 45))), '[]')::text
+  from (select * from public.activities a where a.user_id = owner and a.org_id = org
+    order by a.id limit items) a $$;
 grant usage on schema scale to public;
 grant select on all tables in schema scale to public;
 """

@@ -41,6 +41,7 @@ _AFTER = (
     "&updated_at=gte.VAR_at&or=(updated_at.gt.VAR_at,and(updated_at.eq.VAR_at,id.gt.VAR_id))"
     "&order=updated_at.asc,id.asc&limit=500"
 )
+_OWN = "&org_id=eq.VAR_org&user_id=eq.VAR_owner&occurred_at=gte.2025-06-01"
 _BODY = (("body", "scale.body(p.user_id, p.org_id, o.contacts, 500)"),)
 _VISIT = (("body", "scale.body(p.user_id, p.org_id, o.contacts, 5)"),)
 
@@ -67,6 +68,20 @@ REQUESTS = (
         "reconcile, ids of contacts",
         "member",
         "contacts?select=id,updated_at&org_id=eq.VAR_org&deleted_at=is.null&id=gt.VAR_id"
+        "&order=id.asc&limit=500",
+        (("id", "o.middle_id"),),
+    ),
+    Request(
+        "delta read of own activities",
+        "member",
+        f"activities?select=type,minutes,id,updated_at,deleted_at{_OWN}{_AFTER}",
+        (("at", "o.activity_at"), ("id", "o.activity_id")),
+        discards=10,
+    ),
+    Request(
+        "reconcile, ids of own activities",
+        "member",
+        f"activities?select=id,updated_at{_OWN}&deleted_at=is.null&id=gt.VAR_id"
         "&order=id.asc&limit=500",
         (("id", "o.middle_id"),),
     ),
@@ -114,6 +129,13 @@ REQUESTS = (
     ),
     Request("upload of 500, by table", "member", "insert", _BODY, writes=True),
     Request("upload of 500, by function", "member", "rpc/submit_activities", _BODY, writes=True),
+    Request(
+        "500 changes, by function",
+        "member",
+        "rpc/change_activities",
+        (("body", "scale.changes(p.user_id, p.org_id, 500)"),),
+        writes=True,
+    ),
     Request("upload of 5, by table", "member", "insert", _VISIT, writes=True),
 )
 
@@ -180,6 +202,7 @@ _CALLS: dict[str, Callable[[str], str]] = {
     "activity_summary": lambda name: f"public.{name}(org := :org::uuid)",
     "activity_overview": lambda name: f"public.{name}(org := :org::uuid)",
     "submit_activities": lambda name: f"public.{name}(items := :body::jsonb)",
+    "change_activities": lambda name: f"public.{name}(items := :body::jsonb)",
 }
 
 

@@ -93,14 +93,7 @@ final class ItemIntake {
   }
 
   private func readKind(_ fields: Fields) throws(Failure) -> QueueKind {
-    let name = try fields.string("kind", maximum: 64)
-    let backend = core.configuration.backend
-    guard let kind = backend.kind(name) else {
-      let advice = Suggestion.advice(
-        name, among: backend.kinds.map { $0.name }, in: "backend.queue")
-      throw Failure(.queueUnknownKind, "no such kind; " + advice, field: "/kind")
-    }
-    return kind
+    try core.configuration.backend.queueKind(in: fields)
   }
 
   private func readID(_ fields: Fields) throws(Failure) -> UUID? {
@@ -325,10 +318,28 @@ final class ItemIntake {
         field: "/id")
     }
     if row.state == .sending, stored.isDeleted { throw ItemIntake.inFlight }
+    if row.state != .sending { try followPull(item, row, kind, session) }
     try checkChanged(stored.row.laidOver(by: payload), from: stored.row, change)
     let mayBeStored = row.state == .sending || row.attempts > 0
     if mayBeStored, !row.isEdited { item.noteSent(kind) }
     return try settle(item, row, kind, session, hasWork: item.change(payload), mayBeStored)
+  }
+
+  /// A pull has brought the row as others have changed it, and the user sees that beside their own change: it is the
+  /// new base, unless they have changed the same.
+  private func followPull(
+    _ item: QueueItem, _ row: QueueRow, _ kind: QueueKind, _ session: OpenSession
+  ) throws(Failure) {
+    guard let stored = item.stored, session.choice == item.org, let kept = kind.own,
+      let pulled = try own.find(item.id, kind, item.org, session), let version = pulled.version
+    else { return }
+    let shown = pulled.values.shallowCopy
+    shown.set("updated_at", .string(version))
+    let isSent = row.attempts > 0 && !row.isEdited
+    switch item.compare(shown, kept, named: stored.version, isSent: isSent) {
+    case .free, .same: item.stored = stored.moved(to: pulled.values, version: version)
+    case .unchanged, .changed, .deleted: break
+    }
   }
 
   /// Store a change or a deletion of a stored row, or drop it if it changes nothing.

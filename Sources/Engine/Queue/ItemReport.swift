@@ -68,7 +68,7 @@ final class ItemReport {
   }
 
   /// The numbers of those rows that wait for a parked item.
-  private func waitingForParked(
+  func waitingForParked(
     _ rows: [QueueRow], of owner: [UInt8]
   ) throws(Failure) -> [Int64] {
     let waiting = rows.filter {
@@ -82,7 +82,7 @@ final class ItemReport {
 
   /// An item as the host sees it. An unreadable one is shown too, so that it can be cancelled.
   /// `waitingForParked`: nil for an item that is described alone.
-  private func describe(
+  func describe(
     _ row: QueueRow, _ session: OpenSession, waitingForParked: [Int64]? = nil
   ) throws(Failure) -> JSON {
     let item = try row.read(session.queueKey) ?? ItemReport.unreadable(row)

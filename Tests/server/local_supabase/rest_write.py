@@ -9,11 +9,11 @@ from typing import Any
 
 from . import payload
 from .messages import Reply
-from .query_tree import Condition, Field, Level, Query
+from .query_tree import Condition, Field, Group, Level, Query
 from .rest_context import OBJECT_TYPE, Context, Cursor, content_range, one, represent
 from .rest_errors import RestError
 from .schema_cache import Table
-from .sql import WRITTEN, Builder, ident
+from .sql import WRITTEN, Builder, ident, table_name
 
 
 def _conflict(context: Context, table: Table, asked: Query) -> tuple[str, list[str]] | None:
@@ -121,16 +121,19 @@ async def change(context: Context, table: Table, asked: Query) -> Reply:
     request, preferences = context.request, context.preferences
     builder = Builder(context.database.cache)
     level = dataclasses.replace(asked.top)
+    statement: str | None = None
     if request.method == "PATCH":
         sent = payload.read(request.body, request.header("content-type"), asked.columns)
         _check_columns(table, sent.names)
-        if sent.empty or not sent.names:
-            return Reply(204, b"", {"Content-Range": "*/*"})
-        rows = builder.rows_of_body(table, sent.names, sent.body, preferences.missing == "default")
-        statement = builder.update(table, sent.names, rows, level)
+        if sent.names and not sent.empty:
+            defaults = preferences.missing == "default"
+            rows = builder.rows_of_body(table, sent.names, sent.body, defaults)
+            statement = builder.update(table, sent.names, rows, level)
     else:
         statement = builder.delete(table, level)
-    asked.levels[()] = Level(order=level.order)
+    # As in the real server, or= and and= choose among the changed rows once more.
+    groups = [item for item in level.filters if isinstance(item, Group)]
+    asked.levels[()] = Level(filters=list(groups), order=level.order)
     async with context.transaction(read_only=False) as cursor:
         count, body, _, _ = await _write(context, cursor, builder, table, asked, statement, False)
         if preferences.max_affected is not None and count > preferences.max_affected:
@@ -155,12 +158,15 @@ async def _write(
     builder: Builder,
     table: Table,
     asked: Query,
-    statement: str,
+    statement: str | None,
     merging: bool,
     *,
     with_key: bool = False,
 ) -> tuple[int, bytes, dict[str, Any] | None, int]:
-    """Run a write. Returns row count, rows as JSON, optional key, count of new rows."""
+    """Run a write. Returns row count, rows as JSON, optional key, count of new rows.
+
+    Without a statement nothing is written, and no row is returned.
+    """
     if context.preferences.returning == "representation":
         names = builder.needed_columns(table, asked)
     else:
@@ -169,7 +175,12 @@ async def _write(
     if merging:
         # xmax is the transaction in a row version that an UPDATE made, and 0 in an inserted one.
         returning.append(f"({ident(table.name)}.xmax = 0) AS _new")
-    prefix = f"WITH {WRITTEN} AS ({statement} RETURNING {', '.join(returning) or '1'})"
+    listed = ", ".join(returning) or "1"
+    if statement is None:
+        changed = f"SELECT {listed} FROM {table_name(table.name)} WHERE false"
+    else:
+        changed = f"{statement} RETURNING {listed}"
+    prefix = f"WITH {WRITTEN} AS ({changed})"
     new = f"(SELECT count(*) FROM {WRITTEN} WHERE _new)" if merging else "0"
     if context.preferences.returning == "representation":
         rows = builder.read(table.name, asked, WRITTEN) if names else f"SELECT * FROM {WRITTEN}"

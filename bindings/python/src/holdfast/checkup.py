@@ -345,7 +345,10 @@ class Checkup:
             self._table(project, "contacts", names.contacts, list(dict.fromkeys(columns)))
             open_tables[names.contacts] = "id"
         for kind in names.kinds:
-            self._table(project, f"queue.{kind.name}", kind.table, kind.columns)
+            own = kind.own
+            kept = [*own.columns, *filter(None, [own.change_id])] if own else []
+            columns = list(dict.fromkeys([*kind.columns, *kept]))
+            self._table(project, f"queue.{kind.name}", kind.table, columns)
             open_tables[kind.table] = "id"
         for table, column in open_tables.items():
             self._policies(project, table, column)
@@ -452,6 +455,9 @@ class Checkup:
         for kind in names.kinds:
             if kind.function:
                 self.function(project, f"queue.{kind.name}", kind.function, {"items": "[]"})
+            if kind.own and kind.own.function:
+                section = f"queue.{kind.name}.change"
+                self.function(project, section, kind.own.function, {"items": "[]"})
         if names.summary:
             org = {"org": NIL} if names.memberships else {}
             self.function(project, "summary", names.summary, org)

@@ -6,6 +6,7 @@ import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from .checkup_corrections import Corrections
 from .project import NO_UUID, claims
 from .verdicts import empty_column, odd, table_of
 
@@ -48,6 +49,8 @@ class UserCheckup:
                     self._summary(org)
                 for kind in self.project.names.kinds:
                     self._upload(kind, org)
+                    if kind.own:
+                        Corrections(self.checkup, self.project, self, kind, kind.own).run()
         finally:
             if not access_token:
                 self.project.auth("logout?scope=local", bearer=self.token, body={})
@@ -95,7 +98,7 @@ class UserCheckup:
         step = f"memberships ({table})"
         reply = self.project.read(table, query, bearer=self.token)
         if reply.code == "42501":
-            self._no_grant(step, "select", reply, table)
+            self.no_grant(step, "select", reply, table)
             return None
         if reply.status != 200:
             self.checkup.warn(step, *odd(reply))
@@ -150,7 +153,7 @@ class UserCheckup:
             query = {"select": ",".join(dict.fromkeys(chosen)), **mine, "limit": "1"}
             reply = self.project.read(names.contacts, query, bearer=self.token)
             if reply.code == "42501":
-                self._no_grant(step, "select", reply, names.contacts)
+                self.no_grant(step, "select", reply, names.contacts)
             elif reply.status != 200:
                 self.checkup.warn(step, *odd(reply))
             elif not reply.rows:
@@ -186,18 +189,17 @@ class UserCheckup:
                 " of its items are stored, and repeats nothing.",
             )
         elif kind.function:
-            self._function(kind)
+            self.function(f"queue.{kind.name}", kind.function)
         elif self.checkup.has_uuids(self.project, step, kind.table, kind.columns, self.token):
             self._insert(step, kind, org)
 
-    def _function(self, kind: Kind) -> None:
-        section, items = f"queue.{kind.name}", {"items": "[]"}
-        reply = self.checkup.function(
-            self.project, section, kind.function, items, bearer=self.token
-        )
+    def function(self, section: str, name: str) -> None:
+        """A function that takes many items."""
+        items = {"items": "[]"}
+        reply = self.checkup.function(self.project, section, name, items, bearer=self.token)
         if reply.status == 200 and not isinstance(reply.value, list):
             self.checkup.fail(
-                f"function {kind.function} ({section})",
+                f"function {name} ({section})",
                 "it returns no list",
                 "It must return one result for each item; docs/sync.md shows their form.",
             )
@@ -217,7 +219,7 @@ class UserCheckup:
             prefer="resolution=ignore-duplicates,return=representation,missing=default",
         )
         if reply.code == "42501":
-            self._no_grant(step, "insert", reply, kind.table)
+            self.no_grant(step, "insert", reply, kind.table)
         elif reply.code == "42P10":
             self._not_unique(step, kind)
         elif reply.code == "22P02":
@@ -284,7 +286,8 @@ class UserCheckup:
             f" stored twice.{partitioned}",
         )
 
-    def _no_grant(self, step: str, right: str, reply: Reply, table: str) -> None:
+    def no_grant(self, step: str, right: str, reply: Reply, table: str) -> None:
+        """The user lacks a privilege."""
         self.checkup.fail(
             step,
             f"the user has no right to {right}{table_of(reply)}",

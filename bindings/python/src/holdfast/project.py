@@ -42,6 +42,22 @@ ROLES = ["peer_mentor", "coordinator", "org_admin"]
 
 
 @dataclass(frozen=True)
+class Own:
+    """How the user's own stored rows of a kind are read, changed and taken back."""
+
+    #: The columns that are read.
+    columns: list[str]
+    #: The columns that the user may change; empty: none.
+    changed: list[str]
+    #: The function that changes many rows; empty: each change is a request.
+    function: str
+    #: The column for the id of the last change; empty: there is none.
+    change_id: str
+    #: `deleted_at`, `row`; empty: a stored row stays.
+    deletion: str
+
+
+@dataclass(frozen=True)
 class Kind:
     """A kind of queued items."""
 
@@ -52,6 +68,7 @@ class Kind:
     function: str
     #: The columns of the table's primary key.
     key: tuple[str, ...] = ("id",)
+    own: Own | None = None
 
 
 @dataclass(frozen=True)
@@ -125,8 +142,27 @@ def kinds(
         every = keys + [column for column in columns if column not in keys]
         has_org_in_key = kind.get("primary_key") == "id_and_org_id"
         key = ("id", "org_id") if has_org_in_key else ("id",)
-        found.append(Kind(name, kind["table"], every, called, key))
+        kept = own(kind, [column for column in columns if column != "user_id"])
+        found.append(Kind(name, kind["table"], every, called, key, kept))
     return found
+
+
+def own(kind: Mapping[str, Any], columns: list[str]) -> Own | None:
+    """What a kind says of the user's own rows; `columns`: the kind's."""
+    if kind.get("own") is None:
+        return None
+    kept = kind["own"].get("columns") or columns
+    change = kind.get("change")
+    deletion = kind.get("delete") or ""
+    mark = ["deleted_at"] if deletion == "deleted_at" else []
+    rule = change or {}
+    return Own(
+        columns=list(dict.fromkeys(["id", "updated_at", *mark, *kept])),
+        changed=[] if change is None else rule.get("columns") or kept,
+        function=rule.get("function") or "",
+        change_id=rule.get("id") or "",
+        deletion=deletion,
+    )
 
 
 def claims(token: str) -> dict[str, Any]:
@@ -195,7 +231,7 @@ class Project:
         return self.send(f"/rest/v1/{path}", **more)
 
     def read(self, table: str, query: Mapping[str, str], **more: Any) -> Reply:  # noqa: ANN401
-        """Read a table."""
+        """Read a table, or write to it."""
         return self.rest(f"{table}?{urllib.parse.urlencode(query, safe=',()')}", **more)
 
     def send(
@@ -206,8 +242,9 @@ class Project:
         body: object = None,
         prefer: str = "",
         headers: Mapping[str, str] | None = None,
+        method: str = "",
     ) -> Reply:
-        """Send a request; POST if it has a body."""
+        """Send a request; without `method` a GET, or a POST if it has a body."""
         sent = {"apikey": self.names.api_key, "Accept": "application/json", **(headers or {})}
         if bearer:
             sent["Authorization"] = f"Bearer {bearer}"
@@ -218,7 +255,7 @@ class Project:
         request = {
             "id": len(self.replies) + 1,
             "purpose": "validate",
-            "method": "GET" if body is None else "POST",
+            "method": method or ("GET" if body is None else "POST"),
             "url": self.names.url + path,
             "headers": sent,
             "body": None if body is None else json.dumps(body),

@@ -184,6 +184,12 @@ public enum QueueKindPrimaryKey: String, Codable, Sendable, CaseIterable {
   case id, idAndOrgId = "id_and_org_id"
 }
 
+/// How the user takes a stored row back: the column `deleted_at` gets the time, or the row is
+/// deleted. Needs `own`. Without it a stored row stays.
+public enum QueueKindDelete: String, Codable, Sendable, CaseIterable {
+  case deletedAt = "deleted_at", row
+}
+
 /// How a method signs in.
 public enum SignInFlow: String, Codable, Sendable, CaseIterable {
   case pkce, idToken = "id_token", password
@@ -333,6 +339,14 @@ public enum QueuedState: String, Codable, Sendable, CaseIterable {
 /// Column names and values, as configured for the kind.
 public typealias Payload = [String: JSON]
 
+/// What an item does to its row on the server.
+public struct ItemOperation: OpenCode {
+  public let rawValue: String
+  public init(rawValue: String) { self.rawValue = rawValue }
+
+  public static let insert: Self = "insert", change: Self = "change", delete: Self = "delete"
+}
+
 /// Why the queue sends nothing. token: another access token is fetched first. back_off: after
 /// failures; `sync_now` ends it. wrong_api_key, wrong_url, not_supabase, project_paused: no answer
 /// comes from the service, and an answer of something else says why, as for a failed sign-in;
@@ -459,6 +473,17 @@ public struct OrgListReplyFreshness: OpenCode {
   public static let confirmed: Self = "confirmed", cached: Self = "cached", none: Self = "none"
 }
 
+/// What happens to an item in a list. stored: the server has it. changing, deleting: the user's
+/// correction of a stored item is to be sent.
+public struct ListedState: OpenCode {
+  public let rawValue: String
+  public init(rawValue: String) { self.rawValue = rawValue }
+
+  public static let stored: Self = "stored", pending: Self = "pending", sending: Self = "sending"
+  public static let waiting: Self = "waiting", parked: Self = "parked", changing: Self = "changing"
+  public static let deleting: Self = "deleting"
+}
+
 /// Which part of the configuration a problem is about. backend: `url` or `api_key`, so all
 /// requests. host: the app itself.
 public struct ProblemWhat: OpenCode {
@@ -467,7 +492,7 @@ public struct ProblemWhat: OpenCode {
 
   public static let backend: Self = "backend", host: Self = "host"
   public static let memberships: Self = "memberships", contacts: Self = "contacts"
-  public static let summary: Self = "summary", queue: Self = "queue"
+  public static let own: Self = "own", summary: Self = "summary", queue: Self = "queue"
 }
 
 /// Why uploads pause: after failures, or because the server asked for it. `sync_now` ends a pause

@@ -219,6 +219,7 @@ extension Holdfast {
   /// - Parameter orgId: The organisation. Default: the chosen one. An app without organisations
   ///   leaves it out.
   /// - Parameter state: Has no effect; lets the host add the output of queue_export.
+  /// - Parameter operation: Refused: a correction that was exported is no new item.
   ///
   /// Fails, among others, with `session.none`, `session.locked`, `org.none`, `org.not_a_member`,
   /// `org.revoked`, `org.disabled`, `queue.unknown_kind`, `queue.invalid_payload`,
@@ -231,9 +232,10 @@ extension Holdfast {
   /// ```
   public func queueAdd(
     kind: String, payload: Payload, id: String? = nil, dependsOn: [String]? = nil,
-    occurredAt: Instant? = nil, orgId: OrNull<String>? = nil, state: QueuedState? = nil
+    occurredAt: Instant? = nil, orgId: OrNull<String>? = nil, state: QueuedState? = nil,
+    operation: String? = nil
   ) async throws(HoldfastError) -> QueueAddReply {
-    try await ask("queue_add", ["kind": kind, "payload": payload, "id": id, "depends_on": dependsOn, "occurred_at_ms": occurredAt, "org_id": orgId, "state": state])
+    try await ask("queue_add", ["kind": kind, "payload": payload, "id": id, "depends_on": dependsOn, "occurred_at_ms": occurredAt, "org_id": orgId, "state": state, "operation": operation])
   }
 
   /// List queued items in the order of registration, in pages.
@@ -267,14 +269,14 @@ extension Holdfast {
     try await ask("queue_get", ["id": id])
   }
 
-  /// Replace the payload of an item that is not being sent.
+  /// Change an item of the user's own, queued or stored.
   ///
   /// - Parameter id: The item's id.
-  /// - Parameter payload: The new payload.
+  /// - Parameter payload: The new payload. A stored row keeps the columns that it leaves out.
   ///
   /// Fails, among others, with `session.none`, `session.locked`, `queue.unknown_kind`,
   /// `queue.invalid_payload`, `queue.unknown_column`, `queue.item_too_large`, `queue.not_found`,
-  /// `queue.in_flight`: see ``ErrorCode``.
+  /// `queue.in_flight`, `config.not_configured`: see ``ErrorCode``.
   ///
   /// ```swift
   /// try await app.queueEdit(id: "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", payload: ["type": "visit", "minutes": 45])
@@ -284,13 +286,13 @@ extension Holdfast {
     try await ask("queue_edit", ["id": id, "payload": payload])
   }
 
-  /// Remove an item that is not being sent. If the server may have it, it is asked first.
+  /// Take an item of the user's own back, queued or stored.
   ///
   /// - Parameter id: The item's id.
   /// - Parameter force: Remove it at once, whatever the server has. Default: false.
   ///
   /// Fails, among others, with `session.none`, `session.locked`, `queue.not_found`,
-  /// `queue.in_flight`: see ``ErrorCode``.
+  /// `queue.in_flight`, `config.not_configured`: see ``ErrorCode``.
   ///
   /// ```swift
   /// try await app.queueCancel(id: "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", force: false)
@@ -303,6 +305,8 @@ extension Holdfast {
   /// Send parked items again.
   ///
   /// - Parameter id: The item. Default: all parked ones.
+  /// - Parameter overwrite: Send the user's values over those of `conflict`, which they have seen.
+  ///   Only with `id`. Default: false.
   ///
   /// Fails, among others, with `session.none`, `session.locked`, `queue.not_found`,
   /// `queue.in_flight`: see ``ErrorCode``.
@@ -311,8 +315,8 @@ extension Holdfast {
   /// try await app.queueRetry(id: "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03")
   /// // {"retried": 1}
   /// ```
-  public func queueRetry(id: String? = nil) async throws(HoldfastError) -> QueueRetryReply {
-    try await ask("queue_retry", ["id": id])
+  public func queueRetry(id: String? = nil, overwrite: Bool? = nil) async throws(HoldfastError) -> QueueRetryReply {
+    try await ask("queue_retry", ["id": id, "overwrite": overwrite])
   }
 
   /// Export the user's items.
@@ -342,6 +346,27 @@ extension Holdfast {
   /// ```
   public func queueExplain(id: String? = nil) async throws(HoldfastError) -> QueueExplainReply {
     try await ask("queue_explain", ["id": id])
+  }
+
+  /// List the user's own items of a kind, stored and queued in one list, newest first.
+  ///
+  /// - Parameter kind: A kind of `backend.queue` with `own`.
+  /// - Parameter after: The `next` of the last page.
+  /// - Parameter limit: The most items of a page. Default: 50.
+  /// - Parameter from: Only items of this time and later.
+  /// - Parameter to: Only items before this time.
+  ///
+  /// Fails, among others, with `session.none`, `session.locked`, `org.none`, `org.revoked`,
+  /// `org.disabled`, `queue.unknown_kind`, `config.not_configured`: see ``ErrorCode``.
+  ///
+  /// ```swift
+  /// try await app.itemList(kind: "activity", limit: 50)
+  /// // {"items": [{"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", "kind": "activity", "state": "changing", "payload": {"type": "visit", "minutes": 90, "occurred_at": "2026-11-30T11:25:40.000Z"}, "occurred_at_ms": 1796037940000, "reason": null, "conflict": null}], "next": null, "as_of_ms": 1796000000000, "banners": []}
+  /// ```
+  public func itemList(
+    kind: String, after: String? = nil, limit: Int? = nil, from: Instant? = nil, to: Instant? = nil
+  ) async throws(HoldfastError) -> ItemListReply {
+    try await ask("item_list", ["kind": kind, "after": after, "limit": limit, "from_ms": from, "to_ms": to])
   }
 
   /// Search contacts in the cache by any part of the name.
@@ -418,7 +443,7 @@ extension Holdfast {
   ///
   /// ```swift
   /// try await app.syncStatus()
-  /// // {"running": false, "counts": {"pending": 2, "sending": 0, "waiting": 1, "parked": 0}, "last_completed_ms": 1796000000000, "not_before_ms": null, "pause": null, "contacts": {"as_of_ms": 1796000000000, "reconciled_ms": 1795996400000, "skipped": 0, "problem": null}, "summary": {"as_of_ms": 1796000000000}, "problems": []}
+  /// // {"running": false, "counts": {"pending": 2, "sending": 0, "waiting": 1, "parked": 0}, "last_completed_ms": 1796000000000, "not_before_ms": null, "pause": null, "contacts": {"as_of_ms": 1796000000000, "reconciled_ms": 1795996400000, "skipped": 0, "problem": null}, "own": [{"kind": "activity", "as_of_ms": 1796000000000, "reconciled_ms": 1795996400000, "skipped": 0, "problem": null}], "summary": {"as_of_ms": 1796000000000}, "problems": []}
   /// ```
   public func syncStatus() async throws(HoldfastError) -> SyncStatusReply {
     try await ask("sync_status")

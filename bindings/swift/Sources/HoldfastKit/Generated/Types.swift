@@ -12,6 +12,40 @@ public struct Message: Decodable, Sendable, Hashable {
   public let cause: SignInCause?
 }
 
+/// Keep the user's own stored rows of this kind, sealed, for `item_list` and for corrections. The
+/// rows need `user_id` and `updated_at`.
+public struct OwnRows: Encodable, Sendable, Hashable {
+  /// The columns that are kept. Default: the kind's.
+  public var columns: [String]?
+  /// Rows are kept whose time is at most so many days ago. Default: `400`.
+  public var days: Int?
+  /// The column with the time by which rows are listed, a `timestamptz`. Default: `occurred_at` if
+  /// it is kept, else `updated_at`.
+  public var time: String?
+
+  public init(columns: [String]? = nil, days: Int? = nil, time: String? = nil) {
+    self.columns = columns; self.days = days; self.time = time
+  }
+}
+
+/// Let the user change stored rows of this kind. Needs `own`, and a trigger that moves
+/// `updated_at`.
+public struct ChangeRule: Encodable, Sendable, Hashable {
+  /// The columns that may change. Default: those of the kind that are kept.
+  public var columns: [String]?
+  /// A function that changes many rows in one call. Without it each change is a request.
+  public var function: String?
+  /// A column of type `uuid` that gets the id of each change, so that a change whose answer was
+  /// lost is recognised whatever others have set since.
+  public var id: String?
+
+  public init(
+    columns: [String]? = nil, function: String? = nil, id: String? = nil
+  ) {
+    self.columns = columns; self.function = function; self.id = id
+  }
+}
+
 /// A kind of items: where and how they are sent.
 public struct QueueKind: Encodable, Sendable, Hashable {
   /// The table of the items; the library also reads ids back from it.
@@ -29,17 +63,23 @@ public struct QueueKind: Encodable, Sendable, Hashable {
   /// distributed by organisation: an insert names both columns, and ids are read back with a filter
   /// by `org_id`. Not in an app without organisations. Default: `"id"`.
   public var primaryKey: QueueKindPrimaryKey?
+  public var own: OwnRows?
+  public var change: ChangeRule?
+  /// How the user takes a stored row back: the column `deleted_at` gets the time, or the row is
+  /// deleted. Needs `own`. Without it a stored row stays.
+  public var delete: QueueKindDelete?
 
   public init(
     table: String, columns: [String]? = nil, upload: QueueKindUpload? = nil,
-    function: String? = nil, primaryKey: QueueKindPrimaryKey? = nil
+    function: String? = nil, primaryKey: QueueKindPrimaryKey? = nil, own: OwnRows? = nil,
+    change: ChangeRule? = nil, delete: QueueKindDelete? = nil
   ) {
     self.table = table; self.columns = columns; self.upload = upload; self.function = function
-    self.primaryKey = primaryKey
+    self.primaryKey = primaryKey; self.own = own; self.change = change; self.delete = delete
   }
 
   enum CodingKeys: String, CodingKey {
-    case table, columns, upload, function, primaryKey = "primary_key"
+    case table, columns, upload, function, primaryKey = "primary_key", own, change, delete
   }
 }
 
@@ -164,33 +204,41 @@ public struct RoleRoutes: Encodable, Sendable, Hashable {
 /// Limits that an organisation sets.
 public struct Policy: Encodable, Sendable, Hashable {
   /// The time since the last sign-in or biometric unlock. After it, a start or a return to the
-  /// foreground requires biometrics. The window is not enforced during use. Default: `43200`.
+  /// foreground requires biometrics. The window is not enforced during use. Raise it for personal
+  /// devices, lower it for shared ones. Default: `43200`.
   public var sessionWindowS: Int?
   /// The time in the background, counted from session_background. After it, the return to the
-  /// foreground requires biometrics. Default: `300`.
+  /// foreground requires biometrics. Raise it for apps that are often left briefly, lower it for
+  /// shared devices. Default: `300`.
   public var backgroundTimeoutS: Int?
   /// The time since the server last confirmed the session. After it, the session has ended, online
-  /// or offline. Default: `1209600`.
+  /// or offline. Raise it for long trips (a banned user sees the cache as long), lower it for
+  /// strict data protection. Default: `1209600`.
   public var offlineLimitS: Int?
-  /// How long a screen waits for the membership check before it uses the cached memberships.
-  /// Default: `2500`.
+  /// How long a screen waits for the membership check before it uses the cached memberships. Raise
+  /// it for slow networks, lower it for screens that must not wait. Default: `2500`.
   public var guardTimeoutMs: Int?
   /// How long before its expiry an access token is refreshed; never more than a third of its
-  /// lifetime. Default: `90`.
+  /// lifetime. Raise it for very slow networks; it must not be below the longest request. Default:
+  /// `90`.
   public var refreshMarginS: Int?
   /// `required`: a locked session without biometrics leads to the sign-in. `preferred`: where none
   /// are enrolled, an expired token is refreshed without a prompt. `off`: no biometric key is
   /// created. Default: `"required"`.
   public var biometric: PolicyBiometric?
   /// How often the library pulls contacts and figures during use, and checks an organisation whose
-  /// items are held. Default: `900`.
+  /// items are held. Raise it for large organisations and metered networks, lower it for contacts
+  /// that change every minute. Default: `900`.
   public var pullIntervalS: Int?
-  /// How often the library compares all cached ids with those of the server. Default: `86400`.
+  /// How often the library compares all cached ids with those of the server. Raise it for large
+  /// organisations, lower it where rows are deleted or moved without a mark. Default: `86400`.
   public var reconcileIntervalS: Int?
   /// How many items the library remembers as stored or cancelled: for queue_get, and so that others
-  /// can still name stored ones in `depends_on`. Default: `10000`.
+  /// can still name stored ones in `depends_on`. Raise it for items that name many of these; each
+  /// takes about 70 bytes. Default: `10000`.
   public var storedItems: Int?
-  /// How long the library remembers an item as stored or cancelled. Default: `2592000`.
+  /// How long the library remembers an item as stored or cancelled. Raise it for items that follow
+  /// up on others after months, lower it for strict data protection. Default: `2592000`.
   public var storedItemsS: Int?
   /// Erase the cached data of an organisation when the user switches to another. Default: `false`.
   public var eraseOnSwitch: Bool?
@@ -397,6 +445,25 @@ public struct ItemReason: Decodable, Sendable, Hashable {
   public let message: String?
 }
 
+/// A column that the user and others have changed.
+public struct ConflictColumn: Decodable, Sendable, Hashable {
+  /// The column.
+  public let name: String
+  /// The value that the user saw.
+  public let base: JSON
+  /// The value that the server has now.
+  public let theirs: JSON
+  /// The user's value; null for a deletion.
+  public let mine: JSON
+}
+
+/// What a correction and others have changed both. `queue_retry` with `overwrite` sends the user's
+/// values; `queue_cancel` leaves the row as it is.
+public struct Conflict: Decodable, Sendable, Hashable {
+  /// The columns; of a deletion, all that others have changed.
+  public let columns: [ConflictColumn]
+}
+
 /// A queued item.
 public struct Item: Decodable, Sendable, Hashable {
   /// The item's id.
@@ -426,11 +493,15 @@ public struct Item: Decodable, Sendable, Hashable {
   public let field: String?
   /// Not sent before this time.
   public let notBefore: Instant?
+  /// What it does to its row. The payload of a change has the changed columns alone.
+  public let operation: ItemOperation
+  /// What others have changed, of a correction that is parked as `changed_elsewhere`.
+  public let conflict: Conflict?
 
   enum CodingKeys: String, CodingKey {
     case id, seq, kind, state, payload, orgId = "org_id", dependsOn = "depends_on", attempts
     case created = "created_ms", occurredAt = "occurred_at_ms", reason, field
-    case notBefore = "not_before_ms"
+    case notBefore = "not_before_ms", operation, conflict
   }
 }
 
@@ -451,10 +522,12 @@ public struct ExportedItem: Decodable, Sendable, Hashable {
   public let orgId: String?
   /// The state when it was exported.
   public let state: ItemState
+  /// Only of a correction, which queue_add refuses: its payload has the changed columns alone.
+  public let operation: ItemOperation?
 
   enum CodingKeys: String, CodingKey {
     case kind, payload, id, dependsOn = "depends_on", occurredAt = "occurred_at_ms"
-    case orgId = "org_id", state
+    case orgId = "org_id", state, operation
   }
 }
 
@@ -761,8 +834,8 @@ public struct QueueGetReply: Decodable, Sendable, Hashable {
 public struct QueueEditReply: Decodable, Sendable, Hashable {
   /// The item's id.
   public let id: String
-  /// What happens to the item.
-  public let state: ItemState
+  /// What happens to the item; `stored`: its row has these values already.
+  public let state: ItemFate
 }
 
 /// The reply of queue_cancel.
@@ -771,7 +844,7 @@ public struct QueueCancelReply: Decodable, Sendable, Hashable {
   public let id: String
   /// How many items no longer wait for it.
   public let released: Int
-  /// Null: the item is gone. Else the server may have it and is asked first.
+  /// Null: the item is gone. Else the server may have it, or has it and is asked to delete it.
   public let state: ItemState?
 }
 
@@ -793,6 +866,42 @@ public struct QueueExplainReply: Decodable, Sendable, Hashable {
   public let reasons: [Explanation]
   /// The whole queue.
   public let counts: Counts
+}
+
+/// An item of the user, stored or queued.
+public struct ListedItem: Decodable, Sendable, Hashable {
+  /// The item's id.
+  public let id: String
+  /// The kind.
+  public let kind: String
+  /// Whether the item is stored, or what happens to it.
+  public let state: ListedState
+  /// The kept columns of a stored item, with the user's changes; what is to be sent of a new one.
+  public let payload: Payload
+  /// The time by which it is listed.
+  public let occurredAt: Instant
+  /// Why it waits or is parked.
+  public let reason: ItemReason?
+  /// What others have changed, of a correction that is parked as `changed_elsewhere`.
+  public let conflict: Conflict?
+
+  enum CodingKeys: String, CodingKey {
+    case id, kind, state, payload, occurredAt = "occurred_at_ms", reason, conflict
+  }
+}
+
+/// The reply of item_list.
+public struct ItemListReply: Decodable, Sendable, Hashable {
+  /// The page, newest first.
+  public let items: [ListedItem]
+  /// The `after` of the next page; null: there is none.
+  public let next: String?
+  /// When the last complete pull of stored items ended.
+  public let asOf: Instant?
+  /// What to show above the list.
+  public let banners: [Banner]
+
+  enum CodingKeys: String, CodingKey { case items, next, asOf = "as_of_ms", banners }
 }
 
 /// The reply of contact_search.
@@ -829,7 +938,7 @@ public struct ContactGetReply: Decodable, Sendable, Hashable {
   }
 }
 
-/// Sums of items.
+/// Sums of items, to be added to those of the server. Corrections can make them negative.
 public struct Figures: Decodable, Sendable, Hashable {
   /// How many.
   public let activities: Int
@@ -872,13 +981,13 @@ public struct AsOf: Decodable, Sendable, Hashable {
 }
 
 /// A request that the server refuses for its schema: a table, column or function is missing or has
-/// another name, or a grant or policy is missing. Or a list of memberships or contacts that cannot
-/// be used as a whole. Or, with `what` backend, why no answer comes from the service. Or, with
-/// `what` host, that the app does not ask for requests.
+/// another name, or a grant or policy is missing. Or a list of memberships, contacts or own rows
+/// that cannot be used as a whole. Or, with `what` backend, why no answer comes from the service.
+/// Or, with `what` host, that the app does not ask for requests.
 public struct Problem: Decodable, Sendable, Hashable {
   /// The part of the configuration.
   public let what: ProblemWhat
-  /// The kind of items, with `queue`.
+  /// The kind of items, with `queue` and `own`.
   public let kind: String?
   /// The purpose of the request that failed; with `what` backend, of the first one.
   public let purpose: Purpose
@@ -923,6 +1032,24 @@ public struct ContactsStatus: Decodable, Sendable, Hashable {
   }
 }
 
+/// The state of the user's own rows of a kind in the cache.
+public struct OwnRowsStatus: Decodable, Sendable, Hashable {
+  /// The kind.
+  public let kind: String
+  /// When the last complete pull ended.
+  public let asOf: Instant?
+  /// When all ids were last compared with the server's.
+  public let reconciled: Instant?
+  /// Unusable rows of the last pull.
+  public let skipped: Int
+  /// Why the last pull was given up.
+  public let problem: PullProblem?
+
+  enum CodingKeys: String, CodingKey {
+    case kind, asOf = "as_of_ms", reconciled = "reconciled_ms", skipped, problem
+  }
+}
+
 /// The reply of sync_status.
 public struct SyncStatusReply: Decodable, Sendable, Hashable {
   /// Whether a run is under way.
@@ -937,6 +1064,8 @@ public struct SyncStatusReply: Decodable, Sendable, Hashable {
   public let pause: PauseCode?
   /// The cache of contacts; null in an app without contacts.
   public let contacts: ContactsStatus?
+  /// The user's own rows, for each kind of which the library keeps them.
+  public let own: [OwnRowsStatus]
   /// The cached figures; null in an app without figures.
   public let summary: AsOf?
   /// What the server's schema refuses, until the same request is answered, and why no answer comes
@@ -945,6 +1074,6 @@ public struct SyncStatusReply: Decodable, Sendable, Hashable {
 
   enum CodingKeys: String, CodingKey {
     case running, counts, lastCompleted = "last_completed_ms", notBefore = "not_before_ms", pause
-    case contacts, summary, problems
+    case contacts, own, summary, problems
   }
 }

@@ -1,0 +1,385 @@
+import Base
+import Policy
+import Store
+import Supabase
+import TestSupport
+import Testing
+
+@testable import Engine
+
+/// Corrections in the queue: what is sent, and what an answer makes of them.
+@Suite struct CorrectionQueueTests {
+  private static let seen: JSON = ["type": "visit", "minutes": 30]
+
+  private func edit(_ rig: Rig, _ number: Int, _ minutes: Int64) throws {
+    _ = try rig.intake.edit(["id": .uuid(id(number)), "payload": ["type": "visit", "minutes": .int(minutes)]])
+  }
+
+  private func finish(_ rig: Rig, _ batch: UploadBatch, _ status: Int, _ body: String? = nil) throws {
+    try rig.settlement.finish(batch, isCurrent: true, try response(status, body), rig.now)
+  }
+
+  /// Answer the next question.
+  private func answer(_ rig: Rig, _ status: Int, _ body: String? = nil) throws {
+    let question = try #require(rig.uploads.readBacks.first)
+    rig.uploads.removeFirstReadBack()
+    try finish(rig, question, status, body)
+  }
+
+  private func row(_ number: Int, _ minutes: Int, _ version: String = "v1", more: String = "") -> String {
+    #"{"id":"\#(id(number).text)","type":"visit","minutes":\#(minutes),"updated_at":"\#(version)","deleted_at":null\#(more)}"#
+  }
+
+  private func result(_ number: Int, _ status: String, _ more: String = "") -> String {
+    #"{"id":"\#(id(number).text)","status":"\#(status)"\#(more)}"#
+  }
+
+  /// The server lists the memberships: they are as they were.
+  private func confirm(_ rig: Rig) throws { try rig.list(member(orgA), member(orgB)) }
+
+  // MARK: Edits while a request is on its way
+
+  /// The refusal of what was sent says nothing about what the user has set since.
+  @Test(arguments: [
+    (400, #"{"code":"22P02","message":"m"}"#), (413, #"{"code":"PT413","message":"m"}"#),
+    (400, #"{"code":"23514","message":"m","details":"minutes"}"#),
+  ])
+  func anEditOfWhatIsRefusedIsSent(_ status: Int, _ body: String) throws {
+    // Given
+    let rig = try Rig.atHome(backend: corrected())
+    try rig.add(id(1), minutes: 30)
+    let batch = try rig.upload()
+    try edit(rig, 1, 90)
+    // When
+    try finish(rig, batch, status, body)
+    // Then
+    try expect(rig.state(id(1)), equals: "pending, attempts 1")
+    let next = try rig.upload()
+    expect(next.items[0].content?.payload.int("minutes"), equals: 90)
+    // And the refusal of this one is about it
+    try finish(rig, next, status, body)
+    try expect(rig.state(id(1)).hasPrefix("parked"))
+  }
+
+  @Test func aRefusedItemThatItsUserTookBackMeanwhileIsGone() throws {
+    let rig = try Rig.atHome(backend: corrected())
+    try rig.add(id(1))
+    let batch = try rig.upload()
+    _ = try rig.intake.cancel(["id": .uuid(id(1))])
+    try finish(rig, batch, 400, #"{"code":"22P02","message":"m"}"#)
+    // The server is asked, as of every cancelled item, and does not have it.
+    try rig.uploader.send(try rig.session, rig.now)
+    try answer(rig, 200, "[]")
+    try confirm(rig)
+    for _ in 0..<2 where try rig.state(id(1)) != "erased" {
+      try rig.uploader.send(try rig.session, rig.now)
+      try answer(rig, 200, "[]")
+    }
+    try expect(rig.state(id(1)), equals: "erased")
+    try expect(rig.takeEventTypes().contains("item_parked"), equals: false)
+  }
+
+  @Test func anEditOfAChangeThatIsRefusedIsSent() throws {
+    let rig = try Rig.atHome(backend: corrected())
+    try rig.correct(1, ["minutes": -1], of: Self.seen)
+    let batch = try rig.upload()
+    try edit(rig, 1, 90)
+    try finish(rig, batch, 400, #"{"code":"22P02","message":"m"}"#)
+    try expect(rig.state(id(1)), equals: "pending, attempts 1")
+    try expect(rig.item(id(1))?.payload.int("minutes"), equals: 90)
+  }
+
+  /// The request with the other value may be on its way yet.
+  @Test func aChangeThatIsTakenBackInFlightIsSentUntilItIsProved() throws {
+    let rig = try Rig.atHome(backend: corrected())
+    try rig.correct(1, ["minutes": 60], of: Self.seen)
+    let batch = try rig.upload()
+    try edit(rig, 1, 30)
+    try finish(rig, batch, 200, "[]")
+    try answer(rig, 200, "[\(row(1, 30))]")
+    try expect(rig.state(id(1)), equals: "pending, attempts 1")
+    try expect(rig.item(id(1))?.payload.int("minutes"), equals: 30)
+    try finish(rig, try rig.upload(), 200, "[\(row(1, 30, "v2"))]")
+    try expect(rig.state(id(1)), equals: "erased")
+  }
+
+  // MARK: The base
+
+  /// Once the change is made to another version of the row, no earlier request can change it.
+  @Test func valuesOfVoidRequestsAreNoLongerMine() throws {
+    // Given a change whose answer is lost, that is edited, and another column that others have changed
+    let rig = try Rig.atHome(backend: corrected())
+    try rig.correct(1, ["minutes": 60], of: Self.seen)
+    let batch = try rig.upload()
+    try edit(rig, 1, 90)
+    try finish(rig, batch, 200, "[]")
+    try answer(rig, 200, "[\(row(1, 30, "v2").replacing("visit", with: "call"))]")
+    try expect(rig.state(id(1)), equals: "pending, attempts 1")
+    // When somebody sets the very value that this user has given up
+    try finish(rig, try rig.upload(), 200, "[]")
+    try answer(rig, 200, "[\(row(1, 60, "v3"))]")
+    // Then it is theirs
+    try expect(rig.state(id(1)), equals: "parked, changed_elsewhere, attempts 2")
+  }
+
+  @Test func aRowThatOthersChangeAllTheTimeIsNoLoop() throws {
+    let rig = try Rig.atHome(backend: corrected())
+    try rig.correct(1, ["minutes": 60], of: Self.seen)
+    var requests = 0
+    while try rig.state(id(1)).hasPrefix("pending"), requests < 20 {
+      requests += 1
+      try finish(rig, try rig.upload(), 200, "[]")
+      try answer(rig, 200, "[\(row(1, 30, "v\(requests + 1)"))]")
+    }
+    expect(requests, equals: 9)
+    try expect(rig.state(id(1)), equals: "waits for time, attempts 9, alone 1, group 2")
+  }
+
+  @Test func aChangeThatIsNotAllowedIsParkedAfterTheMembershipWasConfirmed() throws {
+    let rig = try Rig.atHome(backend: corrected())
+    try rig.correct(1, ["minutes": 60], of: Self.seen)
+    for _ in 1...2 {
+      try finish(rig, try rig.upload(), 200, "[]")
+      try answer(rig, 200, "[\(row(1, 30))]")
+      try confirm(rig)
+    }
+    try expect(rig.state(id(1)), equals: "parked, not_allowed, attempts 2, refused")
+  }
+
+  /// The ids of rows that were stored before come without their values: others may have changed them since.
+  @Test func aRowThatWasStoredBeforeIsReadBeforeItIsChanged() throws {
+    // Given an insert whose answers are lost, and that its user edits while the server is asked for it
+    let rig = try Rig.atHome(backend: corrected())
+    try rig.add(id(1), minutes: 30)
+    try finish(rig, try rig.upload(), 503)
+    try rig.core.backoffs.clear("upload")
+    try finish(rig, try rig.upload(), 201, "[]")
+    try edit(rig, 1, 90)
+    // When somebody has changed the same column
+    try answer(rig, 200, "[\(row(1, 45, "v2"))]")
+    try expect(rig.item(id(1))?.stored?.version, equals: nil)
+    try rig.uploader.send(try rig.session, rig.now)
+    try answer(rig, 200, "[\(row(1, 45, "v2"))]")
+    // Then
+    try expect(rig.state(id(1)), equals: "parked, changed_elsewhere, attempts 1")
+  }
+
+  /// The same of a function that says that a row was stored before.
+  @Test func theVersionOfADuplicateIsNotThatOfWhatWasSent() throws {
+    let rig = try Rig.atHome(
+      backend: corrected(
+        #","upload":"rpc","function":"submit","own":{},"change":{},"delete":"deleted_at""#))
+    try rig.add(id(1), minutes: 30)
+    try finish(rig, try rig.upload(), 503)
+    try rig.core.backoffs.clear("upload")
+    let batch = try rig.upload()
+    try edit(rig, 1, 90)
+    try finish(rig, batch, 200, "[\(result(1, "duplicate", #","updated_at":"v2""#))]")
+    try expect(rig.item(id(1))?.operation == .change)
+    try expect(rig.item(id(1))?.stored?.version, equals: nil)
+  }
+
+  @Test func aCancelledItemThatItsUserWantsAfterAllIsSent() throws {
+    // Given an item that was perhaps sent, is cancelled, and edited while the server is asked for it
+    let rig = try Rig.atHome(backend: corrected())
+    try rig.add(id(1), minutes: 30)
+    try finish(rig, try rig.upload(), 503)
+    _ = try rig.intake.cancel(["id": .uuid(id(1))])
+    for _ in 1...2 {
+      try rig.uploader.send(try rig.session, rig.now)
+      try edit(rig, 1, 90)
+      // When the server does not have it
+      try answer(rig, 200, "[]")
+      try confirm(rig)
+      if try rig.item(id(1))?.isCancelled == false { break }
+      _ = try rig.intake.cancel(["id": .uuid(id(1))])
+    }
+    // Then
+    try expect(rig.state(id(1)).hasPrefix("pending"))
+    try rig.core.backoffs.clear("upload")
+    try expect(rig.upload().items[0].content?.payload.int("minutes"), equals: 90)
+  }
+
+  // MARK: Changes and deletions in one question
+
+  /// A function takes both, and something on the way loses the answer.
+  @Test func ofRowsThatAreGoneADeletionIsDoneAndAChangeIsShown() throws {
+    for deletionComesFirst in [true, false] {
+      // Given
+      let rig = try Rig.atHome(backend: byFunction)
+      let (deletion, change) = deletionComesFirst ? (1, 2) : (2, 1)
+      try rig.correct(deletion, nil, of: Self.seen)
+      try rig.correct(change, ["minutes": 60], of: Self.seen)
+      // When
+      for _ in 1...2 {
+        let batch = try rig.upload()
+        expect(batch.items.count, equals: 2)
+        try finish(rig, batch, 200, "")
+        try answer(rig, 200, "[]")
+        while !rig.uploads.readBacks.isEmpty { try answer(rig, 200, "[]") }
+        try confirm(rig)
+      }
+      // Then
+      try expect(rig.state(id(deletion)), equals: "erased")
+      try expect(rig.state(id(change)), equals: "parked, deleted_elsewhere, attempts 2")
+    }
+  }
+
+  /// As for inserts: the items are one group of which halves are sent.
+  @Test func correctionsThatAreRefusedOnTheWayAreSearchedTogether() throws {
+    let rig = try Rig.atHome(backend: byFunction)
+    for number in 1...4 { try rig.correct(number, ["minutes": 60], of: Self.seen) }
+    try finish(rig, try rig.upload(), 403, "<html>")
+    try answer(rig, 200, "[\((1...4).map { row($0, 30) }.joined(separator: ","))]")
+    try expect(
+      (1...4).map { try rig.state(id($0)) }, equals: Array(repeating: "pending, group 1", count: 4))
+    expect(rig.uploads.size.items, equals: 125)
+  }
+
+  // MARK: A function
+
+  /// One response is one failure, however many rows it names.
+  @Test(arguments: ["40001", "57014", "53300"])
+  func rowsThatPassLaterAreOneFailure(_ code: String) throws {
+    let rig = try Rig.atHome(backend: byFunction)
+    for number in 1...5 { try rig.correct(number, ["minutes": 60], of: Self.seen) }
+    let results = (1...5).map { result($0, "rejected", #","sqlstate":"\#(code)""#) }
+    try finish(rig, try rig.upload(), 200, "[\(results.joined(separator: ","))]")
+    try expect(rig.core.backoffs.read("upload").attempts <= 1)
+    for number in 1...5 { try expect(rig.row(id(number))?.attempts, equals: 1) }
+  }
+
+  @Test func aRowThatIsRefusedForWhatItsUserGaveIsParkedBesideOthers() throws {
+    let rig = try Rig.atHome(backend: byFunction)
+    for number in 1...3 { try rig.correct(number, ["minutes": 60], of: Self.seen) }
+    try finish(
+      rig, try rig.upload(), 200,
+      "[\(result(1, "stored", #","updated_at":"v2""#)),"
+        + #"\#(result(2, "rejected", #","sqlstate":"23514","column":"minutes""#)),"#
+        + "\(result(3, "rejected", #","sqlstate":"40001""#))]")
+    try expect(rig.state(id(1)), equals: "erased")
+    try expect(rig.state(id(2)), equals: "parked, server_rule, attempts 1, refused")
+    try expect(rig.state(id(3)).hasPrefix("waits for time, attempts 1"))
+    try expect(rig.core.backoffs.read("upload").attempts, equals: 0)
+  }
+
+  /// A function of the project may leave a column out: then the row is read.
+  @Test func aRowWithoutTheChangedColumnIsRead() throws {
+    let rig = try Rig.atHome(backend: byFunction)
+    try rig.correct(1, ["minutes": 60], of: Self.seen)
+    try finish(
+      rig, try rig.upload(), 200, "[\(result(1, "changed", #","row":{"type":"call"},"updated_at":"v2""#))]")
+    expect(rig.uploads.readBacks.map { $0.request == .rows }, equals: [true])
+    try answer(rig, 200, "[\(row(1, 45, "v2"))]")
+    try expect(rig.state(id(1)), equals: "parked, changed_elsewhere, attempts 1")
+  }
+
+  // MARK: Other versions of the app
+
+  @Test func aVersionWithoutTheFunctionSendsEachAlone() throws {
+    // Given corrections that share requests
+    let rig = try Rig.atHome(backend: byFunction)
+    for number in 1...3 { try rig.correct(number, ["minutes": 60], of: Self.seen) }
+    // When
+    let next = try rig.next(backend: corrected())
+    for number in 1...3 {
+      let batch = try next.upload()
+      expect(batch.items.map { $0.id }, equals: [id(number)])
+      try finish(next, batch, 200, "[\(row(number, 60, "v2"))]")
+    }
+    // Then
+    try expect((1...3).map { try next.state(id($0)) }, equals: ["erased", "erased", "erased"])
+  }
+
+  /// What a function answers is no proof because it names the id.
+  @Test func aVersionWithAFunctionReadsItsResult() throws {
+    let rig = try Rig.atHome(backend: corrected())
+    try rig.correct(1, ["minutes": 60], of: Self.seen)
+    let next = try rig.next(backend: byFunction)
+    try finish(next, try next.upload(), 200, "[\(result(1, "changed", #","row":\#(row(1, 45, "v2"))"#))]")
+    try expect(next.state(id(1)), equals: "parked, changed_elsewhere, attempts 1")
+  }
+
+  @Test(arguments: [
+    (false, "", "waits for kind"), (true, "", "waits for kind"),
+    (true, #","own":{},"change":{}"#, "waits for kind"), (false, #","own":{}"#, "sending"),
+  ])
+  func aCorrectionWaitsForAVersionThatCanMakeIt(
+    _ isDeletion: Bool, _ members: String, _ expected: String
+  ) throws {
+    // Given
+    let rig = try Rig.atHome(backend: corrected())
+    try rig.correct(1, isDeletion ? nil : ["minutes": 60], of: Self.seen)
+    // When
+    let next = try rig.next(backend: corrected(members))
+    try next.uploader.send(try next.session, next.now)
+    // Then
+    try expect(next.state(id(1)), equals: expected)
+    if expected == "sending" { return }
+    expect(next.inFlight.requests.isEmpty)
+    try expect(!next.uploader.hasHeldKinds(try next.session))
+    // And a version that can makes it.
+    let last = try next.next(backend: corrected())
+    try expect(last.uploader.hasHeldKinds(try last.session))
+    try last.uploader.releaseKnownKinds(try last.session)
+    try expect(last.upload().items.map { $0.id }, equals: [id(1)])
+  }
+
+  @Test func aColumnThatIsNoLongerKeptIsComparedAllTheSame() throws {
+    let rig = try Rig.atHome(backend: corrected())
+    try rig.correct(1, ["minutes": 60], of: Self.seen)
+    let next = try rig.next(backend: corrected(#","own":{"columns":["type"]},"change":{}"#))
+    try finish(next, try next.upload(), 200, "[]")
+    let question = try #require(next.uploads.readBacks.first)
+    expect(next.settlement.columns(of: question).contains("minutes"))
+    try answer(next, 200, "[\(row(1, 45, "v2"))]")
+    try expect(next.state(id(1)), equals: "parked, changed_elsewhere, attempts 1")
+  }
+
+  /// Nobody knows which values the server has: what was sent is known only where changes can be made.
+  @Test func anItemThatWasRevisedBeforeItCouldBeChangedIsShown() throws {
+    // Given an item whose answer was lost, and that was edited
+    let rig = try Rig.atHome(backend: corrected(""))
+    try rig.add(id(1), minutes: 30)
+    try finish(rig, try rig.upload(), 503)
+    try edit(rig, 1, 90)
+    // When another version finds it stored
+    let next = try rig.next(backend: corrected())
+    try next.core.backoffs.clear("upload")
+    try finish(next, try next.upload(), 201, "[]")
+    try answer(next, 200, rows(id(1)))
+    // Then
+    try expect(next.state(id(1)), equals: "parked, unknown_outcome, attempts 2")
+  }
+
+  // MARK: Taking back
+
+  @Test func aDeletionThatWasSentIsTakenBackByTheServerOnly() throws {
+    let rig = try Rig.atHome(backend: corrected())
+    try rig.correct(1, nil, of: Self.seen)
+    try finish(rig, try rig.upload(), 503)
+    // When the user wants the row as it was
+    try edit(rig, 1, 30)
+    try expect(rig.state(id(1)), equals: "pending, attempts 1")
+    try rig.core.backoffs.clear("upload")
+    // Then the user learns that it is gone
+    try finish(rig, try rig.upload(), 200, "[]")
+    try answer(rig, 200, "[\(row(1, 30, "v2").replacing("null", with: #""now""#))]")
+    try expect(rig.state(id(1)), equals: "parked, deleted_elsewhere, attempts 2")
+  }
+
+  @Test func anEditForgetsTheParentsThatTheOldContentNamed() throws {
+    // Given an item that follows another one
+    let rig = try Rig.atHome()
+    try rig.add(id(1))
+    func payload(follows: UUID?) -> JSON { ["type": "visit", "minutes": 5, "follows": JSON(follows)] }
+    _ = try rig.intake.add(["kind": "activity", "id": .uuid(id(2)), "payload": payload(follows: id(1))])
+    try expect(rig.state(id(2)), equals: "waits for parent")
+    // When, then
+    _ = try rig.intake.edit(["id": .uuid(id(2)), "payload": payload(follows: nil)])
+    try expect(rig.state(id(2)), equals: "pending")
+    try expect(rig.core.dependencies.isEmpty())
+    _ = try rig.intake.edit(["id": .uuid(id(2)), "payload": payload(follows: id(1))])
+    try expect(rig.state(id(2)), equals: "waits for parent")
+  }
+}
