@@ -115,7 +115,7 @@ def check(app: App, wishes: Wishes, directory: DirectoryFixtures, person: Person
 
 def _is_asked(found: dict[str, Any] | None) -> bool:
     """Whether an item was taken back that the server may have: it is asked first."""
-    return found is not None and (found["reason"] or {}).get("code") == "waiting_cancelled"
+    return found is not None and (found["reason"] or {}).get("code") == "unknown_outcome"
 
 
 def check_end(app: App, wishes: Wishes, directory: DirectoryFixtures, person: Person) -> None:
