@@ -530,10 +530,10 @@ def _own_items(world: World, process: Process, user: str, org: str) -> None:
         if (row["org_id"], row["user_id"], row["deleted_at"]) != (org, user, None):
             continue
         found = shown.pop(item, None)
-        if found is None:
-            raise Violation("the list follows the server", f"{process} {item} is missing")
         if item in queued:
             continue
+        if found is None:
+            raise Violation("the list follows the server", f"{process} {item} is missing")
         for name in COLUMNS:
             if plain(name, found.get(name)) != stored(name, row):
                 raise Violation("the list follows the server", f"{process} {found} for {row}")
