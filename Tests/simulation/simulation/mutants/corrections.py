@@ -112,6 +112,25 @@ def _own_value_as_anothers() -> Mutant:
     return change_reply("queue_list", blame)
 
 
+@violates("the list follows the server")
+def _missing_in_the_list() -> Mutant:
+    return change_reply("item_list", lambda _, reply: reply["items"].clear())
+
+
+@violates("the list follows the server")
+def _twice_in_the_list() -> Mutant:
+    return change_reply("item_list", lambda _, reply: reply["items"].extend(reply["items"][:1]))
+
+
+@violates("the list follows the server")
+def _another_value_in_the_list() -> Mutant:
+    def change(_: Process, reply: Json) -> None:
+        for item in reply["items"]:
+            item["payload"]["minutes"] = 7
+
+    return change_reply("item_list", change)
+
+
 @violates("a correction follows its insert")
 def _before_the_insert() -> Mutant:
     def another(_: Process, request: Json) -> None:
