@@ -160,8 +160,7 @@ class Corrections:
         """Whether the device was told of this value before, or its user wrote it."""
         plainly = plain(column, value)
         return any(
-            plainly in known.get(place, {}).get(column, ())
-            for known in (self._told, self._written)
+            plainly in known.get(place, {}).get(column, ()) for known in (self._told, self._written)
         )
 
     # What the user wants --------------------------------------------------------------------------
@@ -176,9 +175,7 @@ class Corrections:
         """The user of a device has these values of an item there."""
         _add(self._written, (entry.device, entry.owner, entry.id), values)
 
-    def edited(
-        self, entry: Entry, payload: Json, item: Json | None, listed: Json | None
-    ) -> None:
+    def edited(self, entry: Entry, payload: Json, item: Json | None, listed: Json | None) -> None:
         """An edit was acknowledged.
 
         `item` is what the queue has since, None: nothing. `listed` is what the list showed before.
@@ -281,7 +278,7 @@ class Corrections:
         wish = self.wishes.get((entry.device, entry.owner, entry.id))
         versions = self.versions.get(entry.id, [])
         # The row under the id of somebody else's item is not this one's.
-        if wish is None or versions and versions[0].row["user_id"] != entry.owner:
+        if wish is None or (versions and versions[0].row["user_id"] != entry.owner):
             return True
         if wish.deleted is not None:
             return any(v.row["deleted_at"] is not None for v in versions[wish.deleted :])
