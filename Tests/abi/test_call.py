@@ -15,7 +15,7 @@ from holdfast import Holdfast, HoldfastError, Library
 from holdfast.operations import OPERATIONS
 
 from conftest import MakeUser
-from support import contract
+from support import contract, own_rows
 from support.paths import EMULATOR, HEADER, ROOT
 from support.phone import Phone
 
@@ -118,7 +118,7 @@ def test_HST_1_both_doors_give_the_same_replies_and_errors(
     # Given two copies of a phone, with the same files, keys and clocks
     # When each operation runs on one by its function and on the other through holdfast_call
     # Then status and reply are the same, when it succeeds and when it fails
-    user = sign_in(contacts=2)
+    user = sign_in(contacts=2, tables=own_rows.tables())
     user.phone.close()
     twin = user.phone.twin(tmp_path / "twin")
     apps = [phone.open() for phone in (user.phone, twin)]

@@ -32,7 +32,7 @@ def host(app_python: Path, backend: LocalSupabase) -> Callable[[Path], str]:
     return lambda folder: run(app_python, script, folder=folder, environment=environment)
 
 
-def test_the_asyncio_host_goes_its_six_steps(
+def test_the_asyncio_host_goes_its_seven_steps(
     host: Callable[[Path], str], backend: LocalSupabase, tmp_path: Path
 ) -> None:
     before = activities(backend)
@@ -40,9 +40,12 @@ def test_the_asyncio_host_goes_its_six_steps(
     screens = [line.split()[1] for line in lines if line.startswith("screen: ")]
     assert screens == ["sign_in", "select_org", "home", "home", "sign_in"]
     assert "queued: You are offline." in lines[3]
-    assert "the visit: stored" in lines
+    changed, stored = (line for line in lines if line.startswith("visits: "))
+    assert {"60 min changing", "20 min deleting"} <= set(re.findall(r"\d+ min \w+", changed))
+    assert "60 min stored" in stored
+    assert "20 min" not in stored
     assert re.search(r"^contacts: [1-9]\d* \w+", "\n".join(lines), flags=re.MULTILINE)
-    assert activities(backend) == before + 1
+    assert activities(backend) == before + 2
     assert {path.name for path in tmp_path.iterdir()} == {"app-data", "app-keys"}
 
 

@@ -1,9 +1,9 @@
 # ruff: noqa: D102, D103, D107, ANN401 (a script, whose functions say by their names what they do)
 """The tour: a volunteer's phone on the shell of this folder, the local backend, and a thief.
 
-In four acts the network fails, the app is killed twice and an answer is lost. At the end every item
-that the app called stored must be on the server exactly once, and no secret may be readable in the
-app's folder. Usage: demo.py [PATH_OF_holdfast-shell]; the exit status is 0 if every check passed.
+In five acts the network fails, the app is killed three times, an answer is lost and a mistake is
+corrected. At the end every item that the app called stored must be on the server exactly once, as it
+was corrected, and no secret may be readable in the app's folder. Usage: demo.py [PATH_OF_holdfast-shell]; the exit status is 0 if every check passed.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class Tour:
 
     def __init__(self) -> None:
         self.crosses = 0
-        #: Every item that the app called stored: its id and its note.
-        self.ledger: dict[str, str] = {}
+        #: Every item that the app called stored: its id, its note and its minutes, None: taken back.
+        self.ledger: dict[str, tuple[str, int | None]] = {}
 
     def paint(self, colour: int, text: str) -> str:
         return f"\033[{colour}m{text}\033[0m" if sys.stdout.isatty() else text
@@ -161,11 +161,16 @@ class App:
             "queue_add", kind="activity", payload=payload, occurred_at_ms=now, **depends
         )
         self.tour.check(self.status == "OK", f"stored on disk: {kind}, {minutes} min")
-        self.tour.ledger[reply["id"]] = payload["note"]
+        self.tour.ledger[reply["id"]] = (payload["note"], minutes)
         return str(reply["id"])
 
     def find(self, query: str, **more: Any) -> list[dict[str, Any]]:
         return list(self.call("contact_search", query=query, **more).get("contacts", []))
+
+    def own(self) -> dict[str, tuple[str, Any]]:
+        """The user's own activities, stored and queued, as the app lists them: state and minutes."""
+        items = self.call("item_list", kind="activity")["items"]
+        return {item["id"]: (item["state"], item["payload"]["minutes"]) for item in items}
 
     def counts(self) -> dict[str, int]:
         return dict(self.call("sync_status")["counts"])
@@ -340,13 +345,62 @@ def act_3(app: App) -> None:
     app.die()
 
 
+def named(tour: Tour, text: str) -> str:
+    """The id of the activity whose note has the text."""
+    [item] = [item for item, (note, _) in tour.ledger.items() if text in note]
+    return item
+
+
+def on_server(app: App, item: str) -> tuple[int, bool]:
+    """Its minutes on the server, and whether it is taken back."""
+    asked = "select minutes, deleted_at from public.activities where id::text = %s"
+    [row] = app.control.sql(asked, item)
+    return row["minutes"], row["deleted_at"] is not None
+
+
 def act_4(app: App) -> None:
-    """Everything arrives; log out."""
+    """Everything has arrived, and there is a mistake in it."""
     tour, control = app.tour, app.control
     control.clear_faults()
     app.shows("home", "home, without a sign-in")
     app.sent(2)
     tour.check(app.rows() == 7, "the server has seven rows")
+
+    tour.say("Another tunnel. The person looks through the activities of the week.")
+    control.drop_before("/rest/", times=-1)
+    app.call("network_report", online=False)
+    short, twice = named(tour, "kveldskurs"), named(tour, "avtalte tid")
+    own = app.own()
+    kept = all(own.get(item) == ("stored", minutes) for item, (_, minutes) in tour.ledger.items())
+    tour.check(kept, "the app lists all seven as stored, from the disk")
+
+    tour.say("The course took 180 minutes, not 120; one call was registered that was none.")
+    app.call("queue_edit", id=short, payload={"minutes": 180})
+    app.call("queue_cancel", id=twice)
+    own = app.own()
+    tour.check(own[short] == ("changing", 180), "the list shows 180 minutes, to be changed")
+    tour.check(own[twice][0] == "deleting", "and the call as one to be taken back")
+    stored = on_server(app, short), on_server(app, twice)
+    tour.check(stored == ((120, False), (10, False)), "the server knows nothing of it")
+    for item, minutes in ((short, 180), (twice, None)):
+        tour.ledger[item] = (tour.ledger[item][0], minutes)
+    app.die()
+
+
+def act_5(app: App) -> None:
+    """The corrections arrive; log out."""
+    tour, control = app.tour, app.control
+    tour.say("Back online. The server changes the row, but its answer is lost.")
+    control.clear_faults()
+    control.drop_after(UPLOADS, method="PATCH")
+    control.clear_requests()
+    app.shows("home", "home, without a sign-in")
+    app.sent(2)
+    tour.check(control.faults()[0]["hits"] == 1, "an answer was lost")
+    stored = [on_server(app, named(tour, text)) for text in ("kveldskurs", "avtalte tid")]
+    tour.check(stored == [(180, False), (10, True)], "180 minutes there, and no call")
+    tour.check(app.rows() == 7, "in the seven rows that it had: none was added")
+    tour.check(named(tour, "avtalte tid") not in app.own(), "the list has the call no more")
 
     tour.say("The person logs out.")
     reply = app.call("session_logout", unsent="keep")
@@ -366,10 +420,13 @@ def act_4(app: App) -> None:
 def check_server(tour: Tour, control: Any) -> None:
     tour.act("The rows on the server")
     tour.check(len(tour.ledger) == 7, f"the app called {len(tour.ledger)} items stored")
-    rows = control.sql("select id::text, note from public.activities where note like 'Tur: %%'")
-    stored = [(row["id"], row["note"]) for row in rows]
-    for entry in tour.ledger.items():
-        tour.check(stored.count(entry) == 1, f"{entry[0]} once  {entry[1]}")
+    rows = control.sql(
+        "select id::text, note, case when deleted_at is null then minutes end as minutes"
+        " from public.activities where note like 'Tur: %%'")  # fmt: skip
+    stored = [(row["id"], (row["note"], row["minutes"])) for row in rows]
+    for item, (note, minutes) in tour.ledger.items():
+        told = "taken back" if minutes is None else f"{minutes} min"
+        tour.check(stored.count((item, (note, minutes))) == 1, f"{item} once  {note}, {told}")
     tour.check(len(stored) == len(tour.ledger), f"there are no other rows: {len(stored)} in all")
     chain = "select 1 from activities a join activities b on b.id = a.follows where a.note like 'Tur: %%'"
     tour.check(len(control.sql(chain)) == 1, "the reference from one activity to another is intact")
@@ -405,7 +462,7 @@ class Thief:
             "peer_mentor": "the role",
         }
         known |= dict.fromkeys(self.tokens, "a refresh token")
-        known |= dict.fromkeys(self.tour.ledger.values(), "a note")
+        known |= dict.fromkeys((note for note, _ in self.tour.ledger.values()), "a note")
         for table, columns in {"public.organizations": "id name", "public.contacts": "id name",
                                "auth.users": "id"}.items():  # fmt: skip
             for column in columns.split():
@@ -433,7 +490,7 @@ def play(tour: Tour, program: str, place: pathlib.Path, backend: LocalSupabase) 
         " select o.id, u.id, 'samtale', now(), m, 'fra før' from public.organizations o, auth.users u,"
         " (values (30), (45)) v(m) where o.name = %s and u.email = %s", ORG, MENTOR)  # fmt: skip
     control.set(jwt_lifetime=TOKEN_S)
-    for number, act in enumerate((act_1, act_2, act_3, act_4), start=1):
+    for number, act in enumerate((act_1, act_2, act_3, act_4, act_5), start=1):
         tour.act(f"{number}  {act.__doc__}")
         if number in (2, 3):
             tour.say(f"{PAUSE_S} seconds pass.")

@@ -169,15 +169,17 @@ static void read_commands(shell *it) {
 /* docs/reference.md has every setting. */
 static char *configuration(char **words) {
   json_t *config = json_pack(
-      "{s:s, s:{s:s, s:s}, s:[{s:s,s:s,s:s,s:s},{s:s,s:s,s:s,s:s},{s:s,s:s,s:s}], s:s,"
+      "{s:s, s:{s:s, s:s, s:{s:{s:s,s:{},s:{},s:s}}},"
+      " s:[{s:s,s:s,s:s,s:s},{s:s,s:s,s:s,s:s},{s:s,s:s,s:s}], s:s,"
       " s:{s:{s:s,s:[s,s,s]},s:{s:s,s:[s]}}, s:{s:i,s:i}, s:s, s:s}",
-      "data_dir", words[1], "backend", "url", words[2], "api_key", words[3], "auth_methods", //
-      "id", "bankid", "provider", "bankid", "flow", "pkce", "label", "BankID",               //
-      "id", "vipps", "provider", "vipps", "flow", "pkce", "label", "Vipps",                  //
-      "id", "password", "flow", "password", "label", "E-post",                               //
-      "redirect_url", "app.holdfast.example://signed-in", "routes",                          //
-      "peer_mentor", "home", "/mentor", "screens", "/mentor", "/contacts", "/contacts/*",    //
-      "org_admin", "home", "/admin", "screens", "*",                                         //
+      "data_dir", words[1], "backend", "url", words[2], "api_key", words[3], "queue", "activity",
+      "table", "activities", "own", "change", "delete", "deleted_at", "auth_methods",     //
+      "id", "bankid", "provider", "bankid", "flow", "pkce", "label", "BankID",            //
+      "id", "vipps", "provider", "vipps", "flow", "pkce", "label", "Vipps",               //
+      "id", "password", "flow", "password", "label", "E-post",                            //
+      "redirect_url", "app.holdfast.example://signed-in", "routes",                       //
+      "peer_mentor", "home", "/mentor", "screens", "/mentor", "/contacts", "/contacts/*", //
+      "org_admin", "home", "/admin", "screens", "*",                                      //
       "policy", "background_timeout_s", 2, "refresh_margin_s", 2, "locale", "nb", "template",
       "volunteers");
   char *text = json_dumps(config, JSON_COMPACT);

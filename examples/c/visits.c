@@ -1,5 +1,6 @@
-/* An app in six steps: sign in, choose an organisation, queue without a network, start again
- * without a sign-in, search, log out. Usage: visits FOLDER URL KEY EMAIL PASSWORD */
+/* An app in seven steps: sign in, choose an organisation, queue without a network, start again
+ * without a sign-in, correct what was sent, search, log out.
+ * Usage: visits FOLDER URL KEY EMAIL PASSWORD */
 #include <holdfast_http.h>
 #include <jansson.h>
 #include <stdbool.h>
@@ -11,7 +12,7 @@
 static int64_t app;
 static char screen[32];              /* the one that is shown */
 static const char *email, *password; /* NULL: was tried */
-static bool has_contacts, is_sent, is_leaving;
+static bool has_contacts, is_done, is_leaving;
 
 static const char *text_at(const json_t *object, const char *key) {
   const char *text = json_string_value(json_object_get(object, key));
@@ -66,7 +67,7 @@ static void follow(void) {
     printf("notice: %s\n", text_at(notice, "text"));
   if (json_is_object(outcome))
     printf("sync: %s\n", text_at(outcome, "text"));
-  is_sent = is_sent || strcmp(text_at(outcome, "code"), "sync_completed") == 0;
+  is_done = is_done || json_is_object(outcome);
   has_contacts = has_contacts || json_is_integer(json_object_get(sync, "contacts_ms"));
   json_decref(next);
 }
@@ -76,12 +77,55 @@ static void wait_for(const char *wanted) {
     follow();
 }
 
+/* Waits until a sync run has ended: everything is sent, or needs its user. */
+static void settle(void) {
+  for (is_done = false; !is_done || !has_contacts;)
+    follow();
+}
+
+static void set_network(bool online) {
+  act("network_report", json_pack("{s:b}", "online", online));
+}
+
+/* Registers a visit: it is on the disk when this returns. */
+static void add(int minutes, char id[37]) {
+  json_t *reply = call("queue_add", json_pack("{s:s, s:{s:s, s:i}, s:I}", "kind", "activity",
+                                              "payload", "type", "visit", "minutes", minutes,
+                                              "occurred_at_ms", (json_int_t)time(NULL) * 1000));
+  snprintf(id, 37, "%s", text_at(reply, "id"));
+  json_decref(reply);
+}
+
+/* Lists the user's newest visits, stored and queued. Returns how many of them others have changed
+ * at the same time: the user, who sees both values, lets their own stand. */
+static int list(void) {
+  json_t *own = call("item_list", json_pack("{s:s, s:i}", "kind", "activity", "limit", 2)), *item;
+  int conflicts = 0;
+  size_t index, at;
+  json_array_foreach(json_object_get(own, "items"), index, item) {
+    const json_t *column, *conflict = json_object_get(item, "conflict");
+    printf("visit: %s %" JSON_INTEGER_FORMAT " min\n", text_at(item, "state"),
+           json_integer_value(json_object_get(json_object_get(item, "payload"), "minutes")));
+    json_array_foreach(json_object_get(conflict, "columns"), at, column)
+        printf("conflict: others have changed %s, too\n", text_at(column, "name"));
+    if (!json_is_object(conflict))
+      continue;
+    /* queue_cancel would leave the row as it is */
+    act("queue_retry", json_pack("{s:s, s:b}", "id", text_at(item, "id"), "overwrite", true));
+    conflicts++;
+  }
+  json_decref(own);
+  return conflicts;
+}
+
 /* Starts the app: from the disk alone, it shows the first screen. */
 static void start(char **words) {
   app = 0;
-  json_t *reply = call("open", json_pack("{s:s, s:{s:s, s:s}, s:s, s:b}", "data_dir", words[1],
-                                         "backend", "url", words[2], "api_key", words[3],
-                                         "template", "volunteers", "development", 1));
+  json_t *reply =
+      call("open", json_pack("{s:s, s:{s:s, s:s, s:{s:{s:s, s:{}, s:{}, s:s}}}, s:s, s:b}",
+                             "data_dir", words[1], "backend", "url", words[2], "api_key", words[3],
+                             "queue", "activity", "table", "activities", "own", "change", "delete",
+                             "deleted_at", "template", "volunteers", "development", 1));
   app = json_integer_value(json_object_get(reply, "app"));
   show(json_object_get(reply, "screen"));
   json_decref(reply);
@@ -96,17 +140,25 @@ int main(int count, char **words) {
   start(words); /* signs in, and chooses an organisation */
   wait_for("home");
 
-  act("network_report", json_pack("{s:b}", "online", false));
-  act("queue_add",
-      json_pack("{s:s, s:{s:s, s:i}, s:I}", "kind", "activity", "payload", "type", "visit",
-                "minutes", 45, "occurred_at_ms", (json_int_t)time(NULL) * 1000));
-  puts("queued: it is on the disk");
+  char visit[37], mistake[37];
+  set_network(false);
+  add(45, visit);
+  add(20, mistake);
+  puts("queued: they are on the disk");
   act("close", NULL);
 
   start(words); /* the session is on the disk, too */
   wait_for("home");
-  while (!is_sent || !has_contacts)
-    follow();
+  settle();
+
+  set_network(false); /* what is stored is corrected without a network, too */
+  act("queue_edit", json_pack("{s:s, s:{s:i}}", "id", visit, "payload", "minutes", 60));
+  act("queue_cancel", json_pack("{s:s}", "id", mistake));
+  list();
+  set_network(true);
+  settle();
+  if (list() > 0)
+    settle();
 
   json_t *found = call("contact_search", json_pack("{s:s, s:i}", "query", "a", "limit", 3)),
          *contact;

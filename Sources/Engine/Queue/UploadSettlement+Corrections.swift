@@ -145,7 +145,8 @@ extension UploadSettlement {
   ) throws(Failure) -> UploadBatch {
     var named: [UUID] = []
     var open: [UUID] = []
-    for row in received.response.rows.map({ Array($0) }) ?? [] {
+    guard let rows = received.response.rows else { return batch }
+    for row in rows {
       guard let id = row.uuid("id"), !named.contains(id) else { continue }
       named.append(id)
       let one = batch.filter { $0.id == id }

@@ -36,6 +36,7 @@ DEBUG = 3
 
 #: Fields whose values are no personal data: enumerations and words of the protocol.
 PUBLIC = frozenset({
+    "operation",
     "type", "kind", "status", "state", "scope", "method", "methods", "outcome", "flow", "provider",
     "providers", "role", "aud", "iss", "amr", "token_type", "column", "field", "error",
     "error_code", "error_description", "code", "message", "msg", "details", "hint", "locale",

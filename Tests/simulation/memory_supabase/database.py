@@ -95,7 +95,8 @@ class Database:
             column = table.column(name)
             assert column is not None
             if name in sent or not defaults:
-                found[name] = convert(column.kind, sent.get(name))
+                is_now = column.kind == "timestamp" and sent.get(name) == "now"
+                found[name] = self.now() if is_now else convert(column.kind, sent.get(name))
         return found
 
     def complete(self, table: Table, values: dict[str, Value], caller: str) -> Row:

@@ -1,9 +1,8 @@
-"""The two functions of examples/backend/schema.sql."""
+"""The functions of examples/backend/schema.sql."""
 
 from __future__ import annotations
 
 import datetime
-import json
 import zoneinfo
 from typing import Any
 
@@ -11,9 +10,10 @@ from local_supabase import payload, query
 from local_supabase.messages import Reply, Request
 from local_supabase.rest_errors import RestError
 
+from .changes import change_activities
 from .database import Database
 from .schema import TABLES, Row
-from .values import SqlError, convert, show
+from .values import SqlError, convert, show, write
 
 JSON = {"Content-Type": "application/json; charset=utf-8"}
 KNOWN = [
@@ -34,6 +34,9 @@ def call(database: Database, request: Request, name: str, caller: str) -> Reply:
     if name == "submit_activities" and set(given) == {"items"}:
         with database.transaction():
             answer: Any = submit_activities(database, given["items"], caller)
+    elif name == "change_activities" and set(given) == {"items"}:
+        with database.transaction():
+            answer = change_activities(database, given["items"], caller)
     elif name == "activity_summary" and "org" in given:
         answer = activity_summary(database, caller, given["org"], given.get("since"))
     elif name == "activity_overview" and "org" in given:
@@ -41,7 +44,7 @@ def call(database: Database, request: Request, name: str, caller: str) -> Reply:
     else:
         message = f"Could not find the function public.{name} in the schema cache"
         raise RestError(404, "PGRST202", message)
-    return Reply(200, json.dumps(answer, ensure_ascii=False).encode(), dict(JSON))
+    return Reply(200, write(answer), dict(JSON))
 
 
 def submit_activities(database: Database, items: object, caller: str) -> list[dict[str, Any]]:
@@ -55,7 +58,8 @@ def submit_activities(database: Database, items: object, caller: str) -> list[di
 
 def _submit(database: Database, item: object, caller: str) -> dict[str, Any]:
     answer: dict[str, Any] = {
-        "id": None, "status": "rejected", "sqlstate": None, "message": None, "column": None,
+        "id": None, "status": "rejected", "updated_at": None, "sqlstate": None, "message": None,
+        "column": None,
     }  # fmt: skip
     try:
         with database.transaction():
@@ -85,6 +89,7 @@ def _store(database: Database, item: object, caller: str, answer: dict[str, Any]
     row, is_new = database.insert(table, values, caller, "ignore-duplicates")
     if is_new and row is not None:
         database.check_references(table, row)
+        answer["updated_at"] = show(row["updated_at"])
         return "stored"
     existing = database.rows["activities"].get(values["id"])
     mine = (

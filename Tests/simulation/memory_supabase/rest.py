@@ -169,7 +169,12 @@ class Rest:
         if preferences.returning == "representation":
             _check_readable(table, asked, caller)
         values = self.database.converted(table, list(sent), sent, True)
-        visible = self.database.visible(table, caller)
+        # Rows that the caller sees and may not change are left out without an error.
+        visible = [
+            row
+            for row in self.database.visible(table, caller)
+            if caller == SERVICE or table.update(self.database, caller, row)
+        ]
         changed = [
             self.database.update(table, row, values, caller)
             for row in reading.rows(self.database, table, asked, caller, visible)

@@ -16,7 +16,9 @@ from typing import NoReturn
 from . import machine
 
 ROOT = Path(__file__).resolve().parents[3]
-FLAVOURS = {"embedded": "lib", "runtime": "lib-runtime", "arm64": "lib-arm64"}
+FLAVOURS = {
+    "embedded": "lib", "runtime": "lib-runtime", "arm64": "lib-arm64", "debug": "lib-debug",
+}  # fmt: skip
 
 
 def main() -> int:

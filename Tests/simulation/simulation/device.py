@@ -57,6 +57,17 @@ QUEUES: dict[str, dict[str, Any]] = {
 }
 
 
+def _correcting(world: World) -> dict[str, Any]:
+    """How the apps of a world keep and correct stored activities: in the same way on every device."""
+    chance = random.Random(f"corrections {world.seed}")
+    change: dict[str, Any] = {}
+    if chance.random() < 0.4:
+        change["function"] = "change_activities"
+    if chance.random() < 0.3:
+        change["id"] = "change_id"
+    return {"own": {}, "change": change, "delete": "deleted_at"}
+
+
 class MemoryKeyChain(KeyChain):
     """A key chain that all processes of a device share as one object: it needs no file."""
 
@@ -163,17 +174,24 @@ class Device:
             "locale": chance.choice(("nb", "nn", "en")),
             "clock": "manual",
         }
+        #: The versions of the app that ran on it.
+        self.versions: set[str] = set()
+        self._correcting = _correcting(world) if world.corrects else {}
         self.set_queue("whole")
 
     def set_queue(self, name: str) -> None:
         """Configure processes that start from now on with one of `QUEUES`."""
         self.queue = name
+        self.versions.add(name)
         queue = dict(QUEUES[name])
         if "activity" in queue:
             queue["activity"] = {**queue["activity"], "upload": self._upload}
             if self.world.version >= 3:
                 names = ["exact"] if name == "fewer columns" else list(numbers.COLUMNS)
                 queue["activity"]["columns"] = [*queue["activity"]["columns"], *names]
+            if self._correcting:
+                columns = [*queue["activity"]["columns"], "user_id"]
+                queue["activity"] |= {**self._correcting, "columns": columns}
         self.config["backend"]["queue"] = queue
 
     @property

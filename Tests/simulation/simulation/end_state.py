@@ -11,7 +11,7 @@ from memory_supabase.schema import TABLES
 from support.scan import Scanner, files_below
 
 from . import numbers
-from .actions import BAD_MINUTES, DAY, HOUR, MINUTE, steps
+from .actions import BAD_MINUTES, DAY, HOUR, MINUTE, correcting, corrections, steps
 from .actions.behaviours import READS
 from .device import Device
 from .invariants import MIN_REFUSALS, Violation
@@ -35,6 +35,9 @@ FIREWALL_STAYS = 5
 FIREWALL_PATIENCE_MS = 10 * MINUTE
 #: A refused item is parked after at most half a day, and pauses have jitter.
 REFUSED_PATIENCE_MS = 20 * HOUR
+#: About corrections that are parked with these reasons the user decides, a few times at most.
+DECIDED = {"changed_elsewhere", "deleted_elsewhere"}
+DECISIONS = 4
 #: In one seed of this many, all users sign in on all devices.
 ALL_ARRIVE = 8
 
@@ -122,7 +125,7 @@ def _drain(world: World, process: Process, user: str, chance: random.Random) -> 
         process.ask("session_foreground")
         if left := device.returning(user):
             raise Violation("items return with their key", f"{process} {len(left)}")
-    if not world.ledger.of(device.name, user):
+    if not world.corrects and not world.ledger.of(device.name, user):
         return
 
     def is_unsettled() -> bool:
@@ -135,6 +138,8 @@ def _drain(world: World, process: Process, user: str, chance: random.Random) -> 
         _wait_for_the_firewall(world, process, user, chance)
     if world.version >= 2:
         _drain_while_reads_fail(world, process, user)
+    if world.corrects:
+        _correct(world, process, user)
     _judge(world, process, user)
     _last_chance(world, process, user, chance)
 
@@ -217,6 +222,24 @@ def _drain_while_reads_fail(world: World, process: Process, user: str) -> None:
     _wait_while(
         process, chance, lambda: _unsettled(world, process),
         "everything drains", MINUTE, OUTAGE_PATIENCE_MS,
+    )  # fmt: skip
+
+
+def _correct(world: World, process: Process, user: str) -> None:
+    """At home the user corrects what is stored, over a network that is good or bad."""
+    chance = random.Random(f"correct {world.seed} {process} {user}")
+    if process.shown is None or process.shown["screen"] != "home":
+        return
+    for _ in range(chance.choice((1, 2))):
+        steps.add(world, process, chance)
+    world.run(MINUTE, chance)
+    world.roughness = chance.choice((0, 0.2, 0.6))
+    for _ in range(chance.choice((2, 5, 9))):
+        chance.choice(corrections.ALL)(world, process, chance)
+    world.roughness = 0
+    _wait_while(
+        process, chance, lambda: _unsettled(world, process),
+        "everything drains", ROUND_MS, _patience(process.device),
     )  # fmt: skip
 
 
@@ -309,25 +332,39 @@ def _judge(world: World, process: Process, user: str) -> None:
         entry = world.ledger.get(device.name, user, item["id"])
         if entry is None or entry.state != HELD:
             raise Violation("nothing unknown is queued", f"{device.name} {item['id']}")
-        if world.version >= 3 and not numbers.are_shown(entry.payload, item["payload"]):
+        if world.corrects and item["kind"] == "activity":
+            world.corrections.shown(entry, item)
+        elif world.version >= 3 and not numbers.are_shown(entry.payload, item["payload"]):
             raise Violation("a number is shown as the host wrote it", f"{item} {entry.payload}")
-        if item["payload"].get("minutes") != entry.payload.get("minutes"):
+        is_insert = item["operation"] == "insert"
+        if is_insert and item["payload"].get("minutes") != entry.payload.get("minutes"):
             raise Violation("an item is as the user wrote it", f"{device.name} {item['id']}")
         code = (item["reason"] or {}).get("code")
-        if not _is_true(world, entry, code, parked):
+        if not _is_true(world, entry, code, parked, item["conflict"]):
             raise Violation("an item is parked for a true reason", f"{item['id']} {code} {item}")
 
 
-def _is_true(world: World, entry: Entry, code: str | None, left: set[str]) -> bool:
+def _is_true(
+    world: World, entry: Entry, code: str | None, left: set[str], conflict: Json | None = None
+) -> bool:
+    corrections = world.corrections
+    if code == "changed_elsewhere":
+        return corrections.is_changed_elsewhere(entry, conflict)
+    if code == "deleted_elsewhere":
+        return corrections.is_deleted(entry.id)
     row = world.stored_ids(entry.kind).get(entry.id)
     parents = [entry.payload.get("follows"), entry.payload.get("contact_id"), *entry.parents]
     if code == "server_rule":
-        return any(p.get("minutes") == BAD_MINUTES for p in entry.payloads)
+        wanted = corrections.wanted(entry, "minutes") == BAD_MINUTES
+        return wanted or any(p.get("minutes") == BAD_MINUTES for p in entry.payloads)
     if code == "conflict":
         if row is None:
             return False
         if entry.kind == "contact" and row["name"] not in [p["name"] for p in entry.payloads]:
             # Somebody renamed the contact before the device knew that it is stored.
+            return True
+        if corrections.is_of_others(entry):
+            # Others changed the row before the device knew that it is stored.
             return True
         if len(world.ledger.with_id(entry.id)) > 1 and row.get("minutes") != entry.payload.get(
             "minutes"
@@ -348,7 +385,10 @@ def _is_true(world: World, entry: Entry, code: str | None, left: set[str]) -> bo
             or any(p and _is_of_another_device(world, entry, p) for p in parents)
         )
     # The policy denied the row twice, with a confirmed membership in between.
-    return code in {"rejected", "too_long"} and (world.access_changes > 1 or code == "too_long")
+    if code == "parent_deleted":
+        return any(parent and corrections.is_deleted(str(parent)) for parent in parents)
+    denied = code in {"rejected", "not_allowed"} and world.access_changes > 1
+    return denied or code == "too_long"
 
 
 def _is_of_another_device(world: World, entry: Entry, parent: str) -> bool:
@@ -394,11 +434,13 @@ def _last_chance(world: World, process: Process, user: str, chance: random.Rando
         process, chance, lambda: _unsettled(world, process),
         "everything drains", ROUND_MS, _patience(process.device),
     )  # fmt: skip
+    if world.corrects:
+        _decide(world, process, user, chance)
     left = {item["id"]: (item["reason"] or {}).get("code") for item in _items(process)}
     for item, code in left.items():
         entry = world.ledger.get(process.device.name, user, item)
         assert entry is not None
-        if code in {"rejected", "too_long", "blocked"}:
+        if code in {"rejected", "too_long", "blocked", "not_allowed"}:
             raise Violation("an item that a healthy server accepts is not parked", f"{item} {code}")
         if not _is_true(world, entry, code, set(left)):
             raise Violation("an item is parked for a true reason", f"{item} {code}")
@@ -411,8 +453,33 @@ def _last_chance(world: World, process: Process, user: str, chance: random.Rando
         if row is None:
             raise Violation("nothing acknowledged is lost", f"{process} {entry.id}")
         alone = len(world.ledger.with_id(entry.id)) == 1
+        if world.corrects and entry.kind == "activity":
+            if not world.corrections.is_done(entry):
+                raise Violation("an acknowledged correction is not lost", f"{process} {entry.id}")
+            if alone and entry.is_cancelled and row["deleted_at"] is None:
+                raise Violation("what is taken back is deleted", f"{process} {entry.id}")
+            continue
         if alone and entry.kind == "activity" and row["minutes"] != entry.payload["minutes"]:
             raise Violation("an edit is not lost", f"{entry.id} {row['minutes']} {entry.payload}")
+
+
+def _decide(world: World, process: Process, user: str, chance: random.Random) -> None:
+    """The user decides about every correction that is parked, and then it is done."""
+    for _ in range(DECISIONS):
+        parked = [i for i in _items(process) if (i["reason"] or {}).get("code") in DECIDED]
+        if not parked:
+            return
+        for item in parked:
+            if item["conflict"] is not None and chance.random() < 0.7:
+                correcting.overwrite(world, process, chance, item)
+            else:
+                correcting.take_back(world, process, chance, item["id"])
+        world.run(MINUTE, chance)
+        _wait_while(
+            process, chance, lambda: _unsettled(world, process),
+            "everything drains", ROUND_MS, _patience(process.device),
+        )  # fmt: skip
+    raise Violation("a decided conflict is settled", _why(process))
 
 
 # The cache ----------------------------------------------------------------------------------------
@@ -452,16 +519,19 @@ def _figures(world: World, process: Process, user: str, org: str) -> None:
     shown = process.ask("summary_get")
     if shown is None or shown["summary"] is None:
         raise Violation("the summary follows the server", f"{process} {shown}")
-    minutes = [
-        int(str(row["minutes"]))
+    counted = {
+        str(row["id"]): int(str(row["minutes"]))
         for row in world.server.database.visible(TABLES["activities"], user)
         if row["org_id"] == org and row["user_id"] == user and row["deleted_at"] is None
-    ]
-    minutes += [
-        item["payload"]["minutes"]
-        for item in _items(process)
-        if item["kind"] == "activity" and item["org_id"] == org and item["state"] != "parked"
-    ]
+    }
+    for item in _items(process):
+        if item["kind"] != "activity" or item["org_id"] != org or item["state"] == "parked":
+            continue
+        if item["operation"] == "delete":
+            counted.pop(item["id"], None)
+        elif "minutes" in item["payload"]:
+            counted[item["id"]] = item["payload"]["minutes"]
+    minutes = list(counted.values())
     parts = [shown[name] for name in ("summary", "sent", "queued")]
     total = [sum(part[name] for part in parts) for name in ("activities", "minutes")]
     if total != [len(minutes), sum(minutes)]:

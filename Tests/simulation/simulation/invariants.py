@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from local_supabase import jwt
 
-from . import network, numbers, observer
+from . import corrections, network, numbers, observer
 from .ledger import HELD, SET_ASIDE
 
 if TYPE_CHECKING:
@@ -181,9 +181,7 @@ class InvariantChecker:
         waiting = device.world.ledger.of(device.name)
         kept = sum(observer.queued_in(path) for path in paths)
         # A cancelled item is gone when the server has said that it does not have it.
-        unsent = [
-            e for e in waiting if not e.is_cancelled and e.id not in device.world.stored_ids(e.kind)
-        ]
+        unsent = [e for e in waiting if self._is_owed(e)]
         if kept < len(unsent):
             raise Violation("nothing acknowledged is lost", f"{kept} of {len(unsent)} set aside")
         for entry in waiting:
@@ -273,16 +271,18 @@ class InvariantChecker:
             by_user[user] = by_user.get(user, 0) + count
         for user in self.world.people:
             held = self.world.ledger.of(device.name, user)
-            unsent = sum(
-                entry.id not in self.world.stored_ids(entry.kind)
-                for entry in held
-                if not entry.is_cancelled
-            )
+            unsent = sum(self._is_owed(entry) for entry in held)
             there = by_user.get(user, 0)
             # A call that adds or cancels items is in progress: the counts may differ by `slack`.
             if not unsent - self.world.slack <= there <= len(held) + self.world.slack:
                 detail = f"{device.name}: {there} queued, {unsent} unsent of {len(held)} held"
                 raise Violation("nothing acknowledged is lost", detail)
+
+    def _is_owed(self, entry: Entry) -> bool:
+        """Whether an item must be queued."""
+        if self.world.corrects:
+            return not entry.is_cancelled and self.world.corrections.is_owed(entry)
+        return not entry.is_cancelled and entry.id not in self.world.stored_ids(entry.kind)
 
     def row_check(self) -> None:
         """Compare each row that was stored since the last check with the ledger."""
@@ -489,7 +489,7 @@ class InvariantChecker:
                 age = self.world.now_ms - sent.since_ms
                 if not same or sent.answered or age >= sent.request["timeout_ms"]:
                     continue
-                if ids and not ids & set(re.findall(ID, sent.request["body"] or "")):
+                if ids and not ids & set(corrections.ids_of(sent.request)):
                     continue
                 raise Violation(
                     "two processes never do the same work",
@@ -507,6 +507,10 @@ class InvariantChecker:
         if named and named[1] != user:
             raise Violation("no request with the wrong user's token", f"{process} {url}")
         if request["purpose"] != "upload":
+            return
+        if corrections.is_correction(request):
+            self._alone(process, request, frozenset(corrections.ids_of(request)))
+            self.world.corrections.requested(process, request, user)
             return
         if request["method"] == "GET":
             rows = [{"id": item} for item in re.findall(r"[0-9a-f-]{36}", url)]
@@ -577,10 +581,12 @@ class InvariantChecker:
         """Count an answer that proves the end of a session."""
         if is_terminal(request, answer):
             self.world.terminal_answers += 1
-        if (request["purpose"], request["method"]) != ("upload", "POST"):
-            return
-        ids = re.findall(ID, request["body"])
         device = process.device
+        if self.world.corrects:
+            self.world.corrections.handed(device, request, answer)
+        if request["purpose"] != "upload" or request["method"] == "GET":
+            return
+        ids = corrections.ids_of(request)
         if network.is_of_the_data_service(answer):
             process.judged_uploads += (answer.get("status") or 0) < 500
         elif len(ids) == 1:

@@ -15,7 +15,7 @@ from local_supabase.messages import Request
 
 from memory_supabase import MemoryServer
 
-from . import network, numbers
+from . import corrections, network, numbers
 from .device import Device
 from .invariants import InvariantChecker, Violation, bearer_of, claims_of
 from .ledger import Ledger
@@ -36,7 +36,10 @@ Json = dict[str, Any]
 #: 4: `look_around` asks for the access token, too.
 #: 5: `actions/damage.py`.
 #: 6: `actions/lists.py` and `actions/refusals.py`.
-VERSION = 6
+#: 7: `actions/corrections.py`; in most worlds stored activities are kept, changed and taken back.
+VERSION = 7
+#: In one seed of this many, nothing is corrected.
+WITHOUT_CORRECTIONS = 6
 #: When every world begins: 2027-01-15T08:00:00Z.
 BEGIN_MS = 1_800_000_000_000
 URL = "https://backend.example"
@@ -102,6 +105,11 @@ class World:
         self.ends = 0
         if version >= 3:
             numbers.add_columns()
+        #: Stored activities are kept on the devices, changed and taken back.
+        self.corrects = version >= 7 and seed % WITHOUT_CORRECTIONS != 0
+        if self.corrects:
+            corrections.add_columns()
+        self.corrections = corrections.Corrections(self)
         self.ledger = Ledger()
         self.invariants = InvariantChecker(self)
         chance = random.Random(f"world {seed}")
@@ -200,7 +208,7 @@ class World:
             sent.returns_ms = start + sent.request["timeout_ms"]
             sent.answer = {"error": "timeout"}
 
-    def _reach(self, sent: InFlightRequest) -> None:
+    def _reach(self, process: Process, sent: InFlightRequest) -> None:
         sent.reached = True
         assert sent.fate is not None
         until, instead = self.outages.get(sent.request["purpose"], (0, {}))
@@ -212,6 +220,8 @@ class World:
             return
         refused = self._is_refused_by_schema(sent.request)
         served = network.refused(sent.request, *refused) if refused else self.serve(sent.request)
+        if self.corrects:
+            self.corrections.processed(process.device, sent)
         answer = network.changed_list(served, sent.request, self.lists)
         answer = network.distorted(answer, sent.fate.distortion)
         if sent.answer is None:
@@ -226,7 +236,10 @@ class World:
 
     def _is_refused(self, request: Json) -> bool:
         """Whether the firewall refuses the request."""
-        if self.firewall is None or (request["purpose"], request["method"]) != ("upload", "POST"):
+        methods = {"POST", "PATCH"} if self.version >= 7 else {"POST"}
+        if self.firewall is None or request["purpose"] != "upload":
+            return False
+        if request["method"] not in methods:
             return False
         return self.firewall == "all" or network.WORDS in request["body"]
 
@@ -271,7 +284,7 @@ class World:
             for sent in process.in_flight:
                 if sent.reaches_ms is not None and not sent.reached:
                     if self._is_past(sent.reaches_ms):
-                        self._reach(sent)
+                        self._reach(process, sent)
                         return True
                 elif process.is_open and self._is_past(sent.returns_ms):
                     self._return(process, sent)
@@ -303,14 +316,14 @@ class World:
         """Let what is on its way reach the server: seed 467's logout would end a new session."""
         processes = [p for d in self.devices for p in (*d.alive, *d.killed)]
         late = [
-            (sent.reaches_ms, sent)
+            (sent.reaches_ms, process, sent)
             for process in processes
             for sent in process.in_flight
             if sent.reaches_ms is not None and not sent.reached
         ]
-        for reaches_ms, sent in sorted(late, key=lambda one: one[0]):
+        for reaches_ms, process, sent in sorted(late, key=lambda one: one[0]):
             self.now_ms = max(self.now_ms, reaches_ms)
-            self._reach(sent)
+            self._reach(process, sent)
 
     # The end --------------------------------------------------------------------------------------
 

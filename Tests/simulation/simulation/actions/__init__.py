@@ -11,6 +11,8 @@ from . import more_behaviours  # isort: skip
 from . import damage  # isort: skip
 from . import lists  # isort: skip
 from . import refusals  # isort: skip
+from . import corrections  # isort: skip
+from . import correcting  # isort: skip
 from .registry import DAY, HOUR, MINUTE, SECOND, Action, draw, perform
 from .steps import BAD_MINUTES
 
@@ -22,6 +24,8 @@ __all__ = [
     "SECOND",
     "Action",
     "behaviours",
+    "correcting",
+    "corrections",
     "damage",
     "draw",
     "lists",

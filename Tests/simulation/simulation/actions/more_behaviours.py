@@ -9,7 +9,7 @@ from ..ledger import TAKEN_BACK
 from ..network import Fate
 from ..process import Process
 from ..world import World
-from . import steps
+from . import correcting, steps
 from .registry import DAY, HOUR, MINUTE, SECOND, Json, action
 
 #: More notices than a host takes at once.
@@ -101,6 +101,14 @@ def change_a_doubtful_item(world: World, process: Process, chance: random.Random
 def _change(world: World, process: Process, chance: random.Random, item: Json) -> None:
     entry = world.ledger.get(process.device.name, process.device.user, item["id"])
     if entry is None:
+        return
+    if world.corrects and item["kind"] == "activity":
+        if chance.random() < 0.6:
+            correcting.change(world, process, chance, item["id"])
+        else:
+            correcting.take_back(
+                world, process, chance, item["id"], force=chance.random() < 0.3
+            )
         return
     if item["kind"] == "activity" and chance.random() < 0.6:
         payload = {**item["payload"], "minutes": chance.randrange(1, 300)}

@@ -125,12 +125,13 @@ def add(world: World, process: Process, chance: random.Random, *, bad: bool = Fa
         item = (process.ask("queue_get", {"id": reply["id"]}) or {}).get("item")
         if item is None:
             raise Violation("nothing acknowledged is lost", f"{process} {reply['id']}")
-        world.ledger.add(
-            Entry(
-                reply["id"], device.name, device.stored.tokens.user, item["org_id"], kind,
-                [payload], request.get("depends_on", []),
-            )
+        entry = Entry(
+            reply["id"], device.name, device.stored.tokens.user, item["org_id"], kind,
+            [payload], request.get("depends_on", []),
         )  # fmt: skip
+        world.ledger.add(entry)
+        if world.corrects and kind == "activity":
+            world.corrections.added(entry, item["payload"])
     return True
 
 

@@ -18,7 +18,7 @@ from holdfast.keystore import (
 from ..ledger import HELD, TAKEN_BACK, Entry
 from ..process import Process
 from ..world import World
-from . import steps
+from . import correcting, steps
 from .registry import HOUR, MINUTE, SECOND, Json, action
 
 #: What the key store answers to a prompt.
@@ -133,6 +133,9 @@ def edit(world: World, process: Process, chance: random.Random) -> None:
     item = _pick(process, chance)
     if item is None or item["kind"] != "activity":
         return
+    if world.corrects:
+        correcting.change(world, process, chance, item["id"])
+        return
     payload = {
         **{k: v for k, v in item["payload"].items() if k != "occurred_at"},
         "minutes": chance.randrange(1, 300),
@@ -150,6 +153,9 @@ def cancel(world: World, process: Process, chance: random.Random) -> None:
     item = _pick(process, chance)
     if item is None:
         return
+    if world.corrects:
+        correcting.take_back(world, process, chance, item["id"], force=True)
+        return
     with world.in_doubt():
         reply = process.ask("queue_cancel", {"id": item["id"], "force": True})
     entry = world.ledger.get(process.device.name, process.device.user, item["id"])
@@ -165,7 +171,8 @@ def retry(world: World, process: Process, chance: random.Random) -> None:
     if item is None or reply is None:
         return
     entry = world.ledger.get(process.device.name, process.device.user, item["id"])
-    if entry is not None:
+    # A deletion of a stored row goes on.
+    if entry is not None and item["operation"] != "delete":
         entry.is_cancelled = False
 
 
@@ -180,6 +187,9 @@ def carry_over(world: World, process: Process, chance: random.Random) -> None:
     if tokens is None or here is None or tokens.user != here.user or not other.stored.usable:
         return
     item = chance.choice(exported["items"])
+    if "operation" in item:
+        # Corrections stay where they were made.
+        return
     with world.in_doubt():
         reply = other.alive[0].ask("queue_add", item)
     source = world.ledger.get(process.device.name, tokens.user, item["id"])
@@ -196,6 +206,9 @@ def carry_over(world: World, process: Process, chance: random.Random) -> None:
                 list(source.payloads), list(source.parents),
             )  # fmt: skip
             world.ledger.add(copy)
+            world.corrections.added(copy, item["payload"])
+        elif known is not None:
+            world.corrections.told(known, item["payload"])
 
 
 @action(14)

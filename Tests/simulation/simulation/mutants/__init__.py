@@ -4,7 +4,7 @@ A mutant falsifies a reply, a file, a stored row or the ledger in the way a defe
 `python -m simulation.mutants` prints the seed that kills each one.
 """
 
-from . import damage, data, doubt, progress, session
+from . import corrections, damage, data, doubt, progress, session
 from .injection import MUTANTS
 
-__all__ = ["MUTANTS", "damage", "data", "doubt", "progress", "session"]
+__all__ = ["MUTANTS", "corrections", "damage", "data", "doubt", "progress", "session"]

@@ -204,33 +204,41 @@ public struct RoleRoutes: Encodable, Sendable, Hashable {
 /// Limits that an organisation sets.
 public struct Policy: Encodable, Sendable, Hashable {
   /// The time since the last sign-in or biometric unlock. After it, a start or a return to the
-  /// foreground requires biometrics. The window is not enforced during use. Default: `43200`.
+  /// foreground requires biometrics. The window is not enforced during use. Raise it for personal
+  /// devices, lower it for shared ones. Default: `43200`.
   public var sessionWindowS: Int?
   /// The time in the background, counted from session_background. After it, the return to the
-  /// foreground requires biometrics. Default: `300`.
+  /// foreground requires biometrics. Raise it for apps that are often left briefly, lower it for
+  /// shared devices. Default: `300`.
   public var backgroundTimeoutS: Int?
   /// The time since the server last confirmed the session. After it, the session has ended, online
-  /// or offline. Default: `1209600`.
+  /// or offline. Raise it for long trips (a banned user sees the cache as long), lower it for
+  /// strict data protection. Default: `1209600`.
   public var offlineLimitS: Int?
-  /// How long a screen waits for the membership check before it uses the cached memberships.
-  /// Default: `2500`.
+  /// How long a screen waits for the membership check before it uses the cached memberships. Raise
+  /// it for slow networks, lower it for screens that must not wait. Default: `2500`.
   public var guardTimeoutMs: Int?
   /// How long before its expiry an access token is refreshed; never more than a third of its
-  /// lifetime. Default: `90`.
+  /// lifetime. Raise it for very slow networks; it must not be below the longest request. Default:
+  /// `90`.
   public var refreshMarginS: Int?
   /// `required`: a locked session without biometrics leads to the sign-in. `preferred`: where none
   /// are enrolled, an expired token is refreshed without a prompt. `off`: no biometric key is
   /// created. Default: `"required"`.
   public var biometric: PolicyBiometric?
   /// How often the library pulls contacts and figures during use, and checks an organisation whose
-  /// items are held. Default: `900`.
+  /// items are held. Raise it for large organisations and metered networks, lower it for contacts
+  /// that change every minute. Default: `900`.
   public var pullIntervalS: Int?
-  /// How often the library compares all cached ids with those of the server. Default: `86400`.
+  /// How often the library compares all cached ids with those of the server. Raise it for large
+  /// organisations, lower it where rows are deleted or moved without a mark. Default: `86400`.
   public var reconcileIntervalS: Int?
   /// How many items the library remembers as stored or cancelled: for queue_get, and so that others
-  /// can still name stored ones in `depends_on`. Default: `10000`.
+  /// can still name stored ones in `depends_on`. Raise it for items that name many of these; each
+  /// takes about 70 bytes. Default: `10000`.
   public var storedItems: Int?
-  /// How long the library remembers an item as stored or cancelled. Default: `2592000`.
+  /// How long the library remembers an item as stored or cancelled. Raise it for items that follow
+  /// up on others after months, lower it for strict data protection. Default: `2592000`.
   public var storedItemsS: Int?
   /// Erase the cached data of an organisation when the user switches to another. Default: `false`.
   public var eraseOnSwitch: Bool?
@@ -930,7 +938,7 @@ public struct ContactGetReply: Decodable, Sendable, Hashable {
   }
 }
 
-/// Sums of items.
+/// Sums of items, to be added to those of the server. Corrections can make them negative.
 public struct Figures: Decodable, Sendable, Hashable {
   /// How many.
   public let activities: Int
