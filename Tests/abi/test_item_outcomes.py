@@ -279,26 +279,6 @@ REFUSED: Answer = {
 }
 
 
-def test_B5_an_answer_with_too_few_rows_and_a_refused_read_back_is_an_attempt(
-    sign_in: MakeUser, directory: DirectoryFixtures
-) -> None:
-    """ATK-12."""
-    # Given an item that the server stored and did not name
-    # (a function's answer names each row; a row without a result is an attempt)
-    user = user_of(sign_in, "table")
-    app = user.app
-    app.go_offline()
-    item = add(app, minutes=30)
-    directory.control.truncate_rows(UPLOADS["table"], keep=0, method="POST")
-    # and a read-back that is refused with 401
-    stop_at_the_read_back(user, REFUSED)
-    app.go_online()
-    app.settle()
-    assert app.queue_list()["counts"] == {**EMPTY, "pending": 1}
-    # When the user edits it, then the edit is not lost
-    edited_is_not_lost(user, directory, item)
-
-
 def test_B5_a_read_back_that_another_session_may_not_send_is_an_attempt(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
