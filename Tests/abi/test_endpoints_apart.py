@@ -67,7 +67,6 @@ def break_purpose(user: SignedIn, purpose: str, failure: str) -> None:
 def test_A1_a_failing_guard_holds_up_nothing_else(
     sign_in: MakeUser, directory: DirectoryFixtures, failure: str
 ) -> None:
-    """ATK-1."""
     # Given a membership check that fails from the start of the app on; all else is healthy
     user = sign_in(contacts=3)
     break_purpose(user, "guard", failure)
@@ -183,7 +182,6 @@ def portal(kind: str, after: str = "86400") -> Answer:
 def test_low_a_portals_retry_after_is_no_long_pause(
     sign_in: MakeUser, directory: DirectoryFixtures, kind: str, expired: bool
 ) -> None:
-    """ATK-17."""
     # Given a captive portal that asks for a pause of a day
     user = sign_in(policy={"background_timeout_s": 10**6})
     app = user.app
@@ -205,7 +203,6 @@ def test_low_a_portals_retry_after_is_no_long_pause(
 def test_low_another_network_ends_a_portals_pause(
     sign_in: MakeUser, directory: DirectoryFixtures, expired: bool
 ) -> None:
-    """ATK-17."""
     user = sign_in(policy={"background_timeout_s": 10**6})
     app = user.app
     user.phone.network.instead.append(lambda _: portal("html"))

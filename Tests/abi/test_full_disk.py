@@ -210,7 +210,6 @@ class Disk:
 def test_B5_a_queue_that_filled_the_disk_drains_without_a_restart(
     sign_in: MakeUser, directory: DirectoryFixtures, tmp_path: Path, disk: Disk
 ) -> None:
-    """Finding B5: of 720 items only 441 drained before the reserve was used up."""
     # Given a phone on a small disk
     user = sign_in()
     # When the queue fills the disk, the network comes, and the user logs out
@@ -230,7 +229,6 @@ def test_B5_a_queue_that_filled_the_disk_drains_without_a_restart(
 def test_N3_on_a_disk_that_the_queue_filled_the_user_logs_out_and_discards_it(
     sign_in: MakeUser, directory: DirectoryFixtures, tmp_path: Path, note: int, shared: bool
 ) -> None:
-    """Finding N3: the logout answered `storage.full` when the queue was larger than the log."""
     # Given a phone on a small disk
     user = sign_in()
     disk = Disk("8m", note, shared)

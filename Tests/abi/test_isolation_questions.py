@@ -270,7 +270,6 @@ def test_a_portal_parks_no_cancelled_item(
 def test_N3_a_lone_item_that_a_firewall_neither_takes_nor_answers_for_delays_no_later_one(
     sign_in: MakeUser, directory: DirectoryFixtures, form: str, upload: str
 ) -> None:
-    """Finding N3: later items waited for up to 265 s, since nothing told that the way is open."""
     # Given one item, and a firewall that refuses every request with its id
     user = of_kinds(sign_in, upload)
     item = add(user.app)

@@ -199,7 +199,6 @@ def lose_an_answer(user: SignedIn, directory: DirectoryFixtures) -> str:
 def test_B10_a_cancelled_item_that_the_server_may_have_is_no_cancelled_one(
     sign_in: MakeUser, directory: DirectoryFixtures, how: str, restarted: bool
 ) -> None:
-    """Finding B10: queue_get said `cancelled` of an item that the server has stored."""
     # Given an item that the server has, and whose answer was lost
     user = sign_in(policy={"biometric": "off"})
     app = user.app
@@ -228,7 +227,6 @@ def test_B10_a_cancelled_item_that_the_server_may_have_is_no_cancelled_one(
 
 
 def test_B10_an_item_that_the_server_refused_is_cancelled(sign_in: MakeUser) -> None:
-    """The other side of B10: there is no doubt about it."""
     user = sign_in()
     item = add(user.app, minutes=BAD_MINUTES)
     drain(user.app)
@@ -350,7 +348,6 @@ def lost_answer(user: SignedIn, directory: DirectoryFixtures, item: str) -> None
 def test_B6_a_cancel_after_a_lost_answer_asks_the_server_first(
     sign_in: MakeUser, directory: DirectoryFixtures, restarted: bool
 ) -> None:
-    """ATK-12."""
     # Given an item that the server has stored without the app's knowing
     user = sign_in(policy={"biometric": "off"})
     user.app.go_offline()

@@ -375,7 +375,6 @@ def test_LCK_3_a_planted_schema_is_damage(sign_in: MakeUser, plant: str) -> None
 def test_B9_a_column_planted_under_an_open_app_costs_nobody_the_session(
     sign_in: MakeUser, table: str, locked: bool
 ) -> None:
-    """Finding B9: the salvage did not recognise rows that had a column more."""
     # Given an open app, and a file to which somebody adds columns
     user = sign_in()
     app = user.app

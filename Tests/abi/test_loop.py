@@ -486,7 +486,6 @@ UNUSABLE: dict[str, Any] = {
 def test_B1_an_answer_that_the_library_refuses_is_a_failed_request(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    """A status of 600 or more, or a NUL in body or header, ended the Runner for good."""
     user = sign_in()
     items: list[str] = []
     for name, unusable in UNUSABLE.items():
@@ -504,7 +503,6 @@ def test_B1_an_answer_that_the_library_refuses_is_a_failed_request(
 
 
 def test_B1_a_refresh_is_not_behind_a_slow_upload(sign_in: MakeUser) -> None:
-    """Requests were sent one after another: an upload that hangs stopped everything."""
     user = sign_in()
     blocked, release = threading.Event(), threading.Event()
     sent: list[str] = []

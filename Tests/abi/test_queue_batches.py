@@ -146,7 +146,6 @@ def test_a_batch_holds_500_items_of_one_organisation_kind_and_column_set(
 def test_a_contact_its_details_and_a_visit_arrive_in_order(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    """Finding 8 of the lock's review: withheld columns are written into a table of their own."""
     # Given a new contact, its details and a visit, queued offline with the default kinds
     user = sign_in()
     app = user.app

@@ -247,7 +247,6 @@ def test_ATK_14_a_foreign_device_key_ends_in_a_sign_in(
 @pytest.mark.both_flavours
 @pytest.mark.parametrize("loss", ["damage", "key"])
 def test_ATK_14_a_salvage_keeps_the_order_of_registration(sign_in: MakeUser, loss: str) -> None:
-    """Seed 6060957: items were numbered in the order of their pages, and sent in that order."""
     # Given items whose pages are not in their order: some of them were freed in between
     user = sign_in()
     user.app.go_offline()
@@ -340,7 +339,6 @@ LOST_LINKS = {
 def test_A3_an_item_whose_link_damage_took_is_sent_after_its_parent(
     sign_in: MakeUser, directory: DirectoryFixtures, sql: str
 ) -> None:
-    """Finding: such an item waited for ever, for nothing."""
     # Given an item that waits for one that is to be sent before
     user = sign_in()
     user.app.go_offline()
@@ -392,7 +390,6 @@ def test_A3_an_item_whose_parent_and_link_damage_took_says_why_it_is_not_sent(
 def test_a_file_that_is_damaged_before_it_has_carried_over_another_one(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    """The name of the first file was lost with the second one, and its items with it."""
     # Given a file with items that is damaged while the device is locked after its start
     user = sign_in(policy={"biometric": "off"})
     user.app.go_offline()

@@ -201,7 +201,6 @@ def test_KEEP_1_a_sign_in_whose_keys_are_not_saved_leaves_the_open_session_usabl
     lost: bool,
     other_user: bool,
 ) -> None:
-    """The old session was locked after a restart, and no finger opened it."""
     # Given an open session with an item, and a key store that does not save a key of the next one;
     # `lost`: it has no session key at all then
     user = sign_in(policy={"biometric": policy})
@@ -268,7 +267,6 @@ def test_KEEP_1_a_key_store_that_is_broken_for_a_while_costs_no_session(sign_in:
 def test_KEEP_1_a_sign_in_whose_keys_are_not_saved_leaves_a_locked_session_to_the_finger(
     sign_in: MakeUser, name: str
 ) -> None:
-    """`biometric` was replaced before `session` could not be saved."""
     user = sign_in()
     user.app.session_lock()
     user.phone.keychain.answer("save", name, KEY_FAILED)
@@ -317,7 +315,6 @@ def test_KEEP_1_a_key_file_that_cannot_be_written_stays_as_it_is(
 def test_KEEP_1_a_sign_in_that_the_disk_refuses_leaves_the_open_session_usable(
     sign_in: MakeUser,
 ) -> None:
-    """Both keys were replaced, and the row kept the wraps by the old ones."""
     user = sign_in()
     # Given a disk that takes nothing more for the database once the keys are saved
     refused = []

@@ -167,7 +167,6 @@ def test_SES_13_an_invalid_sign_in_request_names_the_field(phones: MakePhone) ->
 def test_HST_7_a_flow_of_no_configured_method_is_refused(
     phones: MakePhone, request_: dict[str, Any], field: str, flow: str
 ) -> None:
-    """Issue 16, point 6: a password was sent although no method takes one."""
     methods = [{"id": name, "flow": name} for name in ("password", "id_token", "pkce")]
     app = phones(auth_methods=[one for one in methods if one["id"] != flow]).start()
     with pytest.raises(HoldfastError) as caught:

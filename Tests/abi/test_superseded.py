@@ -64,7 +64,6 @@ def test_a_process_that_finds_another_process_s_session_requests_memberships(
 def test_ORG_7_another_user_s_confirmed_check_does_not_keep_a_wait_open(
     phones: MakePhone, directory: DirectoryFixtures
 ) -> None:
-    """Seed 6976: a process that was locked meanwhile kept the check of the user before."""
     # Given a process with a confirmed membership check, and another one on the same folder
     phone = phones()
     first = phone.start()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import platform
 import re
-import shutil
 import subprocess
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -152,10 +151,6 @@ class Tree:
         with (self.folder / "refused.txt").open("a", encoding="utf-8") as file:
             for fault in faults:
                 file.write(_identity(fault) + "\n")
-
-    def clean(self) -> None:
-        """Remove what was built."""
-        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def _identity(fault: Fault) -> str:
