@@ -535,13 +535,16 @@ def test_FIX_9_a_page_that_is_too_large_is_asked_for_in_smaller_pages(
     assert total(user.app) == 601
 
 
-def test_FIX_12_times_without_a_time_zone_are_named(
-    sign_in: MakeUser, directory: DirectoryFixtures
+@pytest.mark.parametrize(
+    ("there", "sent", "column"), [("+00:00", "", "updated_at"), ('"name"', '"navn"', "name")]
+)
+def test_FIX_12_contacts_whose_times_have_no_zone_or_that_have_no_name_are_named(
+    sign_in: MakeUser, directory: DirectoryFixtures, there: str, sent: str, column: str
 ) -> None:
-    # Given a table whose times have no time zone
+    # Given a table whose rows lack what makes them usable
     user = sign_in()
     contacts_of(directory, user.org, 40)
-    altered(user, "pull", lambda body: body.replace("+00:00", ""))
+    altered(user, "pull", lambda body: body.replace(there, sent))
     for path in user.phone.folder.glob("cache.db*"):
         path.unlink()
     user.restart()
@@ -552,7 +555,7 @@ def test_FIX_12_times_without_a_time_zone_are_named(
         [told] = pull(user, after_s=1_000)
         # Then that is no complete pull, and the column is named
         assert (told["rows"], told["problem"]) == (0, "unusable_row")
-        assert problem(user.app, "pull") == ("unusable_row", "updated_at")
+        assert problem(user.app, "pull") == ("unusable_row", column)
         status: Any = user.app.sync_status()["contacts"]
         assert (status["as_of_ms"], status["problem"]) == (None, "unusable_row")
         reply = user.app.contact_search({"query": ""})
@@ -563,28 +566,6 @@ def test_FIX_12_times_without_a_time_zone_are_named(
     [told] = pull(user, after_s=1_000)
     assert (told["rows"], told["problem"]) == (40, None)
     assert problem(user.app, "pull") is None
-
-
-def test_FIX_12_contacts_without_names_are_named(
-    sign_in: MakeUser, directory: DirectoryFixtures
-) -> None:
-    """Rows with a place and without what makes them usable: no complete pull either."""
-    user = sign_in()
-    contacts_of(directory, user.org, 40)
-    altered(user, "pull", lambda body: body.replace('"name"', '"navn"'))
-    for path in user.phone.folder.glob("cache.db*"):
-        path.unlink()
-    user.restart()
-    unlock(user)
-    user.app.settle()
-    for _ in range(2):
-        [told] = pull(user, after_s=1_000)
-        assert (told["rows"], told["problem"]) == (0, "unusable_row")
-        assert problem(user.app, "pull") == ("unusable_row", "name")
-        assert dict(user.app.sync_status()["contacts"] or {})["as_of_ms"] is None
-    user.phone.network.alter.clear()
-    [told] = pull(user, after_s=1_000)
-    assert (told["rows"], told["problem"]) == (40, None)
 
 
 # Reconciles that are interrupted ------------------------------------------------------------------

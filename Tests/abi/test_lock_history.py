@@ -326,17 +326,6 @@ def test_LCK_2_a_key_store_that_is_silent_at_the_start_loses_nothing(sign_in: Ma
     assert app.session_resume()["screen"] == "home"
 
 
-def test_LCK_2_an_unlock_whose_key_is_not_saved_stays_locked(sign_in: MakeUser) -> None:
-    user = sign_in()
-    user.app.session_lock()
-    user.phone.keychain.answer("save", "session", KEY_FAILED)
-    with pytest.raises(HoldfastError) as caught:
-        user.app.touch()
-    assert caught.value.code == "keystore.failed"
-    assert user.restart().screen["screen"] == "unlock"
-    assert user.app.touch()["screen"] == "home"
-
-
 # LCK-3: the file is not trusted ----------------------------------------------------------------
 
 PLANTS = {

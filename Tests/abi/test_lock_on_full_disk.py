@@ -84,6 +84,7 @@ def test_LCK_5_a_host_that_says_twice_that_it_leaves_comes_back(
     user.app.session_background()
     user.app.session_background()
     assert user.app.session_foreground()["screen"] == "home"
+    assert user.app.session_status()["state"] == "active"
     assert user.restart().screen["screen"] == "home"
 
 

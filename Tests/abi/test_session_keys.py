@@ -272,6 +272,12 @@ def test_KEEP_1_a_sign_in_whose_keys_are_not_saved_leaves_a_locked_session_to_th
     user.phone.keychain.answer("save", name, KEY_FAILED)
     with pytest.raises(HoldfastError):
         user.app.session_adopt({"session": user.phone.directory.session(user.person)})
+    if name == "session":
+        # nor does an unlock whose key is not saved open it
+        user.phone.keychain.answer("save", name, KEY_FAILED)
+        with pytest.raises(HoldfastError) as caught:
+            user.app.touch()
+        assert caught.value.code == "keystore.failed"
     assert user.restart().screen["screen"] == "unlock"
     assert user.app.touch()["screen"] == "home"
 

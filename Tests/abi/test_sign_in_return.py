@@ -154,17 +154,6 @@ def test_FIX_24_a_lost_answer_of_the_exchange_is_told(
     assert app.screen["screen"] == "home"
 
 
-def test_FIX_24_a_code_that_was_never_sent_before_is_no_lost_answer(
-    phone: Phone, person: Person, directory: DirectoryFixtures
-) -> None:
-    app = phone.start()
-    complete(app, "browser", person)
-    body = {"code": "flow_state_not_found", "message": "x"}
-    directory.control.respond("/auth/v1/token", 404, body=json.dumps(body), times=1)
-    app.settle()
-    assert told(app)[:2] == ("sign_in_expired", None)
-
-
 BANNED = "Denne kontoen er sperret. Ta kontakt med organisasjonen din."
 
 
