@@ -315,17 +315,6 @@ def test_LCK_2_an_owed_erasure_outlives_the_process(sign_in: MakeUser) -> None:
     assert "session" in user.phone.keychain.names(), "a paid debt erased the next key"
 
 
-def test_LCK_2_a_key_store_that_is_silent_at_the_start_loses_nothing(sign_in: MakeUser) -> None:
-    user = sign_in()
-    user.phone.close()
-    user.phone.keychain.answer("load", "session", KEY_FAILED)
-    app = user.restart()
-    assert (app.screen["screen"], app.screen["reason"]) == ("wait", "keystore_failed")
-    with pytest.raises(HoldfastError):
-        app.queue_list()
-    assert app.session_resume()["screen"] == "home"
-
-
 # LCK-3: the file is not trusted ----------------------------------------------------------------
 
 PLANTS = {

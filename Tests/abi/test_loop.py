@@ -187,15 +187,6 @@ def test_a_descriptor_that_is_asked_for_late_tells_of_what_there_is(sign_in: Mak
     assert not readable(waiting.wake_fd())
 
 
-def test_calls_without_an_earlier_wake_up_do_not_wake(sign_in: MakeUser) -> None:
-    app = sign_in().app
-    app.settle()
-    app.poll()
-    for call in ("session_status", "org_list", "queue_list", "queue_explain", "sync_status"):
-        getattr(app, call)()
-        assert not readable(app.wake_fd()), call
-
-
 def test_an_earlier_clock_wakes_and_a_later_one_does_not(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:

@@ -103,13 +103,25 @@ def test_SES_11_files_of_another_device_are_set_aside(sign_in: MakeUser) -> None
     assert user.restart().screen["reason"] == "active"
 
 
-@pytest.mark.parametrize("answer", [KEY_FAILED, KEY_CANCELLED, KEY_UNAVAILABLE])
-def test_RES_7_an_unavailable_key_store_clears_nothing(sign_in: MakeUser, answer: int) -> None:
+@pytest.mark.parametrize(
+    ("key", "answer"),
+    [
+        ("device", KEY_FAILED),
+        ("device", KEY_CANCELLED),
+        ("device", KEY_UNAVAILABLE),
+        ("session", KEY_FAILED),
+    ],
+)
+def test_RES_7_an_unavailable_key_store_clears_nothing(
+    sign_in: MakeUser, key: str, answer: int
+) -> None:
     user = sign_in()
     user.phone.close()
-    user.phone.keychain.answer("load", "device", answer, answer)
+    user.phone.keychain.answer("load", key, answer, answer)
     app = user.restart()
     assert (app.screen["screen"], app.screen["reason"]) == ("wait", "keystore_failed")
+    with pytest.raises(HoldfastError):
+        app.queue_list()
     assert tamper.stored(user.phone.folder)
     app.session_resume()
     screen = app.session_resume()
