@@ -9,7 +9,7 @@ public struct UploadsDocument: Sendable {
     table 2. The request was made in the present session; after another one nothing is asked, and what may be stored is charged.
     """,
     columns: [
-      column("answer", UploadSituation.Answer.allCases),
+      column("answer", UploadSituation.Answer.allCases.filter { !compared.contains($0) }),
       DecisionTable.Column("items", ["one", "several"]),
       column("history", UploadSituation.History.allCases),
       column("membership", UploadSituation.Membership.allCases),
@@ -97,7 +97,7 @@ public struct UploadsDocument: Sendable {
     The kind waits where the rows lack a column (`schema`); another refusal by the service is as one of `ids`.
     """,
     columns: [
-      DecisionTable.Column("answer", ["unnamed", "unchanged", "free", "changed", "deleted"]),
+      column("answer", [.unnamed] + compared),
       column("membership", UploadSituation.Membership.allCases),
       column("history", UploadSituation.History.allCases),
       column("attempts", UploadSituation.Attempts.allCases),
@@ -120,6 +120,8 @@ public struct UploadsDocument: Sendable {
 
   public var tables: [DecisionTable] { [uploads, failures, questions, corrections] }
 
+  /// The answers to a question about corrections.
+  private static let compared: [UploadSituation.Answer] = [.unchanged, .free, .changed, .deleted]
   private static let plain = UploadSituation(.named)
 
   /// The situation of the first three columns of the tables of uploads: answer, items, history.
