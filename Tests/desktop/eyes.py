@@ -128,7 +128,9 @@ class Eyes:
         return [
             name
             for node, role, name in self.nodes()
-            if role in ("push button", "toggle button") and name not in window and not words_of(node)
+            if role in ("push button", "toggle button")
+            and name not in window
+            and not words_of(node)
         ]
 
     def type(self, name, text, role=None):

@@ -91,9 +91,8 @@ static void show_missing(app *app, const json_t *names, const char *why) {
   GString *fields = g_string_new(NULL);
   size_t index;
   json_t *name;
-  json_array_foreach((json_t *)names, index, name)
-      g_string_append_printf(fields, "%s%s", fields->len == 0 ? "" : ", ",
-                             word(json_string_value(name)));
+  json_array_foreach((json_t *)names, index, name) g_string_append_printf(
+      fields, "%s%s", fields->len == 0 ? "" : ", ", word(json_string_value(name)));
   GtkListBox *list = part(&app->contact, "withheld");
   look_clear(list);
   gtk_list_box_append(list, look_row(fields->str, why));

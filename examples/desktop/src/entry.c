@@ -1,9 +1,10 @@
 /* The form that registers an activity, or edits one of the outbox. What the server would refuse is
  * said here, before the item is queued.
  *
- * A form is a JSON object of texts: type, minutes, note, contact_id, day, time. What it shows when it is
- * opened is kept beside it: only what differs is saved, so what the form cannot show stays as it
- * is. A form that is left before it is saved is kept in memory, and offered to the same user again.
+ * A form is a JSON object of texts: type, minutes, note, contact_id, day, time. What it shows when
+ * it is opened is kept beside it: only what differs is saved, so what the form cannot show stays as
+ * it is. A form that is left before it is saved is kept in memory, and offered to the same user
+ * again.
  */
 #include "app.h"
 
@@ -97,9 +98,7 @@ static moment_kind kind_of_moment(app *app) {
                 time_part(app, "minute") - g_date_time_get_minute(now);
   g_date_time_unref(day);
   g_date_time_unref(now);
-  return days > 0                   ? MOMENT_LATER_DAY
-         : days == 0 && minutes > 0 ? MOMENT_LATER_TIME
-                                    : MOMENT_PAST;
+  return days > 0 ? MOMENT_LATER_DAY : days == 0 && minutes > 0 ? MOMENT_LATER_TIME : MOMENT_PAST;
 }
 
 /* Says at a row what is wrong with it; "": nothing is. */
@@ -150,9 +149,7 @@ static void on_day(GtkCalendar *calendar, gpointer context) {
   gtk_menu_button_popdown(part(&app->entry, "day"));
 }
 
-static char *time_text(int hour, int minute) {
-  return g_strdup_printf("%02d:%02d", hour, minute);
-}
+static char *time_text(int hour, int minute) { return g_strdup_printf("%02d:%02d", hour, minute); }
 
 /* Shows the chosen time on the button, also while it is being written. */
 static void show_time(GtkWidget *field, gpointer context) {
@@ -211,9 +208,9 @@ static GDateTime *before(app *app) {
 static gint64 chosen_ms(app *app) {
   GDateTime *day = gtk_calendar_get_date(part(&app->entry, "calendar"));
   GDateTime *now = g_date_time_new_now_local();
-  GDateTime *then = g_date_time_new_local(
-      g_date_time_get_year(day), g_date_time_get_month(day), g_date_time_get_day_of_month(day),
-      time_part(app, "hour"), time_part(app, "minute"), 0);
+  GDateTime *then = g_date_time_new_local(g_date_time_get_year(day), g_date_time_get_month(day),
+                                          g_date_time_get_day_of_month(day), time_part(app, "hour"),
+                                          time_part(app, "minute"), 0);
   gint64 ms = MIN(g_date_time_to_unix(then), g_date_time_to_unix(now)) * 1000;
   g_date_time_unref(day);
   g_date_time_unref(now);

@@ -57,8 +57,7 @@ static int32_t file_erase(const char *path) {
 
 int32_t keys_load(app *app, const char *name, char **value) {
   char *path = g_build_filename(app->keys_dir, name, NULL);
-  int32_t result =
-      app->keys_in_service ? secret_load(app, name, value) : file_load(path, value);
+  int32_t result = app->keys_in_service ? secret_load(app, name, value) : file_load(path, value);
   g_free(path);
   return result;
 }
