@@ -12,10 +12,6 @@ import Testing
     (try rig.report.explain([:])["reasons"]?.elements ?? []).compactMap { $0.string("code") }
   }
 
-  private func item(_ rig: Rig, _ number: Int) throws -> JSON {
-    try #require(try rig.report.get(["id": .uuid(id(number))])["item"])
-  }
-
   // MARK: Lists
 
   @Test func aListNamesItsNextPageWhenItIsFull() throws {
@@ -34,32 +30,6 @@ import Testing
     try expect(rig.report.list(["after": .int(most)])["items"]?.count, equals: 0)
     try expect(
       refusal { try rig.report.list(["after": .int(most + 1)]) }, equals: .requestInvalidValue)
-  }
-
-  @Test func aParkedItemSaysWhatTheServerSaid() throws {
-    let rig = try Rig.atHome()
-    try rig.add(id(1))
-    try rig.settlement.finish(
-      try rig.upload(), isCurrent: true,
-      try response(400, #"{"code":"22P02","message":"no number"}"#), rig.now)
-    let reason = try item(rig, 1)["reason"]
-    expect(reason?.string("code"), equals: "invalid_value")
-    expect(reason?.string("sqlstate"), equals: "22P02")
-    expect(reason?.string("message"), equals: "no number")
-    expect(reason?.string("text")?.isEmpty, equals: false)
-  }
-
-  @Test func aChildSaysWhetherItsParentIsParked() throws {
-    // Given
-    let rig = try Rig.atHome()
-    try rig.add(id(1))
-    try rig.add(id(2), dependsOn: [id(1)])
-    try expect(item(rig, 2)["reason"]?.string("code"), equals: "dependency_waiting")
-    // When
-    try rig.settlement.finish(
-      try rig.upload(), isCurrent: true, try response(400, #"{"code":"22P02"}"#), rig.now)
-    // Then
-    try expect(item(rig, 2)["reason"]?.string("code"), equals: "dependency_parked")
   }
 
   // MARK: Why is nothing sent?

@@ -27,29 +27,6 @@ import Testing
     }
   }
 
-  @Test func offlineAndFailedChecksAreUnreachable() throws {
-    let rig = try Rig()
-    rig.check.ask(.keepingAnswer, rig.now)
-    rig.check.fail()
-    expect(rig.check.freshness(rig.now), equals: .unreachable)
-    // A new request is another chance.
-    rig.check.ask(.keepingAnswer, rig.now)
-    expect(rig.check.freshness(rig.now), equals: .pending)
-    _ = rig.reachability.setOnline(false)
-    expect(rig.check.freshness(rig.now), equals: .unreachable)
-  }
-
-  @Test func anAnswerEndsTheCheckAndConfirms() throws {
-    let rig = try Rig()
-    rig.check.ask(.keepingAnswer, rig.now)
-    rig.check.fail()
-    rig.check.confirm()
-    expect(!rig.check.isNeeded)
-    expect(rig.check.isConfirmed)
-    expect(!rig.check.hasFailed)
-    expect(rig.check.freshness(rig.now), equals: .confirmed)
-  }
-
   /// An earlier answer, a running check, what is asked: does the answer count, how long is left?
   @Test(arguments: [
     (true, false, MembershipCheck.Request.keepingAnswer, true, Int64(2500)),
@@ -74,59 +51,5 @@ import Testing
     expect(rig.check.isNeeded)
     expect(rig.check.isConfirmed, equals: isConfirmed)
     expect(rig.check.timeoutLeftMS(rig.now), equals: leftMS)
-  }
-
-  /// A host that was told a deadline keeps it; another one gets a new deadline.
-  @Test(arguments: [
-    (Reason.guardPending, Int64(1500)), (.signingIn, 1500), (.active, 2500),
-    (.serverUnreachable, 2500),
-  ])
-  func askingSilentlyKeepsADeadlineThatTheHostWasTold(_ shown: Reason, _ leftMS: Int64) throws {
-    // Given
-    let rig = try Rig()
-    rig.check.ask(.discardingAnswer, rig.now)
-    rig.hostView.remember(["screen": "wait"], .wait, shown)
-    rig.advance(1000)
-    // When
-    rig.check.askSilently(.discardingAnswer, rig.now)
-    // Then
-    expect(rig.check.timeoutLeftMS(rig.now), equals: leftMS)
-    expect(rig.check.isNeeded)
-  }
-
-  @Test func askingSilentlyDiscardsTheAnswerAndTheFailure() throws {
-    let rig = try Rig()
-    rig.hostView.remember(["screen": "wait"], .wait, .guardPending)
-    rig.check.confirm()
-    rig.check.fail()
-    rig.check.askSilently(.discardingAnswer, rig.now)
-    expect(!rig.check.isConfirmed)
-    expect(!rig.check.hasFailed)
-  }
-
-  @Test func aResetForgetsAllButTheStart() throws {
-    // Given
-    let rig = try Rig()
-    rig.check.ask(.discardingAnswer, rig.now)
-    rig.check.fail()
-    rig.advance(1000)
-    // When
-    rig.check.reset()
-    // Then
-    expect(!rig.check.isNeeded)
-    expect(!rig.check.hasFailed)
-    expect(rig.check.ageMS(rig.now), equals: 1000)
-  }
-
-  @Test func everyChangeAdvancesTheRevision() throws {
-    let rig = try Rig()
-    for change in [
-      { rig.check.ask(.keepingAnswer, rig.now) }, { rig.check.fail() }, { rig.check.confirm() },
-      { rig.check.reset() },
-    ] {
-      let before = rig.core.revision.value
-      change()
-      expect(rig.core.revision.value != before)
-    }
   }
 }
