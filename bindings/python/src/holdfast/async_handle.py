@@ -67,6 +67,7 @@ class AsyncHoldfast(AsyncOperations):
         self._http = HttpTransport()
         self._transport: Transport | AsyncTransport = transport or self._http
         self._holdfast: Holdfast | None = None
+        self._runner: Runner | None = None
         self._process = os.getpid()
         self._closing: asyncio.Future[None] | None = None
         self._calls = ThreadPoolExecutor(max_workers=1, thread_name_prefix="holdfast")
@@ -85,7 +86,7 @@ class AsyncHoldfast(AsyncOperations):
         except BaseException:
             self._calls.shutdown(wait=False)
             raise
-        Runner(self._holdfast, transport=self._send).start()
+        self._runner = Runner(self._holdfast, transport=self._send).start()
         return self
 
     async def __aexit__(
@@ -139,12 +140,16 @@ class AsyncHoldfast(AsyncOperations):
             self._closing = asyncio.get_running_loop().run_in_executor(self._calls, self._drop)
             self._calls.shutdown(wait=False)
         await asyncio.shield(self._closing)
+        if self._next is not None:
+            await asyncio.wait([self._next])  # the close has ended it
 
     def _drop(self) -> None:
         if self._holdfast is not None:
             self._holdfast.close()
         for sending in list(self._sending):
             sending.cancel()
+        if self._runner is not None:
+            self._runner.wait_closed()
         self._http.close()
 
     def _handle(self) -> Holdfast:

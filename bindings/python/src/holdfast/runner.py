@@ -115,6 +115,11 @@ class Runner:
                 sending.join()
         self._http.close()
 
+    def wait_closed(self) -> None:
+        """Wait for the thread to end, as it does when the handle is closed."""
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join()
+
     def _work(self) -> None:
         while not self._stopping.is_set():
             try:
