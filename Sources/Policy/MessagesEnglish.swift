@@ -115,7 +115,8 @@ extension Messages {
     case .unreadable: "This can no longer be read on this device. Please register it again."
     case .dependencyParked: "Waiting for another entry that needs a look from you."
     case .dependencyWaiting: "Waiting for another entry that is sent first."
-    case .changedElsewhere: "Somebody has changed the same in the meantime. Choose which value stands."
+    case .changedElsewhere:
+      "Somebody has changed the same in the meantime. Choose which value stands."
     case .deletedElsewhere: "Somebody has deleted this in the meantime."
     case .notAllowed: "You are not allowed to change this."
     case .parentDeleted: "The entry that this belongs to is deleted."

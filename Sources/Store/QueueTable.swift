@@ -140,7 +140,8 @@ public struct QueueTable {
         WHERE item = ?1
         """, .blob(row.item), .blob(row.batchKey), .int(row.state.code.rawValue),
         .int(row.state.waitReason?.code ?? 0),
-        .int(row.state.waitReason?.until?.ms ?? row.notBefore.ms), .int(row.attempts), .int(row.trouble), .int(row.isEdited ? 1 : 0), .int(row.size),
+        .int(row.state.waitReason?.until?.ms ?? row.notBefore.ms), .int(row.attempts),
+        .int(row.trouble), .int(row.isEdited ? 1 : 0), .int(row.size),
         Value(row.list), Value(row.listedMS), .blob(row.body), Value(row.rejection),
         .int(row.retryGroup))
     }

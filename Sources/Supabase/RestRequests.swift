@@ -78,7 +78,8 @@ public enum RestRequests {
     filter += "&updated_at=eq." + Percent.encode(one.version) + "&select=id,updated_at"
     let isRemoved = one.columns == nil && kind.own?.deletion == .row
     return Request(
-      .upload, isRemoved ? "DELETE" : "PATCH", backend.rest(kind.table) + filter, headers: headers, bearer: bearer,
+      .upload, isRemoved ? "DELETE" : "PATCH", backend.rest(kind.table) + filter, headers: headers,
+      bearer: bearer,
       body: isRemoved ? JSON?.none : one.body(change?.id ?? ""), timeoutMS: uploadTimeoutMS)
   }
 

@@ -238,7 +238,9 @@ extension OwnRows {
   /// The kept columns of a row.
   func kept(of row: JSON) -> JSON {
     let result = [:] as JSON
-    for column in columns { if let value = row[member: column] { result.set(member: column, value) } }
+    for column in columns {
+      if let value = row[member: column] { result.set(member: column, value) }
+    }
     return result
   }
 }

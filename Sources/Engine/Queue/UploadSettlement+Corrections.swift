@@ -66,7 +66,9 @@ extension UploadSettlement {
     try core.database.transaction { () throws(Failure) in
       let key = try core.keys().queues.derived(for: batch.owner)
       for sent in batch.items {
-        guard let row = try core.queue.find(sent.tag), let item = try row.read(key) else { continue }
+        guard let row = try core.queue.find(sent.tag), let item = try row.read(key) else {
+          continue
+        }
         if !row.isEdited { item.noteSent(batch.kind) }
         if item.followUnread(batch.kind) {
           try goOn(row, item, batch.kind, key)

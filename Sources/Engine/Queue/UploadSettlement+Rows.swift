@@ -61,7 +61,9 @@ extension UploadSettlement {
   ) throws(Failure) {
     guard decisions.isTaken else { return }
     let group = rest.isEmpty ? 0 : try nextGroup()
-    for item in rest.items where decisions.judged.contains(item.id) { item.noteRefused(since: group) }
+    for item in rest.items where decisions.judged.contains(item.id) {
+      item.noteRefused(since: group)
+    }
     try noteStored(batch, now)
   }
 
@@ -89,7 +91,9 @@ extension UploadSettlement {
     } else {
       let passing = ids { $0.outcome == .transient }
       let isPassing = undecided.items.contains { passing.contains($0.id) }
-      let refused = decisions.rows.first { $0.id == undecided.items.first?.id && $0.outcome?.ground != nil }
+      let refused = decisions.rows.first {
+        $0.id == undecided.items.first?.id && $0.outcome?.ground != nil
+      }
       try settle(
         undecided, isPassing ? .service : refused != nil ? .refusedOther : .schema,
         refused.map { ParkReason($0, rest) }, received)
