@@ -101,6 +101,36 @@ class AppProcess:
         app.queue_cancel({"id": item, "force": True})
         self.report("cancelled", note)
 
+    # Corrections ------------------------------------------------------------------------------
+
+    def change(self, app: App, item: str) -> None:
+        """Change an activity, wherever it is. A deletion that is being sent refuses that."""
+        minutes = self.chance.randint(1, MOST_MINUTES)
+        self.report("change", [item, minutes])
+        try:
+            found = app.queue_get({"id": item}).get("item")
+            whole = found is not None and found["operation"] == "insert"
+            payload = {**found["payload"], "minutes": minutes} if whole else {"minutes": minutes}
+            app.queue_edit({"id": item, "payload": payload})
+        except HoldfastError as error:
+            # Of a row that was deleted nothing is kept.
+            if error.code not in {"queue.in_flight", "queue.not_found"}:
+                raise
+            self.report("unchanged", [item, minutes])
+        else:
+            self.report("changed", [item, minutes])
+
+    def take_back(self, app: App, item: str) -> None:
+        """Take an activity back, wherever it is."""
+        self.report("take_back", item)
+        try:
+            app.queue_cancel({"id": item})
+        except HoldfastError as error:
+            if error.code != "queue.not_found":
+                raise
+        else:
+            self.report("taken_back", item)
+
 
 def add(process: AppProcess) -> None:
     """Register items."""
@@ -133,6 +163,36 @@ def drain(process: AppProcess) -> None:
             step = app.step()
             if process.chance.random() < 0.5 and not step.idle:
                 process.edit(app, item)
+
+
+#: Steps of `correct`: more than its kills reach.
+STEPS = 40
+
+
+def correct(process: AppProcess) -> None:
+    """Change and take back what waits, is in flight, and is stored; send it."""
+    app = process.start(online=True)
+    items = [process.add(app) for _ in range(3)]
+    app.settle()
+    process.begin()
+
+    def send(request: Any) -> Any:  # noqa: ANN401 - a request and its answer
+        answer = process.phone.network(request)
+        if request["purpose"] == "upload" and process.chance.random() < 0.5:
+            process.change(app, process.chance.choice(items))
+        return answer
+
+    for _ in range(STEPS):
+        draw = process.chance.random()
+        if draw < 0.1:
+            items.append(process.add(app))
+        elif draw < 0.5:
+            process.change(app, process.chance.choice(items))
+        elif draw < 0.6:
+            process.take_back(app, process.chance.choice(items))
+        else:
+            app.round(send)
+    app.settle()
 
 
 def refresh(process: AppProcess) -> None:
@@ -193,5 +253,15 @@ def salvage(process: AppProcess) -> None:
 #: The workloads by name.
 WORKLOADS: dict[str, Callable[[AppProcess], None]] = {
     workload.__name__: workload
-    for workload in (add, edit, drain, refresh, logout, org_switch, first_start, salvage)
+    for workload in (
+        add,
+        edit,
+        drain,
+        correct,
+        refresh,
+        logout,
+        org_switch,
+        first_start,
+        salvage,
+    )  # fmt: skip
 }

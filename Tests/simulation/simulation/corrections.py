@@ -90,6 +90,13 @@ def stored(column: str, row: Row) -> Any:  # noqa: ANN401
     return value if value is None or column not in {"exact", "rough"} else float(str(value))
 
 
+def _add(known: dict[Place, dict[str, set[Any]]], place: Place, values: Json) -> None:
+    of_place = known.setdefault(place, {})
+    for column in COLUMNS:
+        if column in values:
+            of_place.setdefault(column, set()).add(plain(column, values[column]))
+
+
 def ids_of(request: Json) -> list[str]:
     """The items that a request sends."""
     named = _NAMED.findall(request["url"]) if request["method"] in {"PATCH", "DELETE"} else []
@@ -110,8 +117,10 @@ class Corrections:
         self.world = world
         self.versions: dict[str, list[Version]] = {}
         self.wishes: dict[Place, Wish] = {}
-        #: Place -> column -> the values that the device was told of, and those its user wrote.
+        #: Place -> column -> the values that the device was told of.
         self._told: dict[Place, dict[str, set[Any]]] = {}
+        #: Place -> column -> the values that its user wrote there.
+        self._written: dict[Place, dict[str, set[Any]]] = {}
         #: Place -> column -> the values over which the user's may be written.
         self._seen: dict[Place, dict[str, set[Any]]] = {}
 
@@ -132,23 +141,27 @@ class Corrections:
         user = claims_of(bearer)["sub"]
         for row in rows:
             if isinstance(row, dict) and isinstance(row.get("id"), str):
-                self._tell((device.name, user, row["id"]), row.get("row") or row)
+                _add(self._told, (device.name, user, row["id"]), row.get("row") or row)
 
-    def _tell(self, place: Place, values: Json) -> None:
-        told = self._told.setdefault(place, {})
-        for column in COLUMNS:
-            if column in values:
-                told.setdefault(column, set()).add(plain(column, values[column]))
+    def _see(self, place: Place, columns: tuple[str, ...], listed: Json | None) -> None:
+        """The user corrects these columns: they saw what the list shows, and what they wrote.
 
-    def _see(self, place: Place, columns: tuple[str, ...]) -> None:
-        """The user saw what the device was told of, and corrects these columns."""
-        seen, told = self._seen.setdefault(place, {}), self._told.get(place, {})
+        An item that is not in the list: what the device was told of.
+        """
+        seen = self._seen.setdefault(place, {})
+        told, written = self._told.get(place, {}), self._written.get(place, {})
         for column in columns:
-            seen.setdefault(column, set()).update(told.get(column, ()))
+            shown = told.get(column, set())
+            if listed is not None:
+                shown = {plain(column, listed.get(column))}
+            seen.setdefault(column, set()).update(shown | written.get(column, set()))
 
     def knows(self, place: Place, column: str, value: object) -> bool:
-        """Whether the device was told of this value before."""
-        return plain(column, value) in self._told.get(place, {}).get(column, ())
+        """Whether the device was told of this value before, or its user wrote it."""
+        plainly = plain(column, value)
+        return any(
+            plainly in known.get(place, {}).get(column, ()) for known in (self._told, self._written)
+        )
 
     # What the user wants --------------------------------------------------------------------------
 
@@ -156,29 +169,31 @@ class Corrections:
         """An item was registered, with the payload that the queue shows."""
         place = (entry.device, entry.owner, entry.id)
         self.wishes.pop(place, None)
-        self._tell(place, {column: payload.get(column) for column in COLUMNS})
+        _add(self._written, place, {column: payload.get(column) for column in COLUMNS})
 
     def told(self, entry: Entry, values: Json) -> None:
         """The user of a device has these values of an item there."""
-        self._tell((entry.device, entry.owner, entry.id), values)
+        _add(self._written, (entry.device, entry.owner, entry.id), values)
 
-    def edited(self, entry: Entry, payload: Json, item: Json | None) -> None:
-        """An edit was acknowledged; `item` is what the queue has since, None: nothing."""
+    def edited(self, entry: Entry, payload: Json, item: Json | None, listed: Json | None) -> None:
+        """An edit was acknowledged.
+
+        `item` is what the queue has since, None: nothing. `listed` is what the list showed before.
+        """
         place = (entry.device, entry.owner, entry.id)
         for name, value in payload.items():
             if (item is None or name not in item["payload"]) and not self.knows(place, name, value):
                 raise Violation("an edit is not lost", f"{entry} {name} {value} {item}")
-        self._see(place, tuple(payload))
-        self._tell(place, payload)
-        self._see(place, tuple(payload))
+        _add(self._written, place, payload)
+        self._see(place, tuple(payload), listed)
         if item is None:
             self.wishes.pop(place, None)
             return
         if item["operation"] == "insert":
             # It replaces the whole payload.
             payload = {column: payload.get(column) for column in COLUMNS}
-            self._tell(place, payload)
-            self._see(place, COLUMNS)
+            _add(self._written, place, payload)
+            self._see(place, COLUMNS, listed)
             kept = payload
         else:
             kept = {name: value for name, value in payload.items() if name in item["payload"]}
@@ -189,11 +204,16 @@ class Corrections:
         new = {name: (plain(name, value), now) for name, value in kept.items()}
         self.wishes[place] = Wish({**before, **new})
 
-    def taken_back(self, entry: Entry) -> None:
+    def taken_back(self, entry: Entry, listed: Json | None) -> None:
         """A deletion of a stored row was acknowledged."""
         place = (entry.device, entry.owner, entry.id)
-        self._see(place, COLUMNS)
+        self._see(place, COLUMNS, listed)
         self.wishes[place] = Wish(deleted=self._present(entry.id))
+
+    def cancelled(self, entry: Entry, listed: Json | None) -> None:
+        """An item that the server may have was taken back: the user saw what they registered."""
+        self._see((entry.device, entry.owner, entry.id), COLUMNS, listed)
+        self.dropped(entry)
 
     def dropped(self, entry: Entry) -> None:
         """The user took a correction back: the row stays as it is."""
@@ -205,7 +225,6 @@ class Corrections:
         seen = self._seen.setdefault(place, {})
         for column in conflict["columns"]:
             name = column["name"]
-            self._tell(place, {name: column["theirs"]})
             seen.setdefault(name, set()).add(plain(name, column["theirs"]))
 
     def _present(self, item: str) -> int:
@@ -259,7 +278,7 @@ class Corrections:
         wish = self.wishes.get((entry.device, entry.owner, entry.id))
         versions = self.versions.get(entry.id, [])
         # The row under the id of somebody else's item is not this one's.
-        if wish is None or versions and versions[0].row["user_id"] != entry.owner:
+        if wish is None or (versions and versions[0].row["user_id"] != entry.owner):
             return True
         if wish.deleted is not None:
             return any(v.row["deleted_at"] is not None for v in versions[wish.deleted :])

@@ -13,6 +13,7 @@ from support.scan import Scanner, files_below
 from . import numbers
 from .actions import BAD_MINUTES, DAY, HOUR, MINUTE, correcting, corrections, steps
 from .actions.behaviours import READS
+from .corrections import COLUMNS, plain, stored
 from .device import Device
 from .invariants import MIN_REFUSALS, Violation
 from .ledger import HELD, Entry
@@ -493,6 +494,8 @@ def _a_day_later(world: World, process: Process, user: str, chance: random.Rando
     if org is None:
         raise Violation("a healthy user stays", f"{process} {str(process.shown)[:300]}")
     _contacts(world, process, user, org)
+    if world.corrects:
+        _own_items(world, process, user, org)
     _figures(world, process, user, org)
 
 
@@ -512,6 +515,30 @@ def _contacts(world: World, process: Process, user: str, org: str) -> None:
             raise Violation("the cache follows the server", f"{process} {contact} for {row}")
     if cached:
         raise Violation("the cache follows the server", f"{process} still has {list(cached)}")
+
+
+def _own_items(world: World, process: Process, user: str, org: str) -> None:
+    """The list of the user's own items is what the server has, with what is queued over it."""
+    shown: dict[str, dict[str, Any]] = {}
+    for item in correcting.own_items(process):
+        if item["id"] in shown:
+            raise Violation("the list follows the server", f"{process} {item['id']} twice")
+        shown[item["id"]] = item["payload"]
+    queued = {item["id"]: item for item in _items(process) if item["kind"] == "activity"}
+    for row in world.server.database.visible(TABLES["activities"], user):
+        item = str(row["id"])
+        if (row["org_id"], row["user_id"], row["deleted_at"]) != (org, user, None):
+            continue
+        found = shown.pop(item, None)
+        if item in queued:
+            continue
+        if found is None:
+            raise Violation("the list follows the server", f"{process} {item} is missing")
+        for name in COLUMNS:
+            if plain(name, found.get(name)) != stored(name, row):
+                raise Violation("the list follows the server", f"{process} {found} for {row}")
+    if left := [item for item in shown if item not in queued]:
+        raise Violation("the list follows the server", f"{process} still has {left}")
 
 
 def _figures(world: World, process: Process, user: str, org: str) -> None:

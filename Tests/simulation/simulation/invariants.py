@@ -39,7 +39,7 @@ TERMINAL_USER = {"session_not_found", "user_not_found", "user_banned"}
 DATA = {
     "org_list", "org_select", "queue_add", "queue_list", "queue_get", "queue_edit", "queue_cancel",
     "queue_retry", "queue_export", "contact_search", "contact_get", "summary_get", "sync_now",
-    "session_token", "sync_status",
+    "session_token", "sync_status", "item_list",
 }  # fmt: skip
 #: Errors that a host must handle; any other is a defect.
 EXPECTED = {

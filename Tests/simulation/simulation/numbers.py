@@ -23,6 +23,8 @@ HELD = (
     "1E+3", "1.5e3", "1500.0", "1e22", "9007199254740992", "9007199254740992.0", "5e-324",
     "1.7976931348623157e308", "0.0", "0e5", "-1.10", "42", "0",
 )  # fmt: skip
+#: Those of them that PostgreSQL writes with more digits than 64 bits hold.
+WIDE = ("1e22", "1.7976931348623157e308")
 #: What it does not hold: the library must refuse it.
 NOT_HELD = (
     "0.1234567890123456789", "9007199254740993", "9007199254740993.0", "1e-400",
@@ -45,9 +47,13 @@ def add_columns() -> None:
         functions.KNOWN.extend(COLUMNS)
 
 
-def draw(chance: random.Random, few: float = 0.03) -> dict[str, str]:
-    """Return numbers for a payload; with probability `few` one that no double holds."""
-    numbers = NOT_HELD if chance.random() < few else HELD
+def draw(chance: random.Random, few: float = 0.03, *, wide: bool = True) -> dict[str, str]:
+    """Return numbers for a payload; with probability `few` one that no double holds.
+
+    `wide`: also whole numbers of more than 64 bits, which the library reads as null in a row.
+    """
+    held = HELD if wide else tuple(number for number in HELD if number not in WIDE)
+    numbers = NOT_HELD if chance.random() < few else held
     return {name: _MARK + chance.choice(numbers) for name in COLUMNS if chance.random() < 0.6}
 
 

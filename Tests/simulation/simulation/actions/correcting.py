@@ -19,9 +19,29 @@ def item_of(process: Process, item: str) -> Json | None:
     return (process.ask("queue_get", {"id": item}) or {}).get("item")
 
 
+def listed(process: Process, item: str) -> Json | None:
+    """What the list of the user's own items shows of one; None: it is not there."""
+    for shown in own_items(process):
+        if shown["id"] == item:
+            return dict(shown["payload"])
+    return None
+
+
+def own_items(process: Process) -> list[Json]:
+    """The list of the user's own activities, all pages of it."""
+    found: list[Json] = []
+    request: Json = {"kind": "activity", "limit": 200}
+    while True:
+        page = process.ask("item_list", request)
+        found += page["items"] if page is not None else []
+        if page is None or page["next"] is None:
+            return found
+        request = {**request, "after": page["next"]}
+
+
 def change(world: World, process: Process, chance: random.Random, item: str) -> bool:
     """Change one or several columns of an item, whether it is queued or stored."""
-    queued = item_of(process, item)
+    queued, shown = item_of(process, item), listed(process, item)
     payload = _new_values(world, chance)
     if queued is not None and queued["operation"] == "insert":
         payload = {**queued["payload"], **payload}
@@ -36,7 +56,7 @@ def change(world: World, process: Process, chance: random.Random, item: str) -> 
             entry.edit(payload)
         entry.is_cancelled = False
         queued = None if reply["state"] == "stored" else item_of(process, item)
-        world.corrections.edited(entry, payload, queued)
+        world.corrections.edited(entry, payload, queued, shown)
     return True
 
 
@@ -44,7 +64,7 @@ def take_back(
     world: World, process: Process, chance: random.Random, item: str, *, force: bool = False
 ) -> bool:
     """Take an item back, whether it is queued or stored."""
-    queued = item_of(process, item)
+    queued, shown = item_of(process, item), listed(process, item)
     with world.in_doubt():
         reply = process.ask("queue_cancel", {"id": item, "force": force})
         if reply is None:
@@ -60,12 +80,12 @@ def take_back(
                 world.corrections.dropped(entry)
             else:
                 entry.is_cancelled = True
-                world.corrections.dropped(entry)
+                world.corrections.cancelled(entry, shown)
         elif reply["state"] is None:
             entry.is_cancelled = False
             world.corrections.dropped(entry)
         else:
-            world.corrections.taken_back(entry)
+            world.corrections.taken_back(entry, shown)
     return True
 
 
@@ -79,7 +99,9 @@ def overwrite(world: World, process: Process, chance: random.Random, item: Json)
 
 def _new_values(world: World, chance: random.Random) -> Json:
     values: Json = {}
-    names = chance.sample(("minutes", "note", "type", "occurred_at", "numbers"), chance.choice((1, 1, 2)))
+    names = chance.sample(
+        ("minutes", "note", "type", "occurred_at", "numbers"), chance.choice((1, 1, 2))
+    )
     if "minutes" in names:
         bad = chance.random() < 0.05
         values["minutes"] = steps.BAD_MINUTES if bad else chance.randrange(1, 1441)
@@ -96,7 +118,7 @@ def _new_values(world: World, chance: random.Random) -> Json:
         zone = datetime.timezone(datetime.timedelta(hours=chance.choice((0, 1, -3))))
         values["occurred_at"] = moment.astimezone(zone).isoformat(timespec="seconds")
     if "numbers" in names or not values:
-        values |= numbers.draw(chance, few=0) or {"minutes": chance.randrange(1, 1441)}
+        values |= numbers.draw(chance, few=0, wide=False) or {"minutes": chance.randrange(1, 1441)}
     return values
 
 

@@ -154,7 +154,7 @@ def make_payload(world: World, process: Process, chance: random.Random, kind: st
     visits = [e for e in mine if e.kind == "activity"]
     contacts = [e for e in mine if e.kind == "contact"]
     if world.version >= 3 and chance.random() < 0.25:
-        payload |= numbers.draw(chance)
+        payload |= numbers.draw(chance, wide=not world.corrects)
     if world.version >= 3 and chance.random() < 0.1:
         payload["note"] = f"{payload['note']} {WORDS}"
     if visits and chance.random() < 0.15:

@@ -40,9 +40,7 @@ def _change_answers(change: Any) -> Mutant:  # noqa: ANN401 - a function of a re
 def _without_the_base() -> Mutant:
     """The library forgets the version under which its user saw the row."""
     return _change_corrections(
-        lambda _, request: request.update(
-            url=re.sub(r"&updated_at=eq\.[^&]*", "", request["url"])
-        )
+        lambda _, request: request.update(url=re.sub(r"&updated_at=eq\.[^&]*", "", request["url"]))
     )
 
 
@@ -110,6 +108,25 @@ def _own_value_as_anothers() -> Mutant:
             }
 
     return change_reply("queue_list", blame)
+
+
+@violates("the list follows the server")
+def _missing_in_the_list() -> Mutant:
+    return change_reply("item_list", lambda _, reply: reply["items"].clear())
+
+
+@violates("the list follows the server")
+def _twice_in_the_list() -> Mutant:
+    return change_reply("item_list", lambda _, reply: reply["items"].extend(reply["items"][:1]))
+
+
+@violates("the list follows the server")
+def _another_value_in_the_list() -> Mutant:
+    def change(_: Process, reply: Json) -> None:
+        for item in reply["items"]:
+            item["payload"]["minutes"] = 7
+
+    return change_reply("item_list", change)
 
 
 @violates("a correction follows its insert")
