@@ -163,14 +163,15 @@ extension QueueItem {
       return .same
     }
     var (changed, isOpen): ([String], Bool) = ([], stored.isDeleted)
-    for (column, wanted) in (stored.isDeleted ? stored.row : payload).members {
+    for (column, wanted) in (stored.isDeleted ? seen(stored) : payload).members {
       guard own.columns.contains(column), let theirs = row[member: column] else { continue }
       let isMine =
         !stored.isDeleted
         && (isSent ? StoredRow.mayHold(theirs, wanted) : StoredRow.holds(theirs, wanted))
       if isMine { continue }
-      let base = stored.row[member: column] ?? .null
-      if StoredRow.holds(theirs, base) || wasSent(column, as: theirs) {
+      let base = stored.row[member: column] ?? (stored.isDeleted ? JSON?.none : .null)
+      let isBase = base.map { StoredRow.holds(theirs, $0) } ?? false
+      if isBase || wasSent(column, as: theirs) {
         isOpen = true
       } else {
         changed.append(column)
@@ -179,6 +180,12 @@ extension QueueItem {
     if !changed.isEmpty { return .changed(changed) }
     if !isOpen { return .same }
     return version != nil && row.string("updated_at") == version ? .unchanged : .free
+  }
+
+  /// What a deletion is of: the row as its user saw it. Of an item in doubt, also columns with several values
+  /// that were sent: each of them may be stored, and no other.
+  private func seen(_ stored: StoredBase) -> JSON {
+    (sent ?? [:]).laidOver(by: stored.row)
   }
 
   /// What both have changed, for the user's choice.

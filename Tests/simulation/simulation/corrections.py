@@ -280,8 +280,7 @@ class Corrections:
         """Whether everything that the user wants of a stored item is, or was, at the server."""
         wish = self.wishes.get((entry.device, entry.owner, entry.id))
         versions = self.versions.get(entry.id, [])
-        # The row under the id of somebody else's item is not this one's.
-        if wish is None or versions and versions[0].row["user_id"] != entry.owner:
+        if wish is None:
             return True
         if wish.deleted is not None:
             return any(v.row["deleted_at"] is not None for v in versions[wish.deleted :])
