@@ -38,7 +38,7 @@
 #
 # Longer runs:
 #
-#   make bench               measures the library beside a C floor and its peers (docs/benchmarks.md); QUICK=1 is short
+#   make bench               measures the library beside a C floor (docs/benchmarks.md); QUICK=1 is short
 #   make bench-check         compares instructions per call and sizes with the recorded ones
 #   make bench-variants      records the instructions per call of the bundled library, musl and arm64
 #   make bench-server        measures PostgreSQL with the example's schema at ten million activities (docs/scale.md):
@@ -51,7 +51,7 @@
 #   make musl                build/lib-musl/libholdfast.so, with musl-tools; make test-musl runs scripts, threads and the tour on it
 #   make darwin              compiles the core for iOS and macOS (arm64) to objects, which nothing here links or runs
 #   make flips               CASES=n data folders with flipped bits; FLAVOUR=
-#   make mutants             small faults in Sources, and whether the tests notice them; mutants-sample takes 60
+#   make mutants             small faults in Sources, and whether the tests notice them
 #   make test-faults-full    every failure of a disk at every point of a scripted day; test-faults takes a sample
 #   make test-clean-install  make demo on a Debian that was just installed into a folder; TARGETS="demo test". As root
 

@@ -1,7 +1,7 @@
 # What the library costs. See docs/benchmarks.md.
 #
 #   bench          the table of docs/benchmarks.md: a quarter of an hour. No figure fails it; QUICK=1, a part of test-all,
-#                  tries it in two minutes, without the peers that are not installed
+#                  tries it in two minutes
 #   bench-check    instructions, system calls, wake-ups, syncs and sizes, against what is recorded; part of CI and test-all
 #   bench-record   record them
 #   bench-variants record the instructions per call of the bundled library, musl and arm64

@@ -152,15 +152,12 @@ replay: lib | $(PYTHON)
 
 # ---- mutants: small faults in Sources, each of which a test has to notice (Tests/mutants) ----
 
-.PHONY: mutants mutants-sample
+.PHONY: mutants
 
 MUTANTS := PYTHONPATH=Tests/mutants $(PYTHON) -B -m
 
 mutants: | $(PYTHON)
 	@$(MUTANTS) mutants $(ARGUMENTS)
-
-mutants-sample: | $(PYTHON)
-	@$(MUTANTS) mutants.sample $(ARGUMENTS)
 
 # ---- flipped bits ----
 
@@ -241,7 +238,7 @@ nightly: export HOLDFAST_SIZE := full
 nightly: export HOLDFAST_FLAVOURS := all
 nightly: setup-all
 	@$(AGAIN) -j3 lib lib-runtime wheel $(HOSTS)
-	@$(call each,nightly-soak nightly-kills nightly-examples test-faults-full mutants-sample sanitize flips)
+	@$(call each,nightly-soak nightly-kills nightly-examples test-faults-full mutants sanitize flips)
 	@$(AGAIN) test-clean-install TARGETS='demo test'
 
 .PHONY: nightly-soak nightly-kills nightly-examples

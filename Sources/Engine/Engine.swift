@@ -112,7 +112,8 @@ public final class Engine {
     let summary = Summary(core, cache)
     let parking = Parking(core, notices, syncRuns)
     let settlement = UploadSettlement(
-      core, sessions, own: ownRows, state: uploads, links: links, syncRuns: syncRuns, refresh: refresh,
+      core, sessions, own: ownRows, state: uploads, links: links, syncRuns: syncRuns,
+      refresh: refresh,
       check: check,
       pauses: pauses, reachability: reachability, parking: parking, pulls: pulls, summary: summary)
     let uploader = Uploader(

@@ -90,7 +90,7 @@ extension Messages {
     case .serverPause: "Tjenesten ber oss vente. Vi prøver igjen senere."
     case .organisation: "Venter på at du får tilgang til organisasjonen."
     case .dependency: "Venter på noe annet som må sendes først."
-    case .parked: "Noe trenger et blikk fra deg før det kan sendes."
+    case .parked: "Noe kunne ikke sendes. Bestem hva som skal skje med det."
     case .otherUser: "Noe hører til en annen bruker og blir sendt når den brukeren logger inn."
     case .ready: "Klart til å bli sendt."
     // Why one item is not sent.
@@ -110,7 +110,7 @@ extension Messages {
       "Nettverket slipper ikke dette gjennom. Prøv et annet nettverk, eller endre teksten."
     case .schemaNotReady: "Organisasjonen din kan ikke ta imot dette ennå. Vi prøver igjen senere."
     case .unreadable: "Dette kan ikke lenger leses på denne enheten. Registrer det på nytt."
-    case .dependencyParked: "Venter på en annen registrering som trenger et blikk fra deg."
+    case .dependencyParked: "Venter på en annen registrering som ikke kunne sendes."
     case .dependencyWaiting: "Venter på en annen registrering som blir sendt først."
     case .changedElsewhere: "Noen har endret det samme i mellomtiden. Velg hva som skal stå."
     case .deletedElsewhere: "Noen har slettet dette i mellomtiden."
@@ -122,7 +122,7 @@ extension Messages {
     // Events and messages.
     case .syncCompleted: "Ferdig: det som ventet, er sendt."
     case .syncCompletedParked:
-      "Ferdig, men noe kunne ikke sendes og trenger et blikk fra deg."
+      "Ferdig, men noe kunne ikke sendes."
     case .syncCompletedWaiting:
       "Ferdig så langt: det som kunne sendes, er sendt, og resten venter."
     case .storageRecovered:

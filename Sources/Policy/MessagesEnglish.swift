@@ -92,7 +92,7 @@ extension Messages {
     case .serverPause: "The service asked us to wait. We will try again later."
     case .organisation: "Waiting for your access to the organisation."
     case .dependency: "Waiting for something else that must be sent first."
-    case .parked: "Something needs a look from you before it can be sent."
+    case .parked: "Something could not be sent. Please decide what happens to it."
     case .otherUser: "Some of it belongs to another user and will be sent when they sign in."
     case .ready: "Ready to be sent."
     // Why one item is not sent.
@@ -113,9 +113,10 @@ extension Messages {
       "The network does not let this through. Try another network, or change the text."
     case .schemaNotReady: "Your organisation cannot receive this yet. We will try again later."
     case .unreadable: "This can no longer be read on this device. Please register it again."
-    case .dependencyParked: "Waiting for another entry that needs a look from you."
+    case .dependencyParked: "Waiting for another entry that could not be sent."
     case .dependencyWaiting: "Waiting for another entry that is sent first."
-    case .changedElsewhere: "Somebody has changed the same in the meantime. Choose which value stands."
+    case .changedElsewhere:
+      "Somebody has changed the same in the meantime. Choose which value stands."
     case .deletedElsewhere: "Somebody has deleted this in the meantime."
     case .notAllowed: "You are not allowed to change this."
     case .parentDeleted: "The entry that this belongs to is deleted."
@@ -125,7 +126,7 @@ extension Messages {
     // Events and messages.
     case .syncCompleted: "Done: what was waiting has been sent."
     case .syncCompletedParked:
-      "Done, but something could not be sent and needs a look from you."
+      "Done, but something could not be sent."
     case .syncCompletedWaiting:
       "Done for now: what could be sent has been sent, and the rest is waiting."
     case .storageRecovered:

@@ -87,7 +87,7 @@ extension Messages {
     case .serverPause: "Tenesta bed oss vente. Vi prøver igjen seinare."
     case .organisation: "Ventar på at du får tilgang til organisasjonen."
     case .dependency: "Ventar på noko anna som må sendast først."
-    case .parked: "Noko treng eit blikk frå deg før det kan sendast."
+    case .parked: "Noko kunne ikkje sendast. Bestem kva som skal skje med det."
     case .otherUser: "Noko høyrer til ein annan brukar og blir sendt når den brukaren loggar inn."
     case .ready: "Klart til å bli sendt."
     // Why one item is not sent.
@@ -108,7 +108,7 @@ extension Messages {
     case .schemaNotReady:
       "Organisasjonen din kan ikkje ta imot dette enno. Vi prøver igjen seinare."
     case .unreadable: "Dette kan ikkje lenger lesast på denne eininga. Registrer det på nytt."
-    case .dependencyParked: "Ventar på ei anna registrering som treng eit blikk frå deg."
+    case .dependencyParked: "Ventar på ei anna registrering som ikkje kunne sendast."
     case .dependencyWaiting: "Ventar på ei anna registrering som blir send først."
     case .changedElsewhere: "Nokon har endra det same i mellomtida. Vel kva som skal stå."
     case .deletedElsewhere: "Nokon har sletta dette i mellomtida."
@@ -120,7 +120,7 @@ extension Messages {
     // Events and messages.
     case .syncCompleted: "Ferdig: det som venta, er sendt."
     case .syncCompletedParked:
-      "Ferdig, men noko kunne ikkje sendast og treng eit blikk frå deg."
+      "Ferdig, men noko kunne ikkje sendast."
     case .syncCompletedWaiting:
       "Ferdig så langt: det som kunne sendast, er sendt, og resten ventar."
     case .storageRecovered:

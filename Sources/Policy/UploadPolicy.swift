@@ -130,7 +130,9 @@ public enum UploadPolicy {
     // The session has changed since; its refusal says nothing about these items.
     if !s.isCurrent { return .again(charged: false) }
     if !isMemberAfterAll(s) { return .wait(.organisation, charged: false) }
-    return s.operation == .insert ? refusedOther(s) : .park(.notAllowed)
+    if s.operation == .insert { return refusedOther(s) }
+    // Perhaps the user may change the other rows.
+    return s.isSingle ? .park(.notAllowed) : .search
   }
 
   private static func isMemberAfterAll(_ s: UploadSituation) -> Bool {

@@ -39,6 +39,7 @@ public final class QueueRow {
     rejection = nil
     retryGroup = 0
     trouble = 0
+    notBefore = 0
     if state != .sending, state != .waiting(.organisation) { state = .pending }
   }
 

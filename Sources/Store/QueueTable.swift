@@ -139,8 +139,9 @@ public struct QueueTable {
           lease_ms = CASE ?3 WHEN 1 THEN lease_ms ELSE 0 END
         WHERE item = ?1
         """, .blob(row.item), .blob(row.batchKey), .int(row.state.code.rawValue),
-        .int(row.state.waitReason?.code ?? 0), .int(row.state.waitReason?.notBeforeMS ?? 0),
-        .int(row.attempts), .int(row.trouble), .int(row.isEdited ? 1 : 0), .int(row.size),
+        .int(row.state.waitReason?.code ?? 0),
+        .int(row.state.waitReason?.until?.ms ?? row.notBefore.ms), .int(row.attempts),
+        .int(row.trouble), .int(row.isEdited ? 1 : 0), .int(row.size),
         Value(row.list), Value(row.listedMS), .blob(row.body), Value(row.rejection),
         .int(row.retryGroup))
     }

@@ -39,6 +39,9 @@ public final class OwnRows {
     (self.change, self.deletion) = (change, deletion)
   }
 
+  /// Whether one request takes many corrections.
+  public var correctsMany: Bool { change.map { !$0.function.isEmpty } ?? false }
+
   /// The columns of a request for such rows.
   public var selected: [String] {
     var result = ["id", "updated_at"]
@@ -97,8 +100,12 @@ public final class OwnRows {
     }
     let all = listed ?? columns.filter { kept.contains($0) }
     guard !all.isEmpty else { throw fields.invalid("columns", "at least one is expected") }
+    let id = try Identifier.read("id", in: fields, default: "")
+    // The library sets it with each change.
+    guard !reserved.contains(id), !columns.contains(id) else {
+      throw fields.invalid("id", "a column of its own is expected")
+    }
     return Change(
-      columns: all, function: try Identifier.read("function", in: fields, default: ""),
-      id: try Identifier.read("id", in: fields, default: ""))
+      columns: all, function: try Identifier.read("function", in: fields, default: ""), id: id)
   }
 }

@@ -95,7 +95,8 @@ public final class QueueKind {
       let path = backend.pointer("queue") + "/" + JSONPointer.escape(name)
       guard Identifier.isValid(name.utf8) else { throw Identifier.refusal(path) }
       let fields = try Fields(
-        value, at: path, known: [
+        value, at: path,
+        known: [
           "table", "columns", "upload", "function", "primary_key", "own", "change", "delete",
         ])
       result.append(try read(name, fields, standard.first { $0.name == name }, hasOrg: hasOrg))

@@ -65,7 +65,7 @@ public enum RestRequests {
   ) -> Request? {
     let headers = backend.headers
     let change = kind.own?.change
-    if let change, !change.function.isEmpty {
+    if let change, kind.own?.correctsMany == true {
       return Request(
         .upload, "POST", backend.rest("rpc/") + change.function, headers: headers, bearer: bearer,
         body: ["items": .array(corrections.map { $0.item(org, change.id) })],
@@ -78,7 +78,8 @@ public enum RestRequests {
     filter += "&updated_at=eq." + Percent.encode(one.version) + "&select=id,updated_at"
     let isRemoved = one.columns == nil && kind.own?.deletion == .row
     return Request(
-      .upload, isRemoved ? "DELETE" : "PATCH", backend.rest(kind.table) + filter, headers: headers, bearer: bearer,
+      .upload, isRemoved ? "DELETE" : "PATCH", backend.rest(kind.table) + filter, headers: headers,
+      bearer: bearer,
       body: isRemoved ? JSON?.none : one.body(change?.id ?? ""), timeoutMS: uploadTimeoutMS)
   }
 

@@ -74,7 +74,8 @@ public enum UploadReply {
           id: id, status: status, sqlstate: sqlstate, message: message,
           column: row.string("column").flatMap { Identifier.isValid($0.utf8) ? $0 : nil }
             ?? ServerError.column(sqlstate, message, nil),
-          version: row.string("updated_at"), row: row["row"].flatMap { $0.kind == .object ? $0 : JSON?.none }))
+          version: row.string("updated_at"),
+          row: row["row"].flatMap { $0.kind == .object ? $0 : JSON?.none }))
     }
     let stored = SortedUUIDSet(result.filter { $0.status.isStored }.map { $0.id })
     let refused = SortedUUIDSet(result.filter { !$0.status.isStored }.map { $0.id })

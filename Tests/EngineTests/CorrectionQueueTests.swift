@@ -12,10 +12,13 @@ import Testing
   private static let seen: JSON = ["type": "visit", "minutes": 30]
 
   private func edit(_ rig: Rig, _ number: Int, _ minutes: Int64) throws {
-    _ = try rig.intake.edit(["id": .uuid(id(number)), "payload": ["type": "visit", "minutes": .int(minutes)]])
+    _ = try rig.intake.edit([
+      "id": .uuid(id(number)), "payload": ["type": "visit", "minutes": .int(minutes)],
+    ])
   }
 
-  private func finish(_ rig: Rig, _ batch: UploadBatch, _ status: Int, _ body: String? = nil) throws {
+  private func finish(_ rig: Rig, _ batch: UploadBatch, _ status: Int, _ body: String? = nil) throws
+  {
     try rig.settlement.finish(batch, isCurrent: true, try response(status, body), rig.now)
   }
 
@@ -26,7 +29,9 @@ import Testing
     try finish(rig, question, status, body)
   }
 
-  private func row(_ number: Int, _ minutes: Int, _ version: String = "v1", more: String = "") -> String {
+  private func row(_ number: Int, _ minutes: Int, _ version: String = "v1", more: String = "")
+    -> String
+  {
     #"{"id":"\#(id(number).text)","type":"visit","minutes":\#(minutes),"updated_at":"\#(version)","deleted_at":null\#(more)}"#
   }
 
@@ -211,17 +216,18 @@ import Testing
       try rig.correct(deletion, nil, of: Self.seen)
       try rig.correct(change, ["minutes": 60], of: Self.seen)
       // When
-      for _ in 1...2 {
+      var requests = 0
+      while try rig.core.queue.hasPending(of: try rig.session.owner), requests < 8 {
+        requests += 1
         let batch = try rig.upload()
-        expect(batch.items.count, equals: 2)
+        if requests == 1 { expect(batch.items.count, equals: 2) }
         try finish(rig, batch, 200, "")
-        try answer(rig, 200, "[]")
         while !rig.uploads.readBacks.isEmpty { try answer(rig, 200, "[]") }
-        try confirm(rig)
+        if requests == 1 { try confirm(rig) }
       }
       // Then
       try expect(rig.state(id(deletion)), equals: "erased")
-      try expect(rig.state(id(change)), equals: "parked, deleted_elsewhere, attempts 2")
+      try expect(rig.state(id(change)), equals: "parked, deleted_elsewhere, attempts 2, refused")
     }
   }
 
@@ -258,7 +264,7 @@ import Testing
         + #"\#(result(2, "rejected", #","sqlstate":"23514","column":"minutes""#)),"#
         + "\(result(3, "rejected", #","sqlstate":"40001""#))]")
     try expect(rig.state(id(1)), equals: "erased")
-    try expect(rig.state(id(2)), equals: "parked, server_rule, attempts 1, refused")
+    try expect(rig.state(id(2)), equals: "parked, server_rule, attempts 1")
     try expect(rig.state(id(3)).hasPrefix("waits for time, attempts 1"))
     try expect(rig.core.backoffs.read("upload").attempts, equals: 0)
   }
@@ -268,7 +274,8 @@ import Testing
     let rig = try Rig.atHome(backend: byFunction)
     try rig.correct(1, ["minutes": 60], of: Self.seen)
     try finish(
-      rig, try rig.upload(), 200, "[\(result(1, "changed", #","row":{"type":"call"},"updated_at":"v2""#))]")
+      rig, try rig.upload(), 200,
+      "[\(result(1, "changed", #","row":{"type":"call"},"updated_at":"v2""#))]")
     expect(rig.uploads.readBacks.map { $0.request == .rows }, equals: [true])
     try answer(rig, 200, "[\(row(1, 45, "v2"))]")
     try expect(rig.state(id(1)), equals: "parked, changed_elsewhere, attempts 1")
@@ -296,7 +303,8 @@ import Testing
     let rig = try Rig.atHome(backend: corrected())
     try rig.correct(1, ["minutes": 60], of: Self.seen)
     let next = try rig.next(backend: byFunction)
-    try finish(next, try next.upload(), 200, "[\(result(1, "changed", #","row":\#(row(1, 45, "v2"))"#))]")
+    try finish(
+      next, try next.upload(), 200, "[\(result(1, "changed", #","row":\#(row(1, 45, "v2"))"#))]")
     try expect(next.state(id(1)), equals: "parked, changed_elsewhere, attempts 1")
   }
 
@@ -323,6 +331,16 @@ import Testing
     try expect(last.uploader.hasHeldKinds(try last.session))
     try last.uploader.releaseKnownKinds(try last.session)
     try expect(last.upload().items.map { $0.id }, equals: [id(1)])
+  }
+
+  /// Changes and deletions share requests.
+  @Test func whatAVersionCannotDeleteHoldsUpNoChange() throws {
+    let rig = try Rig.atHome(backend: byFunction)
+    try rig.correct(1, nil, of: Self.seen)
+    try rig.correct(2, ["minutes": 60], of: Self.seen)
+    let next = try rig.next(backend: corrected(#","own":{},"change":{"function":"change_items"}"#))
+    try expect(next.upload().items.map { $0.id }, equals: [id(2)])
+    try expect(next.state(id(1)), equals: "waits for kind")
   }
 
   @Test func aColumnThatIsNoLongerKeptIsComparedAllTheSame() throws {
@@ -372,8 +390,12 @@ import Testing
     // Given an item that follows another one
     let rig = try Rig.atHome()
     try rig.add(id(1))
-    func payload(follows: UUID?) -> JSON { ["type": "visit", "minutes": 5, "follows": JSON(follows)] }
-    _ = try rig.intake.add(["kind": "activity", "id": .uuid(id(2)), "payload": payload(follows: id(1))])
+    func payload(follows: UUID?) -> JSON {
+      ["type": "visit", "minutes": 5, "follows": JSON(follows)]
+    }
+    _ = try rig.intake.add([
+      "kind": "activity", "id": .uuid(id(2)), "payload": payload(follows: id(1)),
+    ])
     try expect(rig.state(id(2)), equals: "waits for parent")
     // When, then
     _ = try rig.intake.edit(["id": .uuid(id(2)), "payload": payload(follows: nil)])

@@ -74,24 +74,27 @@ import Testing
   // MARK: Changing
 
   /// The row, the change that waits, what was sent of it, the edit; the change then, nil: nothing is left to do.
-  @Test(arguments: [
-    (#"{"n":1,"note":"x"}"#, "{}", nil, #"{"n":2}"#, #"{"n":2}"#),
-    (#"{"n":1,"note":"x"}"#, "{}", nil, #"{"n":2,"note":"x"}"#, #"{"n":2}"#),
-    (#"{"n":1,"note":"x"}"#, #"{"n":2}"#, nil, #"{"note":"y"}"#, #"{"n":2,"note":"y"}"#),
-    (#"{"n":1,"note":"x"}"#, #"{"n":2}"#, nil, #"{"n":3}"#, #"{"n":3}"#),
-    // The user takes the edit back.
-    (#"{"n":1,"note":"x"}"#, #"{"n":2}"#, nil, #"{"n":1}"#, nil),
-    (#"{"n":1,"note":"x"}"#, #"{"n":2,"note":"y"}"#, nil, #"{"n":1}"#, #"{"note":"y"}"#),
-    // The server may get the other value yet.
-    (#"{"n":1,"note":"x"}"#, #"{"n":2}"#, #"{"n":[2]}"#, #"{"n":1}"#, #"{"n":1}"#),
-    // The same value in another form is no change.
-    (#"{"n":12.5,"note":"2026-01-01T09:00:00+00:00"}"#, "{}", nil,
-      #"{"n":12.50,"note":"2026-01-01T10:00:00+01:00"}"#, nil),
-    // Another text is one.
-    (#"{"n":1,"note":"kari"}"#, "{}", nil, #"{"note":"Kari"}"#, #"{"note":"Kari"}"#),
-    // A column that is not known is changed.
-    (#"{"n":1}"#, "{}", nil, #"{"note":null}"#, #"{"note":null}"#),
-  ] as [(String, String, String?, String, String?)])
+  @Test(
+    arguments: [
+      (#"{"n":1,"note":"x"}"#, "{}", nil, #"{"n":2}"#, #"{"n":2}"#),
+      (#"{"n":1,"note":"x"}"#, "{}", nil, #"{"n":2,"note":"x"}"#, #"{"n":2}"#),
+      (#"{"n":1,"note":"x"}"#, #"{"n":2}"#, nil, #"{"note":"y"}"#, #"{"n":2,"note":"y"}"#),
+      (#"{"n":1,"note":"x"}"#, #"{"n":2}"#, nil, #"{"n":3}"#, #"{"n":3}"#),
+      // The user takes the edit back.
+      (#"{"n":1,"note":"x"}"#, #"{"n":2}"#, nil, #"{"n":1}"#, nil),
+      (#"{"n":1,"note":"x"}"#, #"{"n":2,"note":"y"}"#, nil, #"{"n":1}"#, #"{"note":"y"}"#),
+      // The server may get the other value yet.
+      (#"{"n":1,"note":"x"}"#, #"{"n":2}"#, #"{"n":[2]}"#, #"{"n":1}"#, #"{"n":1}"#),
+      // The same value in another form is no change.
+      (
+        #"{"n":12.5,"note":"2026-01-01T09:00:00+00:00"}"#, "{}", nil,
+        #"{"n":12.50,"note":"2026-01-01T10:00:00+01:00"}"#, nil
+      ),
+      // Another text is one.
+      (#"{"n":1,"note":"kari"}"#, "{}", nil, #"{"note":"Kari"}"#, #"{"note":"Kari"}"#),
+      // A column that is not known is changed.
+      (#"{"n":1}"#, "{}", nil, #"{"note":null}"#, #"{"note":null}"#),
+    ] as [(String, String, String?, String, String?)])
   func aChangeHasTheColumnsThatDifferFromTheRowAsItsUserSawIt(
     _ row: String, _ waiting: String, _ sent: String?, _ edit: String, _ expected: String?
   ) throws {
@@ -125,15 +128,16 @@ import Testing
   // MARK: Going on
 
   /// What was sent of an insert, what its user wants meanwhile, and the change that is left; nil: none.
-  @Test(arguments: [
-    (#"{"n":1,"note":"x"}"#, #"{"n":1,"note":"x"}"#, nil),
-    (#"{"n":1,"note":"x"}"#, #"{"n":2,"note":"x"}"#, #"{"n":2}"#),
-    // An edit of an insert replaces the whole payload.
-    (#"{"n":1,"note":"x"}"#, #"{"n":1}"#, #"{"note":null}"#),
-    (#"{"n":1}"#, #"{"n":1,"note":"x"}"#, #"{"note":"x"}"#),
-    // A column that cannot be changed is no part of it.
-    (#"{"n":1,"fixed":"a"}"#, #"{"n":1,"fixed":"b"}"#, nil),
-  ] as [(String, String, String?)])
+  @Test(
+    arguments: [
+      (#"{"n":1,"note":"x"}"#, #"{"n":1,"note":"x"}"#, nil),
+      (#"{"n":1,"note":"x"}"#, #"{"n":2,"note":"x"}"#, #"{"n":2}"#),
+      // An edit of an insert replaces the whole payload.
+      (#"{"n":1,"note":"x"}"#, #"{"n":1}"#, #"{"note":null}"#),
+      (#"{"n":1}"#, #"{"n":1,"note":"x"}"#, #"{"note":"x"}"#),
+      // A column that cannot be changed is no part of it.
+      (#"{"n":1,"fixed":"a"}"#, #"{"n":1,"fixed":"b"}"#, nil),
+    ] as [(String, String, String?)])
   func anInsertThatIsProvedGoesOnAsAChange(
     _ sent: String, _ wanted: String, _ expected: String?
   ) throws {
@@ -151,7 +155,8 @@ import Testing
 
   @Test func aChangeThatIsProvedGoesOnFromWhatItHasMade() throws {
     // The row had n 1; the user set 2, which was sent, and wants 1 again and another note.
-    let item = try correction(#"{"n":1,"note":"y"}"#, of: #"{"n":1,"note":"x"}"#, sent: #"{"n":[2]}"#)
+    let item = try correction(
+      #"{"n":1,"note":"y"}"#, of: #"{"n":1,"note":"x"}"#, sent: #"{"n":[2]}"#)
     expect(item.follow(["n": 2], version: "v2", try Self.kind()))
     try expect(item.payload, equals: json(#"{"n":1,"note":"y"}"#))
     try expect(item.stored?.row, equals: json(#"{"n":2,"note":"x"}"#))
@@ -173,14 +178,18 @@ import Testing
   }
 
   /// What was sent of an insert, its payload, and the change that is left; nil: none.
-  @Test(arguments: [
-    (#"{"n":[1],"note":["x"]}"#, #"{"n":1,"note":"x"}"#, nil, #"{"n":1,"note":"x"}"#),
-    (#"{"n":[1],"note":["x"]}"#, #"{"n":2,"note":"x"}"#, #"{"n":2}"#, #"{"n":1,"note":"x"}"#),
-    // Nobody knows which of the values the server has: also the last one is sent.
-    (#"{"n":[1,2],"note":["x"]}"#, #"{"n":2,"note":"x"}"#, #"{"n":2}"#, #"{"note":"x"}"#),
-    (#"{"n":[1],"note":[null]}"#, #"{"n":1,"note":"x"}"#, #"{"note":"x"}"#, #"{"n":1,"note":null}"#),
-    (#"{"n":[1],"note":["x"]}"#, #"{"n":1}"#, #"{"note":null}"#, #"{"n":1,"note":"x"}"#),
-  ] as [(String, String, String?, String)])
+  @Test(
+    arguments: [
+      (#"{"n":[1],"note":["x"]}"#, #"{"n":1,"note":"x"}"#, nil, #"{"n":1,"note":"x"}"#),
+      (#"{"n":[1],"note":["x"]}"#, #"{"n":2,"note":"x"}"#, #"{"n":2}"#, #"{"n":1,"note":"x"}"#),
+      // Nobody knows which of the values the server has: also the last one is sent.
+      (#"{"n":[1,2],"note":["x"]}"#, #"{"n":2,"note":"x"}"#, #"{"n":2}"#, #"{"note":"x"}"#),
+      (
+        #"{"n":[1],"note":[null]}"#, #"{"n":1,"note":"x"}"#, #"{"note":"x"}"#,
+        #"{"n":1,"note":null}"#
+      ),
+      (#"{"n":[1],"note":["x"]}"#, #"{"n":1}"#, #"{"note":null}"#, #"{"n":1,"note":"x"}"#),
+    ] as [(String, String, String?, String)])
   func anInsertOfWhichAnyFormMayBeStoredIsReadFirst(
     _ sent: String, _ payload: String, _ expected: String?, _ row: String
   ) throws {
@@ -233,7 +242,8 @@ import Testing
       name: "others changed the same column", change: #"{"n":2}"#, base: #"{"n":1,"note":"x"}"#,
       row: #"{"n":3,"note":"x","updated_at":"v2"}"#, expected: .changed(["n"])),
     Case(
-      name: "others changed one of two", change: #"{"n":2,"note":"y"}"#, base: #"{"n":1,"note":"x"}"#,
+      name: "others changed one of two", change: #"{"n":2,"note":"y"}"#,
+      base: #"{"n":1,"note":"x"}"#,
       row: #"{"n":3,"note":"x","updated_at":"v2"}"#, expected: .changed(["n"])),
     Case(
       name: "one column has mine, the other one's base", change: #"{"n":2,"note":"y"}"#,
@@ -277,17 +287,21 @@ import Testing
       row: #"{"n":2,"updated_at":"v2","deleted_at":null}"#, expected: .same),
     // The base is better known than what a server may make of a text.
     Case(
-      name: "a text in another case was not stored", change: #"{"note":"Kari"}"#, base: #"{"note":"kari"}"#,
+      name: "a text in another case was not stored", change: #"{"note":"Kari"}"#,
+      base: #"{"note":"kari"}"#,
       row: #"{"note":"kari","updated_at":"v2"}"#, expected: .free),
     Case(
-      name: "a text in another case cannot be changed", change: #"{"note":"Kari"}"#, base: #"{"note":"kari"}"#,
+      name: "a text in another case cannot be changed", change: #"{"note":"Kari"}"#,
+      base: #"{"note":"kari"}"#,
       row: #"{"note":"kari","updated_at":"v1"}"#, expected: .unchanged),
     Case(
-      name: "a number that lost its end was not stored", change: #"{"note":"12"}"#, base: #"{"note":"123"}"#,
+      name: "a number that lost its end was not stored", change: #"{"note":"12"}"#,
+      base: #"{"note":"123"}"#,
       row: #"{"note":"123","updated_at":"v2"}"#, expected: .free),
     Case(
       name: "a list that lost a member was not stored", change: #"{"note":{"a":1}}"#,
-      base: #"{"note":{"a":1,"b":2}}"#, row: #"{"note":{"a":1,"b":2},"updated_at":"v2"}"#, expected: .free),
+      base: #"{"note":{"a":1,"b":2}}"#, row: #"{"note":{"a":1,"b":2},"updated_at":"v2"}"#,
+      expected: .free),
     // A request with another value may be on its way: only another version makes it void.
     Case(
       name: "mine is the base, and another value was sent", change: #"{"n":1}"#, base: #"{"n":1}"#,
@@ -312,7 +326,8 @@ import Testing
       name: "a deletion that is done", change: nil, base: #"{"n":1}"#,
       row: #"{"n":1,"updated_at":"v2","deleted_at":"now"}"#, expected: .deleted),
     Case(
-      name: "a deletion after a change of mine", change: nil, base: #"{"n":1}"#, sent: #"{"n":[2]}"#,
+      name: "a deletion after a change of mine", change: nil, base: #"{"n":1}"#,
+      sent: #"{"n":[2]}"#,
       row: #"{"n":2,"updated_at":"v2"}"#, expected: .free),
     Case(
       name: "a deletion of one of my forms", change: nil, base: "{}", sent: #"{"n":[1,2]}"#,
@@ -321,19 +336,22 @@ import Testing
       name: "a deletion of none of my forms", change: nil, base: "{}", sent: #"{"n":[1,2]}"#,
       row: #"{"n":3,"updated_at":"v2"}"#, named: nil, expected: .changed(["n"])),
     Case(
-      name: "a deletion of a row that is not shown whole", change: nil, base: #"{"n":1,"note":"x"}"#,
+      name: "a deletion of a row that is not shown whole", change: nil,
+      base: #"{"n":1,"note":"x"}"#,
       row: #"{"n":1,"updated_at":"v2"}"#, expected: nil),
   ]
 
   @Test(arguments: cases)
   func theRowTellsWhatBecameOfACorrection(_ one: Case) throws {
-    let item = try correction(one.change, of: one.base, sent: one.sent)
+    let item = try correction(one.change, of: one.base, version: one.named, sent: one.sent)
     let result = item.compare(
       try json(one.row), try Self.own(), named: one.named, isSent: one.isSent)
     expect(result, equals: one.expected)
   }
 
-  @Test(arguments: [(true, true, Comparison.same), (false, true, .changed(["n"])), (true, false, .changed(["n"]))])
+  @Test(arguments: [
+    (true, true, Comparison.same), (false, true, .changed(["n"])), (true, false, .changed(["n"])),
+  ])
   func theIDOfTheChangeProvesItWhateverOthersHaveSetSince(
     _ isMine: Bool, _ isSent: Bool, _ expected: Comparison
   ) throws {

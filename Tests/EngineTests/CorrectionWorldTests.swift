@@ -55,7 +55,9 @@ private final class World {
 
   private func json(_ values: [String: Int64]) -> JSON {
     let json: JSON = [:]
-    for column in Self.columns { if let value = values[column] { json.set(member: column, .int(value)) } }
+    for column in Self.columns {
+      if let value = values[column] { json.set(member: column, .int(value)) }
+    }
     return json
   }
 
@@ -70,6 +72,16 @@ private final class World {
     let view = (item.stored?.row ?? [:]).laidOver(by: item.payload)
     see(view)
     return view
+  }
+
+  /// The row as the user's list shows it, which may be an old one; nil: it does not.
+  private func kept() throws -> JSON? {
+    let kind = try #require(rig.core.configuration.backend.kind("activity"))
+    guard let found = try rig.ownRows.find(id(1), kind, orgA, try rig.session) else { return nil }
+    let values: JSON = [:]
+    for column in Self.columns { values.set(member: column, found.values[member: column] ?? .null) }
+    see(values)
+    return values
   }
 
   private func see(_ values: JSON) {
@@ -88,6 +100,10 @@ private final class World {
         if error.code != .queueInFlight { fail("an edit is refused: \(error.code.rawValue)") }
         return
       }
+    } else if chance(2), let kept = try kept() {
+      let values = kept.shallowCopy
+      values.set(member: column, .int(value))
+      _ = try rig.intake.edit(["id": .uuid(id(1)), "payload": values])
     } else {
       // The user edits the stored row, as the last pull has brought it.
       guard let row, !row.isDeleted else { return }
@@ -106,6 +122,9 @@ private final class World {
       // What is parked is given up; of an item that may be stored nobody says more.
       if isParked { wanted = [:] }
       wantsDeletion = !isParked
+    } else if chance(2), try kept() != nil {
+      _ = try rig.intake.cancel(["id": .uuid(id(1))])
+      wantsDeletion = true
     } else {
       guard let row, !row.isDeleted else { return }
       see(json(row.values))
@@ -167,8 +186,12 @@ private final class World {
     for column in Self.columns {
       guard let old = changed.values[column] else { continue }
       let new = correction.columns.map { $0[member: column]?.int ?? old }
-      if new != old, old >= Self.others, !seen.contains(old) { fail("\(column): \(old) of others is gone unseen") }
-      if let new, old < Self.others, new < old { fail("\(column): \(new) replaces \(old), which is newer") }
+      if new != old, old >= Self.others, !seen.contains(old) {
+        fail("\(column): \(old) of others is gone unseen")
+      }
+      if let new, old < Self.others, new < old {
+        fail("\(column): \(new) replaces \(old), which is newer")
+      }
       if let new {
         changed.values[column] = new
         landed.insert(new)
@@ -184,7 +207,8 @@ private final class World {
   private var shown: String {
     guard let row else { return "" }
     let values = Self.columns.map { "\"\($0)\":\(row.values[$0] ?? 0)" }.joined(separator: ",")
-    return #"{"id":"\#(id(1).text)",\#(values),"updated_at":"\#(version)","deleted_at":\#(row.isDeleted ? "\"x\"" : "null")}"#
+    return
+      #"{"id":"\#(id(1).text)",\#(values),"updated_at":"\#(version)","deleted_at":\#(row.isDeleted ? "\"x\"" : "null")}"#
   }
 
   private func answer(_ batch: UploadBatch) -> String {
@@ -199,8 +223,12 @@ private final class World {
         return isNew ? #"[{"id":"\#(id(1).text)","updated_at":"\#(version)"}]"# : "[]"
       }
       let isMade = apply(correction)
-      if !batch.isByFunction { return isMade ? #"[{"id":"\#(id(1).text)","updated_at":"\#(version)"}]"# : "[]" }
-      if isMade { return #"[{"id":"\#(id(1).text)","updated_at":"\#(version)","status":"stored"}]"# }
+      if !batch.isByFunction {
+        return isMade ? #"[{"id":"\#(id(1).text)","updated_at":"\#(version)"}]"# : "[]"
+      }
+      if isMade {
+        return #"[{"id":"\#(id(1).text)","updated_at":"\#(version)","status":"stored"}]"#
+      }
       if row == nil { return #"[\#(name),"status":"gone"}]"# }
       if correction.version == version { return #"[\#(name),"status":"not_allowed"}]"# }
       return #"[\#(name),"status":"changed","row":\#(shown)}]"#
@@ -225,7 +253,8 @@ private final class World {
     } else {
       guard try rig.core.queue.hasPending(of: try rig.session.owner) else { return try wake() }
       try rig.uploader.send(try rig.session, rig.now)
-      guard let request = rig.inFlight.requests.last, case .upload(let sent) = request.content else { return }
+      guard let request = rig.inFlight.requests.last, case .upload(let sent) = request.content
+      else { return }
       rig.inFlight.finish(request.id)
       batch = sent
     }

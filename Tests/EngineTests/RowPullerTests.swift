@@ -9,9 +9,10 @@ import Testing
 @Suite struct RowPullerTests {
   // MARK: Support
 
-  /// Send the next page's request, answer it, and return its URL.
+  /// Send the next page's request, answer it, and return its URL. After the last page a new pull begins.
   @discardableResult
   private func page(_ rig: Rig, _ body: String, status: Int = 200) throws -> String {
+    if !rig.rowPuller.isDue(orgA, rig.now) { rig.pulls.requirePull() }
     try rig.rowPuller.send(try rig.session, orgA, rig.now)
     let request = try #require(rig.inFlight.requests.last)
     let url = rig.inFlight.last(rig.now)?.string("url") ?? ""

@@ -17,7 +17,7 @@ import Testing
     case .revoke: "revoke"
     case .upload: "upload"
     case .readBack: "readBack"
-    case .contacts: "contacts"
+    case .rows: "contacts"
     case .summary: "summary"
     case .live: "live"
     case nil: "nothing"

@@ -180,9 +180,12 @@ import Testing
       let item = QueueItem(
         id: id(1), kind: "activity", org: orgA, payload: payload, dependsOn: [], occurredAtMS: nil)
       item.stored = StoredBase(
-        row: ["minutes": 30, "occurred_at": "2026-01-02T00:00:00Z"], version: "v1", isDeleted: isDeleted)
+        row: ["minutes": 30, "occurred_at": "2026-01-02T00:00:00Z"], version: "v1",
+        isDeleted: isDeleted)
       var figures = Figures()
-      if let counted = Counted(item, rig.core.configuration.backend) { figures.add(counted, since: since) }
+      if let counted = Counted(item, rig.core.configuration.backend) {
+        figures.add(counted, since: since)
+      }
       return [figures.activities, figures.minutes]
     }
     expect(figures(["minutes": 90], isDeleted: false), equals: [0, 60])

@@ -36,7 +36,8 @@ public enum UploadOracle {
     case (.rows, .deleted): return missing
     case (.rows, .changed): return .park(.changedElsewhere)
     // Something on the way refused the request, and not the service.
-    case (.rows, .unchanged) where way.contains(s.cause), (.rows, .free) where way.contains(s.cause):
+    case (.rows, .unchanged) where way.contains(s.cause),
+      (.rows, .free) where way.contains(s.cause):
       return open(s)
     case (.rows, .unchanged): return isMember ? .park(.notAllowed) : checked
     case (.rows, .free):
@@ -190,7 +191,9 @@ public enum UploadProduct {
       for request in UploadSituation.Request.allCases {
         for cause in UploadSituation.Cause.allCases {
           for answer in UploadSituation.Answer.allCases {
-            if operation == .insert ? compared.contains(answer) : isVoid(request, cause, answer) { continue }
+            if operation == .insert ? compared.contains(answer) : isVoid(request, cause, answer) {
+              continue
+            }
             var s = UploadSituation(answer)
             (s.operation, s.request, s.cause) = (operation, request, cause)
             shapes.append(s)
@@ -201,7 +204,8 @@ public enum UploadProduct {
     return shapes
 
     func isVoid(
-      _ request: UploadSituation.Request, _ cause: UploadSituation.Cause, _ answer: UploadSituation.Answer
+      _ request: UploadSituation.Request, _ cause: UploadSituation.Cause,
+      _ answer: UploadSituation.Answer
     ) -> Bool {
       request == .ids || cause == .taken || request == .upload && cause != .unnamed
         || request != .rows && compared.contains(answer)
@@ -247,7 +251,8 @@ public enum UploadProduct {
   /// The promises that hold whatever the rules are.
   private static func broken(_ s: UploadSituation, _ verdict: UploadVerdict) -> String? {
     switch verdict {
-    case .stored where s.answer != .named && s.operation != .deletion: return "only a named id is a proof"
+    case .stored where s.answer != .named && s.operation != .deletion:
+      return "only a named id is a proof"
     case .stored where s.answer == .unnamed && (s.request != .rows || s.membership == .unconfirmed):
       return "absence is not deletion"
     case .park(.deletedElsewhere) where s.answer == .unnamed && s.membership == .unconfirmed,
@@ -255,7 +260,8 @@ public enum UploadProduct {
       return "a membership that has ended hides rows"
     case .again where s.answer == .unchanged && s.isCurrent && s.cause != .longAgo:
       return "a change that is not allowed is no loop"
-    case .again where s.answer == .free && s.isCurrent && s.attempts == .many && s.cause != .longAgo:
+    case .again
+    where s.answer == .free && s.isCurrent && s.attempts == .many && s.cause != .longAgo:
       return "a row that others change all the time is no loop"
     case .park(.conflict) where s.operation != .insert: return "a correction's own row has its id"
     case .search where s.answer == .free && !s.cause.isAboutTheWay: return "nobody refused it"

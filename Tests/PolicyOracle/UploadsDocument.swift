@@ -9,7 +9,7 @@ public struct UploadsDocument: Sendable {
     table 2. The request was made in the present session; after another one nothing is asked, and what may be stored is charged.
     """,
     columns: [
-      column("answer", UploadSituation.Answer.allCases),
+      column("answer", UploadSituation.Answer.allCases.filter { !compared.contains($0) }),
       DecisionTable.Column("items", ["one", "several"]),
       column("history", UploadSituation.History.allCases),
       column("membership", UploadSituation.Membership.allCases),
@@ -85,57 +85,43 @@ public struct UploadsDocument: Sendable {
   }
 
   let corrections = DecisionTable(
-    "4. Corrections: an upload",
+    "4. Corrections",
     """
-    Changes and deletions of stored rows are judged as inserts are, but for these answers.
-    """,
-    columns: [
-      DecisionTable.Column("answer", ["takenGiven", "takenOther", "denied"]),
-      DecisionTable.Column("items", ["one", "several"]),
-      column("history", UploadSituation.History.allCases),
-      column("membership", UploadSituation.Membership.allCases),
-    ],
-    outcomes: ["verdict"]
-  ) { values in
-    var s = upload(values)
-    s.operation = .change
-    set(&s.membership, values[3])
-    let verdict = UploadPolicy.judge(s)
-    (s.othersWork, s.othersSince) = (true, true)
-    return [verdict == UploadPolicy.judge(s) ? words(verdict) : "→ 2, as refusedOther"]
-  }
+    An upload of changes and deletions is judged as in table 1, but a key that is taken is another row's: `takenGiven` is as
+    `refusedGiven`, `takenOther` as `refusedOther`. Where `denied` is `→ 2`, a single item is parked (notAllowed), and several are
+    searched.
 
-  let comparisons = DecisionTable(
-    "5. Corrections: a question",
-    """
-    An answer that names no row proves nothing, so the row is read and compared by column: others have changed the same columns
-    (`changed`), other ones (`free`), none (`unchanged`), or have deleted the row, and it shows that (`deleted`). `unnamed`: it is not
-    there, or not shown. `unchanged` and `free` are as `unnamed` in table 3 where something on the way refused the request. A refusal
-    by the service is as one of `ids`.
+    An answer that names no row proves nothing, so the row is read and compared by column (`rows`): others have changed the same
+    columns (`changed`), other ones (`free`), none (`unchanged`), or have deleted the row, and it shows that (`deleted`). `unnamed`:
+    it is not there, or not shown. Where something on the way refused the upload, `unchanged` and `free` are as `unnamed` in table 3.
+    The kind waits where the rows lack a column (`schema`); another refusal by the service is as one of `ids`.
     """,
     columns: [
-      DecisionTable.Column("answer", ["unnamed", "unchanged", "free", "changed", "deleted"]),
-      column("operation", [UploadSituation.Operation.change, .deletion]),
-      column("history", UploadSituation.History.allCases),
+      column("answer", [.unnamed] + compared),
       column("membership", UploadSituation.Membership.allCases),
+      column("history", UploadSituation.History.allCases),
       column("attempts", UploadSituation.Attempts.allCases),
     ],
-    outcomes: ["verdict"]
+    outcomes: ["of a change", "of a deletion"]
   ) { values in
     var s = plain
     s.request = .rows
     set(&s.answer, values[0])
-    set(&s.operation, values[1])
+    set(&s.membership, values[1])
     set(&s.history, values[2])
-    set(&s.membership, values[3])
-    set(&s.attempts, values[4])
-    return [words(UploadPolicy.judge(s))]
+    set(&s.attempts, values[3])
+    return [UploadSituation.Operation.change, .deletion].map { operation in
+      s.operation = operation
+      return words(UploadPolicy.judge(s))
+    }
   }
 
   public init() {}
 
-  public var tables: [DecisionTable] { [uploads, failures, questions, corrections, comparisons] }
+  public var tables: [DecisionTable] { [uploads, failures, questions, corrections] }
 
+  /// The answers to a question about corrections.
+  private static let compared: [UploadSituation.Answer] = [.unchanged, .free, .changed, .deleted]
   private static let plain = UploadSituation(.named)
 
   /// The situation of the first three columns of the tables of uploads: answer, items, history.

@@ -15,7 +15,8 @@ import Testing
     // Inserts: every request, cause and answer but those of a comparison. Changes and deletions: an upload has no
     // cause; a question for the rows or a control, each for five causes.
     let answers = UploadSituation.Answer.allCases.count
-    let inserts = UploadSituation.Request.allCases.count * UploadSituation.Cause.allCases.count * (answers - 4)
+    let inserts =
+      UploadSituation.Request.allCases.count * UploadSituation.Cause.allCases.count * (answers - 4)
     let corrections = (answers - 4) + 5 * answers + 5 * (answers - 4)
     let axes = [
       UploadSituation.Attempts.allCases.count, UploadSituation.History.allCases.count,

@@ -167,7 +167,10 @@ import Testing
     let after = try #require(try table.find(queueRow(0).item))
     expect(after.body, equals: [7])
     expect((after.state, after.notBefore) == (before.state, before.notBefore))
-    expect((after.attempts, after.trouble, after.retryGroup) == (before.attempts, before.trouble, before.retryGroup))
+    expect(
+      (after.attempts, after.trouble, after.retryGroup) == (
+        before.attempts, before.trouble, before.retryGroup
+      ))
     expect(after.rejection, equals: before.rejection)
     // An item that the user asked to try before its pause has ended keeps the end.
     if case .waiting(.blocked) = transition.state {

@@ -8,7 +8,8 @@ import Testing
 @Suite struct CorrectionTests {
   private static let version = "2026-01-01T10:00:00.5+00:00"
   private static let changeText = "22222222-2222-4222-8222-222222222222"
-  private let found = "?id=eq.\(idText)&updated_at=eq.2026-01-01T10%3A00%3A00.5%2B00%3A00&select=id,updated_at"
+  private let found =
+    "?id=eq.\(idText)&updated_at=eq.2026-01-01T10%3A00%3A00.5%2B00%3A00&select=id,updated_at"
 
   private func correction(_ columns: String?) throws -> Correction {
     Correction(
@@ -16,7 +17,9 @@ import Testing
       changeID: try uuid(Self.changeText))
   }
 
-  private func request(_ members: String, _ corrections: Correction..., org: UUID? = nil) throws -> Request? {
+  private func request(_ members: String, _ corrections: Correction..., org: UUID? = nil) throws
+    -> Request?
+  {
     let backend = try backend(
       #","queue":{"a":{"table":"t","columns":["user_id","n"],"own":{}\#(members)}}"#)
     return RestRequests.correct(
@@ -75,7 +78,9 @@ import Testing
       equals: #"PATCH /t\#(found) {"n":2}"#)
     let keyed = found.replacing("&updated_at", with: "&org_id=eq.\(orgText)&updated_at")
     try expect(
-      sent(request(#","change":{},"primary_key":"id_and_org_id""#, try correction(#"{"n":2}"#), org: org)),
+      sent(
+        request(
+          #","change":{},"primary_key":"id_and_org_id""#, try correction(#"{"n":2}"#), org: org)),
       equals: #"PATCH /t\#(keyed) {"n":2}"#)
   }
 
@@ -100,12 +105,14 @@ import Testing
   @Test func anUploadOfRowsThatAreKeptAsksForTheirVersions() throws {
     let backend = try backend(#","queue":{"a":{"table":"t","columns":["user_id","n"],"own":{}}}"#)
     let upload = RestRequests.upload(
-      backend, kind: try #require(backend.kind("a")), columns: ["id"], rows: [], bearer: try secret("a.b.c"))
+      backend, kind: try #require(backend.kind("a")), columns: ["id"], rows: [],
+      bearer: try secret("a.b.c"))
     expect(upload.url.hasSuffix("/t?columns=id&on_conflict=id&select=id,updated_at"))
   }
 
   @Test(arguments: [
-    ("stored", RowResult.Status.stored), ("changed", .changed), ("gone", .gone), ("not_allowed", .notAllowed),
+    ("stored", RowResult.Status.stored), ("changed", .changed), ("gone", .gone),
+    ("not_allowed", .notAllowed),
   ])
   func aResultHasTheVersionAndTheRowOfOthers(_ word: String, _ status: RowResult.Status) throws {
     let rows = try answer(

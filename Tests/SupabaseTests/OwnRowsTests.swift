@@ -7,7 +7,9 @@ import Testing
 /// The members `own`, `change` and `delete` of a kind.
 @Suite struct OwnRowsTests {
   /// What is read of a kind with the columns `at`, `note`, `n` and these further members.
-  private func own(_ members: String, columns: String = #""user_id","at","note","n""#) throws(Failure) -> OwnRows? {
+  private func own(_ members: String, columns: String = #""user_id","at","note","n""#)
+    throws(Failure) -> OwnRows?
+  {
     try backend(#","queue":{"a":{"table":"t","columns":[\#(columns)]\#(members)}}"#).kind("a")?.own
   }
 
@@ -79,7 +81,10 @@ import Testing
     (#","own":{},"change":[]"#, "wrong_type", "change"),
     (#","own":{},"change":{"rows":1}"#, "unknown_field", "change/rows"),
     (#","own":{},"change":{"columns":["n","other"]}"#, "invalid_value", "change/columns/1"),
-    (#","own":{"columns":["n"]},"change":{"columns":["n","note"]}"#, "invalid_value", "change/columns/1"),
+    (
+      #","own":{"columns":["n"]},"change":{"columns":["n","note"]}"#, "invalid_value",
+      "change/columns/1"
+    ),
     (#","own":{},"change":{"columns":[]}"#, "invalid_value", "change/columns"),
     (#","own":{"columns":["other"]},"change":{}"#, "invalid_value", "change/columns"),
     (#","own":{},"change":{"function":"a b"}"#, "invalid_value", "change/function"),

@@ -226,7 +226,6 @@ def test_ATK_8_sixteen_megabytes_of_empty_objects_take_little_memory(
     directory: DirectoryFixtures,
     purpose: str,
 ) -> None:
-    """Each empty object took about 300 bytes: 1.7 GB, which ends an app on a phone."""
     # Given an app in a process of its own
     phone = FilePhone(tmp_path / "phone", hosted, backend, policy={"biometric": "off"})
     app = phone.start()

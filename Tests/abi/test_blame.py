@@ -17,6 +17,8 @@ from support.users import MakeUser, SignedIn
 #: A policy for inserts, beside those that are there.
 POLICY = "create policy refusing on activities as restrictive for insert to authenticated"
 NO_POLICY = "drop policy refusing on activities"
+#: The id of a contact that nobody has.
+ABSENT = "01976b36-0000-7000-8000-00000000dead"
 
 
 def raising(code: str, message: str = "'no'", when: str = "true") -> tuple[str, str]:
@@ -187,20 +189,16 @@ def test_FIX_5_a_schema_that_breaks_while_items_are_sent_parks_nothing(
     assert user.app.of_type("item_parked") == []
 
 
-#: What only its user can mend: what the item has, and the reason.
-GIVEN: dict[str, tuple[dict[str, Any], str, str]] = {
-    "a value": ({"minutes": "many"}, "invalid_value", "22P02"),
-    "a long value": ({"type": "x" * 90}, "server_rule", "23514"),
-    "a check": ({"minutes": BAD_MINUTES}, "server_rule", "23514"),
-    "a missing value": ({"minutes": None}, "missing_value", "23502"),
-    "an unknown value": (
-        {"contact_id": "01976b36-0000-7000-8000-00000000dead"},
-        "missing_parent",
-        "23503",
-    ),
-    "a rule": ({"note": "secret"}, "server_rule", "P0001"),
-    "a taken value": ({"note": "secret"}, "duplicate", "23505"),
-    "a taken time": ({"note": "secret"}, "server_rule", "23P01"),
+#: What only its user can mend: what the item has, the reason, and the field that the server names.
+GIVEN: dict[str, tuple[dict[str, Any], str, str, str | None]] = {
+    "a value": ({"minutes": "many"}, "invalid_value", "22P02", None),
+    "a long value": ({"type": "x" * 90}, "server_rule", "23514", "type"),
+    "a check": ({"minutes": BAD_MINUTES}, "server_rule", "23514", "minutes"),
+    "a missing value": ({"minutes": None}, "missing_value", "23502", "minutes"),
+    "an unknown value": ({"contact_id": ABSENT}, "missing_parent", "23503", "contact_id"),
+    "a rule": ({"note": "secret"}, "server_rule", "P0001", None),
+    "a taken value": ({"note": "secret"}, "duplicate", "23505", None),
+    "a taken time": ({"note": "secret"}, "server_rule", "23P01", None),
 }
 #: The rules of the server for these.
 RULES: dict[str, tuple[str, str]] = {
@@ -219,12 +217,13 @@ RULES: dict[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize(
-    ("case", "upload"), crossed(GIVEN, UPLOADS, fast=lambda _, upload: upload == "table")
+    ("case", "upload"),
+    crossed(GIVEN, UPLOADS, fast=lambda case, upload: upload == "table" or case == "a value"),
 )
 def test_FIX_5_a_single_item_is_blamed_at_once_for_what_its_user_gave(
     sign_in: MakeUser, directory: DirectoryFixtures, case: str, upload: str
 ) -> None:
-    change, code, sqlstate = GIVEN[case]
+    change, code, sqlstate, field = GIVEN[case]
     user = patient(sign_in, upload)
     rule = RULES.get(case)
     with changed(directory, *rule) if rule else contextlib.nullcontext():
@@ -233,6 +232,10 @@ def test_FIX_5_a_single_item_is_blamed_at_once_for_what_its_user_gave(
         shown = item_of(user.app, bad)
         assert (shown["state"], shown["reason"]["code"]) == ("parked", code)
         assert shown["reason"]["sqlstate"] == sqlstate
+        assert shown["reason"]["text"]
+        assert shown["reason"]["message"]
+        if upload == "table" and rule is None:
+            assert shown["field"] == field
         assert problems_of(user) == []
 
 

@@ -182,7 +182,6 @@ def test_ABI_2_a_forked_child_gets_forked(phone: Phone) -> None:
 def test_ABI_2_what_a_forked_child_adds_outlives_the_parents_handle(
     sign_in: MakeUser, tmp_path: Path
 ) -> None:
-    """The log was deleted under the child: SQLite took the parent's locks for the child's own."""
     # Given a process that forks with an open handle, and a child that opens its own
     user = sign_in()
     user.phone.close()
@@ -263,7 +262,6 @@ SERVICE_ROLE = "e30.eyJyb2xlIjoic2VydmljZV9yb2xlIn0.c2ln"
     ],
 )
 def test_an_unsafe_backend_is_refused(phone: Phone, field: str, value: str) -> None:
-    """Lock finding 15: keys of servers and plain http to any host were accepted."""
     config = json.loads(json.dumps(phone.config))
     config["backend"][field] = value
     handle, (status, reply) = phone.library.open(json.dumps(config).encode(), None)
@@ -392,7 +390,6 @@ print(json.dumps(codes))
 
 
 def test_ABI_2_an_open_without_descriptors_says_so(phone: Phone, tmp_path: Path) -> None:
-    """The answer was `storage.failed`, as if the disk were broken."""
     kiosk = FilePhone(tmp_path / "kiosk", phone.library, phone.backend, clock="system")
     ended = children.run_text(CROWDED, str(phone.library.path), json.dumps(kiosk.config))
     codes = json.loads(ended.check().output)
@@ -404,7 +401,6 @@ def test_ABI_2_an_open_without_descriptors_says_so(phone: Phone, tmp_path: Path)
 
 
 def test_a_log_function_that_calls_the_library_ends(library: Library, tmp_path: Path) -> None:
-    """Each refused call was logged, which called the function again, until the stack ended."""
     ended = children.run("log_calls_back.py", str(library.path), str(tmp_path))
     assert ended.check().output == "handle.reentered\nended\n"
 

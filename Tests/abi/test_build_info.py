@@ -42,7 +42,6 @@ def bundled_version(library: Library, name: str) -> str:
 
 
 def test_lock_19_the_libraries_inside_are_named(library: Library, flavour: str) -> None:
-    """Finding 19: no call named the versions of SQLite, libsodium and jansson inside."""
     info = library.build_info()
     named = CROSS.get(flavour, flavour)
     assert info == {
@@ -57,7 +56,6 @@ def test_lock_19_the_libraries_inside_are_named(library: Library, flavour: str) 
 
 
 def test_lock_19_the_text_is_static(library: Library) -> None:
-    """Finding 19: every call returns the same complete text, also the first ones of two threads."""
     fresh = ctypes.CDLL(str(library.path))
     fresh.holdfast_build_info.restype = ctypes.c_void_p
     with ThreadPoolExecutor(8) as threads:

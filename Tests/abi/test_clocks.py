@@ -106,15 +106,6 @@ def test_RES_4_the_absence_counts_across_a_reboot_in_the_background(
     assert user.restart().screen["screen"] == screen
 
 
-def test_KEEP_6_time_asleep_counts_as_absence(sign_in: MakeUser) -> None:
-    # Given a phone that sleeps: the monotonic clock counts sleep (CLOCK_BOOTTIME)
-    user = sign_in()
-    user.app.session_background()
-    user.phone.pass_time(3600)
-    screen = user.app.session_foreground()
-    assert (screen["screen"], screen["reason"]) == ("unlock", "background_timeout")
-
-
 @pytest.mark.parametrize("offset_s", [-7200, 7200])
 def test_SES_7_token_expiry_counts_in_server_time(
     sign_in: MakeUser, directory: DirectoryFixtures, offset_s: int

@@ -128,7 +128,6 @@ def test_HST_4_a_mistake_names_the_field_and_what_is_right(phone: Phone) -> None
 
 
 def test_HST_4_the_names_of_other_clients_lead_to_ours(phone: Phone) -> None:
-    """`anon_key` is what Supabase's pages call it, and was an unknown field."""
     for name, right in (
         ("anon_key", "api_key"),
         ("anonKey", "api_key"),
@@ -145,7 +144,6 @@ def test_HST_4_the_names_of_other_clients_lead_to_ours(phone: Phone) -> None:
 
 
 def test_HST_4_the_address_of_a_service_is_not_the_project_s(phone: Phone) -> None:
-    """Such a base was taken, and the sign-in failed for no told reason."""
     base = phone.config["backend"]["url"]
     for service in ("rest", "auth", "storage", "functions"):
         for end in ("", "/"):
@@ -211,7 +209,6 @@ def test_FIX_19_plain_http_is_for_addresses_of_this_machine_alone(
 
 
 def test_HST_4_a_language_tag_is_taken_by_its_language(phones: MakePhone) -> None:
-    """Platforms report `nb-NO`, and the library knew `nb` alone (BCP 47)."""
     for tag, text in (
         ("nb", "Logg inn"),
         ("nb-NO", "Logg inn"),
@@ -233,7 +230,6 @@ def test_HST_4_another_language_is_refused(phone: Phone) -> None:
 
 
 def test_HST_4_a_home_folder_that_no_shell_expands_is_refused(phone: Phone) -> None:
-    """`~/data` made a folder that is called `~`."""
     for place in ("~", "~/data", "~kari/data"):
         error = refusal(phone, {**phone.config, "data_dir": place})
         assert (error["code"], error["field"]) == ("request.invalid_value", "/data_dir"), place
@@ -245,7 +241,6 @@ def test_HST_4_a_home_folder_that_no_shell_expands_is_refused(phone: Phone) -> N
 def test_HST_4_a_file_in_the_place_of_the_folder_is_named(
     phones: MakePhone, library: Library, below: bool
 ) -> None:
-    """It was a failure of the storage, with an errno."""
     phone = phones()
     phone.folder.write_text("a file")
     place = str(phone.folder / "data") if below else str(phone.folder)
@@ -275,7 +270,6 @@ def test_HST_4_an_app_without_methods_signs_in_with_a_session(
 def test_HST_4_a_first_try_takes_three_fields(
     library: Library, directory: DirectoryFixtures, tmp_path: Path
 ) -> None:
-    """A first try needed three keys set together, each error leading to the next."""
     person = directory.person(directory.organisation())
     backend = {"url": directory.backend.url, "api_key": directory.backend.anon_key}
     config = {"data_dir": tmp_path / "app", "development": True, "backend": backend}
@@ -295,7 +289,6 @@ def test_HST_4_a_first_try_takes_three_fields(
 
 
 def test_HST_4_an_unknown_method_is_answered_with_a_near_one_or_all(phone: Phone) -> None:
-    """`no such method`, and nothing else."""
     app = phone.start()
     for call, more in (
         (app.sign_in_begin, {}),

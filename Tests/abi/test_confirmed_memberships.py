@@ -17,7 +17,6 @@ DAY_S = 86_400
 
 
 def test_LCK_8_memberships_that_nobody_confirmed_are_not_shown(sign_in: MakeUser) -> None:
-    """The auth service answered every day, the memberships never: contacts showed for 60 days."""
     # Given memberships that the data service does not list any more
     policy = {"session_window_s": 100 * DAY_S, "offline_limit_s": 14 * DAY_S, "biometric": "off"}
     user = sign_in(contacts=2, policy=policy)
@@ -57,8 +56,6 @@ def test_LCK_8_memberships_that_nobody_confirmed_are_not_shown(sign_in: MakeUser
 def test_LCK_8_a_list_that_became_too_old_in_use_lets_nobody_wait_for_ever(
     sign_in: MakeUser,
 ) -> None:
-    """Seed 1727 of the simulation: the answer of the start still counted as the newest one, so the
-    `wait` for the memberships had a deadline and no end."""
     # Given an app in use, and memberships that the data service does not list any more
     policy = {"session_window_s": 100 * DAY_S, "offline_limit_s": 14 * DAY_S, "biometric": "off"}
     user = sign_in(contacts=2, policy=policy)
@@ -129,7 +126,6 @@ def test_finding_7_one_empty_list_does_not_erase_a_cache(
 def test_TST_2_a_list_that_a_denied_upload_asked_for_is_as_old_as_itself(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    """The age of a list was counted from the last validation of the session."""
     # Given an app in use whose session was validated long ago
     user = sign_in(policy={"offline_limit_s": TOKEN_S, "session_window_s": TOKEN_S})
     app, phone = user.app, user.phone

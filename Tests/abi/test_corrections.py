@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from support.directory_fixtures import DirectoryFixtures, Organisation, Person
+from support.directory_fixtures import DirectoryFixtures, Person
 from support.held import answer, taken
 from support.phone import App
 from support.queue import BAD_MINUTES, EMPTY, add, code_of, item_of, new_ids, refused
-from support.users import MakePhone, MakeUser, SignedIn
+from support.users import MakeUser, SignedIn
 
 COLUMNS = ["type", "minutes", "occurred_at", "contact_id", "follows", "note"]
 #: A kind whose stored rows are kept, changed and taken back.
@@ -334,7 +334,7 @@ def test_COR_8_deletions_are_done_asked_or_done_already(
     if way == "row":
         directory.control.sql("grant delete on activities to authenticated")
         directory.control.sql(
-            "create policy \"delete own\" on activities for delete to authenticated "
+            'create policy "delete own" on activities for delete to authenticated '
             "using (user_id = auth.uid())"
         )
     try:
@@ -359,7 +359,7 @@ def test_COR_8_deletions_are_done_asked_or_done_already(
         assert left == []
     finally:
         if way == "row":
-            directory.control.sql("drop policy \"delete own\" on activities")
+            directory.control.sql('drop policy "delete own" on activities')
             directory.control.sql("revoke delete on activities from authenticated")
 
 
@@ -418,7 +418,7 @@ def test_COR_9_without_the_right_a_change_is_parked(
     item = sent(user)
     sql = directory.control.sql
     if how == "policy":
-        sql("alter policy \"change own activities\" on activities using (false)")
+        sql('alter policy "change own activities" on activities using (false)')
     else:
         sql("revoke update (minutes) on activities from authenticated")
     try:
@@ -431,7 +431,7 @@ def test_COR_9_without_the_right_a_change_is_parked(
     finally:
         if how == "policy":
             sql(
-                "alter policy \"change own activities\" on activities using (user_id = auth.uid() "
+                'alter policy "change own activities" on activities using (user_id = auth.uid() '
                 "and org_id = any (array(select private.active_organizations())))"
             )
         else:

@@ -340,7 +340,6 @@ def integer_columns(folder: Path) -> list[tuple[str, str, str]]:
 @pytest.mark.timeout(1800)
 @BOTH
 def test_R5_no_number_of_the_file_stops_the_process_or_an_item(trial: Trial, running: bool) -> None:
-    """Finding R5: numbers at the end of 64 bits ended the process."""
     # Given a folder with rows in every table, and a value that is none of the library's in a column
     columns = integer_columns(trial.folder)
     assert len(columns) > 40
@@ -415,7 +414,6 @@ CONSTRAINTS = [
 def test_R6_no_constraint_that_somebody_adds_stops_a_call_or_an_item(
     trial: Trial, running: bool, end: str
 ) -> None:
-    """Finding R6: a logout answered `storage.failed`, or nothing was sent."""
     # Given a folder, and a table with a constraint that is none of the library's
     cases = [
         (

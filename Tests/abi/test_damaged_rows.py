@@ -211,7 +211,6 @@ STRANGE = {
 def test_B9_an_item_of_an_unknown_state_is_counted_and_sent(
     sign_in: MakeUser, directory: DirectoryFixtures, running: bool
 ) -> None:
-    """Finding B9: a row with an unknown state was never sent, and nothing said so."""
     # Given items, each with a state that this version does not know, and one that it knows
     user = sign_in(policy={"biometric": "off"})
     user.app.go_offline()

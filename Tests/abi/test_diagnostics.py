@@ -287,7 +287,6 @@ def test_HST_4_problems_hold_no_user_data_and_end_with_the_session(
 
 
 def test_HST_4_an_unknown_kind_is_answered_with_a_near_one_or_all(sign_in: MakeUser) -> None:
-    """`no such kind`, and nothing else."""
     app = sign_in().app
     for kind, said in (
         ("activty", 'did you mean "activity"?'),
@@ -301,7 +300,6 @@ def test_HST_4_an_unknown_kind_is_answered_with_a_near_one_or_all(sign_in: MakeU
 
 
 def test_HST_4_a_time_in_seconds_is_refused(sign_in: MakeUser) -> None:
-    """A visit of `time.time()` was stored as one of January 1970."""
     app = sign_in().app
     visit = {"kind": "activity", "payload": {"type": "visit", "minutes": 1}}
     for seconds in (0, 1, 1_732_300_000, 99_999_999_999):

@@ -889,7 +889,6 @@ SILENT: dict[str, tuple[str, dict[str, str]]] = {
 def test_FIX_23_a_table_of_which_no_item_can_be_stored(
     examine: Examine, directory: DirectoryFixtures, fault: str
 ) -> None:
-    """Everything was "ok", and every item was parked later. Nothing is stored by the question."""
     change, expected = SILENT[fault]
     person = directory.person(directory.organisation(contacts=1))
     kind = {"table": "notes", "columns": ["user_id", "text", "at"] if "at " in change else ["text"]}

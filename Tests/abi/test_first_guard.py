@@ -116,7 +116,6 @@ def test_ORG_7_pull_to_refresh_keeps_the_announced_deadline(
 def test_ORG_7_a_return_keeps_the_deadline_that_it_announces(
     phones: MakePhone, directory: DirectoryFixtures, arrive: str
 ) -> None:
-    """Seeds 3004434 and 3010383: a return told the first deadline, and then began the wait anew."""
     # Given a host that waits for the memberships
     app = signed_in(phones, directory, online=True, failure="timeout")
     assert [request["purpose"] for request in app.poll()["requests"]] == ["guard"]
@@ -166,7 +165,6 @@ def test_ORG_7_a_wait_for_the_guard_ends_in_time_during_another_sign_in(
 def test_ORG_7_a_sign_in_during_a_wait_for_the_guard_announces_the_new_deadline(
     phones: MakePhone, directory: DirectoryFixtures
 ) -> None:
-    """Seed 6006499: the check began anew, and the host knew the old deadline."""
     # Given a host that waits for the memberships, and another sign-in in progress
     app = signed_in(phones, directory, online=True, failure="timeout")
     app.sign_in_begin({"method": "email"})
@@ -224,7 +222,6 @@ def test_ORG_7_a_wait_ends_in_time_when_another_process_signs_the_user_in_again(
 def test_ORG_7_a_wait_for_the_guard_ends_when_the_key_store_refuses(
     phones: MakePhone, directory: DirectoryFixtures
 ) -> None:
-    """Seed 6023502: the host waited beyond its deadline, and no event said for what."""
     # Given a host that waits for the memberships
     app = signed_in(phones, directory, online=True, failure="timeout")
     wait = app.screen

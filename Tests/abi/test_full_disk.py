@@ -57,20 +57,29 @@ def run_on_disk(
     return json.loads(done.stdout)
 
 
-def test_ATK_16_on_a_full_disk_the_queue_drains_and_the_user_can_log_out(
-    sign_in: MakeUser, directory: DirectoryFixtures, tmp_path: Path
+#: What the system says of a full disk, of a used-up quota, and of a file that may not grow.
+NO_ROOM = {"disk": errno.ENOSPC, "quota": errno.EDQUOT, "file": errno.EFBIG}
+
+
+def full(killer: Path, how: str) -> dict[str, str]:
+    """The environment of a process whose disk is full, and says so in this way."""
+    return {"LD_PRELOAD": str(killer), "KILLER_FULL": str(NO_ROOM[how])}
+
+
+@pytest.mark.parametrize("how", NO_ROOM)
+def test_ATK_16_FIX_14_on_a_full_disk_the_queue_drains_and_the_user_can_log_out(
+    sign_in: MakeUser, directory: DirectoryFixtures, tmp_path: Path, killer: Path, how: str
 ) -> None:
     # Given a phone on a disk of 8 MB that others fill, again after each request
     user = sign_in()
     # When items are added until it is full, the network comes, and the user logs out
-    accepted, sent = run_on_disk(user, tmp_path, "8m", "drain_full_disk.py", "{disk}/filler")
+    env = None if how == "disk" else full(killer, how)
+    accepted, sent = run_on_disk(
+        user, tmp_path, "8m", "drain_full_disk.py", "{disk}/filler", env=env
+    )
     # Then the child's checks hold, every accepted item is stored, and each was sent once
     assert sorted(sent) == sorted(accepted)
     assert stored(directory, user.person) == sorted(accepted)
-
-
-#: What the system says of a used-up quota, and of a file that may not grow.
-NO_ROOM = pytest.mark.parametrize("problem", [errno.EDQUOT, errno.EFBIG], ids=["quota", "file"])
 
 
 def test_ATK_16_a_start_on_a_full_disk_drains_and_logs_out(
@@ -85,39 +94,6 @@ def test_ATK_16_a_start_on_a_full_disk_drains_and_logs_out(
     # Then it is sent, and nothing was set aside
     assert found == [False, [], "sign_in"]
     assert stored(directory, user.person) == [item]
-
-
-@NO_ROOM
-def test_FIX_14_where_a_quota_is_used_up_the_queue_drains_and_the_user_can_log_out(
-    sign_in: MakeUser, directory: DirectoryFixtures, tmp_path: Path, killer: Path, problem: int
-) -> None:
-    # Given a phone on a full disk that says so in another way
-    user = sign_in()
-    env = {"LD_PRELOAD": str(killer), "KILLER_FULL": str(problem)}
-    # When items are added until it is full, the network comes, and the user logs out
-    accepted, sent = run_on_disk(
-        user, tmp_path, "8m", "drain_full_disk.py", "{disk}/filler", env=env
-    )
-    # Then the child's checks hold, every accepted item is stored, and each was sent once
-    assert sorted(sent) == sorted(accepted)
-    assert stored(directory, user.person) == sorted(accepted)
-
-
-@NO_ROOM
-def test_FIX_14_where_a_quota_is_used_up_items_are_refused_and_nothing_is_damaged(
-    sign_in: MakeUser, directory: DirectoryFixtures, killer: Path, problem: int
-) -> None:
-    # Given writes that fail so for a while
-    user = sign_in()
-    user.phone.close()
-    # When items are registered before, during and after
-    env = {"LD_PRELOAD": str(killer), "KILLER_FULL": str(problem)}
-    ended = children.run("full_disk.py", user.phone.spec(), env=env)
-    # Then those during it are refused with storage.full, and no item is incomplete
-    accepted = ended.check().output.split()
-    user.restart()
-    drain(user.app)
-    assert stored(directory, user.person) == sorted(set(accepted))
 
 
 DRAIN = """
@@ -210,7 +186,6 @@ class Disk:
 def test_B5_a_queue_that_filled_the_disk_drains_without_a_restart(
     sign_in: MakeUser, directory: DirectoryFixtures, tmp_path: Path, disk: Disk
 ) -> None:
-    """Finding B5: of 720 items only 441 drained before the reserve was used up."""
     # Given a phone on a small disk
     user = sign_in()
     # When the queue fills the disk, the network comes, and the user logs out
@@ -230,7 +205,6 @@ def test_B5_a_queue_that_filled_the_disk_drains_without_a_restart(
 def test_N3_on_a_disk_that_the_queue_filled_the_user_logs_out_and_discards_it(
     sign_in: MakeUser, directory: DirectoryFixtures, tmp_path: Path, note: int, shared: bool
 ) -> None:
-    """Finding N3: the logout answered `storage.full` when the queue was larger than the log."""
     # Given a phone on a small disk
     user = sign_in()
     disk = Disk("8m", note, shared)
@@ -355,14 +329,15 @@ def test_QUE_17_a_read_only_folder_refuses_items_and_loses_none(
     assert stored(directory, user.person) == sorted([*ids, more])
 
 
-def test_QUE_17_a_full_disk_refuses_items_and_damages_nothing(
-    sign_in: MakeUser, directory: DirectoryFixtures, killer: Path
+@pytest.mark.parametrize("how", NO_ROOM)
+def test_QUE_17_FIX_14_a_full_disk_refuses_items_and_damages_nothing(
+    sign_in: MakeUser, directory: DirectoryFixtures, killer: Path, how: str
 ) -> None:
     # Given a disk that is full for a while
     user = sign_in()
     user.phone.close()
     # When items are registered before, during and after
-    ended = children.run("full_disk.py", user.phone.spec(), env={"LD_PRELOAD": str(killer)})
+    ended = children.run("full_disk.py", user.phone.spec(), env=full(killer, how))
     # Then those during it are refused with storage.full, and no item is incomplete
     accepted = ended.check().output.split()
     user.restart()

@@ -111,7 +111,6 @@ def refused_unchanged(phone: Phone, name: str, reason: str) -> None:
 
 @needs_root
 def test_LCK_6_a_file_of_another_user_is_refused(used: FilePhone) -> None:
-    """Finding 2: files of others were read and written."""
     for name in (*FILES, "keys"):
         path = used.folder / name
         os.chown(path, NOBODY, NOBODY)
@@ -121,7 +120,6 @@ def test_LCK_6_a_file_of_another_user_is_refused(used: FilePhone) -> None:
 
 
 def test_LCK_6_a_file_that_everybody_may_write_is_refused(used: FilePhone) -> None:
-    """Finding 2."""
     for name in (*FILES, "keys"):
         path = used.folder / name
         mode = stat.S_IMODE(path.stat().st_mode)
@@ -133,7 +131,6 @@ def test_LCK_6_a_file_that_everybody_may_write_is_refused(used: FilePhone) -> No
 
 @needs_root
 def test_LCK_6_a_file_that_a_group_may_write_is_refused(used: FilePhone) -> None:
-    """Finding 2. The user's private group, which has the user's number, may write."""
     is_private = os.getegid() == os.geteuid()
     for name in ("holdfast.db", "holdfast.handles", "keys", KEYS[0]):
         path = used.folder / name
@@ -152,7 +149,6 @@ def test_LCK_6_a_file_that_a_group_may_write_is_refused(used: FilePhone) -> None
 def test_LCK_6_only_the_private_group_may_write_the_folder(
     used: FilePhone, open_to_all: Path, group: int, code: str | None
 ) -> None:
-    """Finding 2: a folder that a group could write was accepted."""
     (used.folder / "holdfast.db.damaged").unlink()
     folder = shutil.copytree(used.folder, open_to_all / "used")
     for path in [folder, *folder.rglob("*")]:
@@ -184,7 +180,6 @@ print(json.dumps([status, json.loads(reply)]))
 
 
 def test_LCK_6_a_link_in_the_place_of_a_file_is_refused(used: FilePhone) -> None:
-    """Finding 2."""
     elsewhere = used.folder.with_name("elsewhere")
     for name in (*FILES, "keys"):
         path = used.folder / name
@@ -197,7 +192,6 @@ def test_LCK_6_a_link_in_the_place_of_a_file_is_refused(used: FilePhone) -> None
 
 
 def test_LCK_6_a_link_to_nothing_makes_no_file(used: FilePhone) -> None:
-    """Finding 2: the library made the file where the link led to."""
     elsewhere, kept = used.folder.with_name("elsewhere"), used.folder.with_name("kept")
     for name in ("holdfast.db", "holdfast.db-wal", "holdfast.handles", KEYS[1]):
         path = used.folder / name
@@ -210,7 +204,6 @@ def test_LCK_6_a_link_to_nothing_makes_no_file(used: FilePhone) -> None:
 
 
 def test_LCK_6_a_file_with_a_second_name_is_refused(used: FilePhone) -> None:
-    """Finding 2: a hard link is another file that the library would write, empty or keep."""
     elsewhere = used.folder.with_name("elsewhere")
     for name in FILES:
         os.link(used.folder / name, elsewhere)
@@ -220,7 +213,6 @@ def test_LCK_6_a_file_with_a_second_name_is_refused(used: FilePhone) -> None:
 
 
 def test_LCK_6_a_key_that_others_may_read_is_refused(used: FilePhone) -> None:
-    """Finding 2."""
     for name in KEYS:
         for mode in (0o640, 0o604):
             (used.folder / name).chmod(mode)
@@ -230,7 +222,6 @@ def test_LCK_6_a_key_that_others_may_read_is_refused(used: FilePhone) -> None:
 
 
 def test_LCK_6_a_pipe_in_the_place_of_a_file_is_refused(used: FilePhone) -> None:
-    """Finding 2: who opens a pipe waits for its other end."""
     names = (*FILES[:2], "holdfast.db-journal", "holdfast.db.damaged", KEYS[0])
     folders = []
     for number, name in enumerate(names):
@@ -262,7 +253,6 @@ for folder in sys.argv[3:]:
 
 @pytest.mark.parametrize("fault", ["owner", "link"])
 def test_LCK_6_a_damaged_file_is_not_read_through_others(sign_in: MakeUser, fault: str) -> None:
-    """Finding 2: a file that was set aside and still waits for its keys."""
     if fault == "owner" and os.geteuid() != 0:
         pytest.skip("needs root to change the owner of a file")
     # Given an item in a damaged file that was set aside before the device was unlocked
@@ -306,7 +296,6 @@ def test_LCK_6_a_damaged_file_is_not_read_through_others(sign_in: MakeUser, faul
 def test_ABI_1_a_lock_that_somebody_keeps_ends_the_open(
     used: FilePhone, sleepless: dict[str, str]
 ) -> None:
-    """Finding 9: open waited for ever."""
     opens(used)
     before = (used.folder / "holdfast.db").read_bytes()
     lock = os.open(used.folder, os.O_RDONLY)
@@ -324,7 +313,6 @@ def test_ABI_1_a_lock_that_somebody_keeps_ends_the_open(
 def test_ABI_1_an_exclusive_lock_on_the_data_ends_the_open(
     used: FilePhone, sleepless: dict[str, str]
 ) -> None:
-    """Finding 9: a hundred waits of 5 s followed each other."""
     opens(used)
     database = sqlite3.connect(used.folder / "holdfast.db", isolation_level=None)
     with contextlib.closing(database):
@@ -345,7 +333,6 @@ ctypes.CDLL(None).killer_lock_fails(errno.ENOLCK)
 
 
 def test_ABI_1_a_lock_that_fails_is_an_error(used: FilePhone, killer: Path) -> None:
-    """Finding 9: without the lock two processes could recover the file at once."""
     opens(used)
     before = snapshot(used.folder)
     config = json.dumps(used.config)
@@ -429,7 +416,6 @@ print(json.dumps(lines))
 def test_SES_12_memory_that_cannot_be_locked_is_told_once(
     phone: Phone, open_to_all: Path, listener: str, limit: int, warnings: int
 ) -> None:
-    """Finding 16: with RLIMIT_MEMLOCK 0 nothing was locked, and nobody was told."""
     kiosk = FilePhone(open_to_all / "kiosk", phone.library, phone.backend, clock="system")
     kiosk.folder.mkdir(mode=0o700)
     if os.geteuid() == 0:

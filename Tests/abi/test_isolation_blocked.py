@@ -168,7 +168,6 @@ def test_ATK_9_a_portal_that_refuses_everything_parks_and_isolates_nothing(
 def test_ATK_9_an_outage_is_no_try_of_an_item_that_was_refused_before(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    """Seed 5005626: the first outage after refusals counted as one, and it was parked."""
     # Given an item that a firewall has refused six times, while others were sent
     user = patient(sign_in)
     app = user.app

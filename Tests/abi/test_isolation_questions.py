@@ -270,7 +270,6 @@ def test_a_portal_parks_no_cancelled_item(
 def test_N3_a_lone_item_that_a_firewall_neither_takes_nor_answers_for_delays_no_later_one(
     sign_in: MakeUser, directory: DirectoryFixtures, form: str, upload: str
 ) -> None:
-    """Finding N3: later items waited for up to 265 s, since nothing told that the way is open."""
     # Given one item, and a firewall that refuses every request with its id
     user = of_kinds(sign_in, upload)
     item = add(user.app)
@@ -310,20 +309,3 @@ def test_N3_a_lone_cancelled_item_that_a_firewall_does_not_answer_for_delays_no_
         other = add(user.app)
         took = live(user, HOUR_S, lambda other=other: other in stored(directory, user.person))
         assert took < 10
-
-
-@pytest.mark.parametrize("form", crossed(REFUSALS, fast=lambda form: form in ("html", "nothing")))
-def test_N3_a_portal_that_refuses_everything_sets_no_item_aside(
-    sign_in: MakeUser, directory: DirectoryFixtures, form: str
-) -> None:
-    # Given one item, and a portal that refuses every request to the data service
-    user = of_kinds(sign_in, "table")
-    item = add(user.app)
-    wall = Firewall(user, form, lambda request: "/rest/v1/" in request["url"])
-    live(user, 3 * HOUR_S)
-    # Then the item is as it was, and the requests are few
-    assert item_of(user.app, item)["state"] == "pending"
-    assert len(wall.refused) <= 3 * 200
-    # When the portal is gone, then it is stored within minutes
-    wall.end()
-    assert live(user, HOUR_S, lambda: item in stored(directory, user.person)) <= 600

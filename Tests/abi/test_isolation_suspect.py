@@ -125,7 +125,6 @@ def test_B2_B3_an_item_that_fails_whenever_it_is_sent_delays_no_other(
 def test_B2_of_a_few_items_the_healthy_ones_are_stored_after_a_few_failures(
     sign_in: MakeUser, directory: DirectoryFixtures, failure: str, count: int, upload: str
 ) -> None:
-    """In the attack the second of two items was not stored within seven days."""
     user = patient(sign_in, upload)
     app = user.app
     app.go_offline()
@@ -425,7 +424,6 @@ def failing(user: SignedIn, answer: Answer, times: int) -> str:
 def test_FIX_25_an_item_that_an_outage_hits_waits_no_longer_than_uploads_do(
     sign_in: MakeUser, directory: DirectoryFixtures, answer: str, times: int
 ) -> None:
-    """It waited for five minutes more, as one that a firewall refuses."""
     # Given a healthy item that a gateway hits several times, while others are stored
     user = patient(sign_in)
     item = failing(user, OF_A_GATEWAY[answer], times)

@@ -199,7 +199,6 @@ def lose_an_answer(user: SignedIn, directory: DirectoryFixtures) -> str:
 def test_B10_a_cancelled_item_that_the_server_may_have_is_no_cancelled_one(
     sign_in: MakeUser, directory: DirectoryFixtures, how: str, restarted: bool
 ) -> None:
-    """Finding B10: queue_get said `cancelled` of an item that the server has stored."""
     # Given an item that the server has, and whose answer was lost
     user = sign_in(policy={"biometric": "off"})
     app = user.app
@@ -228,7 +227,6 @@ def test_B10_a_cancelled_item_that_the_server_may_have_is_no_cancelled_one(
 
 
 def test_B10_an_item_that_the_server_refused_is_cancelled(sign_in: MakeUser) -> None:
-    """The other side of B10: there is no doubt about it."""
     user = sign_in()
     item = add(user.app, minutes=BAD_MINUTES)
     drain(user.app)
@@ -277,26 +275,6 @@ REFUSED: Answer = {
     "headers": {"content-type": "application/json"},
     "body": '{"code":"PGRST301","message":"JWSError"}',
 }
-
-
-def test_B5_an_answer_with_too_few_rows_and_a_refused_read_back_is_an_attempt(
-    sign_in: MakeUser, directory: DirectoryFixtures
-) -> None:
-    """ATK-12."""
-    # Given an item that the server stored and did not name
-    # (a function's answer names each row; a row without a result is an attempt)
-    user = user_of(sign_in, "table")
-    app = user.app
-    app.go_offline()
-    item = add(app, minutes=30)
-    directory.control.truncate_rows(UPLOADS["table"], keep=0, method="POST")
-    # and a read-back that is refused with 401
-    stop_at_the_read_back(user, REFUSED)
-    app.go_online()
-    app.settle()
-    assert app.queue_list()["counts"] == {**EMPTY, "pending": 1}
-    # When the user edits it, then the edit is not lost
-    edited_is_not_lost(user, directory, item)
 
 
 def test_B5_a_read_back_that_another_session_may_not_send_is_an_attempt(
@@ -370,7 +348,6 @@ def lost_answer(user: SignedIn, directory: DirectoryFixtures, item: str) -> None
 def test_B6_a_cancel_after_a_lost_answer_asks_the_server_first(
     sign_in: MakeUser, directory: DirectoryFixtures, restarted: bool
 ) -> None:
-    """ATK-12."""
     # Given an item that the server has stored without the app's knowing
     user = sign_in(policy={"biometric": "off"})
     user.app.go_offline()

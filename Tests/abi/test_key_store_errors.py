@@ -94,7 +94,6 @@ def new_session(phone: Phone) -> Any:  # noqa: ANN401
 def test_API_3_an_error_names_the_key_the_operation_and_the_answer(
     phones: MakePhone, lines: Lines, call: str, name: str, answer: int, word: str
 ) -> None:
-    """The error was `keystore.failed` with an empty `detail`, and the log said nothing."""
     phone = phones()
     app = phone.open()
     session = new_session(phone)
@@ -136,7 +135,6 @@ def test_API_3_an_error_says_that_a_saved_key_did_not_come_back(
 
 
 def test_a_session_whose_key_store_gives_no_answer_counts_as_locked(sign_in: MakeUser) -> None:
-    """Nobody is signed out by a device that was not unlocked yet."""
     user = sign_in()
     user.phone.close()
     user.phone.keychain.unlocked_since_boot = False
@@ -149,7 +147,6 @@ def test_a_session_whose_key_store_gives_no_answer_counts_as_locked(sign_in: Mak
 
 
 def test_API_3_the_log_says_which_key_is_not_erased(sign_in: MakeUser, lines: Lines) -> None:
-    """It said that "a key" is not erased, with every call again."""
     user = sign_in()
     keychain = with_liar(user.phone)
     app = user.restart()
@@ -229,8 +226,6 @@ def test_API_3_a_key_store_that_fails_ends_a_sign_in_at_once(
     answer: int,
     word: str,
 ) -> None:
-    """The host waited for a minute, the password was sent again and again, and each answer left a
-    session at the server that nobody had."""
     phone = phones()
     person = directory.person(directory.organisation())
     app = phone.start()

@@ -254,7 +254,6 @@ def test_API_3_handles_that_start_together_make_one_device_key(phones: MakePhone
 def test_ABI_2_a_callback_that_calls_the_library_is_refused_on_every_handle(
     sign_in: MakeUser, phones: MakePhone, call: str
 ) -> None:
-    """On another handle it was served, and two threads that did so waited for each other."""
     user = sign_in()
     phone = phones()
     other = phone.open()

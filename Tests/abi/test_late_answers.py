@@ -344,7 +344,6 @@ def _ended(app: App, org: Organisation) -> bool:
 def test_a_response_to_another_handles_request_is_not_taken(
     phones: MakePhone, directory: DirectoryFixtures
 ) -> None:
-    """Lock finding 11: request ids restarted at 1 with every handle."""
     case = Case(phones(), directory)
     asked = []
     # Given two starts, each of which asks the server first of all

@@ -336,7 +336,6 @@ def test_FIX_15_a_cost_is_linear(
     directory: DirectoryFixtures,
     name: str,
 ) -> None:
-    """4,000 organisations took 51 s in `complete`, a chain of 8,000 items 23 s in `queue_list`."""
     case = CASES[name]
 
     def cost(count: int) -> int:

@@ -202,7 +202,6 @@ def member_of(directory: DirectoryFixtures, count: int) -> tuple[list[Organisati
 def test_FIX_10_memberships_are_read_in_pages(
     phones: MakePhone, directory: DirectoryFixtures, keeps_total: bool
 ) -> None:
-    """More memberships than the server's `max-rows`: the organisation at work was revoked."""
     orgs, person = member_of(directory, 5)
     app = phones().start()
     altered(app, "guard", lambda body: body, keeps_total=keeps_total)
@@ -347,7 +346,6 @@ def add_metadata(value: str) -> Change:
 def test_FIX_8_numbers_and_nesting_that_nobody_needs_stop_no_sign_in(
     phones: MakePhone, directory: DirectoryFixtures
 ) -> None:
-    """The whole answer was no JSON: no sign-in succeeded, and no refresh was ever taken."""
     org = directory.organisation()
     for name, value in ODD.items():
         app = phones(policy={"biometric": "off"}).start()
@@ -495,7 +493,6 @@ def test_FIX_9_a_page_may_have_any_number_of_values(
 def test_FIX_9_a_page_that_is_too_large_is_asked_for_in_smaller_pages(
     sign_in: MakeUser, directory: DirectoryFixtures, refusal: str
 ) -> None:
-    """500 rows of 20 kB were over the driver's limit, and no contact ever came."""
     # Given a host that takes no more than 90 rows in an answer
     user = sign_in()
     contacts_of(directory, user.org, 600)
@@ -538,14 +535,16 @@ def test_FIX_9_a_page_that_is_too_large_is_asked_for_in_smaller_pages(
     assert total(user.app) == 601
 
 
-def test_FIX_12_times_without_a_time_zone_are_named(
-    sign_in: MakeUser, directory: DirectoryFixtures
+@pytest.mark.parametrize(
+    ("there", "sent", "column"), [("+00:00", "", "updated_at"), ('"name"', '"navn"', "name")]
+)
+def test_FIX_12_contacts_whose_times_have_no_zone_or_that_have_no_name_are_named(
+    sign_in: MakeUser, directory: DirectoryFixtures, there: str, sent: str, column: str
 ) -> None:
-    """An empty cache counted as complete, and no banner said anything."""
-    # Given a table whose times have no time zone
+    # Given a table whose rows lack what makes them usable
     user = sign_in()
     contacts_of(directory, user.org, 40)
-    altered(user, "pull", lambda body: body.replace("+00:00", ""))
+    altered(user, "pull", lambda body: body.replace(there, sent))
     for path in user.phone.folder.glob("cache.db*"):
         path.unlink()
     user.restart()
@@ -556,7 +555,7 @@ def test_FIX_12_times_without_a_time_zone_are_named(
         [told] = pull(user, after_s=1_000)
         # Then that is no complete pull, and the column is named
         assert (told["rows"], told["problem"]) == (0, "unusable_row")
-        assert problem(user.app, "pull") == ("unusable_row", "updated_at")
+        assert problem(user.app, "pull") == ("unusable_row", column)
         status: Any = user.app.sync_status()["contacts"]
         assert (status["as_of_ms"], status["problem"]) == (None, "unusable_row")
         reply = user.app.contact_search({"query": ""})
@@ -567,28 +566,6 @@ def test_FIX_12_times_without_a_time_zone_are_named(
     [told] = pull(user, after_s=1_000)
     assert (told["rows"], told["problem"]) == (40, None)
     assert problem(user.app, "pull") is None
-
-
-def test_FIX_12_contacts_without_names_are_named(
-    sign_in: MakeUser, directory: DirectoryFixtures
-) -> None:
-    """Rows with a place and without what makes them usable: no complete pull either."""
-    user = sign_in()
-    contacts_of(directory, user.org, 40)
-    altered(user, "pull", lambda body: body.replace('"name"', '"navn"'))
-    for path in user.phone.folder.glob("cache.db*"):
-        path.unlink()
-    user.restart()
-    unlock(user)
-    user.app.settle()
-    for _ in range(2):
-        [told] = pull(user, after_s=1_000)
-        assert (told["rows"], told["problem"]) == (0, "unusable_row")
-        assert problem(user.app, "pull") == ("unusable_row", "name")
-        assert dict(user.app.sync_status()["contacts"] or {})["as_of_ms"] is None
-    user.phone.network.alter.clear()
-    [told] = pull(user, after_s=1_000)
-    assert (told["rows"], told["problem"]) == (40, None)
 
 
 # Reconciles that are interrupted ------------------------------------------------------------------
@@ -603,7 +580,6 @@ def first_ids(directory: DirectoryFixtures, org: Organisation, count: int) -> li
 def test_FIX_18_a_reconcile_of_hours_ago_is_begun_anew(
     sign_in: MakeUser, directory: DirectoryFixtures, how: str
 ) -> None:
-    """Rows that were deleted behind its position stayed for another day."""
     user = sign_in(policy={"session_window_s": 30 * DAY_S, "offline_limit_s": 30 * DAY_S})
     contacts_of(directory, user.org, 90)
     directory.control.set(max_rows=30)

@@ -37,7 +37,6 @@ def answers(user: SignedIn, within_s: float = 31) -> list[dict[str, Any]]:
 def test_B7_a_refresh_meanwhile_does_not_swallow_the_answer(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    """ATK-13."""
     # Given a live read under way
     user = sign_in(contacts=1)
     number, contact = asked(user)
@@ -117,7 +116,6 @@ def test_B7_a_switch_of_organisation_answers(
 def test_B7_a_read_that_cannot_be_sent_is_answered_in_time(
     sign_in: MakeUser, directory: DirectoryFixtures, trouble: str
 ) -> None:
-    """ATK-13."""
     # Given a live read that cannot be answered for long
     user = sign_in(contacts=1)
     if trouble == "back-off":

@@ -309,16 +309,6 @@ def test_LCK_5_a_worker_is_out_when_the_app_goes_to_the_background(
         assert user.app.session_foreground()["screen"] in {"home", "wait"}
 
 
-@pytest.mark.parametrize("biometric", ["preferred", "off"])
-def test_LCK_5_an_app_that_leaves_twice_comes_back(sign_in: MakeUser, biometric: str) -> None:
-    """The second time the key store has no key, as after a lock."""
-    user = sign_in(policy={"lock_on_background": "at_once", "biometric": biometric})
-    user.app.session_background()
-    user.app.session_background()
-    assert user.app.session_foreground()["screen"] == "home"
-    assert user.app.session_status()["state"] == "active"
-
-
 # Nobody is kept busy ----------------------------------------------------------------------------
 
 

@@ -315,28 +315,6 @@ def test_LCK_2_an_owed_erasure_outlives_the_process(sign_in: MakeUser) -> None:
     assert "session" in user.phone.keychain.names(), "a paid debt erased the next key"
 
 
-def test_LCK_2_a_key_store_that_is_silent_at_the_start_loses_nothing(sign_in: MakeUser) -> None:
-    user = sign_in()
-    user.phone.close()
-    user.phone.keychain.answer("load", "session", KEY_FAILED)
-    app = user.restart()
-    assert (app.screen["screen"], app.screen["reason"]) == ("wait", "keystore_failed")
-    with pytest.raises(HoldfastError):
-        app.queue_list()
-    assert app.session_resume()["screen"] == "home"
-
-
-def test_LCK_2_an_unlock_whose_key_is_not_saved_stays_locked(sign_in: MakeUser) -> None:
-    user = sign_in()
-    user.app.session_lock()
-    user.phone.keychain.answer("save", "session", KEY_FAILED)
-    with pytest.raises(HoldfastError) as caught:
-        user.app.touch()
-    assert caught.value.code == "keystore.failed"
-    assert user.restart().screen["screen"] == "unlock"
-    assert user.app.touch()["screen"] == "home"
-
-
 # LCK-3: the file is not trusted ----------------------------------------------------------------
 
 PLANTS = {
@@ -375,7 +353,6 @@ def test_LCK_3_a_planted_schema_is_damage(sign_in: MakeUser, plant: str) -> None
 def test_B9_a_column_planted_under_an_open_app_costs_nobody_the_session(
     sign_in: MakeUser, table: str, locked: bool
 ) -> None:
-    """Finding B9: the salvage did not recognise rows that had a column more."""
     # Given an open app, and a file to which somebody adds columns
     user = sign_in()
     app = user.app

@@ -54,8 +54,6 @@ def fill_disk_once_saved(user: SignedIn) -> None:
 def test_LCK_5_a_return_that_the_disk_does_not_take_leaves_the_session_in_memory(
     sign_in: MakeUser, biometric: str
 ) -> None:
-    """The session was said to be under the new key, and the row had the old one: the
-    next refresh asked for the finger, or for the sign-in without one."""
     user = sign_in(contacts=1, policy={**AT_ONCE, "biometric": biometric})
     user.app.session_background()
     # When the user comes back, and the commit fails after the key was saved
@@ -82,18 +80,15 @@ def test_LCK_5_a_return_that_the_disk_does_not_take_leaves_the_session_in_memory
 def test_LCK_5_a_host_that_says_twice_that_it_leaves_comes_back(
     sign_in: MakeUser, biometric: str
 ) -> None:
-    """The second call took the key that the first one had erased for the
-    lock of another handle."""
     user = sign_in(policy={**AT_ONCE, "biometric": biometric})
     user.app.session_background()
     user.app.session_background()
     assert user.app.session_foreground()["screen"] == "home"
+    assert user.app.session_status()["state"] == "active"
     assert user.restart().screen["screen"] == "home"
 
 
 def test_LCK_5_the_key_goes_though_the_disk_does_not_take_the_time(sign_in: MakeUser) -> None:
-    """The call failed before the key was erased, so a process that is killed in the
-    background left an open folder."""
     user = sign_in(policy=AT_ONCE)
     # The keychain's file is not on the full disk
     keychain, write = user.phone.keychain, user.phone.keychain._write

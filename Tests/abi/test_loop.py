@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 import threading
 import time
 from queue import Queue
@@ -15,12 +14,10 @@ from holdfast.transport import Answer
 from holdfast.types import HttpRequest
 from patience import eventually, patience
 
-from support import scan
 from support.directory_fixtures import DirectoryFixtures
 from support.held import taken
 from support.phone import TOKEN_S, Phone
-from support.queue import BAD_MINUTES, UPLOADS, add, stored, user_of
-from support.sizes import crossed
+from support.queue import add, stored
 from support.users import MakeUser, SignedIn
 from support.waking import HANG_S, Waiting, readable
 
@@ -100,16 +97,6 @@ def test_a_poll_asks_for_no_key_while_nobody_is_signed_in(phone: Phone) -> None:
     assert app.step().wake_in_ms is None
 
 
-def test_next_returns_when_another_thread_adds_an_item(sign_in: MakeUser) -> None:
-    user = sign_in()
-    app = user.app
-    app.settle()
-    waiting = Waiting(app)
-    app.register()
-    assert waiting.ends()
-    assert waiting.answers[0]["request"]["purpose"] == "upload"
-
-
 def test_next_returns_at_its_timeout(sign_in: MakeUser) -> None:
     app = sign_in().app
     app.settle()
@@ -133,56 +120,6 @@ def test_the_runner_s_thread_sends_items_and_passes_news(
             sync = things.get(timeout=HANG_S).get("sync")
             sent += sync["sent"] if sync and sync["message"] else 0
     assert sorted(str(row["id"]) for row in directory.activities(user.person)) == sorted(ids)
-
-
-def test_SES_12_log_lines_hold_no_secrets(sign_in: MakeUser, directory: DirectoryFixtures) -> None:
-    # Given the log at its most verbose level
-    lines: list[tuple[int, str]] = []
-    user = sign_in(contacts=2)
-    library = user.phone.library
-    bodies: list[str] = []
-
-    def note(request: object, answer: dict[str, object]) -> dict[str, object]:
-        bodies.append(str(answer.get("body")))
-        return answer
-
-    user.phone.network.alter.append(note)
-    library.set_log(3, lambda level, line: lines.append((level, line)))
-    try:
-        # When a user registers, meets failures, refreshes and logs out
-        user.phone.pass_time(TOKEN_S + 60)
-        app = user.restart()
-        app.unlock("failed")
-        app = user.restart()
-        app.touch()
-        app.settle()
-        item = app.register(note="en fortrolig samtale", minutes=99_999)
-        app.settle_until("item_parked")
-        directory.control.respond("/rest/v1/activities", 500, body="<html>Kari Prøvesen</html>")
-        app.queue_edit({"id": item, "payload": {"type": "visit", "minutes": 5}})
-        app.settle_until("sync_completed")
-        app.session_logout()
-        app.settle()
-    finally:
-        library.set_log(0, None)
-    # Then the log has lines, and none of them holds a secret
-    assert lines
-    assert {level for level, _ in lines} <= {0, 1, 2, 3}
-    text = "\n".join(line for _, line in lines).encode()
-    token = next(body for body in bodies if "refresh_token" in body)
-    secrets = [
-        "eyJhbGciOi",
-        token.split('"refresh_token"')[1].split('"')[1],
-        user.person.id,
-        user.person.email,
-        user.org.id,
-        user.org.name,
-        item,
-        "en fortrolig samtale",
-        "Prøvesen",
-    ]
-    for secret in secrets:
-        assert scan.find(text, secret) == [], secret
 
 
 # Earlier wake-up times ----------------------------------------------------------------------------
@@ -248,15 +185,6 @@ def test_a_descriptor_that_is_asked_for_late_tells_of_what_there_is(sign_in: Mak
     waiting.settle_until("sync_completed")
     waiting.settle()
     assert not readable(waiting.wake_fd())
-
-
-def test_calls_without_an_earlier_wake_up_do_not_wake(sign_in: MakeUser) -> None:
-    app = sign_in().app
-    app.settle()
-    app.poll()
-    for call in ("session_status", "org_list", "queue_list", "queue_explain", "sync_status"):
-        getattr(app, call)()
-        assert not readable(app.wake_fd()), call
 
 
 def test_an_earlier_clock_wakes_and_a_later_one_does_not(
@@ -371,23 +299,6 @@ def test_QUE_9_an_item_in_flight_cannot_be_changed(sign_in: MakeUser) -> None:
     assert user.app.queue_cancel({"id": item})["id"] == item
 
 
-def test_an_answer_after_the_time_out_is_ignored(
-    sign_in: MakeUser, directory: DirectoryFixtures
-) -> None:
-    # Given an upload without an answer in time
-    user = sign_in()
-    item = user.app.register()
-    request = taken(user, "upload")
-    answer: Any = {"id": request["id"], **user.phone.network(request)}
-    user.phone.pass_time(request["timeout_ms"] / 1000 + 6)
-    user.app.poll()
-    # When the answer comes late
-    # Then it is ignored, and the repeated request stores nothing twice
-    assert user.app.complete(answer) == {}
-    user.app.settle_until("sync_completed")
-    assert [str(row["id"]) for row in directory.activities(user.person)] == [item]
-
-
 def test_requests_carry_the_headers_of_the_services(sign_in: MakeUser) -> None:
     user = sign_in(contacts=1)
     user.app.register()
@@ -439,34 +350,6 @@ def test_the_clock_of_the_system_cannot_be_set(sign_in: MakeUser) -> None:
     assert (caught.value.code, caught.value.status) == ("clock.not_manual", 2)
 
 
-def test_a_file_in_place_of_the_folder_is_an_error_of_its_field(phone: Phone) -> None:
-    phone.folder.parent.mkdir(parents=True, exist_ok=True)
-    phone.folder.write_text("not a folder")
-    with pytest.raises(HoldfastError) as caught:
-        phone.open()
-    assert (caught.value.code, caught.value.field) == ("request.invalid_value", "/data_dir")
-    assert phone.folder.read_text() == "not a folder"
-
-
-def test_two_handles_on_one_folder_see_the_same_queue(sign_in: MakeUser) -> None:
-    # Given two open handles on one folder, as two processes of one app have them
-    user = sign_in()
-    user.app.go_offline()
-    first = user.app
-    user.phone.app = None
-    second = user.phone.start(online=False)
-    try:
-        ids = [app.register(minutes=1 + n) for n, app in enumerate([first, second] * 5)]
-        assert [item["id"] for item in first.queue_list()["items"]] == ids
-        assert [item["id"] for item in second.queue_list()["items"]] == ids
-        first.session_logout()
-        assert second.session_status()["state"] == "signed_out"
-        with pytest.raises(HoldfastError):
-            second.register()
-    finally:
-        first.close()
-
-
 # The runner ---------------------------------------------------------------------------------------
 
 
@@ -486,7 +369,6 @@ UNUSABLE: dict[str, Any] = {
 def test_B1_an_answer_that_the_library_refuses_is_a_failed_request(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    """A status of 600 or more, or a NUL in body or header, ended the Runner for good."""
     user = sign_in()
     items: list[str] = []
     for name, unusable in UNUSABLE.items():
@@ -504,7 +386,6 @@ def test_B1_an_answer_that_the_library_refuses_is_a_failed_request(
 
 
 def test_B1_a_refresh_is_not_behind_a_slow_upload(sign_in: MakeUser) -> None:
-    """Requests were sent one after another: an upload that hangs stopped everything."""
     user = sign_in()
     blocked, release = threading.Event(), threading.Event()
     sent: list[str] = []
@@ -595,56 +476,3 @@ def test_an_idle_app_is_rarely_woken(sign_in: MakeUser) -> None:
         user.phone.pass_time(wake / 1000)
         wakes += 1
         assert wakes < 400
-
-
-@pytest.mark.parametrize("seed", crossed(range(6), fast=lambda seed: seed < 2))
-def test_following_wake_in_ms_alone_always_drains_the_queue(
-    sign_in: MakeUser, directory: DirectoryFixtures, seed: int
-) -> None:
-    # Given a random mix of items, and a server with a random mix of passing faults
-    chance = random.Random(seed)
-    user = user_of(sign_in, chance.choice(list(UPLOADS)))
-    app = user.app
-    app.go_offline()
-    ids = [add(app, minutes=chance.choice([5, 5, 5, BAD_MINUTES])) for _ in range(12)]
-    for item in chance.sample(ids, 3):
-        ids.append(add(app, **({"note": "n"} if chance.random() < 0.5 else {}), follows=item))
-    for _ in range(chance.randrange(1, 6)):
-        kind = chance.randrange(5)
-        path = "/rest/v1/" if chance.random() < 0.3 else UPLOADS[chance.choice(list(UPLOADS))]
-        if kind == 0:
-            directory.control.drop_after(path, times=chance.randrange(1, 3))
-        elif kind == 1:
-            directory.control.respond(path, 503, retry_after_s=chance.randrange(1, 900))
-        elif kind == 2:
-            directory.control.respond(path, 500, body={"code": "XX000"}, times=2)
-        elif kind == 3:
-            directory.control.respond("/auth/v1/token", 429, times=2)
-        else:
-            directory.control.respond(
-                path, 404, body={"code": "PGRST205"}, times=chance.randrange(1, 4)
-            )
-    if chance.random() < 0.5:
-        user.phone.pass_time(5000)
-    app.go_online()
-    # When the host only polls at wake_in_ms
-    for _ in range(400):
-        step = app.step()
-        counts = app.queue_list({"limit": 1})["counts"]
-        if counts["pending"] + counts["sending"] == 0 and not step.requests:
-            reasons = {
-                item["reason"]["code"] for item in app.queue_list()["items"] if item["reason"]
-            }
-            if reasons <= {"server_rule", "dependency_parked"}:
-                break
-        if step.idle:
-            assert step.wake_in_ms, (counts, step)
-            user.phone.pass_time(step.wake_in_ms / 1000)
-    # Then every valid item is stored, and the others carry a reason
-    left = {item["id"] for item in app.queue_list()["items"]}
-    assert stored(directory, user.person) == sorted(set(ids) - left)
-    rows = {
-        item["id"]: item["reason"]["code"] for item in app.queue_list()["items"] if item["reason"]
-    }
-    assert set(rows.values()) <= {"server_rule", "dependency_parked"}
-    assert set(rows) == left

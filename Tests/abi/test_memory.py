@@ -64,7 +64,6 @@ def test_an_answer_of_many_small_values_is_refused_before_it_is_built(
     directory: DirectoryFixtures,
     unit: str,
 ) -> None:
-    """Lock finding 10: an answer of 14 MB of `{},{},...` took 1.4 GB."""
     person = directory.person(directory.organisation("Rød forening", contacts=3))
     phone = FilePhone(tmp_path / "phone", hosted, backend)
     app = phone.start()

@@ -58,7 +58,6 @@ LOSSES = ["not_found", "not_found_dead", "invalidated", "invalidated_dead", "oth
 def test_FIX_6_keys_that_are_missing_for_a_while_cost_nothing(
     sign_in: MakeUser, directory: DirectoryFixtures, how: str, when: str
 ) -> None:
-    """The first start set both files aside; session and cache were gone when the keys were back."""
     # Given a user with an unsent item and a cached contact
     user = sign_in(contacts=1)
     phone = user.phone
@@ -95,7 +94,6 @@ def test_FIX_6_keys_that_are_missing_for_a_while_cost_nothing(
 
 
 def test_FIX_6_a_locked_session_is_unlocked_when_its_keys_are_back(sign_in: MakeUser) -> None:
-    """The sign-in that the user was led to stayed on the screen."""
     user = sign_in()
     user.app.session_lock()
     user.phone.close()
@@ -180,7 +178,6 @@ def enter(app: App, how: str, person: Person) -> None:
 def test_FIX_6_a_sign_in_begins_anew_and_keeps_the_old_file_and_its_key(
     sign_in: MakeUser, directory: DirectoryFixtures, how: str, loss: str
 ) -> None:
-    """The new device key was saved over the old one."""
     user = sign_in(contacts=1)
     phone = user.phone
     item = with_item(user)
@@ -277,7 +274,6 @@ def test_FIX_6_a_damaged_file_is_opened_with_the_key_of_its_name(
 def test_FIX_6_a_damaged_file_waits_for_its_key(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    """The empty file in its place got a new key at once, and the items were lost."""
     user = sign_in()
     item = with_item(user)
     damage.destroy_header(user.phone.folder)

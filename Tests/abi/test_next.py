@@ -380,7 +380,6 @@ def test_ATK_7_processes_that_tell_at_once_drop_no_answer(sign_in: MakeUser) -> 
 def test_A7_a_file_that_replaces_one_without_its_key_has_notices_of_its_own(
     sign_in: MakeUser,
 ) -> None:
-    """Seeds 1004485, 1005135 and 1010954: a number that was acknowledged came again."""
     # Given an app that was given a notice, and has not asked for the next
     user = sign_in()
     first = user.app
@@ -423,7 +422,6 @@ def full_disk() -> Iterator[None]:
 def test_a_response_that_storage_does_not_take_is_kept(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    """A host had to repeat `complete`, for as long as it took."""
     # Given an upload that the server has stored
     user = sign_in()
     item = user.app.register()
@@ -454,7 +452,6 @@ def run_of(app: App) -> dict[str, Any]:
 
 
 def test_stored_items_are_named(sign_in: MakeUser) -> None:
-    """Nothing named the items that were stored: a host could not mark its own rows."""
     app = sign_in().app
     # The first two have other columns than the rest, so they are sent alone, and there is progress.
     good = sorted([*(add(app, note="first") for _ in range(2)), add(app)])
@@ -475,7 +472,6 @@ def test_stored_items_are_named(sign_in: MakeUser) -> None:
 
 
 def test_a_run_that_only_parks_does_not_say_that_it_sent(sign_in: MakeUser) -> None:
-    """`sync_completed` with 0 sent and 1 parked said: what was waiting has been sent."""
     app = sign_in().app
     add(app, minutes=BAD_MINUTES)
     done = run_of(app)
@@ -551,7 +547,6 @@ def test_stored_ids_of_before_a_restart_are_named_after_it(sign_in: MakeUser) ->
 
 
 def test_the_run_of_a_cancelled_item_ends(sign_in: MakeUser) -> None:
-    """`sync_completed.duration_ms` was 20 days: a cancelled item's run stayed open."""
     user = sign_in()
     app = user.app
     # Given an item that was sent in vain and cancelled

@@ -124,7 +124,6 @@ def test_A6_a_session_that_an_earlier_version_took_away_comes_back(
 def test_A6_a_clock_wrong_at_the_sign_in_and_corrected_later_does_not_end_the_session(
     phone: Phone, directory: DirectoryFixtures, days: int, how: str, online: bool
 ) -> None:
-    """ATK-6."""
     # Given a phone whose clock is wrong by 30 days when the user signs in; the server's is right
     person = directory.person(directory.organisation())
     ahead = phone.network.ahead_ms()
@@ -220,7 +219,6 @@ def test_A6_the_offline_limit_still_holds(sign_in: MakeUser) -> None:
 def test_A6_a_session_handed_over_under_a_clock_that_was_moved_back_does_not_end(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    """Seed 5282 of the simulation: the server's time was told by the clock before it was moved."""
     # Given a phone that knows the server's time, is offline, and whose clock is moved back a month
     user = sign_in()
     network = user.phone.network

@@ -123,9 +123,11 @@ def test_ATK_11_a_notice_of_another_handle_wakes(user: SignedIn) -> None:
 def test_ATK_11_calls_that_change_nothing_wake_nobody(user: SignedIn) -> None:
     with another(user.phone) as other:
         quiet(user.app, other)
-        for call in ("session_status", "org_list", "queue_list", "queue_explain", "poll"):
+        calls = ("session_status", "org_list", "queue_list", "queue_explain", "sync_status", "poll")
+        for call in calls:
             getattr(other, call)()
             assert not readable(user.app.wake_fd()), call
+            assert not readable(other.wake_fd()), call
 
 
 def test_ATK_11_another_folder_wakes_nobody(user: SignedIn, phones: MakePhone) -> None:

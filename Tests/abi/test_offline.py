@@ -314,26 +314,6 @@ def test_OFF_4_queued_items_are_sent_after_a_kill(
     )
 
 
-def test_OFF_4_a_notice_that_was_not_followed_comes_again_after_a_kill(sign_in: MakeUser) -> None:
-    # Given an item that was parked, and an app that died after it was given the notice
-    user = sign_in()
-    item = user.app.register(minutes=100_000)
-    notice = None
-    while notice is None:
-        thing = user.app.next(0)
-        notice = thing.get("notice")
-        if "request" in thing:
-            user.app.answer(thing["request"], user.phone.network(thing["request"]))
-    assert notice["id"] == item
-    # When it starts again
-    app = user.restart()
-    app.settle()
-    # Then the notice comes once more, and then no longer
-    assert app.of_type("item_parked") == [notice]
-    user.restart().settle()
-    assert user.app.of_type("item_parked") == []
-
-
 def test_OFF_5_the_session_is_validated_silently(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:

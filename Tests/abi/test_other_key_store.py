@@ -73,7 +73,6 @@ def test_KEEP_2_another_kind_of_key_store_is_refused_and_the_queue_is_kept(
     first: str,
     second: str,
 ) -> None:
-    """The queue was silently lost, and the texts spoke of damage."""
     person = directory.person(directory.organisation())
     item = with_an_item(opened(first), person)
     other = opened(second)

@@ -63,7 +63,6 @@ def test_QUE_2_a_lost_answer_after_the_commit_duplicates_nothing(
 def test_QUE_2_a_page_limit_of_the_server_makes_no_conflicts(
     sign_in: MakeUser, directory: DirectoryFixtures, limit: int
 ) -> None:
-    """Seed 5765: the server returns fewer rows than a read-back asks for, without saying so."""
     # Given a batch that the server has stored, whose answer is lost
     user = sign_in()
     app = user.app
@@ -139,7 +138,6 @@ def test_QUE_2_the_payload_arrives_as_it_was_registered(
 def test_HST_4_an_item_without_a_time_happens_now(
     sign_in: MakeUser, directory: DirectoryFixtures, given: str
 ) -> None:
-    """It was accepted, and the server refused it later."""
     user = sign_in()
     user.app.go_offline()
     request: Any = {"kind": "activity", "payload": {"type": "visit", "minutes": 30}}

@@ -7,7 +7,6 @@ import random
 import threading
 import urllib.parse
 from math import ceil, log2
-from typing import Any
 
 import pytest
 from holdfast import HoldfastError
@@ -109,48 +108,6 @@ def test_QUE_3_several_bad_items_cost_few_requests(
     assert extra <= (4 * (2 * 6 + 2) if upload == "table" else 0)
 
 
-@pytest.mark.parametrize(
-    ("change", "code", "sqlstate", "field"),
-    [
-        ({"minutes": "many"}, "invalid_value", "22P02", None),
-        ({"minutes": None}, "missing_value", "23502", "minutes"),
-        ({"note": "x" * 5000}, "server_rule", "23514", "note"),
-        (
-            {"contact_id": "01976b36-0000-7000-8000-00000000dead"},
-            "missing_parent",
-            "23503",
-            "contact_id",
-        ),
-    ],
-)
-@BOTH
-def test_QUE_4_the_servers_reason_is_kept(
-    sign_in: MakeUser,
-    directory: DirectoryFixtures,
-    upload: str,
-    change: Any,  # noqa: ANN401
-    code: str,
-    sqlstate: str,
-    field: Any,  # noqa: ANN401
-) -> None:
-    # Given items with each kind of fault, beside a good one
-    user = user_of(sign_in, upload)
-    app = user.app
-    app.go_offline()
-    good = add(app)
-    bad = add(app, **{"minutes": 5, **change})
-    app.go_online()
-    drain(app)
-    # Then the item carries a text for the user and the server's reason
-    assert stored(directory, user.person) == [good]
-    item = item_of(app, bad)
-    assert (item["reason"]["code"], item["reason"]["sqlstate"]) == (code, sqlstate)
-    assert item["reason"]["text"]
-    assert item["reason"]["message"]
-    if upload == "table" or field:
-        assert item["field"] == field or (upload == "rpc" and item["field"])
-
-
 @BOTH
 def test_a_batch_holds_500_items_of_one_organisation_kind_and_column_set(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str
@@ -189,7 +146,6 @@ def test_a_batch_holds_500_items_of_one_organisation_kind_and_column_set(
 def test_a_contact_its_details_and_a_visit_arrive_in_order(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    """Finding 8 of the lock's review: withheld columns are written into a table of their own."""
     # Given a new contact, its details and a visit, queued offline with the default kinds
     user = sign_in()
     app = user.app
@@ -261,24 +217,6 @@ def test_413_halves_the_batch_until_it_fits(
     assert (done["sent"], done["parked"]) == (60, 1)
     assert stored(directory, user.person) == sorted(ids)
     assert code_of(app, large) == "too_long"
-
-
-@BOTH
-def test_57014_halves_the_batch_and_retries_single_items(
-    sign_in: MakeUser, directory: DirectoryFixtures, upload: str
-) -> None:
-    # Given a server that takes too long over more than one row
-    user = user_of(sign_in, upload)
-    app = user.app
-    app.go_offline()
-    ids = [add(app) for _ in range(8)]
-    body = {"code": "57014", "message": "canceling statement due to statement timeout"}
-    directory.control.respond(UPLOADS[upload], 500, body=body, times=15, method="POST")
-    app.go_online()
-    done = drain(app)
-    # Then the batch is halved down to the single items, and nothing is parked
-    assert (done["sent"], done["parked"]) == (8, 0)
-    assert stored(directory, user.person) == sorted(ids)
 
 
 def test_one_probe_precedes_a_large_sync_run(

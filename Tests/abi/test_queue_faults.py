@@ -19,7 +19,6 @@ from support.queue import (
     code_of,
     drain,
     item_of,
-    new_ids,
     stored,
     user_of,
 )
@@ -260,36 +259,6 @@ def test_QUE_20_a_late_answer_after_the_timeout_is_ignored(
     assert_all_sent(user, directory, ids)
 
 
-def test_an_item_that_breaks_every_connection_blocks_no_other(
-    sign_in: MakeUser, directory: DirectoryFixtures
-) -> None:
-    # Given a first item at which a firewall always cuts the connection
-    user = sign_in()
-    user.app.go_offline()
-    poison = add(user.app, note="drop table")
-    ids = [add(user.app, note="well") for _ in range(20)] + [add(user.app) for _ in range(20)]
-
-    def hang_up(request: HttpRequest) -> Answer | None:
-        return {"error": "offline"} if poison in (request["body"] or "") else None
-
-    user.phone.network.instead.append(hang_up)
-    user.app.go_online()
-    for _ in range(60):
-        if len(stored(directory, user.person)) == len(ids):
-            break
-        user.app.settle()
-        user.phone.pass_time(max(user.app.poll()["wake_in_ms"] or 1, 1) / 1000)
-    # Then all others are sent, and that item stays without blame
-    assert stored(directory, user.person) == sorted(ids)
-    assert item_of(user.app, poison)["state"] in {"pending", "waiting"}
-    # and it blocks no later item
-    more = add(user.app)
-    for _ in range(6):
-        user.app.settle()
-        user.phone.pass_time(max(user.app.poll()["wake_in_ms"] or 1, 1) / 1000)
-    assert more in stored(directory, user.person)
-
-
 def test_a_missing_table_blocks_no_other_kind(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
@@ -472,35 +441,6 @@ def test_QUE_6_a_membership_that_ends_twice_parks_nothing(
 
 
 @BOTH
-def test_a_policy_that_denies_one_item_parks_it_alone(
-    sign_in: MakeUser, directory: DirectoryFixtures, upload: str
-) -> None:
-    # Given a row-level policy that denies one item, while the membership is active
-    directory.control.sql(
-        "create policy no_secrets on activities as restrictive for insert to authenticated"
-        " with check (note is distinct from 'secret')"
-    )
-    try:
-        user = user_of(sign_in, upload)
-        app = user.app
-        app.go_offline()
-        ids = new_ids(20)
-        for number, item in enumerate(ids):
-            add(app, item, note="secret" if number == 7 else "open")
-        directory.control.clear_requests()
-        app.go_online()
-        done = drain(app)
-        # Then only that item is parked, after a check has confirmed the membership
-        assert (done["sent"], done["parked"]) == (19, 1)
-        assert stored(directory, user.person) == sorted(set(ids) - {ids[7]})
-        assert item_of(app, ids[7])["reason"]["sqlstate"] == "42501"
-        sent = directory.control.count(UPLOADS[upload], "POST")
-        assert sent - 1 <= (2 * 5 + 2 if upload == "table" else 1)
-    finally:
-        directory.control.sql("drop policy no_secrets on activities")
-
-
-@BOTH
 def test_QUE_10_a_taken_id_is_parked_and_the_others_are_sent(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str
 ) -> None:
@@ -574,33 +514,6 @@ def test_logout_while_ids_are_read_back_leaves_nothing_in_flight(
     app.sign_in(user.person)
     drain(app)
     assert_all_sent(user, directory, ids)
-
-
-@BOTH
-def test_an_edit_after_an_attempt_is_kept(
-    sign_in: MakeUser, directory: DirectoryFixtures, upload: str
-) -> None:
-    # Given an item that was stored without an answer and is then edited
-    user = user_of(sign_in, upload)
-    app = user.app
-    item = add(app, minutes=30)
-    directory.control.drop_after(UPLOADS[upload], method="POST")
-    app.settle()
-    assert app.queue_edit({"id": item, "payload": {"type": "visit", "minutes": 45}})
-    # When it is sent
-    done = drain(app)
-    # Then it is parked, and both the stored and the edited content exist
-    assert (done["sent"], done["parked"]) == (0, 1)
-    assert code_of(app, item) == "unknown_outcome"
-    assert item_of(app, item)["payload"]["minutes"] == 45
-    # while an item that was not stored is sent with its new content
-    other = add(app, minutes=30)
-    directory.control.drop_before(UPLOADS[upload], method="POST")
-    app.settle()
-    app.queue_edit({"id": other, "payload": {"type": "visit", "minutes": 46}})
-    drain(app)
-    rows = {str(row["id"]): row["minutes"] for row in directory.activities(user.person)}
-    assert rows == {item: 30, other: 46}
 
 
 def test_a_parked_item_survives_restarts_and_is_sent_on_retry(

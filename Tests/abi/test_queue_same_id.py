@@ -47,7 +47,6 @@ def rows(directory: DirectoryFixtures, user: SignedIn) -> dict[str, Any]:
 def test_low_the_same_id_with_other_content_is_parked_as_a_conflict(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str, change: dict[str, Any]
 ) -> None:
-    """ATK-18."""
     # Given an item that is stored, and another one under its id, beside a new one
     user = user_of(sign_in, upload)
     taken, fresh = new_ids(2)
@@ -178,8 +177,6 @@ def test_low_an_answer_that_names_too_few_rows_is_no_conflict(
 def test_low_a_membership_that_ends_before_the_question_makes_no_conflict(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    """Seed 1158 of the simulation: a stored item was parked as if its id belonged to somebody else.
-    Who registers it again has it twice."""
     # Given an item that is stored, whose answer is lost, and a membership that ends
     user = user_of(sign_in, "table")
     person, org = user.person.id, user.org.id

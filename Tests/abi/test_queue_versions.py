@@ -319,7 +319,6 @@ def test_batches_go_in_the_order_of_their_oldest_items(
 def test_A2_an_edit_keeps_a_parent_whose_column_is_not_listed_any_more(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    """Seed 1014019 of the simulation: the edited item was sent before its parent, and parked."""
     # Given a contact, and a visit to it that waits for it
     user = sign_in()
     user.app.go_offline()
@@ -349,7 +348,6 @@ def test_A2_an_edit_keeps_a_parent_whose_column_is_not_listed_any_more(
 def test_A2_a_salvage_by_another_version_keeps_the_parents(
     sign_in: MakeUser, directory: DirectoryFixtures, columns: list[str] | None
 ) -> None:
-    """Seed 6060957: the child was sent with its parent, before it, and was parked for that."""
     # Given an item that waits for the one that it follows
     user = sign_in()
     user.app.go_offline()

@@ -176,16 +176,17 @@ def test_a_file_that_a_newer_library_has_migrated_stays_where_it_is(sign_in: Mak
     assert item_of(app, item)["state"] == "pending"
 
 
-@pytest.mark.parametrize("length", crossed([0, 7, 31, 33], fast=lambda length: length in (0, 33)))
-def test_B8_a_truncated_device_key_ends_in_a_sign_in(
-    tmp_path: Path,
-    library: Library,
-    backend: LocalSupabase,
-    directory: DirectoryFixtures,
-    length: int,
+#: What is in the place of the device key: the key of another installation, or one that is cut off.
+DEVICE_KEYS = {"foreign": bytes(range(32)), **{f"{n} bytes": bytes(n) for n in (0, 7, 31, 33)}}
+
+
+@pytest.mark.parametrize(
+    "key", crossed(DEVICE_KEYS, fast=lambda key: key in ("foreign", "0 bytes", "33 bytes"))
+)
+def test_ATK_14_a_foreign_or_damaged_device_key_ends_in_a_sign_in(
+    tmp_path: Path, library: Library, backend: LocalSupabase, directory: DirectoryFixtures, key: str
 ) -> None:
-    """ATK-14, with a key that is too short or too long."""
-    # Given queued items and a device key that is cut off
+    # Given queued items, and something else in the place of the device key
     phone = FilePhone(tmp_path / "phone", library, backend, policy={"biometric": "preferred"})
     person = directory.person(directory.organisation())
     app = phone.start()
@@ -194,14 +195,10 @@ def test_B8_a_truncated_device_key_ends_in_a_sign_in(
     for _ in range(3):
         add(app)
     phone.close()
-    key = phone.folder / "keys" / "device.key"
-    key.write_bytes((key.read_bytes() * 2)[:length])
-    # When the app starts, it waits for the key store at first
+    (phone.folder / "keys" / "device.key").write_bytes(DEVICE_KEYS[key])
+    # When the app starts, then it waits for the key store, and offers the sign-in at the deadline
     app = phone.start()
-    assert (app.screen["screen"], app.screen["reason"]) == ("wait", "keystore_failed")
-    # Then an event offers the sign-in after the deadline
-    app.settle_until("screen", within_s=30)
-    assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", "key_lost")
+    until_lost(app)
     # and what is lost is said, and the files are kept
     app.go_online()
     app.sign_in(person)
@@ -217,37 +214,9 @@ def test_B8_a_truncated_device_key_ends_in_a_sign_in(
     phone.close()
 
 
-def test_ATK_14_a_foreign_device_key_ends_in_a_sign_in(
-    tmp_path: Path, library: Library, backend: LocalSupabase, directory: DirectoryFixtures
-) -> None:
-    # Given queued items, and the key of another installation in the place of this one's
-    phone = FilePhone(tmp_path / "phone", library, backend, policy={"biometric": "preferred"})
-    person = directory.person(directory.organisation())
-    app = phone.start()
-    app.sign_in(person)
-    app.go_offline()
-    for _ in range(3):
-        add(app)
-    phone.close()
-    (phone.folder / "keys" / "device.key").write_bytes(bytes(range(32)))
-    # When the app starts, then it offers the sign-in after a while
-    app = phone.start()
-    until_lost(app)
-    # and what is lost is said, and the files are kept
-    app.go_online()
-    app.sign_in(person)
-    assert app.screen["screen"] == "home"
-    [event] = app.of_type("storage_recovered")
-    assert (event["carried"], event["unreadable"], event["session"]) == (0, True, False)
-    assert (phone.folder / event["file"]).exists()
-    add(app)
-    phone.close()
-
-
 @pytest.mark.both_flavours
 @pytest.mark.parametrize("loss", ["damage", "key"])
 def test_ATK_14_a_salvage_keeps_the_order_of_registration(sign_in: MakeUser, loss: str) -> None:
-    """Seed 6060957: items were numbered in the order of their pages, and sent in that order."""
     # Given items whose pages are not in their order: some of them were freed in between
     user = sign_in()
     user.app.go_offline()
@@ -340,7 +309,6 @@ LOST_LINKS = {
 def test_A3_an_item_whose_link_damage_took_is_sent_after_its_parent(
     sign_in: MakeUser, directory: DirectoryFixtures, sql: str
 ) -> None:
-    """Finding: such an item waited for ever, for nothing."""
     # Given an item that waits for one that is to be sent before
     user = sign_in()
     user.app.go_offline()
@@ -392,7 +360,6 @@ def test_A3_an_item_whose_parent_and_link_damage_took_says_why_it_is_not_sent(
 def test_a_file_that_is_damaged_before_it_has_carried_over_another_one(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    """The name of the first file was lost with the second one, and its items with it."""
     # Given a file with items that is damaged while the device is locked after its start
     user = sign_in(policy={"biometric": "off"})
     user.app.go_offline()

@@ -311,7 +311,6 @@ def test_HST_7_without_a_sign_in_under_way_a_callback_is_refused(
 def test_B10_a_callback_with_a_repeated_parameter_is_refused(
     victim: Phone, answer: str, name: str
 ) -> None:
-    """Finding B10: of two codes the last one counted (RFC 6749, section 3.1)."""
     app = victim.app
     assert app is not None
     own = browse(begin(app)["url"])

@@ -98,7 +98,6 @@ def loner(phones: MakePhone, personal: DirectoryFixtures) -> tuple[Phone, App, P
 def test_HST_5_without_organisations_a_session_leads_home(
     loner: tuple[Phone, App, Person],
 ) -> None:
-    """Red before: null counted as absent, and the user waited for a list of memberships."""
     phone, app, _ = loner
     # Then the sign-in leads home, without a choice and without a guard
     assert app.screen["screen"] == "home"

@@ -89,7 +89,6 @@ def test_KEEP_4_a_global_logout_ends_all_sessions(
 def test_KEEP_4_a_delayed_global_logout_spares_the_users_newer_session(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    """Seed 5841 of the simulation: it ended the session of a user who had signed in again."""
     # Given a global logout that waits for the network, and another session of the user
     user = sign_in()
     directory.session(user.person)

@@ -103,13 +103,25 @@ def test_SES_11_files_of_another_device_are_set_aside(sign_in: MakeUser) -> None
     assert user.restart().screen["reason"] == "active"
 
 
-@pytest.mark.parametrize("answer", [KEY_FAILED, KEY_CANCELLED, KEY_UNAVAILABLE])
-def test_RES_7_an_unavailable_key_store_clears_nothing(sign_in: MakeUser, answer: int) -> None:
+@pytest.mark.parametrize(
+    ("key", "answer"),
+    [
+        ("device", KEY_FAILED),
+        ("device", KEY_CANCELLED),
+        ("device", KEY_UNAVAILABLE),
+        ("session", KEY_FAILED),
+    ],
+)
+def test_RES_7_an_unavailable_key_store_clears_nothing(
+    sign_in: MakeUser, key: str, answer: int
+) -> None:
     user = sign_in()
     user.phone.close()
-    user.phone.keychain.answer("load", "device", answer, answer)
+    user.phone.keychain.answer("load", key, answer, answer)
     app = user.restart()
     assert (app.screen["screen"], app.screen["reason"]) == ("wait", "keystore_failed")
+    with pytest.raises(HoldfastError):
+        app.queue_list()
     assert tamper.stored(user.phone.folder)
     app.session_resume()
     screen = app.session_resume()
@@ -201,7 +213,6 @@ def test_KEEP_1_a_sign_in_whose_keys_are_not_saved_leaves_the_open_session_usabl
     lost: bool,
     other_user: bool,
 ) -> None:
-    """The old session was locked after a restart, and no finger opened it."""
     # Given an open session with an item, and a key store that does not save a key of the next one;
     # `lost`: it has no session key at all then
     user = sign_in(policy={"biometric": policy})
@@ -268,12 +279,17 @@ def test_KEEP_1_a_key_store_that_is_broken_for_a_while_costs_no_session(sign_in:
 def test_KEEP_1_a_sign_in_whose_keys_are_not_saved_leaves_a_locked_session_to_the_finger(
     sign_in: MakeUser, name: str
 ) -> None:
-    """`biometric` was replaced before `session` could not be saved."""
     user = sign_in()
     user.app.session_lock()
     user.phone.keychain.answer("save", name, KEY_FAILED)
     with pytest.raises(HoldfastError):
         user.app.session_adopt({"session": user.phone.directory.session(user.person)})
+    if name == "session":
+        # nor does an unlock whose key is not saved open it
+        user.phone.keychain.answer("save", name, KEY_FAILED)
+        with pytest.raises(HoldfastError) as caught:
+            user.app.touch()
+        assert caught.value.code == "keystore.failed"
     assert user.restart().screen["screen"] == "unlock"
     assert user.app.touch()["screen"] == "home"
 
@@ -317,7 +333,6 @@ def test_KEEP_1_a_key_file_that_cannot_be_written_stays_as_it_is(
 def test_KEEP_1_a_sign_in_that_the_disk_refuses_leaves_the_open_session_usable(
     sign_in: MakeUser,
 ) -> None:
-    """Both keys were replaced, and the row kept the wraps by the old ones."""
     user = sign_in()
     # Given a disk that takes nothing more for the database once the keys are saved
     refused = []

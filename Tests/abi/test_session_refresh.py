@@ -333,7 +333,6 @@ def live(app: App, seconds: int) -> None:
 def test_FIX_11_successful_refreshes_have_a_pause_between_them(
     sign_in: MakeUser, lifetime_s: int
 ) -> None:
-    """`expires_in` 0 or 1 led to 3,000 refreshes without a pause."""
     user = sign_in()
     user.phone.network.alter.append(shortened(lifetime_s))
     user.phone.pass_time(TOKEN_S - 60)

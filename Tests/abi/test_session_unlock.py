@@ -190,7 +190,6 @@ AGAIN = {
 def test_RES_6_a_failed_prompt_says_whether_another_one_is_possible(
     sign_in: MakeUser, outcome: str
 ) -> None:
-    """Issue 16, point 6: a slip of the finger need not lead to BankID."""
     # Given the biometric prompt
     user = expired(sign_in())
     app = user.app
@@ -251,7 +250,6 @@ def test_RES_6_without_a_session_no_prompt_is_offered(sign_in: MakeUser) -> None
 
 
 def test_HST_4_a_lock_of_the_user_is_not_a_lost_key_without_biometrics(sign_in: MakeUser) -> None:
-    """`session_lock` answered `key_lost`, as if the key store had failed."""
     user = sign_in(policy={"biometric": "off"})
     screen = user.app.session_lock()
     assert (screen["screen"], screen["reason"]) == ("sign_in", "biometric_off")
@@ -276,7 +274,6 @@ def test_HST_4_a_lock_of_the_user_is_not_a_lost_key_without_a_finger(
 def test_HST_4_a_lost_biometric_key_stays_the_reason_after_a_lock_of_the_user(
     sign_in: MakeUser,
 ) -> None:
-    """Where the key was lost indeed, the next start says so."""
     user = sign_in()
     assert user.app.session_lock()["screen"] == "unlock"
     user.phone.keychain.change_enrolment()

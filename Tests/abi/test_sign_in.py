@@ -129,7 +129,6 @@ def test_RES_6_signing_in_with_an_identity_token(
 def test_a_nonce_is_stored_and_completes_one_sign_in(
     phones: MakePhone, person: Person, directory: DirectoryFixtures
 ) -> None:
-    """Finding 12 of the review of the lock: the nonce was neither stored nor used once."""
     native = {"id": "vipps-app", "provider": "vipps", "flow": "id_token", "label": "Vipps"}
     phone = phones(auth_methods=[*METHODS, native])
     app = phone.start()
@@ -231,7 +230,6 @@ def test_B10_a_sign_in_that_is_not_answered_in_time_promises_nothing(
 def test_SES_13_sign_ins_that_ran_out_together_end_at_one_poll(
     phone: Phone, person: Person
 ) -> None:
-    """Seeds 300873 and 301567 of the simulation: each poll ended one, and sent the next one."""
     # Given a sign-in that is not answered, and two callbacks that wait behind it
     app = phone.start()
     callbacks = [browse(begin(app, method)["url"]) for method in ("bankid", "vipps")]

@@ -130,7 +130,6 @@ def test_HST_4_the_server_itself_refuses_a_password_and_a_key(
 def test_HST_4_a_sign_in_without_a_response_tells_the_word_of_the_client(
     phone: Phone, person: Person, library: Library, word: str
 ) -> None:
-    """A wrong port, a wrong name and a bad certificate looked alike."""
     lines: list[tuple[int, str]] = []
     library.set_log(3, lambda level, line: lines.append((level, line)))
     app = phone.start()
@@ -195,7 +194,6 @@ ON_THE_WAY: dict[str, tuple[Answer, str]] = {
 def test_HST_4_who_waits_for_a_sign_in_learns_at_once_why_it_is_tried_again(
     phone: Phone, person: Person, library: Library, address: str
 ) -> None:
-    """A wrong address was told after a minute."""
     given, cause = ON_THE_WAY[address]
     lines: list[str] = []
     app = phone.start()
@@ -227,7 +225,6 @@ def test_HST_4_who_waits_for_a_sign_in_learns_at_once_why_it_is_tried_again(
 
 
 def test_HST_4_a_server_that_is_not_supabase_ends_the_sign_in(phone: Phone, person: Person) -> None:
-    """`python3 -m http.server` answers 501. That was told after a minute, and without a cause."""
     app = phone.start()
     given: list[Answer] = []
     phone.network.instead.append(lambda request: given[-1])
@@ -273,8 +270,6 @@ def test_HST_4_a_page_and_then_silence_is_not_named_after_the_page(
 def test_HST_4_a_sign_in_that_fails_over_an_open_session_tells_why(
     sign_in: MakeUser, directory: DirectoryFixtures, ends: str
 ) -> None:
-    """The next call went back to `home`, and dropped the event with the
-    cause."""
     user = sign_in()
     app = user.app
     shown = len(app.of_type("screen"))

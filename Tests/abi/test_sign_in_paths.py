@@ -167,7 +167,6 @@ def test_SES_13_an_invalid_sign_in_request_names_the_field(phones: MakePhone) ->
 def test_HST_7_a_flow_of_no_configured_method_is_refused(
     phones: MakePhone, request_: dict[str, Any], field: str, flow: str
 ) -> None:
-    """Issue 16, point 6: a password was sent although no method takes one."""
     methods = [{"id": name, "flow": name} for name in ("password", "id_token", "pkce")]
     app = phones(auth_methods=[one for one in methods if one["id"] != flow]).start()
     with pytest.raises(HoldfastError) as caught:
@@ -211,23 +210,3 @@ def test_KEEP_1_a_garbled_or_forged_token_is_refused(
     # Then the error names the field, and nothing changes
     assert (caught.value.code, caught.value.field) == ("session.invalid", "/session/access_token")
     assert user.app.session_status() == before
-
-
-def test_SES_1_a_lost_sign_in_answer_creates_no_session(
-    phone: Phone, person: Person, directory: DirectoryFixtures
-) -> None:
-    # Given a code that the server has used, and a lost answer
-    app = phone.start()
-    callback = browse(begin(app)["url"])
-    phone.network.lose["sign_in"] = 1
-    app.sign_in_complete({"callback_url": callback})
-    for _ in range(20):
-        app.settle()
-        if app.screen["screen"] != "wait":
-            break
-        phone.pass_time(5)
-    # Then the user sees it in time and can begin again
-    assert app.screen["screen"] == "sign_in"
-    assert app.screen["message"] is not None
-    finish(app, browse(begin(app)["url"]))
-    assert app.screen["screen"] == "home"

@@ -45,7 +45,6 @@ def complete(app: App, how: str, person: Person) -> None:
 def test_FIX_22_an_arrival_leaves_the_wait_for_the_exchange(
     phone: Phone, person: Person, how: str, arrivals: list[str]
 ) -> None:
-    """The methods were drawn again, and no event led back to the wait."""
     app = phone.start()
     complete(app, how, person)
     for arrival in arrivals:
@@ -139,7 +138,6 @@ def lost(how: str) -> Any:  # noqa: ANN401
 def test_FIX_24_a_lost_answer_of_the_exchange_is_told(
     phone: Phone, person: Person, how: str
 ) -> None:
-    """It said "took too long", which was not so."""
     app = phone.start()
     complete(app, "browser", person)
     # When the server has used up the code, and its answer is lost
@@ -156,17 +154,6 @@ def test_FIX_24_a_lost_answer_of_the_exchange_is_told(
     assert app.screen["screen"] == "home"
 
 
-def test_FIX_24_a_code_that_was_never_sent_before_is_no_lost_answer(
-    phone: Phone, person: Person, directory: DirectoryFixtures
-) -> None:
-    app = phone.start()
-    complete(app, "browser", person)
-    body = {"code": "flow_state_not_found", "message": "x"}
-    directory.control.respond("/auth/v1/token", 404, body=json.dumps(body), times=1)
-    app.settle()
-    assert told(app)[:2] == ("sign_in_expired", None)
-
-
 BANNED = "Denne kontoen er sperret. Ta kontakt med organisasjonen din."
 
 
@@ -175,7 +162,6 @@ BANNED = "Denne kontoen er sperret. Ta kontakt med organisasjonen din."
 def test_FIX_24_a_banned_user_is_told(
     phone: Phone, person: Person, directory: DirectoryFixtures, how: str, status: int
 ) -> None:
-    """It said "did not work", without a cause."""
     app = phone.start()
     complete(app, how, person)
     body = {"code": "user_banned", "message": "User is banned"}
@@ -186,7 +172,6 @@ def test_FIX_24_a_banned_user_is_told(
 
 @pytest.mark.parametrize("error", ["access_denied", "server_error", "invalid_request"])
 def test_FIX_24_a_banned_user_comes_back_from_the_browser(phone: Phone, error: str) -> None:
-    """The auth service sends 403 as `access_denied`, as if the user had cancelled."""
     app = phone.start()
     begin(app)
     callback = f"app.example://signed-in?error={error}&error_code=user_banned"

@@ -21,24 +21,6 @@ def test_SES_10_a_lock_discards_undelivered_screens(sign_in: MakeUser) -> None:
     assert app.screen["screen"] == "unlock"
 
 
-def test_KEEP_6_a_lock_discards_an_undelivered_contact(
-    sign_in: MakeUser, directory: DirectoryFixtures
-) -> None:
-    # Given a contact with fetched withheld columns and an undelivered event
-    user = sign_in(contacts=2)
-    app = user.app
-    app.settle()
-    contact = app.contact_search({"query": ""})["contacts"][0]["id"]
-    app.contact_get({"id": contact, "live": True})
-    (request,) = app.poll()["requests"]
-    app.complete({"id": request["id"], **user.phone.network(request)})
-    # When the app is locked
-    app.session_lock()
-    # Then the event that answers holds nothing of it
-    [event] = [event for event in app.poll()["events"] if event["type"] == "contact"]
-    assert event["contact"] is None  # type: ignore[typeddict-item]
-
-
 def test_a_process_that_finds_another_process_s_session_requests_memberships(
     phones: MakePhone, directory: DirectoryFixtures
 ) -> None:
@@ -64,7 +46,6 @@ def test_a_process_that_finds_another_process_s_session_requests_memberships(
 def test_ORG_7_another_user_s_confirmed_check_does_not_keep_a_wait_open(
     phones: MakePhone, directory: DirectoryFixtures
 ) -> None:
-    """Seed 6976: a process that was locked meanwhile kept the check of the user before."""
     # Given a process with a confirmed membership check, and another one on the same folder
     phone = phones()
     first = phone.start()

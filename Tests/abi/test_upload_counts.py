@@ -149,7 +149,6 @@ def test_TST_3_refusals_alone_park_an_item_after_as_many(sign_in: MakeUser) -> N
 def test_TST_4_an_item_whose_question_is_answered_401_is_charged(
     sign_in: MakeUser, directory: DirectoryFixtures, times: int, count: int
 ) -> None:
-    """The answer was refused on the way, perhaps not the upload: a later edit must know."""
     # Given items whose upload something on the way refuses after the server has stored them
     user = patient(sign_in)
     app, network = user.app, user.phone.network

@@ -44,7 +44,6 @@ for line in sys.stdin:
 def test_ABI_1_a_call_waits_once_for_what_others_hold(
     sign_in: MakeUser, sleepless: dict[str, str], state: str
 ) -> None:
-    """Attack 6, L5: with an erasure that was owed, each call waited twice or more, 5 s each."""
     user = sign_in(policy={"lock_on_background": "at_once"})
     user.phone.close()
     with subprocess.Popen(

@@ -17,7 +17,6 @@ pytestmark = pytest.mark.skipif(
 
 
 def test_RES_4_the_absence_counts_where_boots_have_no_id(sign_in: MakeUser) -> None:
-    """Issue 17: two boots without an id were one, whose time in the background was negative."""
     # Given an app in the background
     user = sign_in()
     user.phone.pass_time(600)
@@ -31,7 +30,6 @@ def test_RES_4_the_absence_counts_where_boots_have_no_id(sign_in: MakeUser) -> N
 
 
 def test_LCK_5_the_window_counts_where_boots_have_no_id(sign_in: MakeUser) -> None:
-    """Issue 17: 20 minutes switched off counted as the second since the start of the next boot."""
     # Given a user who has just signed in
     user = sign_in(policy={"session_window_s": 600})
     proved = user.phone.monotonic_ms

@@ -125,7 +125,6 @@ def test_ATK_10_a_corrected_clock_does_not_prolong_a_wait(
 def test_ATK_10_a_date_without_the_server_s_time_asks_for_no_long_pause(
     sign_in: MakeUser, directory: DirectoryFixtures, after: str, wrong_s: int
 ) -> None:
-    """Seeds 306925, 307511 and 308977 of the simulation: the pause lasted a day."""
     # Given a phone whose clock is behind
     user = sign_in(policy={"offline_limit_s": 10 * YEAR_S})
     wrong = follow_true_time(user.phone)
@@ -468,8 +467,6 @@ def test_ATK_10_the_window_goes_on_in_another_process(sign_in: MakeUser) -> None
 def test_ATK_10_memberships_listed_under_a_clock_that_was_behind_stay_valid(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    """B3, seed 1727 of the simulation: the first refresh after the correction made the list a month
-    old, so that the user at home waited for the server and nothing was sent."""
     # Given memberships that were listed under a clock that is behind by 30 days
     user = sign_in(policy={"session_window_s": 10**6, "background_timeout_s": 10**6})
     wrong = follow_true_time(user.phone)
@@ -597,7 +594,6 @@ def test_ATK_10_each_of_the_services_corrects_the_server_s_time(
 
 
 def test_time_away_counts_in_the_boot_in_which_the_app_left_again(sign_in: MakeUser) -> None:
-    """Seed 3010091: an earlier report under a wrong clock hid the time away after a restart."""
     # Given an app without biometrics that leaves the screen while the clock is a month ahead
     user = sign_in(policy={"biometric": "off", "session_window_s": 10**7})
     user.phone.set_wall_clock(30 * 86_400)
@@ -629,7 +625,6 @@ def occurred_ms(directory: DirectoryFixtures, person: Person, item: str) -> int:
 def test_FIX_13_an_item_without_a_time_gets_the_server_s_where_it_is_known(
     sign_in: MakeUser, directory: DirectoryFixtures, by_s: int, after: str
 ) -> None:
-    """It was stored a day in the future, although the server's time was known."""
     user = sign_in()
     wrong_s = follow_true_time(user.phone)
     move(user.phone, wrong_s, by_s)

@@ -47,7 +47,6 @@ def refused(user: SignedIn) -> HoldfastError:
 def test_KEEP_1_a_sign_in_over_a_session_that_the_store_says_nothing_about_changes_nothing(
     sign_in: MakeUser, directory: DirectoryFixtures, policy: str, answer: int, way: str
 ) -> None:
-    """The key of the session was saved over; its read-back failed, and the session was lost."""
     user = sign_in(policy={"biometric": policy})
     keychain = user.phone.keychain
     # Given a start for which the store gives no answer about the session's key
@@ -170,7 +169,6 @@ def misanswer(user: SignedIn, wrong: str, times: int = ALWAYS) -> Any:  # noqa: 
 def test_RES_7_one_wrong_answer_about_the_session_s_key_is_no_proof(
     sign_in: MakeUser, wrong: str, until: str, back: str
 ) -> None:
-    """The sign-in was shown at once, and the store was never asked again by this handle."""
     user = sign_in(policy={"biometric": "off"})
     user.phone.close()
     heal = misanswer(user, wrong)
@@ -203,7 +201,6 @@ def test_RES_7_one_wrong_answer_about_the_session_s_key_is_no_proof(
 def test_RES_7_a_background_without_the_session_s_key_erases_none(
     sign_in: MakeUser, wrong: str
 ) -> None:
-    """With `at_once` a wrong answer dropped the session, and then its key was erased."""
     user = sign_in(policy={"biometric": "off", "lock_on_background": "at_once"})
     heal = misanswer(user, wrong)
     user.app.session_background()
@@ -268,7 +265,6 @@ def shown_after(user: SignedIn) -> tuple[str, str]:
 def test_SES_10_another_biometric_key_is_no_proof_that_the_right_one_is_lost(
     sign_in: MakeUser, again: str
 ) -> None:
-    """One wrong key removed both wraps, and the session was over though the right one was there."""
     user = sign_in()
     keychain = user.phone.keychain
     user.app.session_lock()
@@ -301,8 +297,6 @@ def stale(user: SignedIn, answer: int) -> None:
 def test_KEEP_2_a_stale_biometric_key_is_erased_and_made_anew_by_a_sign_in(
     sign_in: MakeUser, policy: str, state: str
 ) -> None:
-    """Android throws KeyPermanentlyInvalidatedException for an alias until it is erased: nobody
-    could sign in."""
     user = sign_in(policy={"biometric": policy})
     if state != "open":
         user.app.session_lock()

@@ -51,8 +51,6 @@ def with_a_refresh_that_failed(user: SignedIn, *, expired: bool) -> str:
 def test_HST_4_the_wait_for_the_token_is_told_with_its_end(
     sign_in: MakeUser, directory: DirectoryFixtures, expired: bool, restarted: bool
 ) -> None:
-    """After a restart the queue was `ready`, sync_now `started`, and the
-    back-off of the refresh held everything."""
     user = sign_in()
     item = with_a_refresh_that_failed(user, expired=expired)
     user.phone.network.instead.clear()
@@ -136,7 +134,6 @@ MISTAKES: dict[str, tuple[Answer, str]] = {
 def test_HST_4_a_wrong_key_or_address_under_an_open_session_is_named(
     sign_in: MakeUser, library: Library, directory: DirectoryFixtures, mistake: str, upload: str
 ) -> None:
-    """With an existing session it was named nowhere."""
     given, cause = MISTAKES[mistake]
     user = user_of(sign_in, upload)
     add(user.app)

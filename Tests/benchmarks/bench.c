@@ -130,7 +130,7 @@ const char *query(long number) {
 
 /* ---- the null server ---- */
 
-long contacts_there = 0, contact_changed = -1;
+long contacts_there = 0;
 static long contacts_read = 0;
 
 static json_t *contact(long number) {
@@ -150,15 +150,6 @@ static json_t *contacts_page(const char *url) {
   if (strstr(url, "updated_at=gte.") == NULL)
     contacts_read = 0;
   json_t *rows = json_array();
-  if (contact_changed >= 0) {
-    static int changes = 0;
-    char updated[128];
-    json_t *row = contact(contact_changed);
-    snprintf(updated, sizeof updated, "2026-02-01T00:00:00.%06d+00:00", changes++);
-    json_object_set_new(row, "updated_at", json_string(updated));
-    json_array_append_new(rows, row);
-    contact_changed = -1;
-  }
   for (int row = 0; row < CONTACTS_IN_PAGE && contacts_read < contacts_there; row++)
     json_array_append_new(rows, contact(contacts_read++));
   return rows;

@@ -58,8 +58,6 @@ const char *query(long number);
 
 /* The number of the organisation's contacts. */
 extern long contacts_there;
-/* The number of a contact that has changed since the last pull; -1: none. */
-extern long contact_changed;
 
 /* Answer a request of holdfast_next() in the form for `complete`; the caller frees it. Uploads are
  * stored unless a row is bad: then the whole batch is rejected, as in PostgreSQL. */

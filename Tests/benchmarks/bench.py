@@ -1,10 +1,10 @@
-"""Measures the times of the library beside the floor and beside other products, in one table.
+"""Measures the times of the library beside the floor, in one table.
 
 Absolute times mean little on a shared machine; ratios of figures taken side by side are reliable.
 In every row the contenders run in turn, round after round; the first round does not count. A ratio
 is the median of the rounds' ratios. The table goes into docs/benchmarks.md.
 
-QUICK=1: fewer and smaller rounds, to try the benchmark itself; installs no peers, writes no page.
+QUICK=1: fewer and smaller rounds, to try the benchmark itself; writes no page.
 No figure fails the run: a machine under load would break it.
 """
 
@@ -15,7 +15,6 @@ import os
 import shutil
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -24,12 +23,11 @@ from pathlib import Path
 import device
 import programs
 import work
-from measure import Contender, Series, contest, ratio, several, take_turns
+from measure import Contender, Series, contest, ratio, take_turns
 from page import (
     Row,
     both,
     explanation,
-    first_line,
     growth,
     machine,
     rate,
@@ -37,12 +35,8 @@ from page import (
     seconds,
     table,
     times_text,
-    told_or_missing,
     write_page,
 )
-from peers_env import Peers
-
-sys.path.insert(0, str(programs.ROOT / "Tests/server"))
 
 QUICK = os.environ.get("QUICK", "") not in ("", "0")
 
@@ -64,9 +58,6 @@ class Bench:
         self.folder = folder
         self.rounds = 3 if QUICK else 7
         self.rows: list[Row] = []
-        self.peers = Peers(install=not QUICK)
-        self.peer_folder = folder / "peers"
-        self.peer_folder.mkdir()
         programs.build()
         #: The files of a signed-in, idle app.
         self.empty = folder / "empty"
@@ -122,9 +113,6 @@ class Bench:
         self.rows.append(row)
         print("  " + " | ".join(cell for cell in row.cells() if cell != "—"), flush=True)
 
-    def peer(self, package: str, *arguments: object) -> Contender:
-        return lambda: self.peers.run(package, *arguments)["samples"]
-
     # ---- rows ----
 
     def cold_start(self) -> None:
@@ -134,76 +122,26 @@ class Bench:
 
         def start(name: str) -> Contender:
             place = self.copy(self.rest, f"cold-{name}")
-            program = "floor" if name.startswith("floor") else "host"
-            more = ["0" if name == "floor, unchecked" else "1"] if program == "floor" else []
 
             def run() -> list[float]:
                 outside, reports = programs.spawn(
-                    times, program, flavour_of(name), "cold", str(place), *more
+                    times, self.program(name), flavour_of(name), "cold", str(place)
                 )
                 whole.setdefault(name, []).append(outside)
                 return [report["samples"][0] for report in reports]
 
             return run
 
-        contenders = {
-            name: start(name) for name in [*programs.FLAVOURS, "floor", "floor, unchecked"]
-        }
-        peers = {"raw key": "sqlcipher-raw", "passphrase": "sqlcipher-passphrase"}
-        ours = self.rest / "data" / "holdfast.db"
-        for name, mode in peers.items():
-            if self.peers.has("sqlcipher3-binary"):
-                contenders[name] = several(
-                    self.peer("sqlcipher3-binary", "cold", mode, self.peer_folder, ours),
-                    2 if QUICK else 5,
-                )
-        found = contest(self.rounds, contenders)
-        ratios = self.ratios(found, statistics.median)
-        told = [f"SQLCipher, {name}: {both(found[name])}" for name in peers if name in found]
-        unchecked = [
-            ratio(found[flavour], found["floor, unchecked"], statistics.median)
-            for flavour in programs.FLAVOURS
-        ]
-        # Side by side, as the floor is: the median of the rounds' ratios.
-        raw = (
-            ratio(found["embedded"], found["raw key"], statistics.median)
-            if "raw key" in found
-            else 0
-        )
-        self.add_row(
-            Row(
-                "cold start, in process",
-                both(found["embedded"]),
-                both(found["runtime"]),
-                both(found["floor"]),
-                times_text(ratios),
-                "≤ 1.25 / 1.5 ×; Embedded ≤ SQLCipher, raw key",
-                ratios[0] <= 1.25 and ratios[1] <= 1.5 and raw <= 1,
-                told_or_missing(told, self.peers, "sqlcipher3-binary"),
-            )
-        )
-        self.add_row(
-            Row(
-                "the same against a floor that does not check the file",
-                both(found["embedded"]),
-                both(found["runtime"]),
-                both(found["floor, unchecked"]),
-                times_text(unchecked),
-            )
-        )
+        inside = contest(self.rounds, self.ours(start))
         outside = {name: Series(rounds[1:]) for name, rounds in whole.items()}
-        ratios = self.ratios(outside, statistics.median)
-        self.add_row(
-            Row(
-                "cold start, whole process",
-                both(outside["embedded"]),
-                both(outside["runtime"]),
-                both(outside["floor"]),
-                times_text(ratios),
-                "≤ 1.3 ×",
-                max(ratios) <= 1.3,
-            )
-        )
+        for title, found, target, limits in (
+            ("cold start, in process", inside, "≤ 1.25 / 1.5 ×", (1.25, 1.5)),
+            ("cold start, whole process", outside, "≤ 1.3 ×", (1.3, 1.3)),
+        ):
+            ratios = self.ratios(found, statistics.median)
+            embedded, runtime, floor = (both(found[name]) for name in (*programs.FLAVOURS, "floor"))
+            is_met = all(ratio <= limit for ratio, limit in zip(ratios, limits, strict=True))
+            self.add_row(Row(title, embedded, runtime, floor, times_text(ratios), target, is_met))
 
     def load(self) -> None:
         resident: dict[str, list[int]] = {}
@@ -217,16 +155,12 @@ class Bench:
             return run
 
         contenders = {name: open_it(name, str(programs.library(name))) for name in programs.FOLDERS}
-        library = self.peers.tdlib()
-        if library is not None:
-            contenders["tdlib"] = open_it("tdlib", str(library))
         found = contest(self.rounds, contenders)
         memory = {name: statistics.median(values) for name, values in resident.items()}
 
         def cell(name: str) -> str:
             return f"{seconds(found[name].p50)}, {memory[name] / 1024:.2f} MB"
 
-        told = [f"TDLib: {cell('tdlib')}"] if library is not None else []
         self.add_row(
             Row(
                 "load: dlopen, resident memory",
@@ -236,7 +170,6 @@ class Bench:
                 "—",
                 "≤ 0.5 ms, ≤ 1 MB (Embedded)",
                 found["embedded"].p50 <= 0.5e-3 and memory["embedded"] <= 1024,
-                told_or_missing(told, self.peers, "tdjson"),
             )
         )
 
@@ -255,30 +188,12 @@ class Bench:
 
             contenders = self.ours(make)
             commands = {name: told_to(name) for name in (*programs.FLAVOURS, "floor")}
-            peers = {
-                "persist-queue": "persist-queue",
-                "huey": "huey",
-                "litequeue": "litequeue",
-                "SQLCipher": "sqlcipher3-binary",
-            }
-            for name, package in peers.items():
-                if self.peers.has(package):
-                    mode = "sqlcipher" if name == "SQLCipher" else name
-                    given = ["add", mode, self.peer_folder]
-                    contenders[name] = self.peer(package, *given, count, threads)
-                    commands[name] = (self.peers.command(package, *given, 1_000_000, 1), "embedded")
             if threads == 1:
                 found = take_turns(3 if QUICK else 11, count, commands)
             else:
                 found = contest(3 if QUICK else 11, contenders)
             # Use the mean: it includes the rare commit that checkpoints the log.
             rates = [1 / value for value in self.ratios(found, statistics.fmean)]
-            told = [
-                f"{name}: {both(found[name])}"
-                if name in found
-                else f"{name}: missing ({self.peers.why(package)})"
-                for name, package in peers.items()
-            ]
             self.add_row(
                 Row(
                     f"queue_add, durable, {threads} thread{'s' if threads > 1 else ''}",
@@ -288,7 +203,6 @@ class Bench:
                     rates_text(rates),
                     "≥ 0.9 × the rate",
                     min(rates) >= 0.9,
-                    "; ".join(told),
                 )
             )
 
@@ -327,29 +241,6 @@ class Bench:
                 rates_text(rates),
                 "≥ 0.9 × the floor's best rate",
                 min(rates) >= 0.9,
-            )
-        )
-
-    def add_without_disk(self) -> None:
-        """Measure in memory, where syncs are free, to see the work of the calls alone."""
-        if first_line("findmnt", "-n", "-o", "FSTYPE", "-T", "/dev/shm") != "tmpfs":
-            return
-        with tempfile.TemporaryDirectory(dir="/dev/shm") as memory:
-
-            def make(name: str) -> Contender:
-                place = Path(memory, name)
-                shutil.copytree(self.warm, place)
-                return lambda: self.samples(name, "add", place, 300, 1)
-
-            found = contest(self.rounds, self.ours(make))
-        rates = [1 / value for value in self.ratios(found, statistics.median)]
-        self.add_row(
-            Row(
-                "queue_add, in memory instead of on a disk",
-                both(found["embedded"]),
-                both(found["runtime"]),
-                both(found["floor"]),
-                rates_text(rates),
             )
         )
 
@@ -475,50 +366,6 @@ class Bench:
             )
         )
 
-    def drain_to_postgresql(self) -> None:
-        from local_supabase import LocalSupabase
-
-        items = 1_000 if QUICK else 10_000
-        one_by_one = items // 20
-        script = str(programs.HERE / "through_python.py")
-        with LocalSupabase(demo=True) as backend:
-            place = [backend.url, backend.anon_key]
-
-            def ours(flavour: str) -> Contender:
-                command = [sys.executable, script, "drain", *place, str(items)]
-
-                def run() -> list[float]:
-                    found: list[float] = programs.result(programs.output(command, flavour))[
-                        "samples"
-                    ]
-                    return found
-
-                return run
-
-            contenders = self.ours(ours, floor=False)
-            if self.peers.has("supabase"):
-                contenders["one by one"] = self.peer(
-                    "supabase", "drain", "supabase-one", *place, one_by_one
-                )
-                contenders["in bulk"] = self.peer(
-                    "supabase", "drain", "supabase-bulk", *place, items
-                )
-            found = contest(2 if QUICK else 5, contenders)
-        told = []
-        if "in bulk" in found:
-            told = [
-                "supabase-py, which keeps nothing on disk: one by one"
-                f" {rate(found['one by one'], one_by_one)}, in bulk {rate(found['in bulk'], items)}"
-            ]
-        self.add_row(
-            Row(
-                f"drain of {items:,} to the local backend on PostgreSQL, in Python",
-                rate(found["embedded"], items),
-                rate(found["runtime"], items),
-                peers=told_or_missing(told, self.peers, "supabase"),
-            )
-        )
-
     def contacts(self) -> None:
         count, searches = 10_000, 60 if QUICK else 300
         parts = ("ingest", "first", "next")
@@ -536,67 +383,28 @@ class Bench:
             first, *later = self.samples(name, "search", place, searches)
             return {"ingest": ingest, "first": [first], "next": later}
 
-        def peer(package: str, mode: str) -> dict[str, list[float]]:
-            ingest, first, *later = self.peers.run(
-                package, "contacts", mode, self.peer_folder, count, searches
-            )["samples"]
-            return {"ingest": [ingest], "first": [first], "next": later}
-
-        peers = {
-            "FTS5, in clear": ("", "fts5"),
-            "SQLCipher, LIKE": ("sqlcipher3-binary", "sqlcipher"),
-        }
         for number in range((2 if QUICK else 5) + 1):
             for name in (*programs.FLAVOURS, "floor"):
                 keep(name, number, one(name))
-            for name, (package, mode) in peers.items():
-                if not package or self.peers.has(package):
-                    keep(name, number, peer(package, mode))
         titles = {
             "ingest": f"contacts: ingest of {count:,}",
             "first": "contacts: first search after unlock",
             "next": "contacts: next searches",
         }
-        for part in parts:
-            series = found[part]
-            told = [
-                f"{name}: {both(series[name]) if part == 'next' else seconds(series[name].p50)}"
-                if name in series
-                else f"{name}: missing ({self.peers.why(package)})"
-                for name, (package, _) in peers.items()
-            ]
-
-            def cell(name: str, part: str = part, series: dict[str, Series] = series) -> str:
-                return both(series[name]) if part == "next" else seconds(series[name].p50)
-
-            worst = max(series[flavour].p99 for flavour in programs.FLAVOURS)
-            target, met = "p99 ≤ 1 ms", worst <= 1e-3
-            if part == "first":
-                target = "≤ 10 ms"
-                met = max(series[flavour].p50 for flavour in programs.FLAVOURS) <= 10e-3
-            if part == "ingest":
-                target = "≤ 1.5 × SQLCipher"
-                cipher = series.get("SQLCipher, LIKE")
-                met = (
-                    cipher is not None
-                    and max(
-                        ratio(series[flavour], cipher, statistics.median)
-                        for flavour in programs.FLAVOURS
-                    )
-                    <= 1.5
-                )
-            self.add_row(
-                Row(
-                    titles[part],
-                    cell("embedded"),
-                    cell("runtime"),
-                    cell("floor"),
-                    times_text(self.ratios(series, statistics.median)),
-                    target,
-                    met,
-                    "; ".join(told),
-                )
+        targets = {"first": ("≤ 10 ms", 0.5, 10e-3), "next": ("p99 ≤ 1 ms", 0.99, 1e-3)}
+        for part, series in found.items():
+            embedded, runtime, floor = (
+                both(series[name]) if part == "next" else seconds(series[name].p50)
+                for name in (*programs.FLAVOURS, "floor")
             )
+            ratios = self.ratios(series, statistics.median)
+            row = Row(titles[part], embedded, runtime, floor, times_text(ratios))
+            if part in targets:
+                row.target, quantile, limit = targets[part]
+                row.met = all(
+                    series[flavour].figure(quantile) <= limit for flavour in programs.FLAVOURS
+                )
+            self.add_row(row)
 
     def many_contacts(self) -> None:
         count = 10_000 if QUICK else 100_000
@@ -607,25 +415,17 @@ class Bench:
         def search(name: str) -> Contender:
             return lambda: self.samples(name, "search", self.copy(template, "many"), 0)
 
-        def change(name: str) -> Contender:
-            return lambda: self.samples(name, "change", self.copy(template, "many"), 11)
-
-        rows = (
-            (f"contacts: first search after unlock, of {count:,}", search, "≤ 100 ms", 0.1),
-            (f"contacts: one changed of {count:,}, pulled and searched", change, "—", None),
-        )
-        for title, make, target, limit in rows:
-            found = contest(2 if QUICK else 5, self.ours(make, floor=False))
-            times = [found[flavour].p50 for flavour in programs.FLAVOURS]
-            self.add_row(
-                Row(
-                    title,
-                    seconds(times[0]),
-                    seconds(times[1]),
-                    target=target,
-                    met=None if limit is None else max(times) <= limit,
-                )
+        found = contest(2 if QUICK else 5, self.ours(search, floor=False))
+        times = [found[flavour].p50 for flavour in programs.FLAVOURS]
+        self.add_row(
+            Row(
+                f"contacts: first search after unlock, of {count:,}",
+                seconds(times[0]),
+                seconds(times[1]),
+                target="≤ 100 ms",
+                met=max(times) <= 0.1,
             )
+        )
 
         def peak(flavour: str) -> int:
             place = str(self.copy(self.rest, "peak"))
@@ -650,12 +450,6 @@ class Bench:
             place = self.copy(self.rest, f"status-{name}")
             return lambda: self.samples(name, "status", place, count)
 
-        def python(flavour: str) -> Contender:
-            place = self.copy(self.rest, f"status-python-{flavour}")
-            script = str(programs.HERE / "through_python.py")
-            command = [sys.executable, script, "status", str(place), str(count)]
-            return lambda: programs.result(programs.output(command, flavour))["samples"]
-
         def node(mode: str, flavour: str) -> Contender:
             place = self.copy(self.rest, f"status-node-{mode}-{flavour}")
             script = str(programs.HERE / "through_node.mjs")
@@ -663,24 +457,12 @@ class Bench:
             return lambda: programs.result(programs.output(command, flavour))["samples"]
 
         contenders = self.ours(make)
-        contenders |= {f"Python {flavour}": python(flavour) for flavour in programs.FLAVOURS}
         contenders |= {
             f"Node {mode} {flavour}": node(mode, flavour)
             for mode in NODE_MODES
             for flavour in programs.FLAVOURS
         }
-        library = self.peers.tdlib()
-        if library is not None:
-            contenders["td_execute"] = lambda: programs.result(
-                programs.output([str(programs.path("load")), str(library), str(count)])
-            )["samples"]
-            contenders["td_execute, Python"] = self.peer("tdjson", "status", "tdlib", "-", count)
         found = contest(self.rounds, contenders)
-
-        def told(name: str) -> str:
-            if library is None:
-                return f"td_execute: missing ({self.peers.why('tdjson')})"
-            return f"td_execute: {both(found[name])}"
 
         self.add_row(
             Row(
@@ -691,15 +473,6 @@ class Bench:
                 times_text(self.ratios(found, statistics.median)),
                 "≤ 2 µs",
                 max(found[flavour].p50 for flavour in programs.FLAVOURS) <= 2e-6,
-                told("td_execute"),
-            )
-        )
-        self.add_row(
-            Row(
-                "the same from Python",
-                both(found["Python embedded"]),
-                both(found["Python runtime"]),
-                peers=told("td_execute, Python"),
             )
         )
         for mode, title in NODE_MODES.items():
@@ -749,12 +522,10 @@ class Bench:
             self.status,
             self.add,
             self.add_from_many_threads,
-            self.add_without_disk,
             self.add_to_many,
             self.ask_with_many,
             self.drain,
             self.drain_bad,
-            self.drain_to_postgresql,
             self.contacts,
             self.many_contacts,
             self.answers,
@@ -779,7 +550,7 @@ def main() -> None:
         bench = Bench(Path(folder))
         bench.run()
         print()
-        about = [*machine(bench.folder), bench.peers.versions()]
+        about = machine(bench.folder)
         for line in about:
             print(line)
         print()

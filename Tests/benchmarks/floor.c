@@ -1,7 +1,7 @@
 /* The floor: the same work in plain C on SQLite, libsodium and jansson, on the library's own files.
  *
  * floor MODE DIR ...
- *   cold DIR CHECK         1: check the file; 0: skip the check, to show its cost
+ *   cold DIR               opens the files and reads the session; prints a decision
  *   fill DIR COUNT BAD     no measurement: queues items in one commit, for other runs
  *   warm DIR               no measurement: grows the write-ahead log to its final size
  *   add, drain, ingest, search, status: as in host.c
@@ -13,7 +13,7 @@
  * - the same JSON: it reads the same requests and completions and writes the same replies, with a
  * body as a string in a request, as the C API demands;
  * - everything that the promises need: the lock against setting a file aside while it is opened;
- * SQLite's check of a small file before its data is shown (CHECK 1); keys in guarded memory;
+ * SQLite's check of a small file before its data is shown; keys in guarded memory;
  * reading the session in every call, because other processes write it; the lease that keeps two
  * processes from sending the same items, and its check before proved items are erased; the release
  * of items that depend on those.
@@ -308,7 +308,7 @@ static void check_file(const char *pragma, const char *wanted) {
   sqlite3_finalize(row);
 }
 
-static void open_data(const char *folder, bool checked) {
+static void open_data(const char *folder) {
   char config[1024], path[1024];
   write_config(config, sizeof config, folder);
   json_t *read = json_loads(config, JSON_REJECT_DUPLICATES, NULL);
@@ -322,7 +322,7 @@ static void open_data(const char *folder, bool checked) {
   database = open_file(folder, "holdfast.db", "FULL");
   check_file("PRAGMA user_version", NULL);
   snprintf(path, sizeof path, "%s/data/holdfast.db", folder);
-  if (checked && stat(path, &status) == 0 && status.st_size <= 1048576)
+  if (stat(path, &status) == 0 && status.st_size <= 1048576)
     check_file("PRAGMA integrity_check(1)", "ok");
   close(held);
   load_keys(folder);
@@ -338,9 +338,9 @@ static char *dump(json_t *value) {
   return text;
 }
 
-static void cold(const char *folder, bool checked) {
+static void cold(const char *folder) {
   double start = now();
-  open_data(folder, checked);
+  open_data(folder);
   look();
   char *decision = dump(json_pack("{s:s,s:s,s:s,s:{s:s,s:s,s:s},s:n,s:[],s:[],s:[],s:n}", "screen",
                                   "home", "reason", "active", "route", "/mentor", "org", "id", ORG,
@@ -813,11 +813,11 @@ int main(int count, char **arguments) {
   const char *mode = arguments[1], *folder = arguments[2];
   long number = count > 3 ? atol(arguments[3]) : 0, other = count > 4 ? atol(arguments[4]) : 0;
   if (strcmp(mode, "cold") == 0) {
-    cold(folder, number != 0);
+    cold(folder);
     report(1, 0);
     return 0;
   }
-  open_data(folder, true);
+  open_data(folder);
   look();
   tags_of_session();
   if (strcmp(mode, "drain") == 0) {

@@ -9,7 +9,6 @@
  *   drain DIR COUNT        send the queue
  *   ingest DIR COUNT       pull COUNT contacts
  *   search DIR COUNT       contact_search: the first one, then COUNT more
- *   change DIR COUNT       pull one changed contact and search, COUNT times
  *   peak DIR COUNT         pull COUNT contacts; reports the peak of memory over rest, in kB
  *   status DIR COUNT       session_status
  *   next DIR COUNT         holdfast_next, with nothing to do
@@ -136,18 +135,6 @@ static void search(long count) {
   }
 }
 
-static void change(long count) {
-  for (long number = 0; number < count; number++) {
-    contact_changed = number * 7919 % 10000;
-    spent = 0;
-    done(holdfast_sync_now, NULL);
-    work_until_idle(NULL);
-    done(holdfast_contact_search, "{\"query\":\"moen\"}");
-    if (number > 0)
-      sample(spent);
-  }
-}
-
 static void peak(long count) {
   reset_peak();
   long rest = memory("VmRSS");
@@ -252,8 +239,6 @@ int main(int count, char **arguments) {
     ask(number, arguments[4]);
   else if (strcmp(mode, "search") == 0)
     search(number);
-  else if (strcmp(mode, "change") == 0)
-    change(number);
   else if (strcmp(mode, "status") == 0)
     repeat(holdfast_session_status, NULL, number);
   else if (strcmp(mode, "next") == 0)

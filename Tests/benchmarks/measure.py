@@ -70,8 +70,3 @@ def ratio(ours: Series, theirs: Series, figure: Callable[[list[float]], float]) 
     return statistics.median(
         figure(mine) / figure(its) for mine, its in zip(ours.rounds, theirs.rounds, strict=True)
     )
-
-
-def several(run: Contender, times: int) -> Contender:
-    """Return a contender that takes one sample from each of this many processes."""
-    return lambda: [run()[0] for _ in range(times)]

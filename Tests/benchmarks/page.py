@@ -12,7 +12,6 @@ from pathlib import Path
 
 import programs
 from measure import Series
-from peers_env import Peers
 
 PAGE = programs.ROOT / "docs" / "benchmarks.md"
 
@@ -21,7 +20,7 @@ EXPLAINED: dict[str, str] = {
     "load": "on the edge: SQLite's own library is 0.7 MB of it",
     "cold start, in process": (
         "the floor reads no configuration, trusts the schema and the files' owners, and looks at "
-        "no other process; to SQLCipher it is about even"
+        "no other process"
     ),
     "cold start, whole process": "the loader's work for four libraries is in both figures",
     "smallest call": (
@@ -68,7 +67,6 @@ class Row:
     ratios: str = "—"
     target: str = "—"
     met: bool | None = None
-    peers: str = "—"
 
     @property
     def verdict(self) -> str:
@@ -86,12 +84,11 @@ class Row:
             self.floor,
             self.ratios,
             self.target,
-            self.peers,
             self.verdict,
         ]
 
 
-HEADER = ["what", "Embedded", "runtime", "floor", "ratio", "target", "peers", ""]
+HEADER = ["what", "Embedded", "runtime", "floor", "ratio", "target", ""]
 
 
 def times_text(ratios: list[float]) -> str:
@@ -118,10 +115,6 @@ def growth(sizes: list[int], ratios: list[dict[str, float]]) -> Row:
         target="≤ 1.5 ×",
         met=all(value <= 1.5 for found in ratios for value in found.values()),
     )
-
-
-def told_or_missing(told: list[str], peers: Peers, package: str) -> str:
-    return "; ".join(told) if told else f"{package}: missing ({peers.why(package)})"
 
 
 def first_line(*command: str) -> str:

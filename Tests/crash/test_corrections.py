@@ -101,7 +101,9 @@ def check(app: App, wishes: Wishes, directory: DirectoryFixtures, person: Person
             continue
         if found is None:
             is_deletion = row["deleted_at"] is not None
-        assert is_deletion or wanted.deleted != YES or _is_asked(found), f"{item}: {wanted}, {found}"
+        assert is_deletion or wanted.deleted != YES or _is_asked(found), (
+            f"{item}: {wanted}, {found}"
+        )
         assert not is_deletion or wanted.may_be_gone, f"{item} was not taken back: {found}, {row}"
         if is_deletion or _is_asked(found):
             wanted.deleted = YES

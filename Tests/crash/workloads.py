@@ -254,6 +254,14 @@ def salvage(process: AppProcess) -> None:
 WORKLOADS: dict[str, Callable[[AppProcess], None]] = {
     workload.__name__: workload
     for workload in (
-        add, edit, drain, correct, refresh, logout, org_switch, first_start, salvage,
+        add,
+        edit,
+        drain,
+        correct,
+        refresh,
+        logout,
+        org_switch,
+        first_start,
+        salvage,
     )  # fmt: skip
 }

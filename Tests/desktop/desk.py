@@ -124,7 +124,7 @@ class Desk:
         eventually(is_there, what="the keyring is on the bus")
 
     def _configure(self) -> None:
-        """Settings of GTK, and a browser that only notes the URL: the tests are the person there."""
+        """Settings of GTK, and a program for web pages and telephone calls that only notes the URL."""
         applications, config = self.folder / "share/applications", self.folder / "config"
         applications.mkdir(parents=True)
         config.mkdir(parents=True)
@@ -137,10 +137,11 @@ class Desk:
         note.chmod(0o700)
         (applications / "note.desktop").write_text(
             f"[Desktop Entry]\nType=Application\nName=Note\nExec={note} %u\n"
-            "MimeType=x-scheme-handler/http;\n"
+            "MimeType=x-scheme-handler/http;x-scheme-handler/tel;\n"
         )
         (config / "mimeapps.list").write_text(
-            "[Default Applications]\nx-scheme-handler/http=note.desktop\n"
+            "[Default Applications]\n"
+            "x-scheme-handler/http=note.desktop\nx-scheme-handler/tel=note.desktop\n"
         )
 
     def ask(self, order: str, **details: Any) -> Any:
@@ -326,13 +327,38 @@ class App:
 
     def sticking_out(self, width: int) -> list[str]:
         """What is on the screen and does not fit into this width."""
-        return list(self.desk.ask("sticking_out", width=width))
+        found = list(self.desk.ask("sticking_out", width=width))
+        return found if found or (least := self._least_width()) <= width else [f"all: {least}"]
+
+    def _least_width(self) -> int:
+        """How narrow the window can be, as it tells the desktop: the width that every page fits."""
+        search = ["xdotool", "search", "--onlyvisible", "--name", "^Holdfast$"]
+        options = {"env": self.desk.environment, "capture_output": True, "text": True}
+        window = subprocess.run(search, **options, check=True).stdout.split()[-1]
+        hints = subprocess.run(["xprop", "-id", window, "WM_NORMAL_HINTS"], **options, check=True)
+        least = re.search(r"minimum size: (\d+) by", hints.stdout)
+        assert least is not None, hints.stdout
+        return int(least[1])
 
     def _xdotool(self, *words: str) -> None:
         assert self.process is not None
         search = ["xdotool", "search", "--onlyvisible", "--name", "^Holdfast$"]
         command = [*search, *words]
         subprocess.run(command, env=self.desk.environment, check=True, stdout=subprocess.DEVNULL)
+
+    def opened(self) -> str:
+        """The URL with which the desktop's browser, or its telephone, was started."""
+        file = self.desk.folder / "opened"
+        self.wait(lambda: file.exists() and file.read_text().strip(), "no URL was opened")
+        url = file.read_text().strip()
+        file.unlink()
+        return url
+
+    def see_written(self, *texts: str) -> None:
+        """Wait until fields on the screen hold these."""
+        for text in texts:
+            held = lambda text=text: text in [each for _, _, each in self.desk.ask("texts")]  # noqa: E731
+            self.wait(held, f"no field holds {text!r}")
 
     # What several stories need --------------------------------------------------------------------
 

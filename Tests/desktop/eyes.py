@@ -43,6 +43,11 @@ def text_of(node):
         return ""
 
 
+def words_of(node):
+    """What the labels below this say."""
+    return [name for _, role, name in walk(node) if role == "label" and name.strip()]
+
+
 class Eyes:
     def __init__(self):
         self.pid = 0
@@ -109,6 +114,24 @@ class Eyes:
             if place.width > width:
                 found.append(f"{role} {name}: {place.width}")
         return found if whole > width else []
+
+    def lines(self, name):
+        """What is said of the entry that begins so: its name, and its description."""
+        for node, role, found in self.nodes():
+            if role == "list item" and found.startswith(name):
+                return [found, node.get_description() or ""]
+        return []
+
+    def wordless(self):
+        """The buttons that show a picture and no word. Those of the window itself are known."""
+        window = ("Minimize", "Maximize", "Close")
+        return [
+            name
+            for node, role, name in self.nodes()
+            if role in ("push button", "toggle button")
+            and name not in window
+            and not words_of(node)
+        ]
 
     def type(self, name, text, role=None):
         node = self.find(name, role)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pathlib
 import re
 import urllib.error
 import urllib.request
@@ -10,15 +9,6 @@ import urllib.request
 import pytest
 
 from desk import PATIENCE_S, App
-
-
-def opened_url(app: App) -> str:
-    """The URL with which the desktop's browser was started."""
-    file = pathlib.Path(app.desk.environment["HOME"]) / "opened"
-    app.wait(lambda: file.exists() and file.read_text().strip(), "the browser was not opened")
-    url = file.read_text().strip()
-    file.unlink()
-    return url
 
 
 def pass_provider(app: App, url: str) -> str:
@@ -38,7 +28,7 @@ def test_SES_13_the_browser_returns_to_the_app(app: App, method: str) -> None:
     app.start()
     app.click(method, "push button")
     app.see("Continue in the browser.")
-    url = opened_url(app)
+    url = app.opened()
     if method == "Vipps":
         app.kill()
         app.start()
@@ -53,7 +43,7 @@ def test_SES_13_a_foreign_code_is_refused(app: App) -> None:
     app.start()
     app.click("BankID", "push button")
     app.see("Continue in the browser.")
-    url = opened_url(app)
+    url = app.opened()
     pass_provider(app, re.sub("code_challenge=[^&]+", "code_challenge=" + "A" * 43, url))
     app.see("That sign-in was not started here. Please start again in this app.")
     with pytest.raises(urllib.error.HTTPError):
@@ -62,3 +52,22 @@ def test_SES_13_a_foreign_code_is_refused(app: App) -> None:
         )
     pass_provider(app, url)  # the sign-in under way goes on
     app.see("You this year", "Besøksvenn Østfold")
+
+
+def test_a_forgotten_password_is_renewed_in_the_browser(app: App) -> None:
+    """Given the form of the password and a page for new ones, when the password was forgotten, then the
+    browser opens that page."""
+    app.environment["HOLDFAST_NEW_PASSWORD_URL"] = "http://127.0.0.1:1/new-password"
+    app.start()
+    app.click("E-mail and password")
+    app.click("Forgot your password?", "push button")
+    assert app.opened() == "http://127.0.0.1:1/new-password"
+    app.see("Continue in the browser.")
+
+
+def test_without_a_page_for_new_passwords_a_person_is_named_who_helps(app: App) -> None:
+    """Given no page for new passwords, when the password was forgotten, then the app says who helps."""
+    app.start()
+    app.click("E-mail and password")
+    app.click("Forgot your password?", "push button")
+    app.see("Ask your coordinator for a new password, or sign in another way.")

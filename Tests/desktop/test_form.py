@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import datetime
 import uuid
+import zoneinfo
 from collections.abc import Iterator
 
 import pytest
 from local_supabase.demo import ORG_3
 
-from desk import App
+from desk import ZONE, App
 
 #: In the alphabet it comes after all others.
 LAST = "Åshild Aaker"
@@ -53,13 +55,6 @@ def save(app: App) -> None:
     """Save the form, and wait until it has closed."""
     app.click("Save", "push button")
     app.see_no_more("Save")
-
-
-def see_written(app: App, *texts: str) -> None:
-    """Wait until the fields of the form hold these."""
-    for text in texts:
-        held = lambda text=text: text in [each for _, _, each in app.desk.ask("texts")]  # noqa: E731
-        app.wait(held, f"no field holds {text!r}")
 
 
 def nothing_is_offered(app: App) -> None:
@@ -148,13 +143,13 @@ def test_FIX_30_what_is_half_written_is_offered_again(app: App) -> None:
     assert not any("half-written" in text for _, _, text in app.desk.ask("texts"))
     app.unlock()
     app.see("This is what you had written.")
-    see_written(app, "77", "half-written")
+    app.see_written("77", "half-written")
 
     app.click("Back", "push button")
     app.see("You this year")
     app.click("Register an activity", "push button")
     app.see("This is what you had written.")
-    see_written(app, "77", "half-written")
+    app.see_written("77", "half-written")
     app.click("Start over", "push button")
     app.see_no_more("This is what you had written.")
     nothing_is_offered(app)
@@ -168,7 +163,7 @@ def test_FIX_30_what_is_half_written_is_offered_again(app: App) -> None:
     app.click("Back", "push button")
     app.see("You this year")
     app.click("Register an activity", "push button")
-    see_written(app, "78", "form: saved")
+    app.see_written("78", "form: saved")
     save(app)
     app.click("Register an activity", "push button")
     nothing_is_offered(app)
@@ -195,3 +190,121 @@ def test_FIX_30_nobody_else_is_offered_what_is_half_written(app: App) -> None:
         app.click("Back", "push button")
         app.log_out()
         app.see("You are signed out. Sign in to continue.")
+
+
+def test_FIX_30_what_is_half_written_is_in_no_file(app: App) -> None:
+    """Given a form that is half-written, when the user goes back, the session is locked, and the program
+    is killed, then no file of the app or of its desktop has what was written."""
+    app.start()
+    app.sign_in()
+    app.see("Besøksvenn Østfold")
+    app.click("Register an activity", "push button")
+    app.type("Note", "seven herons")
+    app.see_written("seven herons")
+    assert holding(app, "seven herons") == []
+    app.click("Back", "push button")
+    app.see("You this year")
+    assert holding(app, "seven herons") == []
+    app.activate("lock")
+    app.see("The app is locked. Please confirm that it is you.")
+    app.kill()
+    assert holding(app, "seven herons") == []
+
+
+def holding(app: App, text: str) -> list[str]:
+    """The files below the app's folder and the user's home that have this text."""
+    files = [path for place in (app.folder, app.desk.folder) for path in place.rglob("*")]
+    assert any(path.name == "holdfast.db" for path in files)
+    forms = (text.encode(), text.encode("utf-16-le"))
+    return [
+        str(path)
+        for path in files
+        if path.is_file() and any(form in path.read_bytes() for form in forms)
+    ]
+
+
+def moment(app: App, note: str) -> datetime.datetime:
+    """When that activity was, on the desk's clock."""
+    query = f"""select (occurred_at at time zone '{ZONE}')::text as at
+      from public.activities where note = %s"""
+    [row] = app.backend.control.sql(query, note)
+    return datetime.datetime.fromisoformat(str(row["at"]))
+
+
+def choose_time(app: App, shown: str, hour: str, minute: str) -> None:
+    """Open the time that the form shows, and choose another one."""
+    app.click(shown, "push button")
+    app.type("Hour", hour)
+    app.type("Minute", minute)
+    app.keys("Escape")
+    app.see(f"{hour}:{minute}")
+
+
+def test_the_hour_and_minute_are_chosen(app: App) -> None:
+    """Given the form, then it shows the time that it stores; when an hour and a minute are chosen, then
+    these are stored, with the same day; in an edit, too, and what is not edited stays."""
+    app.start()
+    app.sign_in()
+    app.see("Besøksvenn Østfold")
+    app.stage.set(online=False)
+    today = datetime.datetime.now(zoneinfo.ZoneInfo(ZONE)).date()
+    app.click("Register an activity", "push button")
+    app.type("Minutes", "20")
+    app.type("Note", "form: time")
+    choose_time(app, shown_time(app), "09", "05")
+    save(app)
+    app.tab("Outbox")
+    app.see("Visit, 20 min, today 09:05")
+    app.click("Edit: Visit, 20 min", "push button", part=True)
+    choose_time(app, "09:05", "08", "40")
+    save(app)
+    app.see("Visit, 20 min, today 08:40")
+    app.click("Edit: Visit, 20 min", "push button", part=True)
+    app.type("Minutes", "21")
+    save(app)
+    app.stage.set(online=True)
+    app.tab("Home")
+    app.see("Everything is sent")
+    assert moment(app, "form: time") == datetime.datetime.combine(today, datetime.time(8, 40))
+
+
+def shown_time(app: App) -> str:
+    """The time on the form."""
+    is_time = lambda text: len(text) == 5 and text[2] == ":" and (text[:2] + text[3:]).isdigit()  # noqa: E731
+    return str(app.wait(lambda: next(filter(is_time, app.texts()), None), "the form has no time"))
+
+
+def test_a_time_in_the_future_is_refused_at_the_time(app: App) -> None:
+    """Given the form, when an hour of today is chosen that has not come, then the time says why that
+    cannot be, and nothing is queued; an hour that has come is stored."""
+    refusal = "This time has not come yet. Choose an earlier one."
+    app.start()
+    app.sign_in()
+    app.see("Besøksvenn Østfold")
+    app.click("Register an activity", "push button")
+    app.type("Minutes", "22")
+    app.type("Note", "form: ahead")
+    choose_time(app, shown_time(app), "23", "50")
+    app.see(refusal)
+    app.click("Save", "push button")
+    app.see(refusal, "Save")
+    choose_time(app, "23:50", "07", "50")
+    app.see_no_more(refusal)
+    save(app)
+    app.see("Everything is sent")
+    assert moment(app, "form: ahead").time() == datetime.time(7, 50)
+
+
+def test_usual_durations_need_one_click(app: App) -> None:
+    """Given the form, when the button of a usual duration is clicked, then the minutes are those."""
+    app.start()
+    app.sign_in()
+    app.see("Besøksvenn Østfold")
+    app.click("Register an activity", "push button")
+    for name, minutes in (("½ h", "30"), ("1 h", "60"), ("1½ h", "90")):
+        app.click(f"{name}, {minutes} minutes", "push button")
+        app.see_written(minutes)
+    app.type("Note", "form: usual")
+    save(app)
+    app.see("Everything is sent")
+    assert [row["minutes"] for row in stored(app, "form: usual")] == [90]

@@ -143,3 +143,29 @@ def test_a_lock_takes_the_prompt_of_an_unlock_back(app: App) -> None:
     app.see("The app is locked. Please confirm that it is you.")
     app.unlock()
     app.see("Besøksvenn Østfold")
+
+
+def test_the_app_says_who_is_signed_in(app: App) -> None:
+    """Given a session, then home and the settings say whose it is, also after a start without a network
+    whose token has expired; a log-out forgets it."""
+    app.start()
+    app.sign_in()
+    app.see("Besøksvenn Østfold", "Peer mentor · solo@example.org")
+    app.click("Settings", "push button")
+    app.see("Signed in", "solo@example.org")
+    app.quit()
+    app.stage.set(online=False, clock_ms=2 * HOUR_MS)
+    app.start()
+    app.unlock()
+    app.see("Peer mentor · solo@example.org")
+    app.stage.set(online=True)
+    app.log_out()
+    app.see("You are signed out. Sign in to continue.")
+    assert not app.sees("solo@example.org")
+    command = ["secret-tool", "search", "--all", "folder", str(app.folder / "app/data")]
+    environment = app.desk.environment
+    found = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert "solo@example.org" not in found.stdout + found.stderr
+    app.sign_in("nobody@example.org")
+    app.see("Organisation")
+    assert not app.sees("solo@example.org")

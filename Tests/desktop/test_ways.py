@@ -33,3 +33,30 @@ def test_everything_goes_by_keyboard(app: App) -> None:
     app.wait(lambda: app.backend.control.sql(query) == [{"rows": 1}], "nothing is stored")
     app.keys("ctrl+l")
     app.see("The app is locked. Please confirm that it is you.")
+
+
+def test_every_button_has_a_word(app: App) -> None:
+    """Given a user of several organisations, when every page is visited, then no button has a picture
+    alone."""
+    app.start()
+    app.sign_in("mentor@example.org")
+    app.click("Mentorforeningen Nordlys", "list item", part=True)
+    app.see("You this year", "Change organisation")
+    assert app.desk.ask("wordless") == []
+    app.tab("Contacts")
+    app.type("Search contacts", "testas")
+    app.see("Cæcilie Testås")
+    assert app.desk.ask("wordless") == []
+    app.click("Cæcilie Testås", "list item", part=True)
+    app.see("Phone", "+47 000")
+    assert app.desk.ask("wordless") == []
+    app.click("Register an activity", "push button")
+    app.see("Save")
+    assert app.desk.ask("wordless") == []
+    app.click("Back", "push button")
+    app.tab("Outbox")
+    app.see("Everything is sent")
+    assert app.desk.ask("wordless") == []
+    app.click("Settings", "push button")
+    app.see("Lock now")
+    assert app.desk.ask("wordless") == []

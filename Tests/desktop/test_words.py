@@ -36,3 +36,13 @@ def test_LAB_1_every_word_is_in_bokmal_and_nynorsk() -> None:
         for other in (bokmal[english], nynorsk[english]):
             assert other
             assert places.findall(other) == places.findall(english), english
+
+
+#: What a volunteer does not say, in each language.
+NOT_SAID = ("needs a look", "need a look", "never kept", "together", "trenger et blikk", "treng eit blikk",
+            "lagres aldri", "aldri lagra")  # fmt: skip
+
+
+def test_the_words_are_a_volunteers() -> None:
+    text = (APP / "src/words.inc").read_text().lower()
+    assert [phrase for phrase in NOT_SAID if phrase in text] == []

@@ -93,8 +93,6 @@ def test_several_requests_are_in_flight_at_once(core: Core, driver: Driver, serv
 def test_request_is_not_repeated_when_a_reused_connection_breaks(
     core: Core, driver: Driver, server: Server
 ) -> None:
-    """QUE-2: the core handles an answer that was lost after the commit; libcurl must not retry."""
-
     def handler(link: socket.socket, request: bytes) -> None:
         if len(server.received) == 1:
             Server.answer(link, b"[]")

@@ -107,7 +107,6 @@ def test_the_options_of_the_driver_stand_in_the_configuration(
 def test_a_wrong_option_is_named_before_anything_is_opened(
     library: ctypes.CDLL, http: Any, code: str, field: str, said: str
 ) -> None:
-    """An unknown option and a wrong value had the same code and message."""
     refused = App(library, http=http)
     error = refused.opened["error"]
     assert (error["code"], error["field"]) == (f"request.{code}", f"/http{field}")
@@ -117,7 +116,6 @@ def test_a_wrong_option_is_named_before_anything_is_opened(
 
 @pytest.mark.parametrize("name", ["å" * 60, "x" + "å" * 60, "€" * 40, "x😀" * 30])
 def test_a_long_option_is_named_as_far_as_it_fits(library: ctypes.CDLL, name: str) -> None:
-    """It was cut within a character, and the error said that there was no memory."""
     error = App(library, http={name: 1}).opened["error"]
     assert error["code"] == "request.unknown_field"
     named = error["field"].removeprefix("/http/")
@@ -157,7 +155,6 @@ def test_null_as_an_option_is_the_default(library: ctypes.CDLL, http: Any) -> No
 
 
 def test_an_open_handle_is_not_opened_again(app: App) -> None:
-    """The handle was ignored, and a second one opened."""
     error = app.call("open", {"data_dir": "x"})["error"]
     assert error["code"] == "request.invalid_value"
     assert "the handle 0" in error["message"]
@@ -498,7 +495,6 @@ def logging(library: ctypes.CDLL) -> Iterator[App]:
 def test_lines_of_the_log_go_to_the_standard_error(
     logging: App, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """A binding of two functions had no log."""
     assert log(logging, 1, 'the sign-in failed: "x"')
     assert not log(logging, 2, "more than was asked for")
     assert capfd.readouterr().err == 'holdfast: warning: the sign-in failed: "x"\n'

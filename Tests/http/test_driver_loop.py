@@ -223,7 +223,6 @@ def test_a_function_of_the_host_may_stop_the_driver_within_a_step(core: Core) ->
 
 
 def test_two_threads_take_turns(core: Core, server: Server) -> None:
-    """A step that runs elsewhere is not waited for, and nothing is lost."""
     host = Host(core)
     statuses: set[int] = set()
     done = threading.Event()

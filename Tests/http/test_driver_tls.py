@@ -115,7 +115,6 @@ def test_ca_file_adds_a_trusted_certificate(core: Core, certificate: Path) -> No
 def test_ca_options_replace_the_systems_authorities(
     library: Any, certificate: Path, other_certificate: Path, tmp_path: Path
 ) -> None:
-    """Lock finding 1: with `ca_file` or `ca_path` alone, the other default stayed trusted."""
     own_namespace = ["unshare", "--mount", "--map-root-user"]
     tried = subprocess.run([*own_namespace, "true"], capture_output=True, text=True)
     if tried.returncode != 0:

@@ -9,7 +9,6 @@ from mutants.coverage import Coverage, Reach, reaching
 from mutants.faults import Fault
 from mutants.judge import KILLED, LIVING, NOT_REACHED, Judge, Killers, Verdict
 from mutants.report import Mark, Results, living, read_marks, scores, stale_marks, table
-from mutants.sample import Entry, where
 from mutants.tree import Tree
 
 
@@ -86,14 +85,3 @@ def test_the_map_gives_the_tests_of_a_mutant() -> None:
     assert reaching(2, tests) == {"one": (0.1, [1, 2]), "two": (0.2, [2])}
     assert list(reaching(1, tests)) == ["one"]
     assert reaching(3, tests) == {}
-
-
-def test_the_sample_follows_a_test_to_another_file() -> None:
-    then = Entry("key", "a → b", "Tests/abi/test_old.py::test_it[runtime-1]")
-    old, new = "Tests/abi/test_old.py", "Tests/abi/test_new.py"
-    moved = where(then, {old: "def test_other():", new: "def test_it(flavour):"})
-    assert moved is not None
-    assert moved.test == "Tests/abi/test_new.py::test_it[runtime-1]"
-    # Under another name, its file is asked; without its file, another mutant is taken.
-    assert where(then, {old: "def test_other():"}) == then
-    assert where(then, {new: "def test_other():"}) is None

@@ -78,7 +78,6 @@ def targets(package: dict[str, Any]) -> dict[str, Any]:
 
 @reads_manifests
 def test_the_package_from_source_needs_the_framework_and_the_system_alone(source: Path) -> None:
-    """Issue 17: the package named the libraries of pkg-config, which a Mac has from Homebrew."""
     found = targets(swift_package(with_framework(source), "dump-package"))
     # Then no target asks pkg-config or names a package of another system
     assert [name for name, each in found.items() if each.get("pkgConfig")] == []

@@ -28,7 +28,6 @@ def build_id(file: Path) -> str:
 
 
 def test_debug_information_is_kept_apart(library: Path) -> None:
-    """Lock finding 18: the debug file of a library has its build id."""
     debug = ROOT / "build" / "debug" / library.parent.name / f"{library.name}.debug"
     assert build_id(library) == build_id(debug)
     assert ".debug_info" not in run("readelf", "-SW", library)
@@ -36,7 +35,6 @@ def test_debug_information_is_kept_apart(library: Path) -> None:
 
 
 def test_stacks_and_buffers_are_checked(library: Path) -> None:
-    """Lock finding 18."""
     imported = run("nm", "-D", "--undefined-only", library)
     assert "__stack_chk_fail" in imported
     assert re.search(r"__\w+_chk@", imported.replace("__stack_chk_fail", ""))

@@ -149,7 +149,6 @@ def needed(program: Path) -> set[str]:
 
 
 def test_a_static_program_needs_no_library(installed: Path, tmp_path: Path) -> None:
-    """Issue 16, point 9: the archive was not installed, and pkg-config knew nothing of SQLite."""
     without_driver = "".join(
         line for line in PROGRAM.splitlines(keepends=True) if "http_" not in line.split("{")[0]
     ).replace("  holdfast_http *driver = NULL;\n", "")

@@ -47,7 +47,6 @@ def checked(checker: str, folder: Path, app_python: Path) -> tuple[int, str]:
 
 @pytest.mark.parametrize("checker", ["mypy", "pyright"])
 def test_the_examples_have_no_type_errors(checker: str, app_python: Path, tmp_path: Path) -> None:
-    """Issue 16, point 10: an editor marked errors in code copied from the README."""
     count = 0
     for readme in READMES:
         for text in blocks(readme, "python"):

@@ -159,7 +159,6 @@ def test_the_names_of_two_apps_keep_their_keys_apart(
 def test_the_cause_of_a_keyring_that_gives_no_key_is_named(
     desktop: Desktop, tmp_path: Path, backend: LocalSupabase
 ) -> None:
-    """Without a session bus the error said "unlock your device"."""
     app = TwoFunctions(desktop, tmp_path, backend)
     app.config["http"] = {"log_level": 1}
     desktop.log_in()
@@ -195,7 +194,6 @@ def test_the_cause_of_a_keyring_that_gives_no_key_is_named(
 def test_a_name_of_two_folders_is_noticed(
     desktop: Desktop, tmp_path: Path, backend: LocalSupabase
 ) -> None:
-    """Each took the other's keys for its own, and overwrote them."""
     app = TwoFunctions(desktop, tmp_path, backend)
     desktop.log_in()
     app.start("sign_in")
@@ -217,8 +215,6 @@ def test_a_name_of_two_folders_is_noticed(
 def test_a_folder_that_was_moved_keeps_its_name(
     desktop: Desktop, tmp_path: Path, backend: LocalSupabase
 ) -> None:
-    """The label of the keys kept the old folder. So a new folder there took the keys over, and the
-    rightful one was refused."""
     app = TwoFunctions(desktop, tmp_path, backend)
     desktop.log_in()
     app.start("sign_in")
@@ -248,8 +244,6 @@ def test_a_missing_folder_is_not_blamed_on_the_name(
 def test_a_lock_under_a_locked_keyring_prompts_nobody(
     desktop: Desktop, tmp_path: Path, backend: LocalSupabase
 ) -> None:
-    """The session's key could not be erased, and so each call showed two prompts, one after the
-    other, while it held the database. The service was also said to have erased the key."""
     app = TwoFunctions(desktop, tmp_path, backend)
     app.config["http"] = {"log_level": 1}
     desktop.log_in()
@@ -273,7 +267,6 @@ def test_a_lock_under_a_locked_keyring_prompts_nobody(
 def test_a_dismissed_prompt_is_not_repeated_at_once(
     desktop: Desktop, tmp_path: Path, backend: LocalSupabase
 ) -> None:
-    """Every call that needed a key showed another prompt, and so did the driver's own polls."""
     app = TwoFunctions(desktop, tmp_path, backend)
     desktop.log_in()
     app.start("sign_in")

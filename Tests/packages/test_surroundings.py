@@ -80,7 +80,6 @@ def api_tests(before: list[str], tests: list[str], environment: dict[str, str]) 
 @runs_tests
 @needs_namespaces
 def test_without_proc_processes_respect_each_other() -> None:
-    """Issue 17: every holder of a lease looked dead, and its items were sent twice."""
     tests = ["test_without_proc.py", "test_queue_processes.py", "-k", "QUE_15 or no_id"]
     assert api_tests(hidden("/proc"), tests, {}) > 5
 
@@ -118,7 +117,6 @@ def test_numbers_have_points_where_the_locale_has_commas(comma: dict[str, str]) 
 @runs_tests
 @pytest.mark.parametrize("char", ["signed", "unsigned"])
 def test_char_may_have_a_sign_or_none(char: str, tmp_path: Path) -> None:
-    """Issue 17: `char` has a sign on x86-64 and none on arm64; the C here reads paths and text."""
     # Given the library with its C compiled for this kind of char
     library = f"build/lib-{char}-char/libholdfast.so"
     (ROOT / library).unlink(missing_ok=True)

@@ -46,10 +46,6 @@ def bill_of(wheel: Path) -> dict[str, Any]:
 
 
 def test_lock_19_it_holds_the_bill_of_materials_of_its_library(wheel: Path) -> None:
-    """Finding 19: nothing in the wheel named what is in its library, from which sources.
-
-    PEP 770 says where the document lies, CycloneDX 1.6 what it looks like.
-    """
     bill = bill_of(wheel)
     assert (bill["bomFormat"], bill["specVersion"]) == ("CycloneDX", "1.6")
     with zipfile.ZipFile(wheel) as archive:
@@ -72,7 +68,6 @@ def test_lock_19_it_holds_the_bill_of_materials_of_its_library(wheel: Path) -> N
 
 
 def test_lock_19_the_bill_names_the_sources_that_were_built(wheel: Path) -> None:
-    """Finding 19: each version and hash is that of the fetched source package."""
     sources = ROOT / ".build" / "bundle" / "sources"
     components = {one["name"]: one for one in bill_of(wheel)["components"]}
     for package, name in {
@@ -95,7 +90,6 @@ def test_lock_19_the_bill_names_the_sources_that_were_built(wheel: Path) -> None
 
 
 def test_lock_19_the_library_names_the_versions_of_the_bill(wheel: Path, app_python: Path) -> None:
-    """Finding 19: a running app says which SQLite it uses, and the bill agrees."""
     script = "import holdfast, json; print(json.dumps(holdfast.build_info()))"
     info = json.loads(run(app_python, "-c", script))
     assert info["flavour"] == "bundled"

@@ -25,7 +25,6 @@ def members(wheel: Path) -> dict[str, bytes]:
 
 
 def test_the_reference_is_in_the_wheel(wheel: Path, app_python: Path) -> None:
-    """Issue 16, point 10: whoever installed the wheel had no reference."""
     script = "import holdfast, pathlib; print(pathlib.Path(holdfast.__file__).parent / 'docs')"
     folder = Path(run(app_python, "-c", script).strip())
     assert (folder / "holdfast.h").read_bytes() == (ROOT / "include/holdfast.h").read_bytes()
@@ -38,7 +37,6 @@ def test_the_reference_is_in_the_wheel(wheel: Path, app_python: Path) -> None:
 
 
 def test_links_of_the_wheel_resolve_inside_it(wheel: Path) -> None:
-    """Issue 16, point 10: the links of the wheel's README led nowhere."""
     inside = members(wheel)
     [metadata] = [name for name in inside if name.endswith(".dist-info/METADATA")]
     readme = inside[metadata].decode("utf-8").split("\n\n", 1)[1]
@@ -68,7 +66,6 @@ def test_links_of_the_wheel_resolve_inside_it(wheel: Path) -> None:
 
 @pytest.mark.parametrize("owner", ["Holdfast", "AsyncHoldfast"])
 def test_help_explains_every_operation(owner: str, app_python: Path) -> None:
-    """Issue 16, point 10: help() had one sentence for an operation, and none for its fields."""
     script = (
         "import holdfast, inspect, json\n"
         f"owner = holdfast.{owner}\n"
@@ -92,7 +89,6 @@ def test_help_explains_every_operation(owner: str, app_python: Path) -> None:
 
 
 def test_help_of_the_package_says_where_the_reference_is(app_python: Path) -> None:
-    """Issue 16, point 10: the text named holdfast.h, which was not there."""
     text = run(app_python, "-c", "import holdfast; help(holdfast)")
     assert "docs/reference.md" in text
     for name in ("HttpTransport", "KeyStore", "Runner", "build_info"):

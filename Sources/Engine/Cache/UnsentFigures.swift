@@ -182,7 +182,8 @@ struct UnsentFigures {
       let json = try session.queueKey.openJSON(sealed, context(level, block)),
       json.int("since_ms") == sinceMS,
       json.string("kind") == core.configuration.backend.summaryKind,
-      let items = json.int("items"), let marked = json.int("marked"), let through = json.int("through")
+      let items = json.int("items"), let marked = json.int("marked"),
+      let through = json.int("through")
     else { return nil }
     var unsent = Unsent()
     unsent.figures = Figures(json)

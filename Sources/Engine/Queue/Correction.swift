@@ -68,9 +68,15 @@ enum Comparison: Equatable {
 extension QueueItem {
   private static var mostSent: Int { 16 }
 
-  /// Note that the payload was sent, before it is replaced. An insert that leaves a column out sends null.
+  /// Note that the payload was sent, before it is replaced. An insert that leaves a column out sends null. Of an
+  /// item that is cancelled, or whose row's version is not known, the server is only asked.
   func noteSent(_ kind: QueueKind?) {
+    // What was sent before is not known: the item was edited where stored rows are not corrected.
+    if isRevised, sent == nil { return }
+    let isAsked = isCancelled || stored.map { $0.version == nil } ?? false
     let known = sent?.shallowCopy ?? [:]
+    sent = known
+    if isAsked { return }
     let isInsert = stored == nil
     let more = isInsert ? kind?.own?.change?.columns ?? [] : []
     for column in payload.members.map({ $0.key }) + more.filter({ payload[member: $0] == nil }) {
@@ -80,7 +86,6 @@ extension QueueItem {
       // Without the oldest value a conflict is shown that is none, at worst.
       known.set(member: column, .array(values.suffix(QueueItem.mostSent - 1) + [value]))
     }
-    sent = known
   }
 
   private func wasSent(_ column: String, as value: JSON) -> Bool {
@@ -88,13 +93,15 @@ extension QueueItem {
   }
 
   /// Change the columns of a stored row. Columns that have the value already are no part of a change, unless the
-  /// server may get another one from an earlier request. Returns whether there is anything to change.
+  /// server may get another one from an earlier request, or the row may be deleted. Returns whether there is anything
+  /// to change.
   func change(_ values: JSON) -> Bool {
     guard let stored else { return false }
     let changed = payload.shallowCopy
+    let mayBeDeleted = stored.isDeleted && sent != nil
     for (column, value) in values.members {
       let isStored = stored.row[member: column].map { StoredRow.holds($0, value) } ?? false
-      if isStored, sent?[member: column] == nil {
+      if isStored, sent?[member: column] == nil, !mayBeDeleted {
         changed.remove(column)
       } else {
         changed.set(member: column, value)
@@ -150,28 +157,44 @@ extension QueueItem {
     return payload.count > 0
   }
 
+  /// The columns that tell what became of a change or a deletion.
+  func compared(_ own: OwnRows) -> [String] {
+    guard let stored else { return [] }
+    if !stored.isDeleted { return payload.members.map { $0.key } }
+    // Of values that were sent, the base may be one or another.
+    let known = stored.row.laidOver(by: sent ?? [:])
+    return known.members.map { $0.key }.filter { own.columns.contains($0) }
+  }
+
   /// Compare the server's row with what the user wants. `named`: the version that the request named, nil for
-  /// none; `isSent`: the request had the item's present payload.
+  /// none; `isSent`: the request had the item's present payload. nil: the row does not show every column.
   func compare(
     _ row: JSON, _ own: OwnRows, named version: String?, isSent: Bool
-  ) -> Comparison {
-    guard let stored else { return .same }
+  ) -> Comparison? {
+    guard let stored else { return nil }
     if own.deletion == .deletedAt, row["deleted_at"]?.isNull == false { return .deleted }
     if isSent, !stored.isDeleted, let column = own.change?.id, !column.isEmpty,
       row[member: column]?.uuid == stored.changeID
     {
       return .same
     }
+    let present = row.string("updated_at")
+    // A request that names this version may be on its way: only another version makes it void.
+    let mayChange = stored.version != nil && present == stored.version
     var (changed, isOpen): ([String], Bool) = ([], stored.isDeleted)
-    for (column, wanted) in (stored.isDeleted ? seen(stored) : payload).members {
-      guard own.columns.contains(column), let theirs = row[member: column] else { continue }
-      let isMine =
-        !stored.isDeleted
-        && (isSent ? StoredRow.mayHold(theirs, wanted) : StoredRow.holds(theirs, wanted))
-      if isMine { continue }
-      let base = stored.row[member: column] ?? (stored.isDeleted ? JSON?.none : .null)
-      let isBase = base.map { StoredRow.holds(theirs, $0) } ?? false
-      if isBase || wasSent(column, as: theirs) {
+    for column in compared(own) {
+      guard let theirs = row[member: column] else { return nil }
+      let wanted = stored.isDeleted ? nil : payload[member: column]
+      if let wanted, StoredRow.holds(theirs, wanted) {
+        if !isSent, mayChange, sent?[member: column] != nil { isOpen = true }
+        continue
+      }
+      // The base first: what a server makes of a text is only a guess.
+      if StoredRow.holds(theirs, stored.row[member: column] ?? .null) {
+        isOpen = true
+      } else if let wanted, isSent, StoredRow.mayHold(theirs, wanted) {
+        continue
+      } else if wasSent(column, as: theirs) {
         isOpen = true
       } else {
         changed.append(column)
@@ -179,13 +202,7 @@ extension QueueItem {
     }
     if !changed.isEmpty { return .changed(changed) }
     if !isOpen { return .same }
-    return version != nil && row.string("updated_at") == version ? .unchanged : .free
-  }
-
-  /// What a deletion is of: the row as its user saw it. Of an item in doubt, also columns with several values
-  /// that were sent: each of them may be stored, and no other.
-  private func seen(_ stored: StoredBase) -> JSON {
-    (sent ?? [:]).laidOver(by: stored.row)
+    return isSent && version != nil && present == version ? .unchanged : .free
   }
 
   /// What both have changed, for the user's choice.
@@ -213,7 +230,7 @@ extension QueueItem {
   /// of the key tells.
   func correctionKey(_ kind: QueueKind?, _ keys: KeyRing.Keys) -> [UInt8] {
     let key = keys.lookup.tag("correction", org?.bytes ?? [], Array(self.kind.utf8))
-    return kind?.own?.change?.function.isEmpty ?? true ? key.single : key.shared
+    return kind?.own?.correctsMany ?? false ? key.shared : key.single
   }
 }
 
@@ -221,7 +238,9 @@ extension OwnRows {
   /// The kept columns of a row.
   func kept(of row: JSON) -> JSON {
     let result = [:] as JSON
-    for column in columns { if let value = row[member: column] { result.set(member: column, value) } }
+    for column in columns {
+      if let value = row[member: column] { result.set(member: column, value) }
+    }
     return result
   }
 }

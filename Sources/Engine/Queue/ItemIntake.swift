@@ -338,7 +338,7 @@ final class ItemIntake {
     let isSent = row.attempts > 0 && !row.isEdited
     switch item.compare(shown, kept, named: stored.version, isSent: isSent) {
     case .free, .same: item.stored = stored.moved(to: pulled.values, version: version)
-    case .unchanged, .changed, .deleted: break
+    case .unchanged, .changed, .deleted, nil: break
     }
   }
 
@@ -413,7 +413,7 @@ final class ItemIntake {
       }
       let outcome = try self.outcome(row, session)
       if !isForced, outcome == .untold {
-        if kind?.own?.deletion != nil, !row.isEdited { item.noteSent(kind) }
+        if kind?.own != nil, !row.isEdited { item.noteSent(kind) }
         item.isCancelled = true
         try write(item, row, kind, session, isEdited: true)
         return try cancelled(row)
@@ -515,7 +515,9 @@ final class ItemIntake {
     }
     item.stored = stored.moved(
       to: conflict["row"] ?? [:], version: conflict.string("version"))
+    // A request that named another version can change nothing any more.
     item.sent = nil
+    row.isEdited = true
     let kind = core.configuration.backend.kind(item.kind)
     try row.put(item, kind, session.queueKey, try core.keys())
     try core.queue.write(row)

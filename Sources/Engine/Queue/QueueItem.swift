@@ -81,6 +81,16 @@ final class QueueItem {
     sent = json["sent"]
   }
 
+  /// Whether an app with this backend can send it; nil: it has no such kind, or does not correct it.
+  func kind(_ backend: Backend) -> QueueKind? {
+    guard let known = backend.kind(kind) else { return nil }
+    switch operation {
+    case .insert: return known
+    case .change: return known.own != nil ? known : nil
+    case .delete: return known.own?.deletion != nil ? known : nil
+    }
+  }
+
   var operation: Operation { stored.map { $0.isDeleted ? .delete : .change } ?? .insert }
 
   /// Put the time of the visit into the table's own column, unless the payload has it.

@@ -26,12 +26,19 @@ final class UploadBatch {
     var isFirstAttempt: Bool { attempts == 0 && !isRevised && !isCancelled && !isCorrection }
     /// The row tells what becomes of it, and not only that there is one.
     var isCompared: Bool { isFirstAttempt || isCorrection }
-    /// Once the server has it, it can go on as a correction.
+    /// Once the server has it, it can go on as a correction. An edit can only if it is known what was sent.
     func mayFollow(_ kind: QueueKind) -> Bool {
-      isCancelled ? kind.own?.deletion != nil : kind.own?.change != nil
+      isCancelled ? kind.own?.deletion != nil : kind.own?.change != nil && content?.sent != nil
     }
     /// It changes or deletes a stored row.
     var isCorrection: Bool { content?.stored != nil }
+    var operation: UploadSituation.Operation {
+      switch content?.operation {
+      case .change: .change
+      case .delete: .deletion
+      case .insert, nil: .insert
+      }
+    }
     /// What the summary counts of it; nil for a kind that it does not count.
     let counted: Counted?
     /// The item as it is sent, of a kind whose stored rows are kept.
@@ -119,17 +126,10 @@ final class UploadBatch {
   var isCorrection: Bool { items.first?.isCorrection ?? false }
 
   /// Whether the request calls a function, which has a result for each row.
-  var isByFunction: Bool {
-    isCorrection ? kind.own?.change?.function.isEmpty == false : kind.upload == .rpc
-  }
+  var isByFunction: Bool { isCorrection ? kind.own?.correctsMany ?? false : kind.upload == .rpc }
 
-  var operation: UploadSituation.Operation {
-    switch items.first?.content?.operation {
-    case .change: .change
-    case .delete: .deletion
-    case .insert, nil: .insert
-    }
-  }
+  /// What the items do, as far as the first one tells: changes and deletions share requests.
+  var operation: UploadSituation.Operation { items.first?.operation ?? .insert }
 
   /// The highest number of failed attempts among the items.
   var attempts: Int64 { items.reduce(0) { max($0, $1.attempts) } }

@@ -98,7 +98,11 @@ extension UploadSettlement {
     guard isAbsent, s.isCurrent, verdict != .wait(.organisation, charged: true) else {
       return batch
     }
-    let cancelled = batch.items.filter { $0.isCancelled }
+    // Those that their users want after all are sent.
+    let edited = try core.queue.edited(by: core.holder.bytes)
+    let wanted = batch.filter { $0.isCancelled && edited.sortedContains($0.sequence) }
+    try release(wanted)
+    let cancelled = batch.items.filter { $0.isCancelled && !edited.sortedContains($0.sequence) }
     for item in cancelled {
       try core.removeCancelled(item.tag, now)
       try core.queue.releaseDependents(of: item.tag)
@@ -278,12 +282,12 @@ extension UploadSettlement {
     }
   }
 
-  /// An item that was cancelled no longer is: the user decides anew.
+  /// An item that was cancelled no longer is, also if that was while it was sent: the user decides anew.
   func park(_ batch: UploadBatch, _ reason: ParkReason, _ now: Instant) throws(Failure) {
     guard !batch.isEmpty else { return }
     try core.database.transaction { () throws(Failure) in
       let key = try core.keys().queues.derived(for: batch.owner)
-      for item in batch.items where item.isCancelled {
+      for item in batch.items where item.isCancelled || batch.kind.own != nil {
         if let row = try core.queue.find(item.tag) { try core.takeCancelBack(row, key) }
       }
       try parking.park(batch, reason, now)

@@ -9,10 +9,11 @@ struct UploadVersions {
   private var known: [(id: UUID, version: String)] = []
 
   init(_ response: HTTPResponse, of batch: UploadBatch) {
-    guard batch.kind.own != nil else { return }
+    // The ids of rows that were stored before come with their versions of now, and not with their values.
+    guard batch.kind.own != nil, batch.request != .ids else { return }
     if batch.request == .upload, batch.isByFunction {
       for row in UploadReply.rows(response.rows) ?? [] {
-        if let version = row.version { known.append((row.id, version)) }
+        if let version = row.version, row.status != .duplicate { known.append((row.id, version)) }
       }
     } else {
       var found: [(id: UUID, version: String)] = []
@@ -65,7 +66,9 @@ extension UploadSettlement {
     try core.database.transaction { () throws(Failure) in
       let key = try core.keys().queues.derived(for: batch.owner)
       for sent in batch.items {
-        guard let row = try core.queue.find(sent.tag), let item = try row.read(key) else { continue }
+        guard let row = try core.queue.find(sent.tag), let item = try row.read(key) else {
+          continue
+        }
         if !row.isEdited { item.noteSent(batch.kind) }
         if item.followUnread(batch.kind) {
           try goOn(row, item, batch.kind, key)
@@ -129,40 +132,69 @@ extension UploadSettlement {
 
   // MARK: Comparing
 
+  /// What comparing a correction with its row has led to.
+  private enum Compared {
+    case settled
+    /// Nobody has changed what it changes, and the question was whether the way is open.
+    case open
+    /// The row does not show every column that tells.
+    case hidden
+  }
+
   /// Compare the rows in the answer with the corrections; returns those whose rows it lacks.
   func compareNamed(
     _ batch: UploadBatch, _ received: Received
   ) throws(Failure) -> UploadBatch {
     var named: [UUID] = []
-    for row in received.response.rows.map({ Array($0) }) ?? [] {
+    var open: [UUID] = []
+    guard let rows = received.response.rows else { return batch }
+    for row in rows {
       guard let id = row.uuid("id"), !named.contains(id) else { continue }
       named.append(id)
       let one = batch.filter { $0.id == id }
-      if !one.isEmpty { try compare(one, with: row, received) }
+      if one.isEmpty { continue }
+      switch try compare(one, with: row, received) {
+      case .settled: break
+      case .open: open.append(id)
+      case .hidden: try settle(one, .schema, one.inquiry?.reason, received)
+      }
     }
+    // Judged as they were sent, so that one which is refused on the way is searched for among all.
+    try settle(batch.filter { open.contains($0.id) }, .unchanged, batch.inquiry?.reason, received)
     return batch.filter { !named.contains($0.id) }
   }
 
   /// Settle one correction by its row, as the server has it now.
   private func compare(
     _ one: UploadBatch, with row: JSON, _ received: Received
-  ) throws(Failure) {
+  ) throws(Failure) -> Compared {
     guard received.isCurrent, let kept = one.kind.own, let sent = one.items.first else {
-      return try settle(one, .unnamed, nil, received)
+      try settle(one, .unnamed, nil, received)
+      return .settled
     }
     let key = try core.keys().queues.derived(for: one.owner)
-    guard let queued = try core.queue.find(sent.tag), let item = try queued.read(key) else { return }
+    guard let queued = try core.queue.find(sent.tag), let item = try queued.read(key) else {
+      return .settled
+    }
     let named = sent.content?.stored?.version
-    let result = item.compare(
-      row, kept, named: named, isSent: named != nil && !queued.isEdited)
+    guard
+      let result = item.compare(
+        row, kept, named: named, isSent: named != nil && !queued.isEdited)
+    else { return .hidden }
     var reason: ParkReason?
     switch result {
     case .same:
       sent.noteFound(kept.kept(of: row))
-      return try eraseProved(one, received)
+      try eraseProved(one, received)
+      return .settled
     case .free:
-      // The change is made to the row as it is now.
-      item.stored = item.stored?.moved(to: kept.kept(of: row), version: row.string("updated_at"))
+      // The change is made to the row as it is now. What named another version can change nothing any more.
+      let version = row.string("updated_at")
+      if version != item.stored?.version {
+        item.sent = nil
+        queued.isEdited = true
+      }
+      item.stored = item.stored?.moved(to: kept.kept(of: row), version: version)
       try queued.put(item, one.kind, key, try core.keys())
       try core.queue.write(queued)
     case .changed(let columns):
@@ -170,18 +202,22 @@ extension UploadSettlement {
         .changedElsewhere, field: columns.first, conflict: item.conflict(columns, with: row, kept))
     case .unchanged, .deleted: break
     }
+    let isOfWay = one.inquiry?.cause(received.now).isAboutTheWay ?? false
+    if isOfWay, result == .unchanged || result == .free { return .open }
     try settle(one, result.answer, reason ?? one.inquiry?.reason, received)
+    return .settled
   }
 
   /// A function has answered about each correction.
   func finishCorrections(
     _ batch: UploadBatch, _ rows: [RowResult], _ received: Received
   ) throws(Failure) {
-    let stored = SortedUUIDSet(rows.filter { $0.status.isStored }.map { $0.id })
-    let judged = SortedUUIDSet(rows.filter { $0.outcome?.ground != nil || $0.outcome == nil }.map { $0.id })
-    if batch.items.contains(where: { judged.contains($0.id) }) { try noteJudged(batch, received.now) }
-    let rest = try eraseNamed(batch, stored, received)
-    if rest.items.count < batch.items.count { try noteStored(batch, received.now) }
+    let decisions = RowDecisions(rows, batch)
+    if decisions.isJudged { try noteJudged(batch, received.now) }
+    let rest = try eraseNamed(batch, decisions.stored, received)
+    let compared = SortedUUIDSet(rows.filter { $0.status != .rejected }.map { $0.id })
+    let others = rest.filter { !compared.contains($0.id) }
+    try noteTaken(batch, others, decisions, received.now)
     let inquiry = UploadBatch.Inquiry(
       cause: .unnamed, reason: nil, isOfOne: true, sinceMS: received.now.monotonicMS)
     for result in rows {
@@ -192,22 +228,18 @@ extension UploadSettlement {
       case .changed:
         if let row = result.row {
           if let version = result.version { row.set("updated_at", .string(version)) }
-          try compare(asked, with: row, received)
+          if case .hidden = try compare(asked, with: row, received) {
+            try settle(one, .unnamed, nil, received)
+          }
         } else {
           try settle(one, .unnamed, nil, received)
         }
       case .gone: try settle(asked, .unnamed, nil, received)
       case .notAllowed, .conflict: try settle(asked, .unchanged, nil, received)
-      case .rejected, .stored, .duplicate:
-        let reason = ParkReason(result, one)
-        let answer = try result.outcome.map { (outcome) throws(Failure) in
-          try self.answer(outcome, one, reason, received)
-        }
-        try settle(one, answer ?? .refusedGiven, reason, received)
+      case .rejected, .stored, .duplicate: break
       }
     }
-    let answered = SortedUUIDSet(rows.map { $0.id })
-    try settle(rest.filter { !answered.contains($0.id) }, .schema, nil, received)
+    try settleRefused(others, decisions, received)
   }
 }
 

@@ -85,15 +85,19 @@ final class UploadSettlement {
 
   /// The columns that a question about these items reads.
   func columns(of batch: UploadBatch) -> [String] {
-    guard batch.request == .rows else { return keyColumns(batch.kind) }
+    guard batch.request == .rows else { return [UploadSettlement.key] }
     guard batch.isCorrection, let own = batch.kind.own else { return batch.columns }
-    let id = own.change?.id ?? ""
-    return own.selected + (id.isEmpty || own.selected.contains(id) ? [] : [id])
+    var columns = own.selected
+    if let id = own.change?.id, !id.isEmpty { columns.append(id) }
+    // Another version of the app may have kept other columns.
+    for item in batch.items {
+      guard let content = item.content else { continue }
+      for column in content.compared(own) where !columns.contains(column) { columns.append(column) }
+    }
+    return columns
   }
 
-  private func keyColumns(_ kind: QueueKind) -> [String] {
-    kind.own == nil ? ["id"] : ["id", "updated_at"]
-  }
+  private static var key: String { "id" }
 
   func stillLeased(_ batch: UploadBatch) throws(Failure) -> UploadBatch {
     let leased = try core.queue.leased(by: core.holder.bytes)
@@ -264,7 +268,10 @@ final class UploadSettlement {
       // when it named none. Each question whose answer names some leaves fewer to ask for.
       let isPart = absent.items.count < batch.items.count && received.isCurrent
       if isPart, !absent.isEmpty { return state.add(readBack: absent) }
-      try settle(absent, .unnamed, batch.inquiry?.reason, received)
+      for operation in UploadSituation.Operation.allCases {
+        let same = absent.filter { $0.operation == operation }
+        try settle(same, .unnamed, batch.inquiry?.reason, received)
+      }
     }
   }
 

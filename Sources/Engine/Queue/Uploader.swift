@@ -60,6 +60,13 @@ final class Uploader {
       }
       items.append((row, item))
     }
+    // Corrections of all operations have one key; this version may know a way to change and none to delete.
+    let held = items.filter { $0.item.kind(backend) == nil }.map { $0.row }
+    if !held.isEmpty {
+      try holdUnknownKind(held, session.owner, now)
+      items = items.filter { $0.item.kind(backend) != nil }
+      if items.isEmpty { return }
+    }
     items = items.ordered { $0.item.id < $1.item.id }
     // All have the same columns, as their batch key says.
     let hasUser = items.lazy.compactMap { $0.item.hasUser }.first ?? kind.hasUser
@@ -148,7 +155,7 @@ final class Uploader {
     where !state.isOfUnknownKind(held.batchKey) {
       let item = try core.queue.find(held.item)?.read(session.queueKey)
       // An unreadable item is released too: sending parks it.
-      if let item, core.configuration.backend.kind(item.kind) == nil {
+      if let item, item.kind(core.configuration.backend) == nil {
         state.add(unknownKind: held.batchKey)
       } else {
         try core.queue.releaseKind(batchKey: held.batchKey, of: session.owner)

@@ -132,19 +132,19 @@ def all_faults() -> list[Fault]:
     return scan(SOURCES, files)
 
 
-def is_drawn(fault: Fault, factor: float = 1.0) -> bool:
+def is_drawn(fault: Fault) -> bool:
     """Whether the fault is of the fixed draw. It depends on nothing but the key."""
     digest = hashlib.sha256(f"holdfast {fault.key}".encode()).digest()
-    return int.from_bytes(digest[:8], "big") / 2**64 < SHARES[fault.kind] * factor
+    return int.from_bytes(digest[:8], "big") / 2**64 < SHARES[fault.kind]
 
 
-def drawn(faults: Iterable[Fault], factor: float = 1.0) -> list[Fault]:
+def drawn(faults: Iterable[Fault]) -> list[Fault]:
     """The fixed draw, at most two faults in one place."""
     places: Counter[tuple[str, int]] = Counter()
     chosen = []
     for fault in faults:
         place = (fault.file, fault.line)
-        if is_drawn(fault, factor) and places[place] < 2:
+        if is_drawn(fault) and places[place] < 2:
             places[place] += 1
             chosen.append(fault)
     return chosen

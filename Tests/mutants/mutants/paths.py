@@ -11,4 +11,3 @@ SOURCES = ROOT / "Sources"
 WORK = ROOT / "build/mutants"
 
 EQUIVALENT = HERE / "equivalent.txt"
-SAMPLE = HERE / "sample.txt"

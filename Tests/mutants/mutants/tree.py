@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import platform
 import re
-import shutil
 import subprocess
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -36,13 +35,13 @@ class Tree:
         self.tests = self.scratch / "debug/HoldfastPackageTests.xctest"
         self.library = folder / "lib-runtime/libholdfast.so"
 
-    def make(self, faults: Mapping[int, Fault], *, with_tests: bool = True) -> dict[int, Fault]:
+    def make(self, faults: Mapping[int, Fault]) -> dict[int, Fault]:
         """Build with these faults; returns those that compile."""
         self._link()
         kept = self.compiled(faults)
         while True:
             files = self._write(kept)
-            output = self._build(with_tests)
+            output = self._build()
             if output is None:
                 break
             failed = self._blamed(output, files)
@@ -93,11 +92,10 @@ class Tree:
 
     # ---- the build ----
 
-    def _build(self, with_tests: bool) -> str | None:
+    def _build(self) -> str | None:
         """None after success, else what the compiler wrote."""
         command = ["swift", "build", "-q", "--scratch-path", str(self.scratch)]
-        command += ["-debug-info-format", "none"]
-        command += ["--build-tests"] if with_tests else ["--product", "HoldfastStatic"]
+        command += ["-debug-info-format", "none", "--build-tests"]
         done = subprocess.run(command, cwd=self.root, capture_output=True, text=True)
         return None if done.returncode == 0 else done.stdout + done.stderr
 
@@ -153,10 +151,6 @@ class Tree:
         with (self.folder / "refused.txt").open("a", encoding="utf-8") as file:
             for fault in faults:
                 file.write(_identity(fault) + "\n")
-
-    def clean(self) -> None:
-        """Remove what was built."""
-        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def _identity(fault: Fault) -> str:

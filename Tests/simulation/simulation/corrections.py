@@ -160,8 +160,7 @@ class Corrections:
         """Whether the device was told of this value before, or its user wrote it."""
         plainly = plain(column, value)
         return any(
-            plainly in known.get(place, {}).get(column, ())
-            for known in (self._told, self._written)
+            plainly in known.get(place, {}).get(column, ()) for known in (self._told, self._written)
         )
 
     # What the user wants --------------------------------------------------------------------------
@@ -176,9 +175,7 @@ class Corrections:
         """The user of a device has these values of an item there."""
         _add(self._written, (entry.device, entry.owner, entry.id), values)
 
-    def edited(
-        self, entry: Entry, payload: Json, item: Json | None, listed: Json | None
-    ) -> None:
+    def edited(self, entry: Entry, payload: Json, item: Json | None, listed: Json | None) -> None:
         """An edit was acknowledged.
 
         `item` is what the queue has since, None: nothing. `listed` is what the list showed before.

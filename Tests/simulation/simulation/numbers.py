@@ -47,9 +47,7 @@ def add_columns() -> None:
         functions.KNOWN.extend(COLUMNS)
 
 
-def draw(
-    chance: random.Random, few: float = 0.03, *, wide: bool = True
-) -> dict[str, str]:
+def draw(chance: random.Random, few: float = 0.03, *, wide: bool = True) -> dict[str, str]:
     """Return numbers for a payload; with probability `few` one that no double holds.
 
     `wide`: also whole numbers of more than 64 bits, which the library reads as null in a row.

@@ -29,6 +29,7 @@ struct app {
 
   /* What the environment says. */
   const char *url, *key, *redirect_url;
+  const char *new_password_url; /* NULL: there is no such page */
   char *data_dir, *settings_file;
   char locale[4];
   gint64 started_us; /* when main() began; 0: home was drawn since */
@@ -48,6 +49,8 @@ struct app {
   AdwMessageDialog *finger; /* the prompt on the screen */
   const char *released;     /* the key, in base64, while it is passed on; else NULL */
   int32_t refused;          /* why there is none, while that is passed on; else HOLDFAST_KEY_OK */
+
+  json_t *who; /* the user's id, and name */
 
   /* stage.c: nothing of it without HOLDFAST_STAGE */
   const char *stage;
@@ -106,6 +109,9 @@ void keys_open(app *app);
 holdfast_keystore keys_store(app *app);
 bool secret_available(void);
 /* The caller owns `*value`. */
+int32_t keys_load(app *app, const char *name, char **value);
+int32_t keys_save(app *app, const char *name, const char *value);
+int32_t keys_erase(app *app, const char *name);
 int32_t secret_load(app *app, const char *name, char **value);
 int32_t secret_save(app *app, const char *name, const char *value);
 int32_t secret_erase(app *app, const char *name);
@@ -152,6 +158,10 @@ void look_own_banners(app *app, GtkBox *box, const json_t *banners);
 void look_toast(app *app, const char *text);
 /* A short "done", which the next notice replaces. */
 void look_confirm(app *app, const char *text);
+/* Whether a banner above the page says this already. */
+bool look_is_told(app *app, const char *code);
+/* A button. It is read out with what it acts on: its word alone could be any row's. */
+GtkWidget *look_action(const char *label, const char *what);
 /* A row with a title and a line below it; both are read out. */
 GtkWidget *look_row(const char *title, const char *subtitle);
 void look_clear(GtkListBox *list);
@@ -192,11 +202,14 @@ void home_refresh(app *app);
 void contacts_build(app *app);
 void contacts_refresh(app *app);
 void contact_build(app *app);
+/* The name, for the caller to free; NULL: this contact is not kept on this computer. */
+char *contact_name(app *app, const char *id);
 void contact_show(app *app, const char *id);
 void contact_answer(app *app, const json_t *answer);
 void outbox_build(app *app);
 void outbox_refresh(app *app);
 void settings_build(app *app);
+void settings_show(app *app);
 void settings_save(app *app);
 void entry_build(app *app);
 /* Opens the form: empty, for a contact, or with an item of the outbox. False: it is not allowed. */
@@ -209,12 +222,26 @@ void entry_forget(app *app, bool lasting);
 /* The user is back: opens the form that a lock has closed. */
 void entry_return(app *app);
 const char *entry_type_name(const char *type);
+/* "Visit, 45 min, today 14:05"; the caller frees it. */
+char *entry_title(const json_t *item);
+/* With whom it was, and how the note begins: a line each, if there is one. */
+void entry_about(app *app, const json_t *item, GString *lines);
 /* When an item's activity was. */
 json_int_t entry_occurred_ms(const json_t *item);
+
+/* ---- who.c: who is signed in ---- */
+
+/* The name or the address; "" while it is not known. */
+const char *who_name(app *app);
+/* The user has logged out. */
+void who_forget(app *app);
 
 /* ---- browser.c: BankID and Vipps ---- */
 
 void browser_listen(app *app, bool wanted);
-void browser_open(app *app, const char *url);
+/* Opens the page of a sign-in, which returns. */
+void browser_sign_in(app *app, const char *url);
+/* Opens a page. False: there is no browser, and the user was told. */
+bool browser_open(app *app, const char *url);
 
 #endif

@@ -94,11 +94,18 @@ void browser_listen(app *app, bool wanted) {
     g_uri_unref(url);
 }
 
-void browser_open(app *app, const char *url) {
+bool browser_open(app *app, const char *url) {
   GError *error = NULL;
-  if (app->redirect == NULL)
-    look_toast(app, word("Another program uses the address to which the browser returns."));
-  else if (!g_app_info_launch_default_for_uri(url, NULL, &error))
+  bool opened = g_app_info_launch_default_for_uri(url, NULL, &error);
+  if (!opened)
     look_toast(app, word("No browser could be opened."));
   g_clear_error(&error);
+  return opened;
+}
+
+void browser_sign_in(app *app, const char *url) {
+  if (app->redirect == NULL)
+    look_toast(app, word("Another program uses the address to which the browser returns."));
+  else
+    browser_open(app, url);
 }

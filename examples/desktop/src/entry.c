@@ -1,9 +1,10 @@
 /* The form that registers an activity, or edits one of the outbox. What the server would refuse is
  * said here, before the item is queued.
  *
- * A form is a JSON object of texts: type, minutes, note, contact_id, day. What it shows when it is
- * opened is kept beside it: only what differs is saved, so what the form cannot show stays as it
- * is. A form that is left before it is saved is kept in memory, and offered to the same user again.
+ * A form is a JSON object of texts: type, minutes, note, contact_id, day, time. What it shows when
+ * it is opened is kept beside it: only what differs is saved, so what the form cannot show stays as
+ * it is. A form that is left before it is saved is kept in memory, and offered to the same user
+ * again.
  */
 #include "app.h"
 
@@ -23,35 +24,109 @@ const char *entry_type_name(const char *type) {
   return type; /* of another version of this app */
 }
 
-/* ---- the day ---- */
+/* ---- an entry in a list ---- */
 
-/* Whether the chosen day has not begun. */
-static bool is_future(app *app) {
-  GDateTime *day = gtk_calendar_get_date(part(&app->entry, "calendar"));
-  GDateTime *now = g_date_time_new_now_local();
-  int years = g_date_time_get_year(day) - g_date_time_get_year(now);
-  int days = g_date_time_get_day_of_year(day) - g_date_time_get_day_of_year(now);
-  g_date_time_unref(day);
-  g_date_time_unref(now);
-  return years > 0 || (years == 0 && days > 0);
+enum { NOTE_SHOWN = 120 };
+
+char *entry_title(const json_t *item) {
+  const json_t *payload = json_object_get(item, "payload");
+  char *time = look_duration(number_at(payload, "minutes"));
+  char *when = look_time(entry_occurred_ms(item));
+  char *title =
+      g_strdup_printf("%s, %s, %s", entry_type_name(text_at(payload, "type")), time, when);
+  g_free(time);
+  g_free(when);
+  return title;
 }
 
-/* Says at the day whether it can be saved. */
-static void check_day(app *app) {
-  AdwActionRow *row = part(&app->entry, "day_row");
-  bool future = is_future(app);
-  const char *mistake =
-      future ? word("This day is in the future. Choose today or an earlier day.") : "";
+/* The beginning of a note, on one line. */
+static char *note_line(const char *note) {
+  bool is_long = g_utf8_strlen(note, -1) > NOTE_SHOWN;
+  char *begin = is_long ? g_utf8_substring(note, 0, NOTE_SHOWN) : g_strdup(note);
+  char *line = g_strconcat(g_strdelimit(begin, "\r\n", ' '), is_long ? "…" : NULL, NULL);
+  g_free(begin);
+  return line;
+}
+
+void entry_about(app *app, const json_t *item, GString *lines) {
+  const json_t *payload = json_object_get(item, "payload");
+  const char *contact = text_at(payload, "contact_id"), *note = text_at(payload, "note");
+  if (*contact != 0) {
+    char *name = contact_name(app, contact);
+    if (name == NULL)
+      g_string_append(lines, word("A contact that is not kept here"));
+    else
+      g_string_append_printf(lines, word("With %s"), name);
+    g_string_append_c(lines, '\n');
+    g_free(name);
+  }
+  if (*note != 0) {
+    char *line = note_line(note);
+    g_string_append_printf(lines, "%s\n", line);
+    g_free(line);
+  }
+}
+
+/* ---- the day and the time ---- */
+
+/* What is written in a field of the time. One that is being written may be empty. */
+static int time_part(app *app, const char *id) {
+  GtkSpinButton *field = part(&app->entry, id);
+  double least = 0, most = 0;
+  gtk_spin_button_get_range(field, &least, &most);
+  const char *text = gtk_editable_get_text(GTK_EDITABLE(field));
+  char *rest = NULL;
+  long value = strtol(text, &rest, 10);
+  bool is_valid = rest != text && *rest == 0 && value >= (long)least && value <= (long)most;
+  return is_valid ? (int)value : gtk_spin_button_get_value_as_int(field);
+}
+
+/* A day, and a minute of it. Compared as on the wall: in autumn the clock repeats an hour, and both
+ * look alike. */
+static int day_number(GDateTime *day) {
+  return g_date_time_get_year(day) * 400 + g_date_time_get_day_of_year(day);
+}
+
+typedef enum { MOMENT_PAST, MOMENT_LATER_DAY, MOMENT_LATER_TIME } moment_kind;
+
+/* Whether the chosen moment has not come. */
+static moment_kind kind_of_moment(app *app) {
+  GDateTime *day = gtk_calendar_get_date(part(&app->entry, "calendar"));
+  GDateTime *now = g_date_time_new_now_local();
+  int days = day_number(day) - day_number(now);
+  int minutes = (time_part(app, "hour") - g_date_time_get_hour(now)) * 60 +
+                time_part(app, "minute") - g_date_time_get_minute(now);
+  g_date_time_unref(day);
+  g_date_time_unref(now);
+  return days > 0 ? MOMENT_LATER_DAY : days == 0 && minutes > 0 ? MOMENT_LATER_TIME : MOMENT_PAST;
+}
+
+/* Says at a row what is wrong with it; "": nothing is. */
+static void say_at(AdwActionRow *row, const char *mistake) {
+  bool wrong = *mistake != 0;
   adw_action_row_set_subtitle(row, mistake);
   gtk_accessible_update_property(GTK_ACCESSIBLE(row), GTK_ACCESSIBLE_PROPERTY_DESCRIPTION, mistake,
                                  -1);
   gtk_accessible_update_state(GTK_ACCESSIBLE(row), GTK_ACCESSIBLE_STATE_INVALID,
-                              future ? GTK_ACCESSIBLE_INVALID_TRUE : GTK_ACCESSIBLE_INVALID_FALSE,
+                              wrong ? GTK_ACCESSIBLE_INVALID_TRUE : GTK_ACCESSIBLE_INVALID_FALSE,
                               -1);
-  if (future)
+  if (wrong)
     gtk_widget_add_css_class(GTK_WIDGET(row), "error");
   else
     gtk_widget_remove_css_class(GTK_WIDGET(row), "error");
+}
+
+/* Says at the day and at the time whether they can be saved. */
+static moment_kind check_moment(app *app) {
+  moment_kind kind = kind_of_moment(app);
+  say_at(part(&app->entry, "day_row"),
+         kind == MOMENT_LATER_DAY
+             ? word("This day is in the future. Choose today or an earlier day.")
+             : "");
+  say_at(part(&app->entry, "time_row"),
+         kind == MOMENT_LATER_TIME ? word("This time has not come yet. Choose an earlier one.")
+                                   : "");
+  return kind;
 }
 
 /* Shows the chosen day on the button. Leafing through months and years chooses days, too. */
@@ -63,7 +138,7 @@ static void show_day(GtkCalendar *calendar, gpointer context) {
   char *text = g_strdup_printf(word("%d %s"), g_date_time_get_day_of_month(day),
                                word(months[g_date_time_get_month(day) - 1]));
   gtk_menu_button_set_label(part(&app->entry, "day"), text);
-  check_day(app);
+  check_moment(app);
   g_free(text);
   g_date_time_unref(day);
 }
@@ -72,6 +147,40 @@ static void on_day(GtkCalendar *calendar, gpointer context) {
   app *app = context;
   show_day(calendar, app);
   gtk_menu_button_popdown(part(&app->entry, "day"));
+}
+
+static char *time_text(int hour, int minute) { return g_strdup_printf("%02d:%02d", hour, minute); }
+
+/* Shows the chosen time on the button, also while it is being written. */
+static void show_time(GtkWidget *field, gpointer context) {
+  (void)field;
+  app *app = context;
+  char *text = time_text(time_part(app, "hour"), time_part(app, "minute"));
+  gtk_menu_button_set_label(part(&app->entry, "time"), text);
+  check_moment(app);
+  g_free(text);
+}
+
+/* Two digits. */
+static gboolean on_time_output(GtkSpinButton *field, gpointer context) {
+  (void)context;
+  char *text = g_strdup_printf("%02d", gtk_spin_button_get_value_as_int(field));
+  if (strcmp(text, gtk_editable_get_text(GTK_EDITABLE(field))) != 0)
+    gtk_editable_set_text(GTK_EDITABLE(field), text);
+  g_free(text);
+  return TRUE;
+}
+
+/* Enter takes the time that is written. */
+static void on_time_entered(GtkWidget *text, gpointer context) {
+  (void)text;
+  app *app = context;
+  gtk_menu_button_popdown(part(&app->entry, "time"));
+}
+
+static void set_time(app *app, int hour, int minute) {
+  gtk_spin_button_set_value(part(&app->entry, "hour"), hour);
+  gtk_spin_button_set_value(part(&app->entry, "minute"), minute);
 }
 
 /* An edit may have moved it; a payload's own time counts for the server. */
@@ -94,18 +203,17 @@ static GDateTime *before(app *app) {
   return local;
 }
 
-/* The chosen day, at the time of the day that it had. In the hour that the clock repeats in autumn,
- * that can be later than now; the present is the latest. */
+/* The chosen day and time. In the hour that the clock repeats in autumn, that can be later than
+ * now; the present is the latest. */
 static gint64 chosen_ms(app *app) {
   GDateTime *day = gtk_calendar_get_date(part(&app->entry, "calendar"));
-  GDateTime *now = g_date_time_new_now_local(), *time = before(app);
-  GDateTime *then = g_date_time_new_local(
-      g_date_time_get_year(day), g_date_time_get_month(day), g_date_time_get_day_of_month(day),
-      g_date_time_get_hour(time), g_date_time_get_minute(time), 0);
+  GDateTime *now = g_date_time_new_now_local();
+  GDateTime *then = g_date_time_new_local(g_date_time_get_year(day), g_date_time_get_month(day),
+                                          g_date_time_get_day_of_month(day), time_part(app, "hour"),
+                                          time_part(app, "minute"), 0);
   gint64 ms = MIN(g_date_time_to_unix(then), g_date_time_to_unix(now)) * 1000;
   g_date_time_unref(day);
   g_date_time_unref(now);
-  g_date_time_unref(time);
   g_date_time_unref(then);
   return ms;
 }
@@ -130,10 +238,10 @@ static const char *chosen_contact(app *app) {
 /* The contact's name; one that is not kept on this computer has none. */
 static void choose_contact(app *app, const char *id) {
   AdwExpanderRow *row = part(&app->entry, "with");
-  json_t *reply = *id == 0 ? NULL : host_call(app, "contact_get", json_pack("{s:s}", "id", id));
-  const char *name = text_at(json_object_get(reply, "contact"), "name");
-  if (*name == 0)
-    name = *id == 0 ? word("Nobody in particular") : word("A contact that is not kept here");
+  char *found = contact_name(app, id);
+  const char *name = found != NULL ? found
+                     : *id == 0    ? word("Nobody in particular")
+                                   : word("A contact that is not kept here");
   char *kept = g_strdup(id); /* `id` may be the one that is replaced */
   g_object_set_data_full(G_OBJECT(row), "contact", kept, g_free);
   adw_expander_row_set_subtitle(row, name);
@@ -141,7 +249,7 @@ static void choose_contact(app *app, const char *id) {
                                  -1);
   adw_expander_row_set_expanded(row, FALSE);
   gtk_editable_set_text(part(&app->entry, "find"), "");
-  json_decref(reply);
+  g_free(found);
 }
 
 static void on_hit(GtkWidget *row, gpointer context) {
@@ -223,12 +331,14 @@ static json_t *form_read(app *app) {
   guint type = adw_combo_row_get_selected(part(&app->entry, "type"));
   GDateTime *chosen = gtk_calendar_get_date(part(&app->entry, "calendar"));
   char *day = day_text(chosen);
-  json_t *form = json_pack("{s:s, s:s, s:s, s:s, s:s}", "type",
+  char *time = time_text(time_part(app, "hour"), time_part(app, "minute"));
+  json_t *form = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "type",
                            type < G_N_ELEMENTS(types) ? types[type][0] : "", "minutes",
                            gtk_editable_get_text(part(&app->entry, "minutes")), "note",
                            gtk_editable_get_text(part(&app->entry, "note")), "contact_id",
-                           chosen_contact(app), "day", day);
+                           chosen_contact(app), "day", day, "time", time);
   g_free(day);
+  g_free(time);
   g_date_time_unref(chosen);
   return form;
 }
@@ -248,7 +358,11 @@ static void form_write(app *app, const json_t *form) {
     gtk_calendar_select_day(part(&app->entry, "calendar"), day);
     g_date_time_unref(day);
   }
+  int hour = 0, minute = 0;
+  if (sscanf(text_at(form, "time"), "%d:%d", &hour, &minute) == 2)
+    set_time(app, hour, minute);
   show_day(part(&app->entry, "calendar"), app);
+  show_time(NULL, app);
 }
 
 /* Whether the user has changed a field. */
@@ -261,17 +375,19 @@ static json_t *form_of(app *app, const char *contact_id, const json_t *item) {
   const json_t *payload = json_object_get(item, "payload");
   GDateTime *moment = before(app);
   char *day = day_text(moment);
+  char *time = time_text(g_date_time_get_hour(moment), g_date_time_get_minute(moment));
   char *minutes = item == NULL
                       ? g_strdup("")
                       : g_strdup_printf("%" JSON_INTEGER_FORMAT, number_at(payload, "minutes"));
-  json_t *form = json_pack("{s:s, s:s, s:s, s:s, s:s}", "type",
+  json_t *form = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "type",
                            item == NULL ? types[0][0] : text_at(payload, "type"), "minutes",
                            minutes, "note", text_at(payload, "note"), "contact_id",
                            item != NULL         ? text_at(payload, "contact_id")
                            : contact_id != NULL ? contact_id
                                                 : "",
-                           "day", day);
+                           "day", day, "time", time);
   g_free(day);
+  g_free(time);
   g_free(minutes);
   g_date_time_unref(moment);
   return form;
@@ -375,10 +491,10 @@ static bool is_complete(app *app, json_int_t *minutes, const char *note) {
                  part(&app->entry, "minutes"));
     return false;
   }
-  check_day(app); /* the form may have been open at midnight */
-  if (is_future(app)) {
+  moment_kind moment = check_moment(app); /* the clock may have been set back meanwhile */
+  if (moment != MOMENT_PAST) {
     show_mistake(app, "", NULL);
-    gtk_widget_grab_focus(part(&app->entry, "day"));
+    gtk_widget_grab_focus(part(&app->entry, moment == MOMENT_LATER_DAY ? "day" : "time"));
     return false;
   }
   if (g_utf8_strlen(note, -1) > NOTE_MOST) {
@@ -406,7 +522,7 @@ static json_t *payload_of(app *app, const json_t *form, json_int_t minutes) {
   }
   if (shown == NULL || is_changed(shown, form, "minutes"))
     json_object_set_new(payload, "minutes", json_integer(minutes));
-  if (shown != NULL && is_changed(shown, form, "day"))
+  if (shown != NULL && (is_changed(shown, form, "day") || is_changed(shown, form, "time")))
     set_moment(payload, chosen_ms(app));
   return payload;
 }
@@ -442,6 +558,46 @@ static void on_save(GtkWidget *widget, gpointer context) {
   json_decref(reply);
 }
 
+/* ---- usual durations ---- */
+
+static const struct {
+  const char *button, *label;
+  int minutes;
+} usual[] = {{"usual_0", "½ h", 30}, {"usual_1", "1 h", 60}, {"usual_2", "1½ h", 90}};
+
+static void on_usual(GtkButton *button, gpointer context) {
+  app *app = context;
+  for (size_t i = 0; i < G_N_ELEMENTS(usual); i++)
+    if (part(&app->entry, usual[i].button) == button) {
+      char *minutes = g_strdup_printf("%d", usual[i].minutes);
+      gtk_editable_set_text(part(&app->entry, "minutes"), minutes);
+      g_free(minutes);
+    }
+}
+
+/* A screen reader may not know the fraction. */
+static void build_usual(app *app) {
+  for (size_t i = 0; i < G_N_ELEMENTS(usual); i++) {
+    GtkWidget *button = part(&app->entry, usual[i].button);
+    char *spoken = g_strdup_printf(word("%s, %d minutes"), word(usual[i].label), usual[i].minutes);
+    gtk_accessible_update_property(GTK_ACCESSIBLE(button), GTK_ACCESSIBLE_PROPERTY_LABEL, spoken,
+                                   -1);
+    g_signal_connect(button, "clicked", G_CALLBACK(on_usual), app);
+    g_free(spoken);
+  }
+}
+
+static void build_time(app *app) {
+  const char *const fields[] = {"hour", "minute"};
+  for (size_t i = 0; i < G_N_ELEMENTS(fields); i++) {
+    GtkEditable *field = part(&app->entry, fields[i]);
+    g_signal_connect(field, "output", G_CALLBACK(on_time_output), app);
+    g_signal_connect(field, "changed", G_CALLBACK(show_time), app);
+    g_signal_connect(gtk_editable_get_delegate(field), "activate", G_CALLBACK(on_time_entered),
+                     app);
+  }
+}
+
 void entry_build(app *app) {
   app->entry = screen_build("entry");
   GtkStringList *names = gtk_string_list_new(NULL);
@@ -460,6 +616,8 @@ void entry_build(app *app) {
   const char *leafed[] = {"prev-month", "next-month", "prev-year", "next-year"};
   for (size_t i = 0; i < G_N_ELEMENTS(leafed); i++)
     g_signal_connect(calendar, leafed[i], G_CALLBACK(show_day), app);
+  build_time(app);
+  build_usual(app);
   g_signal_connect(part(&app->entry, "save"), "clicked", G_CALLBACK(on_save), app);
   g_signal_connect(part(&app->entry, "minutes"), "entry-activated", G_CALLBACK(on_save), app);
   g_signal_connect(part(&app->entry, "note"), "entry-activated", G_CALLBACK(on_save), app);

@@ -23,7 +23,7 @@ static void show_orgs(app *app, const json_t *decision) {
     g_menu_append_item(menu, item);
     g_object_unref(item);
   }
-  GtkMenuButton *button = part(&app->main, "org_menu");
+  GtkMenuButton *button = part(&app->home, "org_menu");
   gtk_menu_button_set_menu_model(button, G_MENU_MODEL(menu));
   gtk_widget_set_visible(GTK_WIDGET(button), active > 1);
   g_object_unref(menu);
@@ -84,14 +84,16 @@ static void show_waiting(app *app) {
   json_int_t parked = number_at(counts, "parked");
   json_int_t unsent =
       number_at(counts, "pending") + number_at(counts, "sending") + number_at(counts, "waiting");
-  const char *text = text_at(json_array_get(json_object_get(reply, "reasons"), 0), "text");
+  const json_t *reason = json_array_get(json_object_get(reply, "reasons"), 0);
+  const char *text = look_is_told(app, text_at(reason, "code")) ? "" : text_at(reason, "text");
   char *title = unsent == 0 ? g_strdup(word("Everything is sent"))
                             : g_strdup_printf(word("%d not sent yet"), (int)unsent);
   set_row(part(&app->home, "waiting"), title, text);
+  gtk_widget_set_visible(part(&app->home, "waiting"), unsent > 0 || parked == 0);
   GtkWidget *look = part(&app->home, "parked");
   gtk_widget_set_visible(look, parked > 0);
   g_free(title);
-  title = g_strdup_printf(word(parked == 1 ? "%d needs a look" : "%d need a look"), (int)parked);
+  title = g_strdup_printf(word("%d could not be sent"), (int)parked);
   set_row(look, title, word("Open the outbox to see why."));
   AdwViewStack *views = part(&app->main, "views");
   AdwViewStackPage *page =
@@ -118,7 +120,17 @@ static void show_overview(app *app) {
   json_decref(found);
 }
 
+/* The user's role, and who that is. */
+static void show_person(app *app) {
+  const char *role = word(text_at(json_object_get(app->decision, "org"), "role"));
+  const char *name = who_name(app);
+  char *line = g_strdup_printf(*role != 0 && *name != 0 ? "%s · %s" : "%s%s", role, name);
+  gtk_label_set_text(part(&app->home, "role_name"), line);
+  g_free(line);
+}
+
 void home_refresh(app *app) {
+  show_person(app);
   show_figures(app);
   show_waiting(app);
   if (gtk_widget_get_visible(part(&app->home, "overview")))
@@ -130,7 +142,6 @@ void home_show(app *app, const json_t *decision) {
   g_free(app->route);
   app->route = g_strdup(text_at(decision, "route"));
   gtk_label_set_text(part(&app->home, "org_name"), text_at(org, "name"));
-  gtk_label_set_text(part(&app->home, "role_name"), word(text_at(org, "role")));
   gtk_widget_set_visible(part(&app->home, "overview"), strcmp(app->route, "/admin") == 0);
   show_orgs(app, decision);
   window_refresh(app);

@@ -53,6 +53,30 @@ static int32_t file_erase(const char *path) {
   return g_file_test(path, G_FILE_TEST_EXISTS) ? HOLDFAST_KEY_FAILED : HOLDFAST_KEY_OK;
 }
 
+/* ---- where this computer keeps them ---- */
+
+int32_t keys_load(app *app, const char *name, char **value) {
+  char *path = g_build_filename(app->keys_dir, name, NULL);
+  int32_t result = app->keys_in_service ? secret_load(app, name, value) : file_load(path, value);
+  g_free(path);
+  return result;
+}
+
+int32_t keys_save(app *app, const char *name, const char *value) {
+  char *path = g_build_filename(app->keys_dir, name, NULL);
+  int32_t result =
+      app->keys_in_service ? secret_save(app, name, value) : file_save(app, path, value);
+  g_free(path);
+  return result;
+}
+
+int32_t keys_erase(app *app, const char *name) {
+  char *path = g_build_filename(app->keys_dir, name, NULL);
+  int32_t result = app->keys_in_service ? secret_erase(app, name) : file_erase(path);
+  g_free(path);
+  return result;
+}
+
 /* ---- the functions ---- */
 
 static bool is_biometric(const char *name) { return strcmp(name, "biometric") == 0; }
@@ -60,10 +84,8 @@ static bool is_biometric(const char *name) { return strcmp(name, "biometric") ==
 static int32_t load(void *context, const char *name, uint8_t *key, size_t capacity,
                     size_t *length) {
   app *app = context;
-  char *path = g_build_filename(app->keys_dir, name, NULL), *value = NULL;
-  int32_t result = is_biometric(name)     ? reader_load(app, &value)
-                   : app->keys_in_service ? secret_load(app, name, &value)
-                                          : file_load(path, &value);
+  char *value = NULL;
+  int32_t result = is_biometric(name) ? reader_load(app, &value) : keys_load(app, name, &value);
   gsize count = 0;
   guchar *bytes = value == NULL ? NULL : g_base64_decode(value, &count);
   if (result == HOLDFAST_KEY_OK && count == KEY_LENGTH && capacity >= count)
@@ -74,7 +96,6 @@ static int32_t load(void *context, const char *name, uint8_t *key, size_t capaci
     explicit_bzero(bytes, count);
   g_free(bytes);
   holdfast_http_free(value); /* zeroes it */
-  g_free(path);
   return result;
 }
 
@@ -82,23 +103,15 @@ static int32_t save(void *context, const char *name, const uint8_t *key, size_t 
                     int32_t protection) {
   (void)protection; /* the name says it */
   app *app = context;
-  char *path = g_build_filename(app->keys_dir, name, NULL), *value = g_base64_encode(key, length);
-  int32_t result = is_biometric(name)     ? reader_save(app, value)
-                   : app->keys_in_service ? secret_save(app, name, value)
-                                          : file_save(app, path, value);
+  char *value = g_base64_encode(key, length);
+  int32_t result = is_biometric(name) ? reader_save(app, value) : keys_save(app, name, value);
   holdfast_http_free(value);
-  g_free(path);
   return result;
 }
 
 static int32_t erase(void *context, const char *name) {
   app *app = context;
-  char *path = g_build_filename(app->keys_dir, name, NULL);
-  int32_t result = is_biometric(name)     ? reader_erase(app)
-                   : app->keys_in_service ? secret_erase(app, name)
-                                          : file_erase(path);
-  g_free(path);
-  return result;
+  return is_biometric(name) ? reader_erase(app) : keys_erase(app, name);
 }
 
 holdfast_keystore keys_store(app *app) {

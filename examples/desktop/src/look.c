@@ -103,23 +103,38 @@ void look_toast(app *app, const char *text) { g_object_unref(add_toast(app, text
 
 void look_confirm(app *app, const char *text) { app->confirmation = add_toast(app, text, 2); }
 
-static json_t *without(const json_t *banners, const json_t *shown) {
-  json_t *left = json_array(), *banner, *other;
-  size_t index, place;
-  json_array_foreach((json_t *)banners, index, banner) {
-    bool twice = false;
-    json_array_foreach((json_t *)shown, place, other) twice =
-        twice || is_text(other, "code", text_at(banner, "code"));
-    if (!twice)
-      json_array_append(left, banner);
-  }
-  return left;
+bool look_is_told(app *app, const char *code) {
+  size_t index;
+  json_t *banner;
+  bool told = false;
+  json_array_foreach(json_object_get(app->decision, "banners"), index, banner) told =
+      told || is_text(banner, "code", code);
+  return told;
 }
 
 void look_own_banners(app *app, GtkBox *box, const json_t *banners) {
-  json_t *left = without(banners, json_object_get(app->decision, "banners"));
+  json_t *left = json_array(), *banner;
+  size_t index;
+  json_array_foreach((json_t *)banners, index,
+                     banner) if (!look_is_told(app, text_at(banner, "code")))
+      json_array_append(left, banner);
   look_banners(box, left);
   json_decref(left);
+}
+
+void look_wrap(GtkButton *button) {
+  GtkLabel *label = GTK_LABEL(gtk_button_get_child(button));
+  gtk_label_set_wrap(label, TRUE);
+  gtk_label_set_justify(label, GTK_JUSTIFY_CENTER);
+}
+
+GtkWidget *look_action(const char *label, const char *what) {
+  GtkWidget *button = gtk_button_new_with_label(label);
+  look_wrap(GTK_BUTTON(button));
+  char *spoken = g_strdup_printf("%s: %s", label, what);
+  gtk_accessible_update_property(GTK_ACCESSIBLE(button), GTK_ACCESSIBLE_PROPERTY_LABEL, spoken, -1);
+  g_free(spoken);
+  return button;
 }
 
 GtkWidget *look_row(const char *title, const char *subtitle) {
@@ -131,12 +146,6 @@ GtkWidget *look_row(const char *title, const char *subtitle) {
   gtk_accessible_update_property(GTK_ACCESSIBLE(row), GTK_ACCESSIBLE_PROPERTY_DESCRIPTION, subtitle,
                                  -1);
   return row;
-}
-
-void look_wrap(GtkButton *button) {
-  GtkLabel *label = GTK_LABEL(gtk_button_get_child(button));
-  gtk_label_set_wrap(label, TRUE);
-  gtk_label_set_justify(label, GTK_JUSTIFY_CENTER);
 }
 
 AdwMessageDialog *look_question(app *app, const char *title, const char *body) {

@@ -2,7 +2,8 @@
  *
  * HOLDFAST_URL and HOLDFAST_KEY name the Supabase project. HOLDFAST_DATA is the folder of the app's
  * data, else one in the user's data folder. HOLDFAST_REDIRECT is the address on this machine to
- * which the browser returns; the project must list it. HOLDFAST_STAGE is for demos and tests. */
+ * which the browser returns; the project must list it. HOLDFAST_NEW_PASSWORD_URL is the page for
+ * who forgot the password. HOLDFAST_STAGE is for demos and tests. */
 #include "app.h"
 
 #include <glib-unix.h>
@@ -156,6 +157,7 @@ int main(int count, char **arguments) {
              .url = g_getenv("HOLDFAST_URL"),
              .key = g_getenv("HOLDFAST_KEY"),
              .redirect_url = g_getenv("HOLDFAST_REDIRECT"),
+             .new_password_url = g_getenv("HOLDFAST_NEW_PASSWORD_URL"),
              .stage = g_getenv("HOLDFAST_STAGE")};
   if (app.redirect_url == NULL)
     app.redirect_url = "http://127.0.0.1:47831/signed-in";
@@ -191,6 +193,7 @@ int main(int count, char **arguments) {
   json_decref(app.edited);
   json_decref(app.form);
   json_decref(app.draft);
+  json_decref(app.who);
   g_free(base);
   return status;
 }

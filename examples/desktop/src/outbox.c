@@ -59,34 +59,30 @@ void outbox_build(app *app) {
 
 static void add_button(GtkBox *box, const char *label, const char *what, const char *id,
                        GCallback clicked, app *app) {
-  GtkWidget *button = gtk_button_new_with_label(label);
-  /* Said with the item: "Edit" alone could be any row's. */
-  char *spoken = g_strdup_printf("%s: %s", label, what);
-  gtk_accessible_update_property(GTK_ACCESSIBLE(button), GTK_ACCESSIBLE_PROPERTY_LABEL, spoken, -1);
-  g_free(spoken);
+  GtkWidget *button = look_action(label, what);
   g_object_set_data_full(G_OBJECT(button), "item", g_strdup(id), g_free);
   g_signal_connect(button, "clicked", clicked, app);
   gtk_box_append(box, button);
 }
 
-/* Why the item is where it is: the library's reason, and the field that the server refused. */
-static char *reason_of(const json_t *item) {
+/* What it was, and why the item is where it is: the library's reason, and the field that the server
+ * refused. */
+static char *about(app *app, const json_t *item) {
+  GString *lines = g_string_new(NULL);
+  entry_about(app, item, lines);
   const char *state = text_at(item, "state"), *field = text_at(item, "field");
   const char *text = text_at(json_object_get(item, "reason"), "text");
   if (*text == 0)
     text = strcmp(state, "sending") == 0 ? word("Sending now …") : word("Waits to be sent.");
-  return *field == 0 ? g_strdup(text)
-                     : g_strdup_printf("%s %s: %s", text, word("Field"), word(field));
+  g_string_append(lines, text);
+  if (*field != 0)
+    g_string_append_printf(lines, " %s: %s", word("Field"), word(field));
+  return g_string_free(lines, FALSE);
 }
 
 static GtkWidget *row_of(app *app, const json_t *item) {
-  const json_t *payload = json_object_get(item, "payload");
-  char *time = look_duration(number_at(payload, "minutes"));
-  char *when = look_time(entry_occurred_ms(item));
-  char *title =
-      g_strdup_printf("%s, %s, %s", entry_type_name(text_at(payload, "type")), time, when);
-  char *reason = reason_of(item);
-  GtkWidget *row = look_row(title, reason);
+  char *title = entry_title(item), *lines = about(app, item);
+  GtkWidget *row = look_row(title, lines);
   bool parked = is_text(item, "state", "parked");
   GtkWidget *icon = gtk_image_new_from_icon_name(parked ? "dialog-warning-symbolic"
                                                         : "document-open-recent-symbolic");
@@ -113,10 +109,8 @@ static GtkWidget *row_of(app *app, const json_t *item) {
   gtk_list_box_row_set_child(GTK_LIST_BOX_ROW(card), both);
   gtk_list_box_row_set_activatable(GTK_LIST_BOX_ROW(card), FALSE);
   gtk_widget_set_focusable(card, FALSE);
-  g_free(time);
-  g_free(when);
   g_free(title);
-  g_free(reason);
+  g_free(lines);
   return card;
 }
 
@@ -149,7 +143,7 @@ void outbox_refresh(app *app) {
   json_t *reason;
   json_array_foreach(json_object_get(reply, "reasons"), index, reason) {
     offline = offline || is_text(reason, "code", "offline");
-    if (!is_text(reason, "code", "offline")) /* the banner above says so */
+    if (!is_text(reason, "code", "parked") && !look_is_told(app, text_at(reason, "code")))
       g_string_append_printf(why, "%s%s", why->len == 0 ? "" : "\n", text_at(reason, "text"));
   }
   gtk_widget_set_visible(part(&app->outbox, "send_now"), unsent > 0 && !offline);

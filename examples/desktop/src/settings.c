@@ -75,6 +75,16 @@ static void on_logout(GtkWidget *widget, gpointer context) {
   g_free(text);
 }
 
+void settings_show(app *app) {
+  GtkWidget *row = part(&app->settings, "who");
+  const char *name = who_name(app);
+  adw_action_row_set_subtitle(ADW_ACTION_ROW(row), name);
+  gtk_accessible_update_property(GTK_ACCESSIBLE(row), GTK_ACCESSIBLE_PROPERTY_DESCRIPTION, name,
+                                 -1);
+  gtk_widget_set_visible(row, *name != 0);
+  window_open(app, "settings", NULL);
+}
+
 void settings_build(app *app) {
   app->settings = screen_build("settings");
   GtkStringList *names = gtk_string_list_new(NULL);

@@ -21,7 +21,7 @@ static void on_method(GtkButton *button, gpointer context) {
   if (host_error(reply) != NULL) {
     look_toast(app, host_error(reply));
   } else {
-    browser_open(app, text_at(reply, "url"));
+    browser_sign_in(app, text_at(reply, "url"));
     gtk_label_set_text(part(&app->sign_in, "message"), word("Continue in the browser."));
   }
   json_decref(reply);
@@ -38,6 +38,18 @@ static void on_password(GtkWidget *widget, gpointer context) {
   host_do(app, "sign_in_complete", request);
 }
 
+/* The library has no call for a new password: the organisation's page does that, or a person. */
+static void on_forgotten(GtkButton *button, gpointer context) {
+  (void)button;
+  app *app = context;
+  GtkLabel *message = part(&app->sign_in, "message");
+  if (app->new_password_url == NULL)
+    gtk_label_set_text(message,
+                       word("Ask your coordinator for a new password, or sign in another way."));
+  else if (browser_open(app, app->new_password_url))
+    gtk_label_set_text(message, word("Continue in the browser."));
+}
+
 static void on_unlock(GtkWidget *widget, gpointer context) {
   (void)widget;
   reader_unlock(context);
@@ -49,6 +61,8 @@ void sign_in_build(app *app) {
   g_signal_connect(part(&app->sign_in, "password"), "entry-activated", G_CALLBACK(on_password),
                    app);
   g_signal_connect(part(&app->sign_in, "email"), "entry-activated", G_CALLBACK(on_password), app);
+  look_wrap(part(&app->sign_in, "forgotten"));
+  g_signal_connect(part(&app->sign_in, "forgotten"), "clicked", G_CALLBACK(on_forgotten), app);
   g_signal_connect(part(&app->sign_in, "try_again"), "clicked", G_CALLBACK(on_unlock), app);
 }
 

@@ -9,7 +9,10 @@ static void refresh_banners(app *app, const json_t *decision) {
 
 /* Nothing stays open under a lock, and nothing is left in the widgets. */
 static void forget(app *app, const json_t *decision) {
-  entry_forget(app, is_text(decision, "reason", "signed_out"));
+  bool lasting = is_text(decision, "reason", "signed_out");
+  entry_forget(app, lasting);
+  if (lasting)
+    who_forget(app);
   window_open(app, NULL, NULL);
   if (app->question != NULL)
     gtk_window_destroy(GTK_WINDOW(app->question));
@@ -21,6 +24,8 @@ static void forget(app *app, const json_t *decision) {
   look_clear(part(&app->outbox, "parked_items"));
   look_clear(part(&app->outbox, "waiting_items"));
   gtk_label_set_text(part(&app->home, "org_name"), "");
+  gtk_label_set_text(part(&app->home, "role_name"), "");
+  adw_action_row_set_subtitle(part(&app->settings, "who"), "");
 }
 
 /* The first home screen is drawn: tell developers how long the start took. */
@@ -117,7 +122,9 @@ static void on_switch(GSimpleAction *action, GVariant *org, gpointer context) {
 
 static void on_settings(GSimpleAction *action, GVariant *value, gpointer context) {
   (void)action, (void)value;
-  window_open(context, "settings", NULL);
+  app *app = context;
+  if (is_text(app->decision, "screen", "home"))
+    settings_show(app);
 }
 
 static void on_lock(GSimpleAction *action, GVariant *value, gpointer context) {

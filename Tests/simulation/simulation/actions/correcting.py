@@ -99,7 +99,9 @@ def overwrite(world: World, process: Process, chance: random.Random, item: Json)
 
 def _new_values(world: World, chance: random.Random) -> Json:
     values: Json = {}
-    names = chance.sample(("minutes", "note", "type", "occurred_at", "numbers"), chance.choice((1, 1, 2)))
+    names = chance.sample(
+        ("minutes", "note", "type", "occurred_at", "numbers"), chance.choice((1, 1, 2))
+    )
     if "minutes" in names:
         bad = chance.random() < 0.05
         values["minutes"] = steps.BAD_MINUTES if bad else chance.randrange(1, 1441)

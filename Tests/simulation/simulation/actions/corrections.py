@@ -61,7 +61,9 @@ def change_elsewhere(world: World, process: Process, chance: random.Random) -> N
     rows = [row for row in database.rows["activities"].values() if row["deleted_at"] is None]
     if not rows or not world.corrects:
         return
-    for row in {r["id"]: r for r in chance.choices(rows[-12:], k=chance.choice((1, 1, 3)))}.values():
+    for row in {
+        r["id"]: r for r in chance.choices(rows[-12:], k=chance.choice((1, 1, 3)))
+    }.values():
         if chance.random() < 0.15:
             values: Json = {"deleted_at": database.now()}
         else:
@@ -72,7 +74,9 @@ def change_elsewhere(world: World, process: Process, chance: random.Random) -> N
                 values["note"] = f"notat {chance.getrandbits(64):x}"
             if chance.random() < 0.2:
                 # As another of the user's devices would, with the value that it may have had.
-                values["minutes"] = chance.choice([v.row["minutes"] for v in world.corrections.versions[str(row["id"])]])
+                values["minutes"] = chance.choice(
+                    [v.row["minutes"] for v in world.corrections.versions[str(row["id"])]]
+                )
         database.update(TABLES["activities"], row, values, SERVICE)
         world.corrections.noted(str(row["id"]), ELSEWHERE)
 
@@ -90,7 +94,10 @@ def correct_in_flight(world: World, process: Process, chance: random.Random) -> 
         return
     if chance.random() < 0.6:
         change(world, process, chance, item)
-    device.fates = [*chance.choice((*DOUBTS, (Fate(50, 50),), (Fate(50, 2000),))), *chance.choice(((), (LOST, LOST)))]
+    device.fates = [
+        *chance.choice((*DOUBTS, (Fate(50, 50),), (Fate(50, 2000),))),
+        *chance.choice(((), (LOST, LOST))),
+    ]
     for _ in range(chance.choice((1, 2, 2))):
         world.run(chance.choice((10, 60, 150, SECOND, 5 * SECOND)), chance)
         if not process.is_open:
@@ -106,7 +113,9 @@ def correct_in_flight(world: World, process: Process, chance: random.Random) -> 
 @action(14, since=7)
 def decide(world: World, process: Process, chance: random.Random) -> None:
     """The user decides about corrections that are parked: overwrite, retry, or leave the row."""
-    listed = process.ask("queue_list", {"state": "parked", "limit": 100}) if world.corrects else None
+    listed = (
+        process.ask("queue_list", {"state": "parked", "limit": 100}) if world.corrects else None
+    )
     for item in (listed or {"items": []})["items"]:
         if item["operation"] == "insert" or chance.random() < 0.3:
             continue

@@ -106,9 +106,7 @@ def _change(world: World, process: Process, chance: random.Random, item: Json) -
         if chance.random() < 0.6:
             correcting.change(world, process, chance, item["id"])
         else:
-            correcting.take_back(
-                world, process, chance, item["id"], force=chance.random() < 0.3
-            )
+            correcting.take_back(world, process, chance, item["id"], force=chance.random() < 0.3)
         return
     if item["kind"] == "activity" and chance.random() < 0.6:
         payload = {**item["payload"], "minutes": chance.randrange(1, 300)}

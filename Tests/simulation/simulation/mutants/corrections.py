@@ -40,9 +40,7 @@ def _change_answers(change: Any) -> Mutant:  # noqa: ANN401 - a function of a re
 def _without_the_base() -> Mutant:
     """The library forgets the version under which its user saw the row."""
     return _change_corrections(
-        lambda _, request: request.update(
-            url=re.sub(r"&updated_at=eq\.[^&]*", "", request["url"])
-        )
+        lambda _, request: request.update(url=re.sub(r"&updated_at=eq\.[^&]*", "", request["url"]))
     )
 
 
