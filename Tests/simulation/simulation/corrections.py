@@ -1,8 +1,8 @@
 """What users correct after it was sent, and what becomes of each value at the server.
 
-The library's own base of a change is not looked at. What counts is what a device was told before its
-user corrected an item: the rows in the answers that it got, the values that its user wrote there, and
-what `conflict` showed them.
+The library's own base of a change is not looked at. What counts is what a user saw before they
+corrected an item: the list of their own items, the values that they wrote on this device, and what
+`conflict` showed them.
 """
 
 from __future__ import annotations
