@@ -89,12 +89,16 @@ public enum RestRequests {
   /// The organisation is a filter only where it is a part of the key. With `id` as the key, a row that
   /// the server has moved to another organisation is still the item's, and a user may be allowed to
   /// read ids without `org_id`.
+  ///
+  /// `user`: of a kind whose rows are kept, only this user's are the items'. A user may see those of others, and
+  /// one of them would be taken for the item's own, and corrected.
   public static func readBack(
-    _ backend: Backend, kind: QueueKind, org: UUID?, ids: [UUID], columns: [String] = ["id"],
-    bearer: SecretBytes
+    _ backend: Backend, kind: QueueKind, org: UUID?, user: UUID? = nil, ids: [UUID],
+    columns: [String] = ["id"], bearer: SecretBytes
   ) -> Request {
     var url = backend.rest(kind.table) + "?id=in.(\(list(ids)))"
     if kind.primaryKey == .idAndOrgID { url += filter(org) }
+    if let user, kind.own != nil { url += "&user_id=eq." + user.text }
     return read(backend, .upload, url + "&select=" + list(columns), bearer)
   }
 

@@ -86,6 +86,18 @@ import Testing
     expect(many.url.utf8.count < 8_000)
   }
 
+  @Test("Of a kind whose rows are kept, only the user's own rows are read back")
+  func ownRows() throws {
+    let backend = try backend(
+      #","queue":{"activity":{"table":"activities","columns":["type","user_id"],"own":{}}}"#)
+    let kind = try #require(backend.kind("activity"))
+    let request = RestRequests.readBack(
+      backend, kind: kind, org: try uuid(orgText), user: try uuid(otherText),
+      ids: [try uuid(idText)], bearer: try secret("a.b.c"))
+    try expect(
+      url(request), equals: "/activities?id=in.(\(idText))&user_id=eq.\(otherText)&select=id")
+  }
+
   @Test("Where the key contains the organisation, it names the conflict and is a filter")
   func keyWithOrganisation() throws {
     let backend = try backend(

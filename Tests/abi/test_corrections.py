@@ -10,7 +10,7 @@ import pytest
 from support.directory_fixtures import DirectoryFixtures, Person
 from support.held import answer, taken
 from support.phone import App
-from support.queue import BAD_MINUTES, EMPTY, add, code_of, item_of, refused
+from support.queue import BAD_MINUTES, EMPTY, add, code_of, item_of, new_ids, refused
 from support.users import MakeUser, SignedIn
 
 COLUMNS = ["type", "minutes", "occurred_at", "contact_id", "follows", "note"]
@@ -302,6 +302,30 @@ def test_COR_8_a_row_that_was_deleted_elsewhere_is_told(
     assert [code_of(app, item) for item in (soft, hard)] == ["deleted_elsewhere"] * 2
 
 
+def test_COR_8_a_deletion_of_an_item_in_doubt_asks_for_what_others_have_changed(
+    user: SignedIn, directory: DirectoryFixtures
+) -> None:
+    # Given an item that was sent with two notes, and nothing tells which of them is stored
+    app = user.app
+    item = add(app, minutes=30, note="first")
+    request = taken(user, "upload")
+    user.phone.network(request)
+    app.complete({"id": request["id"], "error": "timeout"})
+    edit(app, item, type="visit", minutes=30, note="second")
+    user.phone.pass_time(600)
+    app.complete({"id": taken(user, "upload")["id"], "error": "timeout"})
+    # When its user takes it back, and another device has set a third one
+    set_elsewhere(directory, item, note="theirs")
+    app.queue_cancel({"id": item})
+    for _ in range(3):
+        user.phone.pass_time(600)
+        app.settle()
+    # Then that one is not deleted unseen
+    assert code_of(app, item) == "changed_elsewhere"
+    assert item_of(app, item)["conflict"]["columns"][0]["theirs"] == "theirs"
+    assert row(directory, item)["deleted_at"] is None
+
+
 @pytest.mark.parametrize("way", ["deleted_at", "row"])
 def test_COR_8_deletions_are_done_asked_or_done_already(
     sign_in: MakeUser, directory: DirectoryFixtures, way: str
@@ -415,6 +439,35 @@ def test_COR_9_without_the_right_a_change_is_parked(
     app.queue_retry({"id": item})
     app.settle()
     assert row(directory, item)["minutes"] == 90
+
+
+def test_COR_9_a_row_of_another_user_is_not_the_items_own(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    # Given a coordinator, who sees the row that a colleague has stored under the item's id
+    user = sign_in(role="coordinator", tables=tables())
+    app = user.app
+    colleague = directory.person(user.org)
+    [item] = new_ids(1)
+    directory.control.sql(
+        "insert into activities (id, org_id, user_id, type, minutes, occurred_at) "
+        "values (%s, %s, %s, 'visit', 30, now())",
+        item, user.org.id, colleague.id,
+    )  # fmt: skip
+    # When the item is in doubt, and edited, so that its row would be corrected
+    add(app, item, minutes=60)
+    app.complete({"id": taken(user, "upload")["id"], "error": "timeout"})
+    edit(app, item, type="visit", minutes=90)
+    for _ in range(2):
+        user.phone.pass_time(600)
+        app.settle()
+        # Then it is parked, also when its user tries again
+        assert code_of(app, item) == "conflict"
+        app.queue_retry({"id": item})
+    app.settle()
+    # and the row stays as it is
+    assert changes(user) == []
+    assert row(directory, item)["minutes"] == 30
 
 
 def test_COR_10_many_edits_are_one_change(user: SignedIn, directory: DirectoryFixtures) -> None:

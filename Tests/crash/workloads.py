@@ -250,18 +250,8 @@ def salvage(process: AppProcess) -> None:
         process.add(app)
 
 
+_ALL = (add, edit, drain, correct, refresh, logout, org_switch, first_start, salvage)
 #: The workloads by name.
 WORKLOADS: dict[str, Callable[[AppProcess], None]] = {
-    workload.__name__: workload
-    for workload in (
-        add,
-        edit,
-        drain,
-        correct,
-        refresh,
-        logout,
-        org_switch,
-        first_start,
-        salvage,
-    )  # fmt: skip
+    workload.__name__: workload for workload in _ALL
 }

@@ -1,8 +1,8 @@
 """What users correct after it was sent, and what becomes of each value at the server.
 
-The library's own base of a change is not looked at. What counts is what a device was told before its
-user corrected an item: the rows in the answers that it got, the values that its user wrote there, and
-what `conflict` showed them.
+The library's own base of a change is not looked at. What counts is what a user saw before they
+corrected an item: the list of their own items, the values that they wrote on this device, and what
+`conflict` showed them.
 """
 
 from __future__ import annotations
@@ -277,8 +277,7 @@ class Corrections:
         """Whether everything that the user wants of a stored item is, or was, at the server."""
         wish = self.wishes.get((entry.device, entry.owner, entry.id))
         versions = self.versions.get(entry.id, [])
-        # The row under the id of somebody else's item is not this one's.
-        if wish is None or (versions and versions[0].row["user_id"] != entry.owner):
+        if wish is None:
             return True
         if wish.deleted is not None:
             return any(v.row["deleted_at"] is not None for v in versions[wish.deleted :])

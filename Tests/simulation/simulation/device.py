@@ -58,7 +58,7 @@ QUEUES: dict[str, dict[str, Any]] = {
 
 
 def _correcting(world: World) -> dict[str, Any]:
-    """How the apps of a world keep and correct stored activities: in the same way on every device."""
+    """How the apps of a world keep and correct stored activities: alike on every device."""
     chance = random.Random(f"corrections {world.seed}")
     change: dict[str, Any] = {}
     if chance.random() < 0.4:

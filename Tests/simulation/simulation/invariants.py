@@ -513,7 +513,8 @@ class InvariantChecker:
             self.world.corrections.requested(process, request, user)
             return
         if request["method"] == "GET":
-            rows = [{"id": item} for item in re.findall(r"[0-9a-f-]{36}", url)]
+            asked = re.sub(r"&user_id=eq\.[0-9a-f-]{36}", "", url)
+            rows = [{"id": item} for item in re.findall(r"[0-9a-f-]{36}", asked)]
         else:
             body = json.loads(request["body"])
             rows = body["items"] if isinstance(body, dict) else body
