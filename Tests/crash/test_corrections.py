@@ -100,6 +100,7 @@ def check(app: App, wishes: Wishes, directory: DirectoryFixtures, person: Person
             wanted.deleted = YES
             continue
         if found is None:
+            assert row is not None
             is_deletion = row["deleted_at"] is not None
         assert is_deletion or wanted.deleted != YES or _is_asked(found), (
             f"{item}: {wanted}, {found}"
@@ -109,7 +110,7 @@ def check(app: App, wishes: Wishes, directory: DirectoryFixtures, person: Person
             wanted.deleted = YES
             continue
         wanted.deleted = NO
-        minutes = row["minutes"] if found is None else found["payload"].get("minutes")
+        minutes = (row or {})["minutes"] if found is None else found["payload"].get("minutes")
         if minutes is not None:
             assert minutes in wanted.minutes, f"{item}: {minutes}, {wanted}, {found}, {row}"
             wanted.minutes = {minutes}

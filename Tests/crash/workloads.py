@@ -109,8 +109,9 @@ class AppProcess:
         self.report("change", [item, minutes])
         try:
             found = app.queue_get({"id": item}).get("item")
-            whole = found is not None and found["operation"] == "insert"
-            payload = {**found["payload"], "minutes": minutes} if whole else {"minutes": minutes}
+            payload = {"minutes": minutes}
+            if found is not None and found["operation"] == "insert":
+                payload = {**found["payload"], "minutes": minutes}
             app.queue_edit({"id": item, "payload": payload})
         except HoldfastError as error:
             # Of a row that was deleted nothing is kept.

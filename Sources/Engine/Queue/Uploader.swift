@@ -181,7 +181,8 @@ final class Uploader {
       : batch.items.map { $0.id }
     try inFlight.send(
       RestRequests.readBack(
-        core.configuration.backend, kind: batch.kind, org: batch.org, user: session.userID, ids: ids,
+        core.configuration.backend, kind: batch.kind, org: batch.org, user: session.userID,
+        ids: ids,
         columns: settlement.columns(of: batch), bearer: session.accessToken),
       .readBack(batch), generation: session.generation, now)
     state.removeFirstReadBack()

@@ -106,7 +106,7 @@ def ids_of(request: Json) -> list[str]:
 def is_correction(request: Json) -> bool:
     """Whether the request changes or deletes stored rows."""
     by_function = request["url"].endswith("/rpc/change_activities")
-    return request["purpose"] == "upload" and (request["method"] == "PATCH" or by_function)
+    return bool(request["purpose"] == "upload" and (request["method"] == "PATCH" or by_function))
 
 
 class Corrections:
@@ -263,7 +263,7 @@ class Corrections:
         seen = self._seen.get((device.name, user, item), {})
         if new["deleted_at"] is not None and old["deleted_at"] is None:
             is_whole = device.versions == {"whole"}
-            columns = COLUMNS if is_whole else ALWAYS_KEPT
+            columns: tuple[str, ...] = COLUMNS if is_whole else ALWAYS_KEPT
         else:
             columns = tuple(c for c in COLUMNS if stored(c, old) != stored(c, new))
         for column in columns:

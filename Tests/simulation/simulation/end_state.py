@@ -524,16 +524,16 @@ def _own_items(world: World, process: Process, user: str, org: str) -> None:
         if item["id"] in shown:
             raise Violation("the list follows the server", f"{process} {item['id']} twice")
         shown[item["id"]] = item["payload"]
-    queued = {item["id"]: item for item in _items(process) if item["kind"] == "activity"}
+    queued = {item["id"] for item in _items(process) if item["kind"] == "activity"}
     for row in world.server.database.visible(TABLES["activities"], user):
-        item = str(row["id"])
+        known = str(row["id"])
         if (row["org_id"], row["user_id"], row["deleted_at"]) != (org, user, None):
             continue
-        found = shown.pop(item, None)
-        if item in queued:
+        found = shown.pop(known, None)
+        if known in queued:
             continue
         if found is None:
-            raise Violation("the list follows the server", f"{process} {item} is missing")
+            raise Violation("the list follows the server", f"{process} {known} is missing")
         for name in COLUMNS:
             if plain(name, found.get(name)) != stored(name, row):
                 raise Violation("the list follows the server", f"{process} {found} for {row}")

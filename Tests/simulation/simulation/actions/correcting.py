@@ -118,7 +118,8 @@ def _new_values(world: World, chance: random.Random) -> Json:
         zone = datetime.timezone(datetime.timedelta(hours=chance.choice((0, 1, -3))))
         values["occurred_at"] = moment.astimezone(zone).isoformat(timespec="seconds")
     if "numbers" in names or not values:
-        values |= numbers.draw(chance, few=0, wide=False) or {"minutes": chance.randrange(1, 1441)}
+        drawn: dict[str, Any] = {**numbers.draw(chance, few=0, wide=False)}
+        values |= drawn or {"minutes": chance.randrange(1, 1441)}
     return values
 
 
