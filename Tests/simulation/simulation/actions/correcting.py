@@ -118,7 +118,7 @@ def _new_values(world: World, chance: random.Random) -> Json:
         zone = datetime.timezone(datetime.timedelta(hours=chance.choice((0, 1, -3))))
         values["occurred_at"] = moment.astimezone(zone).isoformat(timespec="seconds")
     if "numbers" in names or not values:
-        drawn: dict[str, Any] = {**numbers.draw(chance, few=0, wide=False)}
+        drawn: dict[str, object] = {**numbers.draw(chance, few=0, wide=False)}
         values |= drawn or {"minutes": chance.randrange(1, 1441)}
     return values
 
