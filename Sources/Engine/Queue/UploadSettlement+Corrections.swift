@@ -121,9 +121,16 @@ extension UploadSettlement {
       rows.append(
         OwnRow(id: item.id, values: kept.kept(of: values), version: versions.version(of: item.id)))
     }
+    try keep(rows, without: deleted, of: proved, session, now)
+  }
+
+  private func keep(
+    _ rows: [OwnRow], without deleted: [UUID] = [], of batch: UploadBatch, _ session: OpenSession,
+    _ now: Instant
+  ) throws(Failure) {
     do throws(Failure) {
-      if !rows.isEmpty { try own.put(rows, proved.kind, proved.org, session, now) }
-      if !deleted.isEmpty { try own.remove(deleted, proved.kind, proved.org, session) }
+      if !rows.isEmpty { try own.put(rows, batch.kind, batch.org, session, now) }
+      if !deleted.isEmpty { try own.remove(deleted, batch.kind, batch.org, session) }
     } catch {
       if error.code == .memoryExhausted { throw error }
       Log.line(.warning, "stored rows could not be kept: \(error.code.rawValue)")
@@ -182,6 +189,7 @@ extension UploadSettlement {
         row, kept, named: named, isSent: named != nil && !queued.isEdited)
     else { return .hidden }
     var reason: ParkReason?
+    let shown = OwnRow(id: sent.id, values: kept.kept(of: row), version: row.string("updated_at"))
     switch result {
     case .same:
       sent.noteFound(kept.kept(of: row))
@@ -197,7 +205,10 @@ extension UploadSettlement {
       item.stored = item.stored?.moved(to: kept.kept(of: row), version: version)
       try queued.put(item, one.kind, key, try core.keys())
       try core.queue.write(queued)
+      // A later edit or deletion stands on what the user's list shows.
+      if let session = sessions.session { try keep([shown], of: one, session, received.now) }
     case .changed(let columns):
+      if let session = sessions.session { try keep([shown], of: one, session, received.now) }
       reason = ParkReason(
         .changedElsewhere, field: columns.first, conflict: item.conflict(columns, with: row, kept))
     case .unchanged, .deleted: break
