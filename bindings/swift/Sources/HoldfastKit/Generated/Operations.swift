@@ -248,7 +248,7 @@ extension Holdfast {
   ///
   /// ```swift
   /// try await app.queueList(state: .pending, after: 6, limit: 100)
-  /// // {"items": [{"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", "seq": 7, "kind": "activity", "state": "pending", "payload": {"type": "visit", "minutes": 30}, "org_id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e01", "depends_on": ["01976b36-5e10-7f3a-9c44-2f0a6d1b8e04"], "attempts": 0, "created_ms": 1796000000000, "occurred_at_ms": 1795999940000, "reason": null, "field": null, "not_before_ms": null}], "next": null, "counts": {"pending": 2, "sending": 0, "waiting": 1, "parked": 0}}
+  /// // {"items": [{"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", "seq": 7, "kind": "activity", "state": "pending", "payload": {"type": "visit", "minutes": 30}, "org_id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e01", "depends_on": ["01976b36-5e10-7f3a-9c44-2f0a6d1b8e04"], "attempts": 0, "created_ms": 1796000000000, "occurred_at_ms": 1795999940000, "reason": null, "field": null, "not_before_ms": null, "operation": "insert", "conflict": null}], "next": null, "counts": {"pending": 2, "sending": 0, "waiting": 1, "parked": 0}}
   /// ```
   public func queueList(state: QueuedState? = nil, after: Int? = nil, limit: Int? = nil) async throws(HoldfastError) -> QueueListReply {
     try await ask("queue_list", ["state": state, "after": after, "limit": limit])
@@ -263,7 +263,7 @@ extension Holdfast {
   ///
   /// ```swift
   /// try await app.queueGet(id: "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03")
-  /// // {"state": "pending", "item": {"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", "seq": 7, "kind": "activity", "state": "pending", "payload": {"type": "visit", "minutes": 30}, "org_id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e01", "depends_on": ["01976b36-5e10-7f3a-9c44-2f0a6d1b8e04"], "attempts": 0, "created_ms": 1796000000000, "occurred_at_ms": 1795999940000, "reason": null, "field": null, "not_before_ms": null}}
+  /// // {"state": "pending", "item": {"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", "seq": 7, "kind": "activity", "state": "pending", "payload": {"type": "visit", "minutes": 30}, "org_id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e01", "depends_on": ["01976b36-5e10-7f3a-9c44-2f0a6d1b8e04"], "attempts": 0, "created_ms": 1796000000000, "occurred_at_ms": 1795999940000, "reason": null, "field": null, "not_before_ms": null, "operation": "insert", "conflict": null}}
   /// ```
   public func queueGet(id: String) async throws(HoldfastError) -> QueueGetReply {
     try await ask("queue_get", ["id": id])

@@ -63,7 +63,9 @@ public struct QueueKind: Encodable, Sendable, Hashable {
   /// distributed by organisation: an insert names both columns, and ids are read back with a filter
   /// by `org_id`. Not in an app without organisations. Default: `"id"`.
   public var primaryKey: QueueKindPrimaryKey?
+  /// What is kept of the user's own stored rows. Default: nothing.
   public var own: OwnRows?
+  /// How stored rows are changed. Default: they are not.
   public var change: ChangeRule?
   /// How the user takes a stored row back: the column `deleted_at` gets the time, or the row is
   /// deleted. Needs `own`. Without it a stored row stays.
