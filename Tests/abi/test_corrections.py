@@ -576,30 +576,134 @@ def test_a_change_waits_while_the_configuration_does_not_keep_its_rows(
     assert row(directory, item)["minutes"] == 90
 
 
+def total(app: App) -> tuple[int, int]:
+    """How many activities and minutes the user has registered, as the app shows it."""
+    shown: Any = app.summary_get()
+    parts = [shown["summary"], shown["sent"], shown["queued"]]
+    return sum(p["activities"] for p in parts), sum(p["minutes"] for p in parts)
+
+
+def test_COR_12_the_total_stands_when_an_answer_is_lost_and_the_item_is_edited_again(
+    user: SignedIn,
+) -> None:
+    app = user.app
+    item = sent(user, 30)
+    app.settle()
+    edit(app, item, minutes=45)
+    user.phone.network.lose["upload"] = 1
+    app.settle()
+    app.go_offline()
+    edit(app, item, minutes=31)
+    assert total(app) == (1, 31)
+    app.queue_cancel({"id": item})
+    assert total(app) == (0, 0)
+    edit(app, item, minutes=32)
+    app.go_online()
+    user.phone.pass_time(600)
+    app.settle()
+    assert total(app) == (1, 32)
+
+
+@pytest.mark.parametrize("is_cancelled", [False, True])
+def test_COR_12_the_total_stands_when_an_insert_was_read_back_and_its_edit_waits(
+    user: SignedIn, is_cancelled: bool
+) -> None:
+    app = user.app
+    user.phone.network.lose["upload"] = 1
+    item = add(app, minutes=57)
+    app.settle()
+    edit(app, item, type="visit", minutes=7)
+    if is_cancelled:
+        app.queue_cancel({"id": item})
+    expected = (0, 0) if is_cancelled else (1, 7)
+    assert total(app) == expected
+    held = {"pull", "summary"}
+    user.phone.network.instead.append(
+        lambda request: (
+            {"error": "timeout"} if request["purpose"] in held or is_change(request) else None
+        )
+    )
+    for _ in range(4):
+        user.phone.pass_time(60)
+        app.settle()
+        assert total(app) == expected
+    user.phone.network.instead.clear()
+    user.phone.pass_time(1000)
+    app.settle()
+    assert total(app) == expected
+
+
+def test_COR_6_what_a_comparison_has_read_is_what_the_list_shows(
+    user: SignedIn, directory: DirectoryFixtures
+) -> None:
+    app = user.app
+    item = sent(user)
+    set_elsewhere(directory, item, minutes=60, note="urgent")
+    user.phone.network.instead.append(
+        lambda request: {"error": "timeout"} if request["purpose"] == "pull" else None
+    )
+    edit(app, item, minutes=90)
+    app.settle()
+    app.queue_retry({"id": item, "overwrite": True})
+    [shown] = app.item_list({"kind": "activity"})["items"]
+    assert (shown["payload"]["minutes"], shown["payload"]["note"]) == (90, "urgent")
+
+
+def test_COR_8_a_deletion_after_a_lost_insert_and_an_edit_sees_what_others_set(
+    user: SignedIn, directory: DirectoryFixtures
+) -> None:
+    app = user.app
+    user.phone.network.lose["upload"] = 1
+    item = add(app, minutes=42)
+    app.settle()
+    app.go_offline()
+    edit(app, item, type="visit", minutes=43)
+    set_elsewhere(directory, item, minutes=7)
+    app.queue_cancel({"id": item})
+    app.go_online()
+    user.phone.pass_time(600)
+    app.settle()
+    assert code_of(app, item) == "changed_elsewhere"
+    assert row(directory, item)["deleted_at"] is None
+
+
+def test_COR_5_a_row_that_was_read_back_has_no_values_of_which_nobody_knows(
+    user: SignedIn, directory: DirectoryFixtures
+) -> None:
+    app = user.app
+    user.phone.network.lose["upload"] = 1
+    item = add(app, minutes=42)
+    app.settle()
+    set_elsewhere(directory, item, minutes=785)
+    user.phone.network.instead.append(
+        lambda request: {"error": "timeout"} if request["purpose"] == "pull" else None
+    )
+    user.phone.pass_time(600)
+    app.settle()
+    edit(app, item, minutes=6)
+    app.settle()
+    assert code_of(app, item) == "changed_elsewhere"
+    assert row(directory, item)["minutes"] == 785
+
+
 def test_COR_12_the_total_is_the_users_before_during_and_after_a_sync(
     user: SignedIn, directory: DirectoryFixtures
 ) -> None:
     app = user.app
     kept, changed, deleted = sent(user, 10), sent(user, 20), sent(user, 40)
     app.settle()
-
-    def total() -> tuple[int, int]:
-        shown: Any = app.summary_get()
-        parts = [shown["summary"], shown["sent"], shown["queued"]]
-        return sum(p["activities"] for p in parts), sum(p["minutes"] for p in parts)
-
-    assert total() == (3, 70)
+    assert total(app) == (3, 70)
     app.go_offline()
     edit(app, changed, minutes=25)
     app.queue_cancel({"id": deleted})
     added = add(app, minutes=100)
-    assert total() == (3, 135)
+    assert total(app) == (3, 135)
     app.go_online()
     for _ in range(20):
         step = app.step()
-        assert total() == (3, 135)
+        assert total(app) == (3, 135)
         if step.idle:
             break
-    assert total() == (3, 135)
+    assert total(app) == (3, 135)
     found = {str(one["id"]) for one in rows(directory, user.person) if not one["deleted_at"]}
     assert found == {kept, changed, added}

@@ -36,13 +36,19 @@ struct Counted {
   let added: Registered?
   let removed: Registered?
 
+  /// A row that the server has stored.
+  init?(stored row: JSON, _ item: QueueItem, _ backend: Backend) {
+    guard item.kind == backend.summaryKind, !item.mayBeCounted else { return nil }
+    (added, removed) = (Registered(row, item.occurredAtMS), nil)
+  }
+
   /// nil for an item of a kind that the summary does not count, and for one that the server's figures
   /// may count already.
   init?(_ item: QueueItem, _ backend: Backend) {
     guard item.kind == backend.summaryKind, !item.mayBeCounted else { return nil }
-    removed = item.stored.map { Registered($0.row, nil) }
+    removed = item.stored.map { Registered($0.counted ?? $0.row, nil) }
     switch item.operation {
-    case .insert: added = Registered(item.payload, item.occurredAtMS)
+    case .insert: added = item.isCancelled ? nil : Registered(item.payload, item.occurredAtMS)
     case .change:
       added = item.stored.map { Registered($0.row.laidOver(by: item.payload), nil) }
     case .delete: added = nil

@@ -70,7 +70,7 @@ final class Summary {
 
   /// Count stored items until the next figures arrive. Runs after they were deleted from the queue: it
   /// may undercount until the next pull, and never double-counts.
-  func countSent(_ batch: UploadBatch, _ session: OpenSession?) {
+  func countSent(_ counted: [Counted], of batch: UploadBatch, _ session: OpenSession?) {
     let backend = core.configuration.backend
     guard let session, session.owner == batch.owner, backend.has(.summary) else { return }
     let org = backend.hasOrganisations ? batch.org : nil
@@ -80,9 +80,7 @@ final class Summary {
         try tables.database.transaction { () throws(Failure) in
           var summary = try read(of: tag, session, tables)
           guard let entry = summary.entry else { return }
-          for item in batch.items {
-            if let counted = item.counted { summary.sent.add(counted, since: summary.sinceMS) }
-          }
+          for one in counted { summary.sent.add(one, since: summary.sinceMS) }
           entry.sealed = try session.cacheKey.seal(
             summary.json, CacheNames.datasetContext(tag, session, "sealed"))
           try tables.datasets.write(.summary, of: tag, entry)

@@ -12,9 +12,13 @@ struct StoredBase {
   let isDeleted: Bool
   /// Names this change, if the kind has a column for that.
   let changeID: UUID
+  /// The row as the user's figures count it, if that is another one: figures are not read again while an item is
+  /// unproved, and the base moves meanwhile.
+  let counted: JSON?
 
-  init(row: JSON, version: String?, isDeleted: Bool = false) {
+  init(row: JSON, version: String?, isDeleted: Bool = false, counted: JSON? = nil) {
     (self.row, self.version, self.isDeleted) = (row, version, isDeleted)
+    self.counted = counted
     changeID = Random.uuid(at: 0)
   }
 
@@ -23,22 +27,25 @@ struct StoredBase {
     version = json.string("version")
     isDeleted = json["deleted"] != nil
     changeID = json.uuid("change_id") ?? UUID(high: 0, low: 0)
+    counted = json["counted"]
   }
 
   var json: JSON {
     let json: JSON = ["row": row, "change_id": .uuid(changeID)]
     if let version { json.set("version", .string(version)) }
     if isDeleted { json.set("deleted", .bool(true)) }
+    if let counted { json.set("counted", counted) }
     return json
   }
 
-  /// The same change on another base.
-  private init(_ other: StoredBase, row: JSON, version: String?) {
-    (self.row, self.version, isDeleted, changeID) = (row, version, other.isDeleted, other.changeID)
+  /// The same change on another base. `counted`: the row that the user's figures count.
+  func moved(to row: JSON, version: String?, counted: JSON? = nil) -> StoredBase {
+    StoredBase(self, row, version, counted)
   }
 
-  func moved(to row: JSON, version: String?) -> StoredBase {
-    StoredBase(self, row: row, version: version)
+  private init(_ other: StoredBase, _ row: JSON, _ version: String?, _ counted: JSON?) {
+    (self.row, self.version, self.counted) = (row, version, counted)
+    (isDeleted, changeID) = (other.isDeleted, other.changeID)
   }
 }
 
@@ -108,7 +115,7 @@ extension QueueItem {
       }
     }
     payload = changed
-    self.stored = StoredBase(row: stored.row, version: stored.version)
+    self.stored = StoredBase(row: stored.row, version: stored.version, counted: stored.counted)
     return changed.count > 0
   }
 

@@ -337,7 +337,11 @@ final class ItemIntake {
     shown.set("updated_at", .string(version))
     let isSent = row.attempts > 0 && !row.isEdited
     switch item.compare(shown, kept, named: stored.version, isSent: isSent) {
-    case .free, .same: item.stored = stored.moved(to: pulled.values, version: version)
+    case .free, .same:
+      // Figures are read beside the rows, but not while the server may have something else.
+      item.stored = stored.moved(
+        to: pulled.values, version: version,
+        counted: row.attempts > 0 ? stored.counted ?? stored.row : JSON?.none)
     case .unchanged, .changed, .deleted, nil: break
     }
   }
@@ -462,7 +466,8 @@ final class ItemIntake {
     if stored.isDeleted { return try cancelled(row) }
     let mayBeStored = row.state == .sending || row.attempts > 0
     if mayBeStored, !row.isEdited { item.noteSent(kind) }
-    item.stored = StoredBase(row: stored.row, version: stored.version, isDeleted: true)
+    item.stored = StoredBase(
+      row: stored.row, version: stored.version, isDeleted: true, counted: stored.counted)
     item.payload = [:]
     try write(item, row, kind, session, isEdited: mayBeStored)
     return try cancelled(row)

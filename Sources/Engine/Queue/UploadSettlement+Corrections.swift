@@ -63,6 +63,7 @@ extension UploadSettlement {
   /// read first.
   func correct(_ batch: UploadBatch, _ now: Instant) throws(Failure) {
     guard !batch.isEmpty else { return }
+    var counted: [Counted] = []
     try core.database.transaction { () throws(Failure) in
       let key = try core.keys().queues.derived(for: batch.owner)
       for sent in batch.items {
@@ -70,14 +71,23 @@ extension UploadSettlement {
           continue
         }
         if !row.isEdited { item.noteSent(batch.kind) }
+        let payload = item.payload
+        if let one = Counted(stored: payload, item, core.configuration.backend) {
+          counted.append(one)
+        }
         if item.followUnread(batch.kind) {
+          item.stored = item.stored.map {
+            $0.moved(to: $0.row, version: $0.version, counted: payload)
+          }
           try goOn(row, item, batch.kind, key)
         } else {
           try core.removeStored([row.item], now)
         }
       }
+      pulls.requirePull()
       try syncRuns.endIfDone(batch.owner, now)
     }
+    summary.countSent(counted, of: batch, sessions.session)
   }
 
   /// The item goes on as a correction of its stored row. Items that wait for it to be stored are sent, unless it
@@ -202,7 +212,9 @@ extension UploadSettlement {
         item.sent = nil
         queued.isEdited = true
       }
-      item.stored = item.stored?.moved(to: kept.kept(of: row), version: version)
+      item.stored = item.stored.map {
+        $0.moved(to: kept.kept(of: row), version: version, counted: $0.counted ?? $0.row)
+      }
       try queued.put(item, one.kind, key, try core.keys())
       try core.queue.write(queued)
       // A later edit or deletion stands on what the user's list shows.

@@ -27,8 +27,8 @@ final class UploadSettlement {
   let pauses: ServicePauses
   let reachability: Reachability
   let parking: Parking
-  private let pulls: PullState
-  private let summary: Summary
+  let pulls: PullState
+  let summary: Summary
 
   init(
     _ core: Core, _ sessions: SessionStore, own: OwnRowCache, state: UploadState, links: ItemLinks,
@@ -341,7 +341,7 @@ final class UploadSettlement {
       pulls.requirePull()
       try syncRuns.endIfDone(proved.owner, now)
     }
-    summary.countSent(proved, sessions.session)
+    summary.countSent(proved.items.compactMap { $0.counted }, of: proved, sessions.session)
     try syncRuns.emitProgress(proved.owner, now)
   }
 }
