@@ -33,6 +33,8 @@ private final class World {
   /// The user's last values.
   private var wanted: [String: Int64] = [:]
   private var wantsDeletion = false
+  /// Older values of theirs that they have seen again and kept, after they took newer ones back.
+  private var restored: Set<Int64> = []
   private var isAllowed = true
   /// Corrections that reach the server after their answer was given up.
   private var late: [Correction] = []
@@ -88,12 +90,21 @@ private final class World {
     for (_, value) in values.members { if let value = value.int { seen.insert(value) } }
   }
 
+  /// A form with all values, of which the user has changed one.
+  private func changed(_ shown: JSON, _ column: String, _ value: Int64) -> JSON {
+    for (other, value) in shown.members where wanted[other] == nil {
+      restored.insert(value.int ?? 0)
+    }
+    let values = shown.shallowCopy
+    values.set(member: column, .int(value))
+    return values
+  }
+
   private func edit() throws {
     let column = Self.columns[random.below(2)]
     let value = next()
     if let view = try view() {
-      let values = view.shallowCopy
-      values.set(member: column, .int(value))
+      let values = changed(view, column, value)
       do throws(Failure) {
         _ = try rig.intake.edit(["id": .uuid(id(1)), "payload": values])
       } catch {
@@ -101,9 +112,7 @@ private final class World {
         return
       }
     } else if chance(2), let kept = try kept() {
-      let values = kept.shallowCopy
-      values.set(member: column, .int(value))
-      _ = try rig.intake.edit(["id": .uuid(id(1)), "payload": values])
+      _ = try rig.intake.edit(["id": .uuid(id(1)), "payload": changed(kept, column, value)])
     } else {
       // The user edits the stored row, as the last pull has brought it.
       guard let row, !row.isDeleted else { return }
@@ -119,8 +128,7 @@ private final class World {
     if try view() != nil {
       let isParked = try rig.row(id(1))?.state == .parked
       _ = try rig.intake.cancel(["id": .uuid(id(1))])
-      // What is parked is given up; of an item that may be stored nobody says more.
-      if isParked { wanted = [:] }
+      // What is parked is given up.
       wantsDeletion = !isParked
     } else if chance(2), try kept() != nil {
       _ = try rig.intake.cancel(["id": .uuid(id(1))])
@@ -131,6 +139,8 @@ private final class World {
       try rig.correct(1, nil, of: json(row.values), version: "v\(row.version)")
       wantsDeletion = true
     }
+    // It takes the changes along that are not stored.
+    wanted = [:]
     story.append("take back")
   }
 
@@ -189,7 +199,7 @@ private final class World {
       if new != old, old >= Self.others, !seen.contains(old) {
         fail("\(column): \(old) of others is gone unseen")
       }
-      if let new, old < Self.others, new < old {
+      if let new, old < Self.others, new < old, !restored.contains(new) {
         fail("\(column): \(new) replaces \(old), which is newer")
       }
       if let new {
