@@ -175,11 +175,18 @@ class Corrections:
         """The user of a device has these values of an item there."""
         _add(self._written, (entry.device, entry.owner, entry.id), values)
 
-    def edited(self, entry: Entry, payload: Json, item: Json | None, listed: Json | None) -> None:
+    def edited(
+        self,
+        entry: Entry,
+        payload: Json,
+        queued: tuple[Json | None, Json | None],
+        listed: Json | None,
+    ) -> None:
         """An edit was acknowledged.
 
-        `item` is what the queue has since, None: nothing. `listed` is what the list showed before.
+        `queued`: what the queue had and has, None: nothing. `listed`: what the list showed before.
         """
+        before, item = queued
         place = (entry.device, entry.owner, entry.id)
         for name, value in payload.items():
             if (item is None or name not in item["payload"]) and not self.knows(place, name, value):
@@ -190,19 +197,24 @@ class Corrections:
             self.wishes.pop(place, None)
             return
         if item["operation"] == "insert":
-            # It replaces the whole payload.
-            payload = {column: payload.get(column) for column in COLUMNS}
+            # It replaces the whole payload. What it leaves as it was others may have changed.
+            was = before["payload"] if before is not None else {}
+            payload = {
+                column: payload.get(column)
+                for column in COLUMNS
+                if plain(column, payload.get(column)) != plain(column, was.get(column))
+            }
             _add(self._written, place, payload)
-            self._see(place, COLUMNS, listed)
+            self._see(place, tuple(payload), listed)
             kept = payload
         else:
             kept = {name: value for name, value in payload.items() if name in item["payload"]}
         now = self._present(entry.id)
         wish = self.wishes.get(place) or Wish()
-        before = {} if wish.deleted is not None or item["operation"] == "insert" else wish.columns
-        before = {name: one for name, one in before.items() if name not in payload}
+        wanted = {} if wish.deleted is not None else wish.columns
+        still = {name: one for name, one in wanted.items() if name not in payload}
         new = {name: (plain(name, value), now) for name, value in kept.items()}
-        self.wishes[place] = Wish({**before, **new})
+        self.wishes[place] = Wish({**still, **new})
 
     def taken_back(self, entry: Entry, listed: Json | None) -> None:
         """A deletion of a stored row was acknowledged."""
@@ -213,7 +225,6 @@ class Corrections:
     def cancelled(self, entry: Entry, listed: Json | None) -> None:
         """An item that the server may have was taken back: the user saw what they registered."""
         self._see((entry.device, entry.owner, entry.id), COLUMNS, listed)
-        self.dropped(entry)
 
     def dropped(self, entry: Entry) -> None:
         """The user took a correction back: the row stays as it is."""

@@ -455,7 +455,7 @@ def _last_chance(world: World, process: Process, user: str, chance: random.Rando
             raise Violation("nothing acknowledged is lost", f"{process} {entry.id}")
         alone = len(world.ledger.with_id(entry.id)) == 1
         if world.corrects and entry.kind == "activity":
-            if not world.corrections.is_done(entry):
+            if not entry.is_cancelled and not world.corrections.is_done(entry):
                 raise Violation("an acknowledged correction is not lost", f"{process} {entry.id}")
             if alone and entry.is_cancelled and row["deleted_at"] is None:
                 raise Violation("what is taken back is deleted", f"{process} {entry.id}")

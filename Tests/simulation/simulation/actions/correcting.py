@@ -41,10 +41,10 @@ def own_items(process: Process) -> list[Json]:
 
 def change(world: World, process: Process, chance: random.Random, item: str) -> bool:
     """Change one or several columns of an item, whether it is queued or stored."""
-    queued, shown = item_of(process, item), listed(process, item)
+    before, shown = item_of(process, item), listed(process, item)
     payload = _new_values(world, chance)
-    if queued is not None and queued["operation"] == "insert":
-        payload = {**queued["payload"], **payload}
+    if before is not None and before["operation"] == "insert":
+        payload = {**before["payload"], **payload}
     with world.in_doubt():
         reply = process.ask("queue_edit", {"id": item, "payload": payload})
         if reply is None:
@@ -52,11 +52,11 @@ def change(world: World, process: Process, chance: random.Random, item: str) -> 
         entry = _entry(world, process, item)
         if entry is None:
             return False
-        if queued is not None and queued["operation"] == "insert":
+        if before is not None and before["operation"] == "insert":
             entry.edit(payload)
         entry.is_cancelled = False
-        queued = None if reply["state"] == "stored" else item_of(process, item)
-        world.corrections.edited(entry, payload, queued, shown)
+        after = None if reply["state"] == "stored" else item_of(process, item)
+        world.corrections.edited(entry, payload, (before, after), shown)
     return True
 
 
