@@ -87,7 +87,7 @@ import Testing
   }
 
   @Test("Of a kind whose rows are kept, only the user's own rows are read back")
-  func ownRows() throws {
+  func ownRowsReadBack() throws {
     let backend = try backend(
       #","queue":{"activity":{"table":"activities","columns":["type","user_id"],"own":{}}}"#)
     let kind = try #require(backend.kind("activity"))
