@@ -175,6 +175,14 @@ class App:
     def counts(self) -> dict[str, int]:
         return dict(self.call("sync_status")["counts"])
 
+    def read_ms(self) -> list[int]:
+        """When contacts, own activities and figures were read last; 0: never."""
+        status = self.call("sync_status")
+        return [
+            part["as_of_ms"] or 0
+            for part in (status["contacts"], *status["own"], status["summary"])
+        ]
+
     def sent(self, count: int) -> None:
         """Wait for the end of the run that has sent the rest."""
         self.until(lambda: self.sync)
@@ -233,11 +241,11 @@ def act_1(app: App) -> None:
     sign_in(app)
 
     tour.say("The app fetches contacts and summary for offline use.")
+    began = time.time() * 1000
     app.call("sync_now")
-    status = app.call("sync_status")
-    while None in (status["contacts"]["as_of_ms"], status["summary"]["as_of_ms"]):
+    # Until all of it was read since: then no request is on its way.
+    while any(read < began for read in app.read_ms()):
         app._take()
-        status = app.call("sync_status")
     cached = app.call("contact_search", query="", limit=3)
     for contact in cached["contacts"]:
         tour.note(f"{contact['name']}, {contact['municipality']}")
