@@ -2,10 +2,10 @@ package org.holdfast.kotlin
 
 import java.nio.file.Path
 import kotlinx.coroutines.CoroutineScope
+import kotlinx.coroutines.CoroutineStart
 import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.async
 import kotlinx.coroutines.cancelAndJoin
-import kotlinx.coroutines.delay
 import kotlinx.coroutines.flow.filterIsInstance
 import kotlinx.coroutines.flow.first
 import kotlinx.coroutines.flow.toList
@@ -91,8 +91,12 @@ class AsyncHoldfastTest {
   fun `a collector that is cancelled leaves the next thing to the next one`() = limited {
     open().use { app ->
       app.awaits(Screen.SIGN_IN)
-      val cancelled = launch(Dispatchers.Default) { app.news.collect { error("nothing has come") } }
-      while (runCatching { app.news.first() }.exceptionOrNull() !is IllegalStateException) delay(5)
+      // Undispatched: when launch returns, this one is the collector.
+      val cancelled =
+        launch(start = CoroutineStart.UNDISPATCHED) {
+          app.news.collect { error("nothing has come") }
+        }
+      assertTrue(runCatching { app.news.first() }.exceptionOrNull() is IllegalStateException)
       cancelled.cancelAndJoin()
       app.signIn()
       app.awaits(Screen.HOME)
