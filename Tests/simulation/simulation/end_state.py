@@ -480,7 +480,7 @@ def _decide(world: World, process: Process, user: str, chance: random.Random) ->
             process, chance, lambda: _unsettled(world, process),
             "everything drains", ROUND_MS, _patience(process.device),
         )  # fmt: skip
-    raise Violation("a decided conflict is settled", _why(process))
+    raise Violation("everything drains", _why(process))
 
 
 # The cache ----------------------------------------------------------------------------------------
