@@ -206,8 +206,8 @@ extension UploadSettlement {
         try core.queue.transition(
           item.sequence,
           .waiting(
-            .organisation, charged: isCharged, trouble: item.trouble == 0 ? -group : nil,
-            retryGroup: group))
+            .organisation, charged: isCharged,
+            trouble: item.trouble == 0 || batch.isCorrection ? -group : nil, retryGroup: group))
       }
     case .time:
       for item in batch.items {

@@ -208,6 +208,9 @@ final class UploadSettlement {
     s.isSingle = batch.items.count == 1 && batch.inquiry?.isOfOne ?? true
     s.attempts = UploadSituation.Attempts(batch.attempts)
     s.membership = membership(batch)
+    if batch.isCorrection, s.membership == .confirmed, isAboutMembership(s), !isHeldBefore(batch) {
+      s.membership = .unconfirmed
+    }
     s.asksForPause = received.response.asksForPause(.upload)
     s.othersSince = s.isSingle && state.storedOthers(since: first, of: batch)
     if batch.alone != nil {
@@ -228,6 +231,22 @@ final class UploadSettlement {
     let failures = try core.backoffs.read(Purpose.upload.rawValue).attempts
     s.mayAskControl = UploadPause.mayAskControl(after: failures)
     return s
+  }
+
+  /// A membership that has ended looks the same.
+  private func isAboutMembership(_ s: UploadSituation) -> Bool {
+    switch s.answer {
+    case .unnamed: true
+    case .unchanged: !s.cause.isAboutTheWay
+    case .denied: s.request == .upload
+    default: false
+    }
+  }
+
+  /// Whether the corrections were held until the memberships were listed anew. A confirmation from before tells
+  /// nothing of a membership that has ended since, and that other requests failed is no reason to believe it.
+  private func isHeldBefore(_ batch: UploadBatch) -> Bool {
+    batch.items.allSatisfy { $0.trouble < 0 }
   }
 
   private func membership(_ batch: UploadBatch) -> UploadSituation.Membership {
