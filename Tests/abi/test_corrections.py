@@ -410,6 +410,45 @@ def test_many_changes_by_a_function_are_one_request(
     assert len(changes(user)) == 1
 
 
+@pytest.mark.parametrize("operation", ["change", "delete"])
+def test_COR_8_a_confirmation_before_the_absence_proves_nothing(
+    user: SignedIn, directory: DirectoryFixtures, operation: str
+) -> None:
+    # Given a correction that has failed alone, while others got through, and a confirmed membership
+    app = user.app
+    item = sent(user)
+    fails: list[Any] = [lambda request: {"error": "timeout"} if is_change(request) else None]
+    user.phone.network.instead = fails
+    if operation == "change":
+        edit(app, item, minutes=90)
+    else:
+        app.queue_cancel({"id": item})
+    for minutes in range(6):
+        add(app, minutes=minutes + 1)
+        user.phone.pass_time(300)
+        app.settle()
+    fails.clear()
+    # When the membership ends, so that the row is not shown, and it is sent again
+    directory.control.set_membership(user.person.id, user.org.id, status="ended")
+    user.phone.pass_time(400)
+    app.settle()
+    # Then the row is not taken for a deleted one
+    assert not app.of_type("item_parked")
+    assert app.queue_get({"id": item})["state"] in ("pending", "waiting")
+    # and the correction is made when the user is a member again
+    directory.control.set_membership(user.person.id, user.org.id, status="active")
+    for _ in range(3):
+        user.phone.pass_time(1000)
+        app.settle()
+        if app.screen["screen"] != "home":
+            app.org_select({"org_id": user.org.id})
+    app.settle()
+    found = row(directory, item)
+    assert (found["minutes"], found["deleted_at"] is None) == (
+        (90, True) if operation == "change" else (30, False)
+    )
+
+
 @pytest.mark.parametrize("how", ["policy", "grant"])
 def test_COR_9_without_the_right_a_change_is_parked(
     user: SignedIn, directory: DirectoryFixtures, how: str

@@ -117,6 +117,8 @@ class Corrections:
         self.world = world
         self.versions: dict[str, list[Version]] = {}
         self.wishes: dict[Place, Wish] = {}
+        #: Where a correction was dropped that the server may have: its values are nobody's there.
+        self._forgotten: set[Place] = set()
         #: Place -> column -> the values that the device was told of.
         self._told: dict[Place, dict[str, set[Any]]] = {}
         #: Place -> column -> the values that its user wrote there.
@@ -228,7 +230,9 @@ class Corrections:
 
     def dropped(self, entry: Entry) -> None:
         """The user took a correction back: the row stays as it is."""
-        self.wishes.pop((entry.device, entry.owner, entry.id), None)
+        place = (entry.device, entry.owner, entry.id)
+        self.wishes.pop(place, None)
+        self._forgotten.add(place)
 
     def overwritten(self, entry: Entry, conflict: Json) -> None:
         """The user saw what others set, and wants their own values over it."""
@@ -332,6 +336,8 @@ class Corrections:
     def is_changed_elsewhere(self, entry: Entry, conflict: Json | None) -> bool:
         """Whether others have set what a conflict shows."""
         author = f"{entry.device} {entry.owner}"
+        if (entry.device, entry.owner, entry.id) in self._forgotten:
+            return True
         columns = (conflict or {"columns": []})["columns"]
         for column in columns:
             theirs, before, others = plain(column["name"], column["theirs"]), None, False

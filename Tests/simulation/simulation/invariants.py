@@ -309,7 +309,7 @@ class InvariantChecker:
             if not any(numbers.are_stored(p, row) for p in fitting):
                 raise Violation("a number is stored as the host wrote it", f"{row} {fitting}")
         other = self._notes.setdefault(str(row["note"]), item)
-        if other != item:
+        if other != item and row["note"] is not None:
             raise Violation("no item is stored twice", f"{other} {item}")
 
     # Screens --------------------------------------------------------------------------------------

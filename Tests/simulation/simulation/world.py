@@ -119,6 +119,8 @@ class World:
         self.orgs = [control.add_org(f"Forening {n} {seed:x}") for n in range(ORGANIZATIONS)]
         self.people: dict[str, str] = {}
         self.memberships: dict[tuple[str, str], str] = {}
+        #: When each of them ended last.
+        self.ended_ms: dict[tuple[str, str], int] = {}
         for number in range(PEOPLE):
             email = f"person{number}@example.org"
             user = control.add_user(email, PASSWORD)
@@ -145,6 +147,20 @@ class World:
     def orgs_of(self, user: str) -> list[str]:
         """Return every organisation of which the user is or was a member."""
         return [org for (who, org) in self.memberships if who == user]
+
+    def end(self, user: str, org: str, role: str) -> bool:
+        """End a membership; False: it did so within the hour.
+
+        A correction counts a row as gone that is absent, and absent again after the membership was
+        confirmed. One that ends twice around the confirmation looks the same: no answer tells.
+        """
+        last = self.ended_ms.get((user, org))
+        if self.corrects and last is not None and self.now_ms - last < HOUR_MS:
+            return False
+        self.ended_ms[user, org] = self.now_ms
+        self.ends += 1
+        self.server.control.set_membership(user, org, role=role, status="ended")
+        return True
 
     def session_of(self, request: Json) -> str | None:
         """Return the session whose token a request carries."""

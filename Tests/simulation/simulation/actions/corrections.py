@@ -136,6 +136,31 @@ def settle(world: World, process: Process, chance: random.Random, item: Json) ->
         process.ask("queue_retry", {"id": item["id"]})
 
 
+@action(8, since=7)
+def correct_without_a_membership(world: World, process: Process, chance: random.Random) -> None:
+    """A membership ends before a correction is sent: until it is restored no row is visible."""
+    device = process.device
+    item = pick(world, process, chance) if world.corrects else None
+    row = world.server.database.stored.get(item or "")
+    if item is None or row is None or device.user is None or row["user_id"] != device.user:
+        return
+    place = (device.user, str(row["org_id"]))
+    role = world.memberships[place]
+    device.fates = [LOST, LOST]
+    if not chance.choice((change, take_back))(world, process, chance, item):
+        device.fates = []
+        return
+    world.access_changes += 1
+    world.end(*place, role)
+    device.fates = []
+    world.run(chance.choice((SECOND, MINUTE, 20 * MINUTE)), chance)
+    world.server.control.set_membership(*place, role=role, status="active")
+    process.ask("sync_now")
+    world.run(chance.choice((SECOND, MINUTE)), chance)
+    if (process.shown or {}).get("screen") == "select_org":
+        process.ask("org_select", {"org_id": row["org_id"]})
+
+
 @action(2, since=7)
 def go_on_for_an_hour(world: World, process: Process, chance: random.Random) -> None:
     """An hour passes in the foreground: own rows are pulled and reconciled."""
@@ -145,4 +170,7 @@ def go_on_for_an_hour(world: World, process: Process, chance: random.Random) -> 
 
 
 #: What a user does at the end, when the world is healthy again.
-ALL = (correct, correct, delete, change_elsewhere, correct_in_flight, decide, go_on_for_an_hour)
+ALL = (
+    *(correct, correct, delete, change_elsewhere, correct_in_flight, decide, go_on_for_an_hour),
+    correct_without_a_membership,
+)

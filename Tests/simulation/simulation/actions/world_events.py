@@ -149,8 +149,10 @@ def change_membership(world: World, process: Process, chance: random.Random) -> 
     user, org = chance.choice(list(world.memberships))
     world.access_changes += 1
     role, status = chance.choice(ROLES), chance.choice(("active", "ended"))
-    world.ends += status == "ended"
-    world.server.control.set_membership(user, org, role=role, status=status)
+    if status == "ended":
+        world.end(user, org, role)
+    else:
+        world.server.control.set_membership(user, org, role=role, status=status)
 
 
 @action(3)

@@ -77,6 +77,21 @@ def _edit_in_flight_dropped() -> Iterator[None]:
 
 
 @violates("an item is parked for a true reason")
+def _absent_as_deleted() -> Mutant:
+    """The library takes a row that it does not see for deleted, without a membership."""
+
+    def deleted(process: Process, request: Json, answer: Json) -> Json | None:
+        named = re.findall(r"id=in\.\(([0-9a-f-]{36})\)", request["url"])
+        is_row = "deleted_at" in request["url"] and answer["body"] == "[]"
+        if request["method"] != "GET" or not is_row or not named:
+            return None
+        row = {"id": named[0], "updated_at": "2027-01-15T08:00:00+00:00"}
+        return {**answer, "body": json.dumps([{**row, "deleted_at": row["updated_at"]}])}
+
+    return _change_answers(deleted)
+
+
+@violates("an item is parked for a true reason")
 def _own_value_as_anothers() -> Mutant:
     """The library forgets what it sent when an answer is lost: its own value is a conflict."""
 
