@@ -260,18 +260,23 @@ def _arrive(world: World, process: Process, user: str, chance: random.Random) ->
     while _waits_for_memberships(process) and waited < _patience(process.device):
         world.run(MINUTE, chance)
         waited += MINUTE
-    shown = process.shown or {}
-    if shown.get("screen") == "select_org":
-        orgs = [o["org_id"] for o in shown["orgs"] if o["status"] == "active"]
-        if not orgs:
-            raise Violation("a healthy member has an organisation", f"{process} {shown}")
-        process.ask("org_select", {"org_id": orgs[0]})
-        world.run(1000, chance)
+    _choose(world, process, chance)
     if waited and (process.shown or {}).get("reason") == "session_window":
         # The wait was longer than the session window: the user must sign in again.
         _arrive(world, process, user, chance)
     elif (process.shown or {}).get("screen") != "home":
         raise Violation("a healthy user reaches home", f"{process} {str(process.shown)[:300]}")
+
+
+def _choose(world: World, process: Process, chance: random.Random) -> None:
+    shown = process.shown or {}
+    if shown.get("screen") != "select_org":
+        return
+    orgs = [o["org_id"] for o in shown["orgs"] if o["status"] == "active"]
+    if not orgs:
+        raise Violation("a healthy member has an organisation", f"{process} {shown}")
+    process.ask("org_select", {"org_id": orgs[0]})
+    world.run(1000, chance)
 
 
 def _waits_for_memberships(process: Process) -> bool:
@@ -490,6 +495,10 @@ def _a_day_later(world: World, process: Process, user: str, chance: random.Rando
     """After the longest pause and a reconcile the cache equals the server."""
     world.sleep(LONG_PATIENCE_MS)
     world.run(ROUND_MS, chance)
+    if world.corrects:
+        # A membership ended among the corrections.
+        _choose(world, process, chance)
+        world.run(ROUND_MS, chance)
     org = ((process.shown or {}).get("org") or {}).get("id")
     if org is None:
         raise Violation("a healthy user stays", f"{process} {str(process.shown)[:300]}")
