@@ -62,13 +62,15 @@ struct app {
 
   /* the parts of the window */
   screen main, sign_in, select_org, unlock, wait;
-  screen home, contacts, outbox, settings, entry, contact;
-  char *route;             /* of the home screen */
-  char *contact_id;        /* of the contact on the screen */
-  json_int_t live_request; /* its details that are being fetched */
-  json_t *edited;          /* the item that the entry form edits; NULL: a new one */
-  json_t *form;            /* what the form showed when it was opened; NULL: it is not open */
-  json_t *draft;           /* a form that was left before it was saved */
+  screen home, activities, contacts, outbox, settings, entry, contact;
+  char *route;              /* of the home screen */
+  char *contact_id;         /* of the contact on the screen */
+  json_int_t live_request;  /* its details that are being fetched */
+  json_t *activities_shown; /* the items on the list */
+  int activity_pages;       /* how many pages of them are shown */
+  json_t *edited;           /* the item that the entry form edits; NULL: a new one */
+  json_t *form;             /* what the form showed when it was opened; NULL: it is not open */
+  json_t *draft;            /* a form that was left before it was saved */
 };
 
 /* ---- main.c ---- */
@@ -206,13 +208,19 @@ void contact_build(app *app);
 char *contact_name(app *app, const char *id);
 void contact_show(app *app, const char *id);
 void contact_answer(app *app, const json_t *answer);
+void activities_build(app *app);
+void activities_refresh(app *app);
+/* Nobody is signed in, or the session is locked. */
+void activities_forget(app *app);
+/* What an item was, what happens to it, and what can be done. */
+GtkWidget *item_card(app *app, const json_t *item);
 void outbox_build(app *app);
 void outbox_refresh(app *app);
 void settings_build(app *app);
 void settings_show(app *app);
 void settings_save(app *app);
 void entry_build(app *app);
-/* Opens the form: empty, for a contact, or with an item of the outbox. False: it is not allowed. */
+/* Opens the form: empty, for a contact, or with an item of a list. False: it is not allowed. */
 bool entry_show(app *app, const char *contact_id, const json_t *item);
 /* The form is left: keeps what is written and not saved. */
 void entry_leave(app *app);
@@ -222,10 +230,6 @@ void entry_forget(app *app, bool lasting);
 /* The user is back: opens the form that a lock has closed. */
 void entry_return(app *app);
 const char *entry_type_name(const char *type);
-/* "Visit, 45 min, today 14:05"; the caller frees it. */
-char *entry_title(const json_t *item);
-/* With whom it was, and how the note begins: a line each, if there is one. */
-void entry_about(app *app, const json_t *item, GString *lines);
 /* When an item's activity was. */
 json_int_t entry_occurred_ms(const json_t *item);
 

@@ -24,49 +24,6 @@ const char *entry_type_name(const char *type) {
   return type; /* of another version of this app */
 }
 
-/* ---- an entry in a list ---- */
-
-enum { NOTE_SHOWN = 120 };
-
-char *entry_title(const json_t *item) {
-  const json_t *payload = json_object_get(item, "payload");
-  char *time = look_duration(number_at(payload, "minutes"));
-  char *when = look_time(entry_occurred_ms(item));
-  char *title =
-      g_strdup_printf("%s, %s, %s", entry_type_name(text_at(payload, "type")), time, when);
-  g_free(time);
-  g_free(when);
-  return title;
-}
-
-/* The beginning of a note, on one line. */
-static char *note_line(const char *note) {
-  bool is_long = g_utf8_strlen(note, -1) > NOTE_SHOWN;
-  char *begin = is_long ? g_utf8_substring(note, 0, NOTE_SHOWN) : g_strdup(note);
-  char *line = g_strconcat(g_strdelimit(begin, "\r\n", ' '), is_long ? "…" : NULL, NULL);
-  g_free(begin);
-  return line;
-}
-
-void entry_about(app *app, const json_t *item, GString *lines) {
-  const json_t *payload = json_object_get(item, "payload");
-  const char *contact = text_at(payload, "contact_id"), *note = text_at(payload, "note");
-  if (*contact != 0) {
-    char *name = contact_name(app, contact);
-    if (name == NULL)
-      g_string_append(lines, word("A contact that is not kept here"));
-    else
-      g_string_append_printf(lines, word("With %s"), name);
-    g_string_append_c(lines, '\n');
-    g_free(name);
-  }
-  if (*note != 0) {
-    char *line = note_line(note);
-    g_string_append_printf(lines, "%s\n", line);
-    g_free(line);
-  }
-}
-
 /* ---- the day and the time ---- */
 
 /* What is written in a field of the time. One that is being written may be empty. */
@@ -449,15 +406,11 @@ void entry_return(app *app) {
     return;
   json_object_del(app->draft, "returns");
   char *mine = owner(app);
-  const char *id = text_at(json_object_get(app->draft, "item"), "id");
-  json_t *reply = *id == 0 ? NULL : host_call(app, "queue_get", json_pack("{s:s}", "id", id));
-  const json_t *item = json_object_get(reply, "item");
-  bool offers = is_text(app->draft, "owner", mine) && (*id == 0 || item != NULL);
-  if (offers &&
-      !entry_show(app, NULL, item)) /* the access is checked first: at the next decision */
-    json_object_set_new(app->draft, "returns", json_true());
+  const json_t *item = json_object_get(app->draft, "item");
+  if (is_text(app->draft, "owner", mine) &&
+      !entry_show(app, NULL, json_object_size(item) == 0 ? NULL : item))
+    json_object_set_new(app->draft, "returns", json_true()); /* the access is checked first */
   g_free(mine);
-  json_decref(reply);
 }
 
 static void on_start_over(GtkButton *button, gpointer context) {

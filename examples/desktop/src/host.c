@@ -9,13 +9,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The user's own activities of about a year are kept, and can be changed and taken back. */
+static json_t *activities(void) {
+  return json_pack("{s:s, s:{s:[s,s,s,s,s], s:i}, s:{s:[s,s,s,s,s]}, s:s}", "table",
+                   "activities",                                                                //
+                   "own", "columns", "type", "minutes", "occurred_at", "contact_id", "note",    //
+                   "days", 400,                                                                 //
+                   "change", "columns", "type", "minutes", "occurred_at", "contact_id", "note", //
+                   "delete", "deleted_at");
+}
+
 static json_t *configuration(const app *app) {
-  return json_pack("{s:s, s:{s:s, s:s, s:{s:s}}, "
+  return json_pack("{s:s, s:{s:s, s:s, s:{s:s}, s:{s:o}}, "
                    "s:[{s:s,s:s,s:s,s:s},{s:s,s:s,s:s,s:s},{s:s,s:s,s:s}], s:s, s:s, s:s,"
                    " s:{s:s}, s:s}",
                    "data_dir", app->data_dir,                                                  //
                    "backend", "url", app->url, "api_key", app->key,                            //
                    "summary", "function", "activity_overview",                                 //
+                   "queue", "activity", activities(),                                          //
                    "auth_methods",                                                             //
                    "id", "bankid", "provider", "bankid", "flow", "pkce", "label", "BankID",    //
                    "id", "vipps", "provider", "vipps", "flow", "pkce", "label", "Vipps",       //

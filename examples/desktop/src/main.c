@@ -194,6 +194,7 @@ int main(int count, char **arguments) {
   json_decref(app.form);
   json_decref(app.draft);
   json_decref(app.who);
+  json_decref(app.activities_shown);
   g_free(base);
   return status;
 }

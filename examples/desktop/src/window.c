@@ -21,6 +21,7 @@ static void forget(app *app, const json_t *decision) {
   look_clear(part(&app->contact, "fields"));
   look_clear(part(&app->contact, "withheld"));
   gtk_label_set_text(part(&app->contact, "contact_name"), "");
+  activities_forget(app);
   look_clear(part(&app->outbox, "parked_items"));
   look_clear(part(&app->outbox, "waiting_items"));
   gtk_label_set_text(part(&app->home, "org_name"), "");
@@ -75,6 +76,7 @@ void window_refresh(app *app) {
   if (!is_text(app->decision, "screen", "home"))
     return;
   home_refresh(app);
+  activities_refresh(app);
   contacts_refresh(app);
   outbox_refresh(app);
 }
@@ -189,6 +191,7 @@ void window_build(app *app) {
   app->main = screen_build("main");
   app->wait = screen_build("wait");
   home_build(app);
+  activities_build(app);
   contacts_build(app);
   outbox_build(app);
   entry_build(app);
@@ -205,9 +208,11 @@ void window_build(app *app) {
   gtk_stack_add_named(app->screens, app->main.widget, "home");
   AdwViewStack *views = part(&app->main, "views");
   adw_view_stack_add_titled(views, app->home.widget, "home", word("Home"));
+  adw_view_stack_add_titled(views, app->activities.widget, "activities", word("Activities"));
   adw_view_stack_add_titled(views, app->contacts.widget, "contacts", word("Contacts"));
   adw_view_stack_add_titled(views, app->outbox.widget, "outbox", word("Outbox"));
   const char *icons[][2] = {{"home", "go-home-symbolic"},
+                            {"activities", "view-list-symbolic"},
                             {"contacts", "system-users-symbolic"},
                             {"outbox", "mail-send-symbolic"}};
   for (size_t i = 0; i < G_N_ELEMENTS(icons); i++)
@@ -226,9 +231,9 @@ void window_build(app *app) {
 
 void window_close(app *app) {
   g_clear_object(&app->confirmation);
-  screen *const all[] = {&app->main,   &app->wait,    &app->sign_in,  &app->select_org,
-                         &app->unlock, &app->home,    &app->contacts, &app->outbox,
-                         &app->entry,  &app->contact, &app->settings};
+  screen *const all[] = {&app->main,   &app->wait,  &app->sign_in,    &app->select_org,
+                         &app->unlock, &app->home,  &app->activities, &app->contacts,
+                         &app->outbox, &app->entry, &app->contact,    &app->settings};
   browser_listen(app, false);
   entry_leave(app);
   gtk_window_destroy(app->window);
@@ -239,4 +244,6 @@ void window_close(app *app) {
   }
   json_decref(app->edited);
   app->edited = NULL;
+  json_decref(app->activities_shown);
+  app->activities_shown = NULL;
 }
