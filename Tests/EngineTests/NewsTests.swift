@@ -27,8 +27,8 @@ import Testing
   @Test func onlyTheNewestScreenIsGivenOnce() {
     let news = News(Revision())
     expect(news.isEmpty)
-    news.show(["screen": "home"])
-    news.show(["screen": "unlock"])
+    news.show(["screen": "home"], now)
+    news.show(["screen": "unlock"], now)
     expect(!news.isEmpty)
     expect(news.takeScreen()?.string("screen"), equals: "unlock")
     expect(news.takeScreen() == nil)
@@ -84,7 +84,7 @@ import Testing
   @Test func aLostReplyGivesTheSameAgain() throws {
     // Given
     let news = News(Revision())
-    news.show(["screen": "home"])
+    news.show(["screen": "home"], now)
     try news.answer("session_token", [:])
     news.noteEnd(run(1, .syncCompleted))
     // When what a call gave did not reach the host

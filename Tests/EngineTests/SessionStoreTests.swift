@@ -72,7 +72,7 @@ import Testing
         deadlineMS: rig.now.monotonicMS + 1000))
     _ = rig.live.add(id(1), in: orgA, rig.now)
     try rig.news.answer("contact_get", ["contact": ["name": "Kari"]])
-    rig.news.show(["screen": "home"])
+    rig.news.show(["screen": "home"], rig.now)
     rig.check.ask(.discardingAnswer, rig.now)
     let tables = try rig.cache.open()
     try tables.contacts.add(

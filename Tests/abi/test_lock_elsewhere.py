@@ -139,6 +139,20 @@ def test_LCK_1_a_lock_reaches_a_handle_that_holds_the_session_in_memory_only(
         history.assert_closed(other, user.phone)
 
 
+def test_LCK_1_a_screen_that_was_not_taken_before_the_lock_is_not_shown_after_it(
+    sign_in: MakeUser,
+) -> None:
+    # Given a screen that the host does not take: it was suspended in the background
+    user = sign_in()
+    user.app.session_background()
+    user.app.settle()
+    user.app.network_report({"online": False})
+    # When it goes on after the time to lock
+    user.phone.pass_time(3600)
+    # Then the first screen that it gets is the lock
+    assert user.app.next(0)["screen"]["screen"] == "unlock"
+
+
 def test_LCK_1_a_handle_comes_back_from_the_background_beside_others(sign_in: MakeUser) -> None:
     """What another handle does besides locking leaves the session in memory."""
     # Given a handle in the background, without biometrics

@@ -207,7 +207,7 @@ final class Decider {
     hostView.remember(
       rendered, decision.screen, decision.reason, over: try sessions.row(), as: decision,
       checkSinceMS: check.sinceMS)
-    news.show(rendered)
+    news.show(rendered, core.clock.now())
   }
 
   private func carryOut(_ decision: Decision) throws(Failure) {

@@ -21,6 +21,8 @@ final class News {
   private struct State {
     /// The newest screen, until it is given.
     var screen: JSON?
+    /// When it was decided, by the monotonic clock.
+    var decidedMS: Int64 = 0
     var answers: [JSON] = []
     /// Sync has changed since its state was given.
     var hasSync = false
@@ -31,6 +33,7 @@ final class News {
   /// The most ids in a report.
   static var mostIDs: Int { 500 }
   private static var progressIntervalMS: Int64 { 200 }
+  private static var freshMS: Int64 { 1000 }
 
   private let revision: Revision
   private var state = State() { didSet { revision.advance() } }
@@ -47,7 +50,16 @@ final class News {
   // MARK: The screen
 
   /// Give this screen next. It replaces one that was not given yet: none that is given is old.
-  func show(_ screen: JSON) { state.screen = screen }
+  func show(_ screen: JSON, _ now: Instant) {
+    state.screen = screen
+    state.decidedMS = now.monotonicMS
+  }
+
+  /// Whether a screen waits that was decided just now. A later one has to be decided again before it is given: a
+  /// lock may be due since.
+  func hasFreshScreen(_ now: Instant) -> Bool {
+    state.screen != nil && now.monotonicMS - state.decidedMS < News.freshMS
+  }
 
   func takeScreen() -> JSON? {
     guard let screen = state.screen else { return nil }

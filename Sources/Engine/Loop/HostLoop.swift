@@ -75,8 +75,10 @@ final class HostLoop {
     if what.includesNews {
       // A disk that does not take it hides no screen; `take` tries again.
       try? notices.acknowledge()
-      // Where another handle has written meanwhile, the screen may be old: look first.
-      if !core.neighbours.urgesLook, let screen = news.takeScreen() { return ["screen": screen] }
+      // Where another handle has written or time has passed meanwhile, the screen may be old: look first.
+      if !core.neighbours.urgesLook, news.hasFreshScreen(now), let screen = news.takeScreen() {
+        return ["screen": screen]
+      }
     }
     wakeTimer.beginLook(what)
     let failure = try workOffKept(now)
