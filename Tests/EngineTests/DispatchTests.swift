@@ -22,7 +22,7 @@ import Testing
   private func colleague(_ rig: Rig) throws {
     try rig.signIn(bob)
     try rig.list(member(orgA))
-    try expect(rig.orgSelection.choose(orgA, rig.session))
+    try expect(rig.sessions.choose(orgA, rig.session))
   }
 
   private func ready() throws -> Rig {
@@ -46,7 +46,7 @@ import Testing
       summary, try response(200, #"{"activities":10,"minutes":300}"#), rig.now)
     // Then
     try expect(rig.search.search(["query": ""]).int("total"), equals: 0)
-    try expect(rig.summary.get([:], rig.decider, rig.presenter)["summary"]?.isNull, equals: true)
+    try expect(rig.summary.get([:])["summary"]?.isNull, equals: true)
     expect(rig.pulls.current == nil && rig.pulls.needsContacts && rig.pulls.needsSummary)
   }
 

@@ -19,7 +19,7 @@ import Testing
     let rig = try Rig.atHome()
     try rig.list(member(orgA), row)
     let code = try refusal {
-      try rig.orgSelection.select(["org_id": .uuid(orgB)], rig.decider)
+      try rig.orgSelection.select(["org_id": .uuid(orgB)])
     }
     expect(code, equals: expected)
     try expect(rig.session.choice, equals: (expected == nil ? orgB : orgA))

@@ -376,7 +376,7 @@ import Testing
     let rig = try Rig()
     try rig.signIn(expiresInS: 86_400)
     try rig.list(member(orgA), member(orgB))
-    try expect(rig.orgSelection.choose(orgA, rig.session))
+    try expect(rig.sessions.choose(orgA, rig.session))
     _ = try rig.takeEvents()
     rig.pulls.forgetAll()
     // When

@@ -16,11 +16,11 @@ import Vault
   @Test func anExchangeIsGivenUpAtItsDeadlineAndNotBefore() throws {
     // Given
     let rig = try Rig(config: Self.methods)
-    _ = try rig.signInFlow.complete(["email": "a@b.no", "password": "p"], rig.decider)
+    _ = try rig.signInFlow.complete(["email": "a@b.no", "password": "p"])
     _ = try rig.takeEvents()
     // When, then
     rig.advance(59_999)
-    try rig.signInFlow.expire(rig.now, rig.decider)
+    try rig.signInFlow.expire(rig.now)
     expect(rig.pendingSignIn.pending != nil)
     // At the deadline a poll has work, though the server asked for a longer pause, and does it
     try rig.pauses.backOff(
@@ -30,7 +30,7 @@ import Vault
     try expect(rig.scheduler.nextWakeMS(.all, rig.now), equals: 1)
     rig.advance(1)
     try expect(rig.scheduler.hasWork(.all, rig.now))
-    try rig.signInFlow.expire(rig.now, rig.decider)
+    try rig.signInFlow.expire(rig.now)
     expect(rig.pendingSignIn.pending == nil)
     try expect(
       rig.takeEvents().map { $0["screen"]?.string("reason") }, equals: ["sign_in_unreachable"])

@@ -72,55 +72,15 @@ final class MemoryKeyStore: KeyStore {
   }
 }
 
-/// All parts of an engine over real files, wired as in `Engine.init`, with a manual clock.
-final class Rig {
+/// All parts of an engine over real files, with a manual clock.
+@dynamicMemberLookup final class Rig {
   let folder: TemporaryFolder
   let keyStore: MemoryKeyStore
   let clock: Clock
-  let core: Core
-  let reachability: Reachability
-  let hostView: HostView
-  let news: News
-  let notices: Notices
-  let inFlight: InFlight
-  let wakeTimer: WakeTimer
-  let pauses: ServicePauses
-  let tokens: TokenState
-  let pendingSignIn: PendingSignInState
-  let check: MembershipCheck
-  let uploads: UploadState
-  let pulls: PullState
-  let live: LiveContacts
-  let cache: CacheFile
-  let sessions: SessionStore
-  let lock: Lock
-  let revocations: Revocation
-  let refresh: Refresh
-  let sessionStart: SessionStart
-  let signInFlow: SignIn
-  let memberships: MembershipUpdate
-  let syncRuns: SyncRunReporter
-  let links: ItemLinks
-  let ownRows: OwnRowCache
-  let summary: Summary
-  let parking: Parking
-  let settlement: UploadSettlement
-  let uploader: Uploader
-  let rowPuller: RowPuller
-  let summaryPuller: SummaryPuller
-  let liveReader: LiveContactReader
-  let recovery: Recovery
-  let presenter: Presenter
-  let orgSelection: OrgSelection
-  let decider: Decider
-  let presence: Presence
-  let logout: Logout
-  let intake: ItemIntake
-  let report: ItemReport
-  let search: ContactSearch
-  let sync: SyncControl
-  let scheduler: Scheduler
-  let dispatch: Dispatch
+  let parts: Parts
+  var core: Core { parts.core }
+  var news: News { parts.news }
+  var signInFlow: SignIn { parts.signIn }
 
   /// `policy` and `backend`: further members of these objects of the config; `config`: of the config
   /// itself. Another process on the same device shares `folder` and `keyStore`.
@@ -142,112 +102,14 @@ final class Rig {
     let opened = try DataFolder.openMain(in: folder.path, at: start)
     // These tests cut no power, so they need not wait for the disk.
     try opened.database.execute("PRAGMA synchronous=OFF")
-    core = Core(
+    let core = Core(
       configuration, clock,
       KeyRing(keyStore, deadlineMS: configuration.limits.guardTimeoutMS, clock), opened.database)
-    let revision = core.revision
-    reachability = Reachability(revision)
-    hostView = HostView(revision)
-    news = News(revision)
-    notices = Notices(core)
-    inFlight = InFlight(revision, after: 0)
-    wakeTimer = WakeTimer(core)
-    pauses = ServicePauses(core)
-    tokens = TokenState(core)
-    pendingSignIn = PendingSignInState(revision)
-    check = MembershipCheck(core, reachability, hostView)
-    uploads = UploadState(revision)
-    pulls = PullState(revision, configuration.backend)
-    live = LiveContacts(revision)
-    cache = CacheFile(core, notices, pulls)
-    let problems = Problems(core)
-    sessions = SessionStore(
-      core, news: news, notices: notices, membershipCheck: check, tokens: tokens,
-      pendingSignIn: pendingSignIn, inFlight: inFlight, uploads: uploads, pulls: pulls,
-      liveContacts: live, cache: cache,
-      problems: problems)
-    lock = Lock(core, sessions)
-    links = ItemLinks(core)
-    recovery = Recovery(
-      core, sessions, notices: notices, cache: cache, links: links, hasRecovered: opened.replaced)
-    revocations = Revocation(core, inFlight)
-    refresh = Refresh(
-      core, sessions, tokens: tokens, membershipCheck: check, pauses: pauses,
-      reachability: reachability, notices: notices, inFlight: inFlight, problems: problems)
-    sessionStart = SessionStart(
-      core, sessions, recovery: recovery, hostView: hostView, revocations: revocations,
-      tokens: tokens, pendingSignIn: pendingSignIn, membershipCheck: check, pauses: pauses,
-      reachability: reachability, pulls: pulls, cache: cache)
-    signInFlow = SignIn(
-      core, sessions, recovery: recovery, sessionStart: sessionStart, state: pendingSignIn,
-      revocations: revocations, pauses: pauses, reachability: reachability, hostView: hostView,
-      inFlight: inFlight)
-    syncRuns = SyncRunReporter(core, news)
-    memberships = MembershipUpdate(
-      core, sessions, check: check, tokens: tokens, refresh: refresh, pauses: pauses,
-      reachability: reachability, notices: notices, cache: cache, pulls: pulls, syncRun: syncRuns,
-      problems: problems, inFlight: inFlight)
-    summary = Summary(core, cache)
-    parking = Parking(core, notices, syncRuns)
-    ownRows = OwnRowCache(core, cache)
-    settlement = UploadSettlement(
-      core, sessions, own: ownRows, state: uploads, links: links, syncRuns: syncRuns,
-      refresh: refresh, check: check,
-      pauses: pauses, reachability: reachability, parking: parking, pulls: pulls, summary: summary)
-    uploader = Uploader(
-      core, state: uploads, settlement: settlement, parking: parking, syncRuns: syncRuns,
-      pauses: pauses, inFlight: inFlight)
-    let reads = ReadFailures(core, refresh, pauses, reachability)
-    rowPuller = RowPuller(
-      core, sessions, state: pulls, cache: cache, reads: reads, pauses: pauses,
-      reachability: reachability, news: news, problems: problems, inFlight: inFlight)
-    summaryPuller = SummaryPuller(
-      core, sessions, state: pulls, summary: summary, reads: reads, pauses: pauses,
-      news: news, inFlight: inFlight)
-    liveReader = LiveContactReader(
-      core, sessions, live: live, refresh: refresh, pauses: pauses, reachability: reachability,
-      pulls: pulls, news: news, inFlight: inFlight)
-    presenter = Presenter(
-      core, sessions, check: check, pendingSignIn: pendingSignIn, reachability: reachability)
-    orgSelection = OrgSelection(
-      core, sessions, check: check, cache: cache, pulls: pulls, presenter: presenter)
-    decider = Decider(
-      core, sessions, lock: lock, check: check, tokens: tokens, pendingSignIn: pendingSignIn,
-      reachability: reachability, news: news, hostView: hostView, presenter: presenter,
-      orgSelection: orgSelection, recovery: recovery)
-    presence = Presence(
-      core, sessions, lock: lock, keyless: KeylessFiles(core, sessions, links), refresh: refresh,
-      tokens: tokens, check: check, pulls: pulls, live: live, pauses: pauses,
-      reachability: reachability, hostView: hostView, decider: decider)
-    logout = Logout(
-      core, sessions, revocations: revocations, uploader: uploader, pauses: pauses,
-      decider: decider)
-    intake = ItemIntake(
-      core, reserve: Reserve(core), links: links, own: ownRows, syncRuns: syncRuns,
-      wakeTimer: wakeTimer,
-      decider: decider)
-    let hold = UploadHold(sessions, refresh: refresh, pauses: pauses)
-    report = ItemReport(
-      core, hold: hold, reachability: reachability, problems: problems, decider: decider)
-    search = ContactSearch(
-      core, cache: cache, live: live, presenter: presenter, reachability: reachability,
-      decider: decider)
-    sync = SyncControl(
-      core, sessions, check: check, reachability: reachability, pauses: pauses, hold: hold,
-      inFlight: inFlight, pulls: pulls, cache: cache, problems: problems, decider: decider)
-    scheduler = Scheduler(
-      core, sessions, decider: decider, tokens: tokens, pendingSignIn: pendingSignIn,
-      refresh: refresh, check: check, reachability: reachability, pauses: pauses, news: news,
-      notices: notices,
-      hostView: hostView, inFlight: inFlight, uploader: uploader, live: live, pulls: pulls,
-      rowPuller: rowPuller, summaryPuller: summaryPuller)
-    dispatch = Dispatch(
-      core, sessions, inFlight: inFlight, refresh: refresh, memberships: memberships,
-      signIn: signInFlow, revocations: revocations, uploader: uploader, settlement: settlement,
-      reads: reads, rowPuller: rowPuller, summaryPuller: summaryPuller,
-      liveReader: liveReader, problems: problems, decider: decider)
-    try recovery.findUnfinished()
+    parts = Parts(core, hasRecovered: opened.replaced)
+    try parts.recovery.findUnfinished()
   }
+
+  subscript<Value>(dynamicMember path: KeyPath<Parts, Value>) -> Value { parts[keyPath: path] }
 
   // MARK: Time
 
@@ -275,26 +137,26 @@ final class Rig {
     let rig = try Rig(policy: policy, backend: backend, folder: folder, keyStore: keyStore)
     try rig.signIn()
     try rig.list(member(orgA), member(orgB))
-    try expect(rig.orgSelection.choose(orgA, rig.session))
+    try expect(rig.sessions.choose(orgA, rig.session))
     _ = try rig.takeEvents()
     return rig
   }
 
   func signIn(_ user: UUID = alice, expiresInS: Int64 = 3600) throws {
     _ = try core.keyRing.state(for: core.database)
-    let generation = try sessions.row().generation
+    let generation = try parts.sessions.row().generation
     let reply = try TokenReply.read(try json(tokenReply(user, expiresInS: expiresInS)))
-    try expect(sessionStart.adopt(reply, ifGeneration: generation))
-    _ = try sessions.reload(try sessions.row())
+    try expect(parts.sessionStart.adopt(reply, ifGeneration: generation))
+    _ = try parts.sessions.reload(try parts.sessions.row())
   }
 
   /// The server lists these memberships.
   func list(_ rows: String...) throws {
     let answer = try response(200, "[" + rows.joined(separator: ",") + "]", total: rows.count)
-    try memberships.finish(MembershipRead(), answer, now)
+    try parts.memberships.finish(MembershipRead(), answer, now)
   }
 
-  var session: OpenSession { get throws { try #require(sessions.session) } }
+  var session: OpenSession { get throws { try #require(parts.sessions.session) } }
 
   // MARK: The queue
 
@@ -310,24 +172,24 @@ final class Rig {
         ? ["type": "visit", "minutes": .int(minutes)] : ["name": "Kari"])
     if let org { request.set("org_id", .uuid(org)) }
     if !dependsOn.isEmpty { request.set("depends_on", .array(dependsOn.map { .uuid($0) })) }
-    return try intake.add(request).string("state")
+    return try parts.intake.add(request).string("state")
   }
 
   /// Send the next batch, and return it.
   func upload() throws -> UploadBatch {
-    try uploader.send(try session, now)
-    let request = try #require(inFlight.requests.last)
+    try parts.uploader.send(try session, now)
+    let request = try #require(parts.inFlight.requests.last)
     guard case .upload(let batch) = request.content else {
       throw Failure.defect("no upload was sent")
     }
-    inFlight.finish(request.id)
+    parts.inFlight.finish(request.id)
     return batch
   }
 
   /// An upload with the batch key of the items that wait to be sent.
   func sample() throws -> UploadBatch {
     let batch = try upload()
-    try settlement.release(batch)
+    try parts.settlement.release(batch)
     return batch
   }
 
@@ -412,14 +274,14 @@ final class Rig {
       answer.set("type", answer["to"] ?? .null)
       taken.append(answer)
     }
-    while let notice = try notices.take() { taken.append(notice) }
-    let state = try news.takeSync { (run) throws(Failure) in try sync.describe(run) }
+    while let notice = try parts.notices.take() { taken.append(notice) }
+    let state = try news.takeSync { (run) throws(Failure) in try parts.sync.describe(run) }
     if let state {
       state.set("type", state["message"]?.isNull == false ? "sync_completed" : "sync")
       taken.append(state)
     }
     news.confirm()
-    notices.confirm()
+    parts.notices.confirm()
     return taken
   }
 

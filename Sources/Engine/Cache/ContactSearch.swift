@@ -5,23 +5,14 @@ import Supabase
 import Vault
 
 /// Answers searches and single contacts from the cache.
-final class ContactSearch {
-  private let core: Core
-  private let cache: CacheFile
-  private let live: LiveContacts
+final class ContactSearch: Part {
+  let shared: Shared
   private let presenter: Presenter
-  private let reachability: Reachability
   private let decider: Decider
 
-  init(
-    _ core: Core, cache: CacheFile, live: LiveContacts, presenter: Presenter,
-    reachability: Reachability, decider: Decider
-  ) {
-    self.core = core
-    self.cache = cache
-    self.live = live
+  init(_ shared: Shared, presenter: Presenter, decider: Decider) {
+    self.shared = shared
     self.presenter = presenter
-    self.reachability = reachability
     self.decider = decider
   }
 

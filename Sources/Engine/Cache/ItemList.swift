@@ -10,21 +10,14 @@ import Vault
 /// Both tables have an index by (time, tag), and a page is merged from the next rows of both, so its cost depends
 /// on neither's length. What is in both is shown as the queue has it: a change over the stored row, an item
 /// that was just stored. The position of a page's end is a time and a tag, which outlast a restart.
-final class ItemList {
-  private let core: Core
-  private let cache: CacheFile
-  private let own: OwnRowCache
+final class ItemList: Part {
+  let shared: Shared
   private let report: ItemReport
   private let presenter: Presenter
   private let decider: Decider
 
-  init(
-    _ core: Core, cache: CacheFile, own: OwnRowCache, report: ItemReport, presenter: Presenter,
-    decider: Decider
-  ) {
-    self.core = core
-    self.cache = cache
-    self.own = own
+  init(_ shared: Shared, report: ItemReport, presenter: Presenter, decider: Decider) {
+    self.shared = shared
     self.report = report
     self.presenter = presenter
     self.decider = decider
@@ -161,7 +154,7 @@ final class ItemList {
     var payload = shown["payload"] ?? [:]
     if let item, let base = item.stored {
       // What others have changed since shows beside the user's change.
-      let stored = try own.find(item.id, subject.kind, subject.org, subject.session)
+      let stored = try ownRows.find(item.id, subject.kind, subject.org, subject.session)
       payload = subject.rows.kept(of: (stored?.values ?? base.row).laidOver(by: item.payload))
     }
     return [

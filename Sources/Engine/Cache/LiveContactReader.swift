@@ -4,31 +4,13 @@ import Supabase
 import Vault
 
 /// Reads single contacts with their withheld columns, for `contact_get` with `live`.
-final class LiveContactReader {
-  private let core: Core
-  private let sessions: SessionStore
-  private let live: LiveContacts
+final class LiveContactReader: Part {
+  let shared: Shared
   private let refresh: Refresh
-  private let pauses: ServicePauses
-  private let reachability: Reachability
-  private let pulls: PullState
-  private let news: News
-  private let inFlight: InFlight
 
-  init(
-    _ core: Core, _ sessions: SessionStore, live: LiveContacts, refresh: Refresh,
-    pauses: ServicePauses, reachability: Reachability, pulls: PullState, news: News,
-    inFlight: InFlight
-  ) {
-    self.core = core
-    self.sessions = sessions
-    self.live = live
+  init(_ shared: Shared, refresh: Refresh) {
+    self.shared = shared
     self.refresh = refresh
-    self.pauses = pauses
-    self.reachability = reachability
-    self.pulls = pulls
-    self.news = news
-    self.inFlight = inFlight
   }
 
   func send(_ request: LiveRequest, _ session: OpenSession, _ now: Instant) throws(Failure) {

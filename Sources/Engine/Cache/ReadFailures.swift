@@ -5,17 +5,13 @@ import Supabase
 import Vault
 
 /// What a failed read means: reads of its purpose back off, and nothing else waits.
-final class ReadFailures {
-  private let core: Core
+final class ReadFailures: Part {
+  let shared: Shared
   private let refresh: Refresh
-  private let pauses: ServicePauses
-  private let reachability: Reachability
 
-  init(_ core: Core, _ refresh: Refresh, _ pauses: ServicePauses, _ reachability: Reachability) {
-    self.core = core
+  init(_ shared: Shared, _ refresh: Refresh) {
+    self.shared = shared
     self.refresh = refresh
-    self.pauses = pauses
-    self.reachability = reachability
   }
 
   /// The read failed; the cache stays unchanged.

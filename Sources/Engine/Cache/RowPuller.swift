@@ -25,40 +25,20 @@ import Vault
 /// again, because the upload's rows are cached already (`OwnRowCache`). A row that cannot be used is skipped; a whole pull
 /// without one usable row is no complete pull (`unusable_row`). If the cache is lost meanwhile, the
 /// pull starts again.
-final class RowPuller {
-  private let core: Core
-  private let sessions: SessionStore
-  private let state: PullState
-  private let cache: CacheFile
+final class RowPuller: Part {
+  let shared: Shared
   private let reads: ReadFailures
-  private let pauses: ServicePauses
-  private let reachability: Reachability
-  private let news: News
-  private let problems: Problems
-  private let inFlight: InFlight
 
-  init(
-    _ core: Core, _ sessions: SessionStore, state: PullState, cache: CacheFile,
-    reads: ReadFailures, pauses: ServicePauses, reachability: Reachability, news: News,
-    problems: Problems, inFlight: InFlight
-  ) {
-    self.core = core
-    self.sessions = sessions
-    self.state = state
-    self.cache = cache
+  init(_ shared: Shared, reads: ReadFailures) {
+    self.shared = shared
     self.reads = reads
-    self.pauses = pauses
-    self.reachability = reachability
-    self.news = news
-    self.problems = problems
-    self.inFlight = inFlight
   }
 
   // MARK: When
 
   /// The set that is pulled next. While contacts have a page to come, the rows of the first kind wait.
   private func next(_ org: UUID?, _ now: Instant) -> PullState.Rows? {
-    state.rows.first {
+    pulls.rows.first {
       $0.isNeeded || $0.pull.map { $0.source.org == org } ?? false
         || core.isPullOver($0.finishedMS, now)
     }
@@ -129,11 +109,11 @@ final class RowPuller {
     let outcome = RestClassification.rest(response.facts)
     guard outcome == .answered || outcome == .endOfData, let rows = response.rows else {
       pull.fail()
-      state.fail(pull)
+      pulls.fail(pull)
       return try reads.fail(.pull, outcome, response, now)
     }
     pull.succeed()
-    state.begin(pull)
+    pulls.begin(pull)
     // An upload has begun meanwhile: this page may lack what is cached of the rows that it has stored.
     if sent.source.kind != nil, try core.meta.int(.uploads) ?? 0 != sent.uploads {
       try pauses.succeed(.pull)
@@ -155,7 +135,7 @@ final class RowPuller {
   ) throws(Failure) -> PullStep? {
     var step = PullStep(pull)
     let tables = try cache.open()
-    guard state.isUnderWay(pull) else { return nil }
+    guard pulls.isUnderWay(pull) else { return nil }
     let place = CacheNames.org(pull.source.org, session, try core.keys())
     var isLost = false
     do throws(Failure) {
@@ -186,7 +166,7 @@ final class RowPuller {
       return nil
     }
     guard !isLost else {
-      state.restart()
+      pulls.restart()
       return nil
     }
     return step
@@ -360,8 +340,8 @@ final class RowPuller {
 
   /// Continue with the next page, or end the pull.
   private func proceed(_ step: PullStep, _ now: Instant) throws(Failure) {
-    guard step.isOver else { return state.proceed(step.pull) }
-    state.finish(step.pull, now.monotonicMS)
+    guard step.isOver else { return pulls.proceed(step.pull) }
+    pulls.finish(step.pull, now.monotonicMS)
     problems.notePull(step.pull, step.problem, now)
     if step.problem == nil { reachability.noteSuccess() } else { reachability.noteFailure() }
     let (pull, problem) = (step.pull, step.problem)

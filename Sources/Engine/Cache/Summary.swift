@@ -5,7 +5,7 @@ import Supabase
 import Vault
 
 /// The server's figures, and the count of items sent since.
-private struct CachedSummary {
+struct CachedSummary {
   var figures: JSON = .null
   var sent = Figures()
   var entry: DatasetTable.Entry?
@@ -22,7 +22,7 @@ private struct CachedSummary {
 /// they were read (`sent`), and what is still queued (`queued`). An item moves from one to the next
 /// and is never in two: figures that were read during an upload may or may not count its items, so
 /// they are dropped and requested again.
-final class Summary {
+final class SummaryCache {
   private let core: Core
   private let cache: CacheFile
 
@@ -31,7 +31,7 @@ final class Summary {
     self.cache = cache
   }
 
-  private func read(
+  func read(
     of org: [UInt8], _ session: OpenSession, _ tables: CacheTables
   ) throws(Failure) -> CachedSummary {
     var result = CachedSummary()
@@ -44,28 +44,6 @@ final class Summary {
       result.sent = Figures(json["sent"])
     }
     return result
-  }
-
-  func get(
-    _ request: JSON, _ decider: Decider, _ presenter: Presenter
-  ) throws(Failure) -> JSON {
-    _ = try Fields(request, known: [])
-    try core.configuration.backend.require(.summary)
-    let (session, org) = try decider.requirePlace()
-    let tag = CacheNames.org(org, session, try core.keys())
-    let summary = try cache.use { (tables) throws(Failure) in
-      try read(of: tag, session, tables)
-    }
-    let unsent = try UnsentFigures(core, session, in: org, since: summary.sinceMS).sum()
-    // Another process first takes an item out of the queue and then counts it in the cache.
-    try core.database.requireUnchanged()
-    let asOfMS = summary.entry?.asOfMS
-    var banners = presenter.dataBanners(asOfMS: asOfMS)
-    banners.isUnsent = unsent.isAny
-    return [
-      "summary": summary.figures, "as_of_ms": JSON(asOfMS), "sent": summary.sent.json,
-      "queued": unsent.figures.json, "banners": presenter.banners(banners, asOfMS: asOfMS),
-    ]
   }
 
   /// Count stored items until the next figures arrive. Runs after they were deleted from the queue: it
@@ -107,34 +85,52 @@ final class Summary {
   }
 }
 
-/// Requests the figures from the server.
-final class SummaryPuller {
-  private let core: Core
-  private let sessions: SessionStore
-  private let state: PullState
-  private let summary: Summary
-  private let reads: ReadFailures
-  private let pauses: ServicePauses
-  private let news: News
-  private let inFlight: InFlight
+/// `summary_get`.
+final class Summary: Part {
+  let shared: Shared
+  private let presenter: Presenter
+  private let decider: Decider
 
-  init(
-    _ core: Core, _ sessions: SessionStore, state: PullState, summary: Summary,
-    reads: ReadFailures, pauses: ServicePauses, news: News, inFlight: InFlight
-  ) {
-    self.core = core
-    self.sessions = sessions
-    self.state = state
-    self.summary = summary
+  init(_ shared: Shared, presenter: Presenter, decider: Decider) {
+    self.shared = shared
+    self.presenter = presenter
+    self.decider = decider
+  }
+
+  func get(_ request: JSON) throws(Failure) -> JSON {
+    _ = try Fields(request, known: [])
+    try core.configuration.backend.require(.summary)
+    let (session, org) = try decider.requirePlace()
+    let tag = CacheNames.org(org, session, try core.keys())
+    let summary = try cache.use { (tables) throws(Failure) in
+      try summaryCache.read(of: tag, session, tables)
+    }
+    let unsent = try UnsentFigures(core, session, in: org, since: summary.sinceMS).sum()
+    // Another process first takes an item out of the queue and then counts it in the cache.
+    try core.database.requireUnchanged()
+    let asOfMS = summary.entry?.asOfMS
+    var banners = presenter.dataBanners(asOfMS: asOfMS)
+    banners.isUnsent = unsent.isAny
+    return [
+      "summary": summary.figures, "as_of_ms": JSON(asOfMS), "sent": summary.sent.json,
+      "queued": unsent.figures.json, "banners": presenter.banners(banners, asOfMS: asOfMS),
+    ]
+  }
+}
+
+/// Requests the figures from the server.
+final class SummaryPuller: Part {
+  let shared: Shared
+  private let reads: ReadFailures
+
+  init(_ shared: Shared, reads: ReadFailures) {
+    self.shared = shared
     self.reads = reads
-    self.pauses = pauses
-    self.news = news
-    self.inFlight = inFlight
   }
 
   func isDue(_ now: Instant) -> Bool {
     guard core.configuration.backend.has(.summary) else { return false }
-    return state.needsSummary || core.isPullOver(state.summaryMS, now)
+    return pulls.needsSummary || core.isPullOver(pulls.summaryMS, now)
   }
 
   func send(_ session: OpenSession, _ org: UUID?, _ now: Instant) throws(Failure) {
@@ -157,8 +153,8 @@ final class SummaryPuller {
     }
     try pauses.succeed(.summary)
     guard try core.meta.int(.uploads) ?? 0 == uploads else { return }
-    state.finishSummary(now.monotonicMS)
-    try summary.store(figures, of: org, session, now)
+    pulls.finishSummary(now.monotonicMS)
+    try summaryCache.store(figures, of: org, session, now)
     news.notePull()
   }
 }

@@ -9,37 +9,14 @@ import Vault
 /// 1. `assess` reads the facts. 2. `SessionPolicy.decide` judges them. 3. `carryOut` does what the
 /// decision asks for: clear, lock, choose. 4. `show` renders the decision, remembers it, and makes it
 /// the next thing that the host gets. `followChange` does the same where the host shows something else.
-final class Decider {
-  private let core: Core
-  private let sessions: SessionStore
-  private let lock: Lock
-  private let check: MembershipCheck
-  private let tokens: TokenState
-  private let pendingSignIn: PendingSignInState
-  private let reachability: Reachability
-  private let news: News
-  private let hostView: HostView
+final class Decider: Part {
+  let shared: Shared
   private let presenter: Presenter
-  private let orgSelection: OrgSelection
   private let recovery: Recovery
 
-  init(
-    _ core: Core, _ sessions: SessionStore, lock: Lock, check: MembershipCheck,
-    tokens: TokenState, pendingSignIn: PendingSignInState, reachability: Reachability,
-    news: News, hostView: HostView, presenter: Presenter, orgSelection: OrgSelection,
-    recovery: Recovery
-  ) {
-    self.core = core
-    self.sessions = sessions
-    self.lock = lock
-    self.check = check
-    self.tokens = tokens
-    self.pendingSignIn = pendingSignIn
-    self.reachability = reachability
-    self.news = news
-    self.hostView = hostView
+  init(_ shared: Shared, presenter: Presenter, recovery: Recovery) {
+    self.shared = shared
     self.presenter = presenter
-    self.orgSelection = orgSelection
     self.recovery = recovery
   }
 
@@ -221,8 +198,10 @@ final class Decider {
     if decision.reason == .guardPending, !check.isPending {
       check.ask(.discardingAnswer, core.clock.now())
     }
-    if decision.chooseOnly, let session = sessions.session {
-      try orgSelection.chooseOnly(session)
+    if decision.chooseOnly, let session = sessions.session,
+      let only = session.memberships?.first(where: { $0.isUsable })
+    {
+      _ = try sessions.choose(only.orgID, session)
     }
   }
 

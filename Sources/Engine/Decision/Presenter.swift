@@ -4,22 +4,12 @@ import Store
 import Supabase
 
 /// Renders decisions and the parts that replies share with them as the JSON of the API.
-final class Presenter {
-  private let core: Core
-  private let sessions: SessionStore
-  private let check: MembershipCheck
-  private let pendingSignIn: PendingSignInState
-  private let reachability: Reachability
+final class Presenter: Part {
 
-  init(
-    _ core: Core, _ sessions: SessionStore, check: MembershipCheck,
-    pendingSignIn: PendingSignInState, reachability: Reachability
-  ) {
-    self.core = core
-    self.sessions = sessions
-    self.check = check
-    self.pendingSignIn = pendingSignIn
-    self.reachability = reachability
+  let shared: Shared
+
+  init(_ shared: Shared) {
+    self.shared = shared
   }
 
   private var configuration: Configuration { core.configuration }

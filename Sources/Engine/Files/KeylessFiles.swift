@@ -10,15 +10,12 @@ import Vault
 /// the cache comes from the server.
 ///
 /// The main file lists them (`KeylessList`), so that a start looks into none of them before its key is back.
-final class KeylessFiles {
-  private let core: Core
-  private let sessions: SessionStore
-  private let links: ItemLinks
+final class KeylessFiles: Part {
 
-  init(_ core: Core, _ sessions: SessionStore, _ links: ItemLinks) {
-    self.core = core
-    self.sessions = sessions
-    self.links = links
+  let shared: Shared
+
+  init(_ shared: Shared) {
+    self.shared = shared
   }
 
   /// Look whether keys are back. That they are not, and that a file cannot be read now, fails no call.

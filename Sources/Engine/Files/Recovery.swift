@@ -14,7 +14,7 @@ import Vault
 ///
 /// Damage may bring back an item that was stored shortly before. Items keep their ids, so the server
 /// stores nothing twice.
-final class Recovery {
+final class Recovery: Part {
   /// What became of a file.
   private struct Report {
     var carried: Int64 = 0
@@ -23,11 +23,6 @@ final class Recovery {
     var hasSession = false
   }
 
-  private let core: Core
-  private let sessions: SessionStore
-  private let notices: Notices
-  private let cache: CacheFile
-  private let links: ItemLinks
   /// A damaged file was set aside when the current one was opened.
   private(set) var hasRecovered: Bool
   /// The data files are gone and could not be made anew.
@@ -35,15 +30,10 @@ final class Recovery {
   /// A file that was set aside waits for the device key.
   private(set) var isNeeded = false { didSet { core.revision.advance() } }
 
-  init(
-    _ core: Core, _ sessions: SessionStore, notices: Notices, cache: CacheFile,
-    links: ItemLinks, hasRecovered: Bool
-  ) {
-    self.core = core
-    self.sessions = sessions
-    self.notices = notices
-    self.cache = cache
-    self.links = links
+  let shared: Shared
+
+  init(_ shared: Shared, hasRecovered: Bool) {
+    self.shared = shared
     self.hasRecovered = hasRecovered
   }
 

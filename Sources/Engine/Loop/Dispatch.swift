@@ -5,44 +5,34 @@ import Supabase
 import Vault
 
 /// Routes jobs to the parts that send them, and responses to the parts that process them.
-final class Dispatch {
-  private let core: Core
-  private let sessions: SessionStore
-  private let inFlight: InFlight
+final class Dispatch: Part {
+  let shared: Shared
   private let refresh: Refresh
   private let memberships: MembershipUpdate
   private let signIn: SignIn
-  private let revocations: Revocation
   private let uploader: Uploader
   private let settlement: UploadSettlement
   private let reads: ReadFailures
   private let rowPuller: RowPuller
   private let summaryPuller: SummaryPuller
   private let liveReader: LiveContactReader
-  private let problems: Problems
   private let decider: Decider
 
   init(
-    _ core: Core, _ sessions: SessionStore, inFlight: InFlight, refresh: Refresh,
-    memberships: MembershipUpdate, signIn: SignIn, revocations: Revocation, uploader: Uploader,
-    settlement: UploadSettlement, reads: ReadFailures, rowPuller: RowPuller,
-    summaryPuller: SummaryPuller, liveReader: LiveContactReader, problems: Problems,
-    decider: Decider
+    _ shared: Shared, refresh: Refresh, memberships: MembershipUpdate, signIn: SignIn,
+    uploader: Uploader, settlement: UploadSettlement, reads: ReadFailures, rowPuller: RowPuller,
+    summaryPuller: SummaryPuller, liveReader: LiveContactReader, decider: Decider
   ) {
-    self.core = core
-    self.sessions = sessions
-    self.inFlight = inFlight
+    self.shared = shared
     self.refresh = refresh
     self.memberships = memberships
     self.signIn = signIn
-    self.revocations = revocations
     self.uploader = uploader
     self.settlement = settlement
     self.reads = reads
     self.rowPuller = rowPuller
     self.summaryPuller = summaryPuller
     self.liveReader = liveReader
-    self.problems = problems
     self.decider = decider
   }
 
@@ -89,7 +79,7 @@ final class Dispatch {
       if isCurrent { try refresh.finishValidation(request.generation, response, now) }
     case .membershipCheck(let read):
       if isCurrent { try memberships.finish(read, response, now) }
-    case .signIn(let pending): try signIn.finish(pending, row, response, now, decider)
+    case .signIn(let pending): try signIn.finish(pending, row, response, now)
     case .revoke(let job, let step): try revocations.finish(job, step, response, now)
     case .upload(let batch), .readBack(let batch):
       try settlement.finish(batch, isCurrent: isCurrent, response, now)

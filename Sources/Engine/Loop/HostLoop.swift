@@ -4,7 +4,7 @@ import Store
 import Supabase
 
 /// The host's loop: `next` gives one thing at a time, `complete` takes responses.
-final class HostLoop {
+final class HostLoop: Part {
   /// How often to look whether another process changed the file.
   private static var lookIntervalMS: Int64 { 1000 }
   /// How often a waiting host on the screen looks whether another process has opened the folder.
@@ -12,21 +12,14 @@ final class HostLoop {
   /// A host asks for requests within this time; see `noteSilence`.
   private static var silenceMS: Int64 { 5000 }
 
-  private let core: Core
-  private let sessions: SessionStore
+  let shared: Shared
   private let scheduler: Scheduler
   private let dispatch: Dispatch
-  private let wakeTimer: WakeTimer
-  private let inFlight: InFlight
-  private let news: News
-  private let notices: Notices
   private let signIn: SignIn
   private let token: SessionToken
   private let liveReader: LiveContactReader
   private let presence: Presence
-  private let hostView: HostView
   private let sync: SyncControl
-  private let problems: Problems
   private let decider: Decider
   /// The last call could begin.
   var canAsk = true
@@ -38,29 +31,20 @@ final class HostLoop {
   private var isWaiting = false
 
   init(
-    _ core: Core, _ sessions: SessionStore, scheduler: Scheduler, dispatch: Dispatch,
-    wakeTimer: WakeTimer, inFlight: InFlight, news: News, notices: Notices, signIn: SignIn,
-    token: SessionToken, liveReader: LiveContactReader, presence: Presence, hostView: HostView,
-    sync: SyncControl, problems: Problems, decider: Decider
+    _ shared: Shared, scheduler: Scheduler, dispatch: Dispatch, signIn: SignIn, token: SessionToken,
+    liveReader: LiveContactReader, presence: Presence, sync: SyncControl, decider: Decider
   ) {
-    self.core = core
-    self.sessions = sessions
+    self.shared = shared
     self.scheduler = scheduler
     self.dispatch = dispatch
-    self.wakeTimer = wakeTimer
-    self.inFlight = inFlight
-    self.news = news
-    self.notices = notices
     self.signIn = signIn
     self.token = token
     self.liveReader = liveReader
     self.presence = presence
-    self.hostView = hostView
     self.sync = sync
-    self.problems = problems
     self.decider = decider
-    isOnScreen = core.configuration.role == .app
-    askedMS = core.clock.now().monotonicMS
+    isOnScreen = shared.memory.core.configuration.role == .app
+    askedMS = shared.memory.core.clock.now().monotonicMS
   }
 
   // MARK: Giving
@@ -104,7 +88,7 @@ final class HostLoop {
     sessions.keys.lookForOwed()
     try sessions.keys.eraseOwed()
     try expire(now)
-    try signIn.expire(now, decider)
+    try signIn.expire(now)
     // The first screen, if `open` could not decide.
     if core.configuration.role == .app, hostView.shown.fingerprint.isEmpty {
       _ = try presence.resume([:])

@@ -8,7 +8,7 @@ import Supabase
 /// `next` and the queries after a call only read. Changes that must come first, such as reclaiming
 /// a dead process's lease, are made by `prepare`, which only `HostLoop` calls. A pending preparation is
 /// a reason to ask.
-final class Scheduler {
+final class Scheduler: Part {
   /// A request that can be sent now.
   enum Job {
     case refresh(OpenSession)
@@ -66,49 +66,21 @@ final class Scheduler {
   /// How often to check another process's refresh: it may end long before its lease.
   private static var refreshIntervalMS: Int64 { 1000 }
 
-  private let core: Core
-  private let sessions: SessionStore
+  let shared: Shared
   private let decider: Decider
-  private let tokens: TokenState
-  private let pendingSignIn: PendingSignInState
   private let refresh: Refresh
-  private let check: MembershipCheck
-  private let reachability: Reachability
-  private let pauses: ServicePauses
-  private let news: News
-  private let notices: Notices
-  private let hostView: HostView
-  private let inFlight: InFlight
   private let uploader: Uploader
-  private let live: LiveContacts
-  private let pulls: PullState
   private let rowPuller: RowPuller
   private let summaryPuller: SummaryPuller
 
   init(
-    _ core: Core, _ sessions: SessionStore, decider: Decider, tokens: TokenState,
-    pendingSignIn: PendingSignInState, refresh: Refresh, check: MembershipCheck,
-    reachability: Reachability, pauses: ServicePauses, news: News, notices: Notices,
-    hostView: HostView,
-    inFlight: InFlight, uploader: Uploader, live: LiveContacts, pulls: PullState,
-    rowPuller: RowPuller, summaryPuller: SummaryPuller
+    _ shared: Shared, decider: Decider, refresh: Refresh, uploader: Uploader, rowPuller: RowPuller,
+    summaryPuller: SummaryPuller
   ) {
-    self.core = core
-    self.sessions = sessions
+    self.shared = shared
     self.decider = decider
-    self.tokens = tokens
-    self.pendingSignIn = pendingSignIn
     self.refresh = refresh
-    self.check = check
-    self.reachability = reachability
-    self.pauses = pauses
-    self.news = news
-    self.notices = notices
-    self.hostView = hostView
-    self.inFlight = inFlight
     self.uploader = uploader
-    self.live = live
-    self.pulls = pulls
     self.rowPuller = rowPuller
     self.summaryPuller = summaryPuller
   }

@@ -5,35 +5,14 @@ import Supabase
 import Vault
 
 /// `sync_now`, `sync_status`, and the state of sync that `next` gives.
-final class SyncControl {
-  private let core: Core
-  private let sessions: SessionStore
-  private let check: MembershipCheck
-  private let reachability: Reachability
-  private let pauses: ServicePauses
+final class SyncControl: Part {
+  let shared: Shared
   private let hold: UploadHold
-  private let inFlight: InFlight
-  private let pulls: PullState
-  private let cache: CacheFile
-  private let problems: Problems
   private let decider: Decider
 
-  init(
-    _ core: Core, _ sessions: SessionStore, check: MembershipCheck, reachability: Reachability,
-    pauses: ServicePauses,
-    hold: UploadHold, inFlight: InFlight, pulls: PullState, cache: CacheFile, problems: Problems,
-    decider: Decider
-  ) {
-    self.core = core
-    self.sessions = sessions
-    self.check = check
-    self.reachability = reachability
-    self.pauses = pauses
+  init(_ shared: Shared, hold: UploadHold, decider: Decider) {
+    self.shared = shared
     self.hold = hold
-    self.inFlight = inFlight
-    self.pulls = pulls
-    self.cache = cache
-    self.problems = problems
     self.decider = decider
   }
 

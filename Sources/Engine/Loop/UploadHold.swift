@@ -5,15 +5,13 @@ import Supabase
 
 /// What holds uploads back though there is a network and an open session: an access token that has to
 /// be refreshed first, and the pauses after failures. `Scheduler` acts on the same facts.
-final class UploadHold {
-  private let sessions: SessionStore
+final class UploadHold: Part {
+  let shared: Shared
   private let refresh: Refresh
-  private let pauses: ServicePauses
 
-  init(_ sessions: SessionStore, refresh: Refresh, pauses: ServicePauses) {
-    self.sessions = sessions
+  init(_ shared: Shared, refresh: Refresh) {
+    self.shared = shared
     self.refresh = refresh
-    self.pauses = pauses
   }
 
   /// Whether nothing is sent before another access token is there.

@@ -5,7 +5,7 @@ import Supabase
 import Vault
 
 /// Takes items into the queue and lets the user change them: add, edit, cancel, retry.
-final class ItemIntake {
+final class ItemIntake: Part {
   /// Memo of the last batch key: the next item usually has the same.
   private struct LastBatchKey {
     let lookup: Key
@@ -15,25 +15,12 @@ final class ItemIntake {
     let key: [UInt8]
   }
 
-  private let core: Core
-  private let reserve: Reserve
-  private let links: ItemLinks
-  private let own: OwnRowCache
-  private let syncRuns: SyncRunReporter
-  private let wakeTimer: WakeTimer
+  let shared: Shared
   private let decider: Decider
   private var lastBatchKey: LastBatchKey?
 
-  init(
-    _ core: Core, reserve: Reserve, links: ItemLinks, own: OwnRowCache, syncRuns: SyncRunReporter,
-    wakeTimer: WakeTimer, decider: Decider
-  ) {
-    self.core = core
-    self.reserve = reserve
-    self.links = links
-    self.own = own
-    self.syncRuns = syncRuns
-    self.wakeTimer = wakeTimer
+  init(_ shared: Shared, decider: Decider) {
+    self.shared = shared
     self.decider = decider
   }
 
@@ -264,7 +251,7 @@ final class ItemIntake {
     let kinds = core.configuration.backend.kinds.filter { $0.own != nil }
     guard !kinds.isEmpty, (try? decider.requirePlace()) != nil else { return nil }
     for kind in kinds {
-      if let row = try own.find(id, kind, session.choice, session) { return (kind, row) }
+      if let row = try ownRows.find(id, kind, session.choice, session) { return (kind, row) }
     }
     return nil
   }
@@ -331,7 +318,7 @@ final class ItemIntake {
     _ item: QueueItem, _ row: QueueRow, _ kind: QueueKind, _ session: OpenSession
   ) throws(Failure) {
     guard let stored = item.stored, session.choice == item.org, let kept = kind.own,
-      let pulled = try own.find(item.id, kind, item.org, session), let version = pulled.version
+      let pulled = try ownRows.find(item.id, kind, item.org, session), let version = pulled.version
     else { return }
     let shown = pulled.values.shallowCopy
     shown.set("updated_at", .string(version))

@@ -5,20 +5,14 @@ import Supabase
 import Vault
 
 /// Reports on the queue: lists, single items, the export, and why nothing is sent.
-final class ItemReport {
-  private let core: Core
+final class ItemReport: Part {
+  let shared: Shared
   private let hold: UploadHold
-  private let reachability: Reachability
-  private let problems: Problems
   private let decider: Decider
 
-  init(
-    _ core: Core, hold: UploadHold, reachability: Reachability, problems: Problems, decider: Decider
-  ) {
-    self.core = core
+  init(_ shared: Shared, hold: UploadHold, decider: Decider) {
+    self.shared = shared
     self.hold = hold
-    self.reachability = reachability
-    self.problems = problems
     self.decider = decider
   }
 

@@ -19,10 +19,10 @@ extension UploadSettlement {
     case .readBack(let cause):
       let isOfWay = cause.isAboutTheWay
       return ask(batch, cause, isOfWay ? .blocked(response) : reason, now)
-    case .ask(let request): return state.add(readBack: batch.asking(request))
+    case .ask(let request): return uploads.add(readBack: batch.asking(request))
     default: break
     }
-    let others = verdict.isPauseOfAll ? state.takeReadBacksAboutTheWay() : []
+    let others = verdict.isPauseOfAll ? uploads.takeReadBacksAboutTheWay() : []
     try core.database.transaction { () throws(Failure) in
       let batch = try removeAbsent(batch, verdict, s, now)
       if isUntold(verdict, s) { try noteUntold(batch) }
@@ -31,7 +31,7 @@ extension UploadSettlement {
       case .again(let isCharged): try release(batch, charged: isCharged)
       case .search: try search(batch)
       case .halve(let isCharged):
-        if s.answer != .tooLarge, s.answer != .tooSlow { state.shrinkBatches() }
+        if s.answer != .tooLarge, s.answer != .tooSlow { uploads.shrinkBatches() }
         try halve(batch, charged: isCharged, isRefused: s.isRefusal)
       case .wait(let wait, let isCharged): try self.wait(wait, batch, s, isCharged, received)
       case .park(let parking):
@@ -44,7 +44,7 @@ extension UploadSettlement {
       }
       if batch.items.count == 1, verdict.isFound { try spareRest(of: batch) }
       for other in others { try retry(try stillLeased(other)) }
-      if s.cause.isAboutTheWay, verdict.isSearch, state.hasManyFailures {
+      if s.cause.isAboutTheWay, verdict.isSearch, uploads.hasManyFailures {
         try pauses.backOff(.upload, response, now)
       }
     }
@@ -70,7 +70,7 @@ extension UploadSettlement {
     var start = 0
     while start < batch.items.count {
       let end = min(start + UploadSettlement.mostInQuestion, batch.items.count)
-      state.add(readBack: batch.with(Array(batch.items[start..<end])))
+      uploads.add(readBack: batch.with(Array(batch.items[start..<end])))
       start = end
     }
   }
@@ -136,7 +136,7 @@ extension UploadSettlement {
       try spareRest(of: batch)
     } else {
       group = try nextGroup() - 1
-      state.shrinkBatches()
+      uploads.shrinkBatches()
     }
     for item in batch.items {
       try core.queue.transition(item.sequence, .pending(retryGroup: group))
@@ -220,7 +220,7 @@ extension UploadSettlement {
       try syncRuns.endIfDone(batch.owner, now)
     case .kind:
       // Each probe may be another item, so the wait grows with their number, too.
-      let number = max(batch.attempts + 1, Int64(state.noteWait(batch)))
+      let number = max(batch.attempts + 1, Int64(uploads.noteWait(batch)))
       let until = try end(of: number, response, now)
       try retry(batch)
       try core.queue.suspend(like: first.sequence, of: batch.owner, response.wait(until: until))

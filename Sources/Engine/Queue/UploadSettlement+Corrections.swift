@@ -87,7 +87,7 @@ extension UploadSettlement {
       pulls.requirePull()
       try syncRuns.endIfDone(batch.owner, now)
     }
-    summary.countSent(counted, of: batch, sessions.session)
+    summaryCache.countSent(counted, of: batch, sessions.session)
   }
 
   /// The item goes on as a correction of its stored row. Items that wait for it to be stored are sent, unless it
@@ -139,8 +139,8 @@ extension UploadSettlement {
     _ now: Instant
   ) throws(Failure) {
     do throws(Failure) {
-      if !rows.isEmpty { try own.put(rows, batch.kind, batch.org, session, now) }
-      if !deleted.isEmpty { try own.remove(deleted, batch.kind, batch.org, session) }
+      if !rows.isEmpty { try ownRows.put(rows, batch.kind, batch.org, session, now) }
+      if !deleted.isEmpty { try ownRows.remove(deleted, batch.kind, batch.org, session) }
     } catch {
       if error.code == .memoryExhausted { throw error }
       Log.line(.warning, "stored rows could not be kept: \(error.code.rawValue)")

@@ -12,42 +12,16 @@ import Vault
 /// Only an id that the server names proves that an item is stored. The session may have changed since,
 /// so every item is settled under its own owner, and only a response to the current session changes the
 /// state of the token or the membership.
-final class UploadSettlement {
+final class UploadSettlement: Part {
   /// A question names its ids in the URL.
   static var mostInQuestion: Int { 100 }
 
-  let core: Core
-  let sessions: SessionStore
-  let own: OwnRowCache
-  let state: UploadState
-  let links: ItemLinks
-  let syncRuns: SyncRunReporter
+  let shared: Shared
   private let refresh: Refresh
-  let check: MembershipCheck
-  let pauses: ServicePauses
-  let reachability: Reachability
-  let parking: Parking
-  let pulls: PullState
-  let summary: Summary
 
-  init(
-    _ core: Core, _ sessions: SessionStore, own: OwnRowCache, state: UploadState, links: ItemLinks,
-    syncRuns: SyncRunReporter, refresh: Refresh, check: MembershipCheck, pauses: ServicePauses,
-    reachability: Reachability, parking: Parking, pulls: PullState, summary: Summary
-  ) {
-    self.core = core
-    self.sessions = sessions
-    self.own = own
-    self.state = state
-    self.links = links
-    self.syncRuns = syncRuns
+  init(_ shared: Shared, refresh: Refresh) {
+    self.shared = shared
     self.refresh = refresh
-    self.check = check
-    self.pauses = pauses
-    self.reachability = reachability
-    self.parking = parking
-    self.pulls = pulls
-    self.summary = summary
   }
 
   /// A response, for whom it counts, and when it came.
@@ -160,13 +134,13 @@ final class UploadSettlement {
       try noteJudged(batch, received.now)
     case .schema: try noteWorking(batch)
     case .tooSlow where batch.items.count == 1: try noteWorking(batch)
-    case .tooSlow, .tooLarge: if batch.items.count > 1 { state.noteTooLarge(batch) }
+    case .tooSlow, .tooLarge: if batch.items.count > 1 { uploads.noteTooLarge(batch) }
     default: break
     }
   }
 
   func noteJudged(_ batch: UploadBatch, _ now: Instant) throws(Failure) {
-    state.noteJudged(now)
+    uploads.noteJudged(now)
     try noteWorking(batch)
   }
 
@@ -180,7 +154,7 @@ final class UploadSettlement {
   func noteStored(_ batch: UploadBatch, _ now: Instant) throws(Failure) {
     try noteWorking(batch)
     let group = try core.meta.int(.retryGroup) ?? 0
-    guard state.noteStored(batch, group: group, now) else { return }
+    guard uploads.noteStored(batch, group: group, now) else { return }
     try core.queue.endOwnWaits(of: batch.owner, batchKey: batch.key)
   }
 
@@ -212,7 +186,7 @@ final class UploadSettlement {
       s.membership = .unconfirmed
     }
     s.asksForPause = received.response.asksForPause(.upload)
-    s.othersSince = s.isSingle && state.storedOthers(since: first, of: batch)
+    s.othersSince = s.isSingle && uploads.storedOthers(since: first, of: batch)
     if batch.alone != nil {
       let isCounted = try !isEarly(first, now)
       let isLast = isCounted && UploadPause.isLast(after: first.trouble, othersSince: s.othersSince)
@@ -222,7 +196,7 @@ final class UploadSettlement {
     } else {
       if batch.items.allSatisfy({ $0.trouble != 0 }) { s.history = .refused }
       let failing = UploadPolicy.failing(s.request, s.cause, answer)
-      s.othersWork = failing.map { state.noteFailed(batch, $0, now) } ?? state.works(now)
+      s.othersWork = failing.map { uploads.noteFailed(batch, $0, now) } ?? uploads.works(now)
     }
     if s.isSingle, s.history != .none || s.attempts == .many {
       s.othersQueued = try core.queue.hasOthers(
@@ -286,7 +260,7 @@ final class UploadSettlement {
       // The server may cap its pages (PostgREST's `db-max-rows`) and does not say so: items are absent only
       // when it named none. Each question whose answer names some leaves fewer to ask for.
       let isPart = absent.items.count < batch.items.count && received.isCurrent
-      if isPart, !absent.isEmpty { return state.add(readBack: absent) }
+      if isPart, !absent.isEmpty { return uploads.add(readBack: absent) }
       for operation in UploadSituation.Operation.allCases {
         let same = absent.filter { $0.operation == operation }
         try settle(same, .unnamed, batch.inquiry?.reason, received)
@@ -326,7 +300,7 @@ final class UploadSettlement {
   ) throws(Failure) -> UploadBatch {
     try eraseProved(batch.filter { stored.contains($0.id) }, received)
     let others = batch.filter { !stored.contains($0.id) }
-    if others.isEmpty, batch.items[0].retryGroup & 1 == 0 { state.growBatches(batch.items.count) }
+    if others.isEmpty, batch.items[0].retryGroup & 1 == 0 { uploads.growBatches(batch.items.count) }
     return others
   }
 
@@ -360,7 +334,7 @@ final class UploadSettlement {
       pulls.requirePull()
       try syncRuns.endIfDone(proved.owner, now)
     }
-    summary.countSent(proved.items.compactMap { $0.counted }, of: proved, sessions.session)
+    summaryCache.countSent(proved.items.compactMap { $0.counted }, of: proved, sessions.session)
     try syncRuns.emitProgress(proved.owner, now)
   }
 }

@@ -9,31 +9,18 @@ import Vault
 /// Items are leased to this handle before they are sent. The leases of a dead or late process are
 /// reclaimed: its items become pending and are charged with an attempt, because the server may have
 /// them.
-final class Uploader {
+final class Uploader: Part {
   /// An upload's time-out and grace.
   private static var leaseMS: Int64 { 75_000 }
   /// How often other processes' leases are checked.
   private static var leaseCheckMS: Int64 { 5000 }
 
-  private let core: Core
-  private let state: UploadState
+  let shared: Shared
   private let settlement: UploadSettlement
-  private let parking: Parking
-  private let syncRuns: SyncRunReporter
-  private let pauses: ServicePauses
-  private let inFlight: InFlight
 
-  init(
-    _ core: Core, state: UploadState, settlement: UploadSettlement, parking: Parking,
-    syncRuns: SyncRunReporter, pauses: ServicePauses, inFlight: InFlight
-  ) {
-    self.core = core
-    self.state = state
+  init(_ shared: Shared, settlement: UploadSettlement) {
+    self.shared = shared
     self.settlement = settlement
-    self.parking = parking
-    self.syncRuns = syncRuns
-    self.pauses = pauses
-    self.inFlight = inFlight
   }
 
   // MARK: Sending
@@ -114,7 +101,7 @@ final class Uploader {
         maximumSize: Int64(mostBytes)
       ) { (key) in
         if key.isSingle { return 1 }
-        return state.maxItems(of: key, isProbing: isProbing, isTight: isTight)
+        return uploads.maxItems(of: key, isProbing: isProbing, isTight: isTight)
       }
       if rows.isEmpty { return rows }
       _ = try core.meta.next(.uploads)
@@ -133,7 +120,7 @@ final class Uploader {
   private func holdUnknownKind(
     _ rows: [QueueRow], _ owner: [UInt8], _ now: Instant
   ) throws(Failure) {
-    if let first = rows.first { state.add(unknownKind: first.batchKey) }
+    if let first = rows.first { uploads.add(unknownKind: first.batchKey) }
     try core.database.transaction { () throws(Failure) in
       for row in rows { try core.queue.transition(row.sequence, .waiting(.kind)) }
       try syncRuns.endIfDone(owner, now)
@@ -143,7 +130,7 @@ final class Uploader {
   /// Whether items wait for a handle that knows their kind, and this handle has not looked at them.
   func hasHeldKinds(_ session: OpenSession) throws(Failure) -> Bool {
     for held in try core.queue.heldKinds(of: session.owner)
-    where !state.isOfUnknownKind(held.batchKey) {
+    where !uploads.isOfUnknownKind(held.batchKey) {
       return true
     }
     return false
@@ -152,11 +139,11 @@ final class Uploader {
   /// Release the items that wait for a handle that knows their kind, if this one does.
   func releaseKnownKinds(_ session: OpenSession) throws(Failure) {
     for held in try core.queue.heldKinds(of: session.owner)
-    where !state.isOfUnknownKind(held.batchKey) {
+    where !uploads.isOfUnknownKind(held.batchKey) {
       let item = try core.queue.find(held.item)?.read(session.queueKey)
       // An unreadable item is released too: sending parks it.
       if let item, item.kind(core.configuration.backend) == nil {
-        state.add(unknownKind: held.batchKey)
+        uploads.add(unknownKind: held.batchKey)
       } else {
         try core.queue.releaseKind(batchKey: held.batchKey, of: session.owner)
       }
@@ -169,7 +156,7 @@ final class Uploader {
 
   // MARK: Reading back
 
-  var nextReadBack: UploadBatch? { state.readBacks.first }
+  var nextReadBack: UploadBatch? { uploads.readBacks.first }
 
   /// Ask the server which items of the batch it has.
   func sendReadBack(
@@ -185,16 +172,16 @@ final class Uploader {
         ids: ids,
         columns: settlement.columns(of: batch), bearer: session.accessToken),
       .readBack(batch), generation: session.generation, now)
-    state.removeFirstReadBack()
+    uploads.removeFirstReadBack()
   }
 
   /// Cancel the read-backs; items are re-sent idempotently. The server may have them, so each is
   /// charged with an attempt.
   func abandonReadBacks() throws(Failure) {
-    for batch in state.readBacks {
+    for batch in uploads.readBacks {
       try settlement.release(try settlement.stillLeased(batch), charged: true)
     }
-    state.removeReadBacks()
+    uploads.removeReadBacks()
   }
 
   // MARK: Leases

@@ -5,27 +5,18 @@ import Vault
 
 /// Logs out. One transaction clears the session, the pending sign-ins and, on request, the queue,
 /// and stores an order to revoke the session at the server.
-final class Logout {
+final class Logout: Part {
   private enum Scope: String, CaseIterable { case local, global }
   /// What becomes of items that were not sent.
   private enum Unsent: String, CaseIterable { case keep, discard }
 
-  private let core: Core
-  private let sessions: SessionStore
-  private let revocations: Revocation
+  let shared: Shared
   private let uploader: Uploader
-  private let pauses: ServicePauses
   private let decider: Decider
 
-  init(
-    _ core: Core, _ sessions: SessionStore, revocations: Revocation, uploader: Uploader,
-    pauses: ServicePauses, decider: Decider
-  ) {
-    self.core = core
-    self.sessions = sessions
-    self.revocations = revocations
+  init(_ shared: Shared, uploader: Uploader, decider: Decider) {
+    self.shared = shared
     self.uploader = uploader
-    self.pauses = pauses
     self.decider = decider
   }
 

@@ -15,40 +15,13 @@ import Vault
 /// of the chosen membership. `cache.db` is another file: its erasure commits first, then the rest
 /// together, so no crash leaves a stored end with its data still cached. An erasure that fails is
 /// owed, and tried again with each response.
-final class MembershipUpdate {
-  private let core: Core
-  private let sessions: SessionStore
-  private let check: MembershipCheck
-  private let tokens: TokenState
+final class MembershipUpdate: Part {
+  let shared: Shared
   private let refresh: Refresh
-  private let pauses: ServicePauses
-  private let reachability: Reachability
-  private let notices: Notices
-  private let cache: CacheFile
-  private let pulls: PullState
-  private let syncRun: SyncRunReporter
-  private let problems: Problems
-  private let inFlight: InFlight
 
-  init(
-    _ core: Core, _ sessions: SessionStore, check: MembershipCheck, tokens: TokenState,
-    refresh: Refresh, pauses: ServicePauses, reachability: Reachability, notices: Notices,
-    cache: CacheFile, pulls: PullState, syncRun: SyncRunReporter, problems: Problems,
-    inFlight: InFlight
-  ) {
-    self.core = core
-    self.sessions = sessions
-    self.check = check
-    self.tokens = tokens
+  init(_ shared: Shared, refresh: Refresh) {
+    self.shared = shared
     self.refresh = refresh
-    self.pauses = pauses
-    self.reachability = reachability
-    self.notices = notices
-    self.cache = cache
-    self.pulls = pulls
-    self.syncRun = syncRun
-    self.problems = problems
-    self.inFlight = inFlight
   }
 
   func send(_ session: OpenSession, _ now: Instant) throws(Failure) {
@@ -129,7 +102,7 @@ final class MembershipUpdate {
       }
       try holdEnded(ended, session, keys)
       try reconcile(listed.all.filter { before[$0.orgID] != $0 }, session, keys)
-      try syncRun.endIfDone(session.owner, now)
+      try syncRuns.endIfDone(session.owner, now)
       if let chosen, chosen.isUsable {
         try emitEnd(of: chosen, list.first { $0.orgID == chosen.orgID }, session)
       }

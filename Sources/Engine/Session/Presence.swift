@@ -5,39 +5,16 @@ import Supabase
 import Vault
 
 /// Start, return, background, network, lock and unlock, and the status of the session.
-final class Presence {
-  private let core: Core
-  private let sessions: SessionStore
-  private let lock: Lock
+final class Presence: Part {
+  let shared: Shared
   private let keyless: KeylessFiles
   private let refresh: Refresh
-  private let tokens: TokenState
-  private let check: MembershipCheck
-  private let pulls: PullState
-  private let live: LiveContacts
-  private let pauses: ServicePauses
-  private let reachability: Reachability
-  private let hostView: HostView
   private let decider: Decider
 
-  init(
-    _ core: Core, _ sessions: SessionStore, lock: Lock, keyless: KeylessFiles, refresh: Refresh,
-    tokens: TokenState, check: MembershipCheck, pulls: PullState, live: LiveContacts,
-    pauses: ServicePauses,
-    reachability: Reachability, hostView: HostView, decider: Decider
-  ) {
-    self.core = core
-    self.sessions = sessions
-    self.lock = lock
+  init(_ shared: Shared, keyless: KeylessFiles, refresh: Refresh, decider: Decider) {
+    self.shared = shared
     self.keyless = keyless
     self.refresh = refresh
-    self.tokens = tokens
-    self.check = check
-    self.pulls = pulls
-    self.live = live
-    self.pauses = pauses
-    self.reachability = reachability
-    self.hostView = hostView
     self.decider = decider
   }
 

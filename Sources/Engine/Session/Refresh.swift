@@ -13,35 +13,15 @@ import Vault
 /// sends the stored token once more.
 ///
 /// A response ends the session only if it proves the end: a code on the closed list of `EndReason`.
-final class Refresh {
+final class Refresh: Part {
   /// How long a lease lasts: the request's time-out and grace.
   private static var leaseMS: Int64 { 25_000 }
   private static var leaseName: String { "refresh" }
 
-  private let core: Core
-  private let sessions: SessionStore
-  private let tokens: TokenState
-  private let membershipCheck: MembershipCheck
-  private let pauses: ServicePauses
-  private let reachability: Reachability
-  private let notices: Notices
-  private let inFlight: InFlight
-  private let problems: Problems
+  let shared: Shared
 
-  init(
-    _ core: Core, _ sessions: SessionStore, tokens: TokenState, membershipCheck: MembershipCheck,
-    pauses: ServicePauses, reachability: Reachability, notices: Notices, inFlight: InFlight,
-    problems: Problems
-  ) {
-    self.core = core
-    self.sessions = sessions
-    self.tokens = tokens
-    self.membershipCheck = membershipCheck
-    self.pauses = pauses
-    self.reachability = reachability
-    self.notices = notices
-    self.inFlight = inFlight
-    self.problems = problems
+  init(_ shared: Shared) {
+    self.shared = shared
   }
 
   // MARK: When
@@ -137,7 +117,7 @@ final class Refresh {
     guard isStored else { return }
     tokens.replace(expiresMS: expiresMS, lifetimeMS: reply.expiresInS * 1000, now)
     reachability.noteSuccess()
-    if membershipCheck.hasFailed { membershipCheck.ask(.discardingAnswer, now) }
+    if check.hasFailed { check.ask(.discardingAnswer, now) }
     try pauses.spreadReads(now)
     try pauses.succeed(.refresh)
     if RefreshPolicy.isTooShort(lifetimeMS: reply.expiresInS * 1000) {
@@ -185,7 +165,7 @@ final class Refresh {
     _ purpose: Purpose, _ response: HTTPResponse, _ now: Instant
   ) throws(Failure) {
     reachability.noteFailure()
-    if membershipCheck.isNeeded { membershipCheck.fail() }
+    if check.isNeeded { check.fail() }
     try pauses.backOff(purpose, response, now)
   }
 

@@ -8,7 +8,7 @@ import Vault
 ///
 /// `SessionKeys` describes the order of the steps. All of them are taken under the file's write lock, so
 /// a late response cannot replace the keys of a newer session.
-final class SessionStart {
+final class SessionStart: Part {
   private enum Adoption {
     /// Another session was stored meanwhile.
     case late
@@ -18,37 +18,12 @@ final class SessionStart {
     case sameUser
   }
 
-  private let core: Core
-  private let sessions: SessionStore
+  let shared: Shared
   private let recovery: Recovery
-  private let hostView: HostView
-  private let revocations: Revocation
-  private let tokens: TokenState
-  private let pendingSignIn: PendingSignInState
-  private let membershipCheck: MembershipCheck
-  private let pauses: ServicePauses
-  private let reachability: Reachability
-  private let pulls: PullState
-  private let cache: CacheFile
 
-  init(
-    _ core: Core, _ sessions: SessionStore, recovery: Recovery, hostView: HostView,
-    revocations: Revocation, tokens: TokenState, pendingSignIn: PendingSignInState,
-    membershipCheck: MembershipCheck,
-    pauses: ServicePauses, reachability: Reachability, pulls: PullState, cache: CacheFile
-  ) {
-    self.core = core
-    self.sessions = sessions
+  init(_ shared: Shared, recovery: Recovery) {
+    self.shared = shared
     self.recovery = recovery
-    self.hostView = hostView
-    self.revocations = revocations
-    self.tokens = tokens
-    self.pendingSignIn = pendingSignIn
-    self.membershipCheck = membershipCheck
-    self.pauses = pauses
-    self.reachability = reachability
-    self.pulls = pulls
-    self.cache = cache
   }
 
   /// Store the session over the one of `generation`. Returns false when that one is gone.
@@ -75,7 +50,7 @@ final class SessionStart {
     hostView.enter()
     reachability.noteSuccess()
     pulls.requirePull()
-    membershipCheck.ask(.discardingAnswer, now)
+    check.ask(.discardingAnswer, now)
     return true
   }
 

@@ -12,7 +12,7 @@ import Vault
 /// neither revive a session nor touch the next one.
 ///
 /// Other parts keep values in memory for a session. `reset` drops them, by scope.
-final class SessionStore {
+final class SessionStore: MemoryUser {
   /// What ends.
   enum Scope {
     /// The mirror is absent or has another generation than the row, which is read again.
@@ -33,18 +33,7 @@ final class SessionStore {
     case file
   }
 
-  private let core: Core
-  private let news: News
-  private let notices: Notices
-  private let membershipCheck: MembershipCheck
-  private let tokens: TokenState
-  private let pendingSignIn: PendingSignInState
-  private let inFlight: InFlight
-  private let uploads: UploadState
-  private let pulls: PullState
-  private let liveContacts: LiveContacts
-  private let cache: CacheFile
-  private let problems: Problems
+  let memory: Memory
   let keys: SessionKeys
   /// The readable session, or nil. It mirrors the row of its generation.
   private(set) var session: OpenSession? { didSet { core.revision.advance() } }
@@ -55,25 +44,9 @@ final class SessionStore {
   /// `ready` unless the key store gave no answer, or had no key, when the mirror was last brought up to date.
   private(set) var keyState = Situation.Keys.ready
 
-  init(
-    _ core: Core, news: News, notices: Notices, membershipCheck: MembershipCheck,
-    tokens: TokenState,
-    pendingSignIn: PendingSignInState, inFlight: InFlight, uploads: UploadState, pulls: PullState,
-    liveContacts: LiveContacts, cache: CacheFile, problems: Problems
-  ) {
-    self.core = core
-    self.news = news
-    self.notices = notices
-    self.membershipCheck = membershipCheck
-    self.tokens = tokens
-    self.pendingSignIn = pendingSignIn
-    self.inFlight = inFlight
-    self.uploads = uploads
-    self.pulls = pulls
-    self.liveContacts = liveContacts
-    self.cache = cache
-    self.problems = problems
-    keys = SessionKeys(core)
+  init(_ memory: Memory) {
+    self.memory = memory
+    keys = SessionKeys(memory.core)
   }
 
   // MARK: The row
@@ -106,6 +79,24 @@ final class SessionStore {
       try edit(row)
       _ = try core.sessionTable.write(row, expecting: row.generation)
     }
+  }
+
+  /// Store the choice and raise the generation in one step: late responses for the previous
+  /// organisation change nothing. Returns false when another process changed the session meanwhile.
+  func choose(_ id: UUID, _ session: OpenSession) throws(Failure) -> Bool {
+    let sealed = try session.vault.seal(
+      ["org_id": .uuid(id)], SessionKeys.context("choice", session.owner))
+    if core.configuration.limits.eraseOnSwitch, let left = session.choice {
+      try cache.erase([CacheNames.org(left, session, try core.keys())])
+    }
+    let isStored = try update(ifGeneration: session.generation) {
+      (row) throws(Failure) in row.choice = sealed
+    }
+    guard isStored else { return false }
+    reset(.organisation)
+    _ = try reload(try row())
+    pulls.requirePull()
+    return true
   }
 
   /// Clear the row and everything that depends on it; the queue stays. `ended`: the reason of an
@@ -177,7 +168,7 @@ final class SessionStore {
         return .corrupt
       }
       // Another process signed the same user in again: the server has not answered for this session.
-      if session.memberships == nil, membershipCheck.isConfirmed { membershipCheck.reset() }
+      if session.memberships == nil, check.isConfirmed { check.reset() }
       return .open
     }
   }
@@ -239,7 +230,7 @@ final class SessionStore {
       withdrawContacts()
       problems.forgetAll()
       // A host that waits keeps its deadline: `reset` keeps the start of the check.
-      membershipCheck.reset()
+      check.reset()
     case .organisation:
       cache.dropIndex()
       pulls.forgetProgress()
@@ -250,7 +241,7 @@ final class SessionStore {
       pendingSignIn.end()
       tokens.forgetEnd()
       withdrawContacts()
-      membershipCheck.reset()
+      check.reset()
     case .sessionAndCache:
       reset(.session)
       cache.erase()
@@ -276,7 +267,7 @@ final class SessionStore {
 
   /// The user may no longer see contacts that were asked for: each request is answered without one.
   private func withdrawContacts() {
-    liveContacts.end(.contactWithdrawn)
+    live.end(.contactWithdrawn)
     news.withdrawContacts(core.message(.contactWithdrawn))
   }
 

@@ -8,7 +8,7 @@ import Vault
 ///
 /// The library alone refreshes the session, so the host asks for the token before a call and keeps
 /// none. A host that has asked once on this handle is told when there is another one.
-final class SessionToken {
+final class SessionToken: Part {
   /// What the host has.
   private enum Told {
     /// It never asked, and is not told.
@@ -22,25 +22,14 @@ final class SessionToken {
   /// The next poll sends the refresh; its response usually comes within this time.
   private static var responseMS: Int64 { 1000 }
 
-  private let core: Core
-  private let sessions: SessionStore
+  let shared: Shared
   private let refresh: Refresh
-  private let pauses: ServicePauses
-  private let reachability: Reachability
-  private let news: News
   private let decider: Decider
   private var told = Told.nothing
 
-  init(
-    _ core: Core, _ sessions: SessionStore, refresh: Refresh, pauses: ServicePauses,
-    reachability: Reachability, news: News, decider: Decider
-  ) {
-    self.core = core
-    self.sessions = sessions
+  init(_ shared: Shared, refresh: Refresh, decider: Decider) {
+    self.shared = shared
     self.refresh = refresh
-    self.pauses = pauses
-    self.reachability = reachability
-    self.news = news
     self.decider = decider
   }
 

@@ -5,39 +5,22 @@ import Supabase
 import Vault
 
 /// Signing in: methods, PKCE, and the exchange of a proof for a session.
-final class SignIn {
+final class SignIn: Part {
   /// A sign-in without a response for this long is given up.
   private static var exchangeLimitMS: Int64 { 60_000 }
 
-  private let core: Core
-  private let sessions: SessionStore
+  let shared: Shared
   private let recovery: Recovery
   private let sessionStart: SessionStart
-  private let state: PendingSignInState
+  private let decider: Decider
   private let stored: StoredSignIns
-  private let revocations: Revocation
-  private let pauses: ServicePauses
-  private let reachability: Reachability
-  private let hostView: HostView
-  private let inFlight: InFlight
 
-  init(
-    _ core: Core, _ sessions: SessionStore, recovery: Recovery, sessionStart: SessionStart,
-    state: PendingSignInState, revocations: Revocation, pauses: ServicePauses,
-    reachability: Reachability, hostView: HostView,
-    inFlight: InFlight
-  ) {
-    self.core = core
-    self.sessions = sessions
+  init(_ shared: Shared, recovery: Recovery, sessionStart: SessionStart, decider: Decider) {
+    self.shared = shared
     self.recovery = recovery
     self.sessionStart = sessionStart
-    self.state = state
-    stored = StoredSignIns(core)
-    self.revocations = revocations
-    self.pauses = pauses
-    self.reachability = reachability
-    self.hostView = hostView
-    self.inFlight = inFlight
+    self.decider = decider
+    stored = StoredSignIns(shared.memory.core)
   }
 
   // MARK: Beginning
@@ -82,17 +65,17 @@ final class SignIn {
   // MARK: Completing
 
   /// Take the proof from one of the three forms of the request; it is sent next.
-  func complete(_ request: JSON, _ decider: Decider) throws(Failure) -> JSON {
-    try takeProof(request, decider)
+  func complete(_ request: JSON) throws(Failure) -> JSON {
+    try takeProof(request)
     return [:]
   }
 
-  private func takeProof(_ request: JSON, _ decider: Decider) throws(Failure) {
+  private func takeProof(_ request: JSON) throws(Failure) {
     let fields = try Fields(
       request, known: ["callback_url", "id_token", "nonce", "email", "password", "method"])
     if fields.optional("callback_url") != nil {
       try refuse(["id_token", "nonce", "email", "password", "method"], in: fields)
-      return try completeInBrowser(fields, decider)
+      return try completeInBrowser(fields)
     }
     if fields.optional("id_token") != nil {
       try refuse(["email", "password"], in: fields)
@@ -104,13 +87,13 @@ final class SignIn {
       )
       // The nonce stays, so the same token works once there is a network.
       guard reachability.isOnline else {
-        return try show(.signInOffline, decider)
+        return try show(.signInOffline)
       }
       guard try stored.takeNonce(nonce.string) == method.provider else {
         throw fields.invalid("nonce", "it was made for another provider")
       }
       return try start(
-        .idToken(provider: method.provider, token: token, nonce: nonce), decider)
+        .idToken(provider: method.provider, token: token, nonce: nonce))
     }
     try refuse(["nonce"], in: fields)
     let (email, password) = (
@@ -120,7 +103,7 @@ final class SignIn {
       throw Failure(.signInUnknownMethod, "no method with this flow", field: "/password")
     }
     try recovery.beginAnew()
-    return try start(.password(email: email, password: password), decider)
+    return try start(.password(email: email, password: password))
   }
 
   private func method(_ fields: Fields, flow: AuthMethod.Flow) throws(Failure) -> AuthMethod? {
@@ -146,7 +129,7 @@ final class SignIn {
 
   /// A callback proves nothing until the server has taken its code with a verifier of this device. So
   /// it ends no sign-in: the verifiers stay until one succeeds, is cancelled or expires.
-  private func completeInBrowser(_ fields: Fields, _ decider: Decider) throws(Failure) {
+  private func completeInBrowser(_ fields: Fields) throws(Failure) {
     let providers = core.configuration.methods.filter { $0.flow == .pkce }.map { $0.provider }
     guard let redirectURL = core.configuration.redirectURL, !providers.isEmpty else {
       throw Failure(
@@ -161,11 +144,11 @@ final class SignIn {
         field: "/callback_url")
     case .code(let code):
       let verifiers = try stored.verifiers(for: providers)
-      return try start(.pkce(code: code, verifiers: verifiers), decider)
+      return try start(.pkce(code: code, verifiers: verifiers))
     case .refused(let error, let code, let description):
       // Only what follows a sign-in that is under way counts.
       _ = try stored.verifiers(for: providers)
-      if state.pending != nil { return try decider.show(Decision(.wait, .signingIn)) }
+      if pendingSignIn.pending != nil { return try decider.show(Decision(.wait, .signingIn)) }
       let facts = ResponseFacts(
         status: 400, code: code, description: description, isServerJSON: true)
       var cause = AuthClassification.signInCause(facts)
@@ -176,18 +159,18 @@ final class SignIn {
         ? .signInExpired : isRefused ? .signInFailed : .signInCancelled
       if reason != .signInFailed { cause = nil }
       if reason != .signInCancelled { log(reason, cause, ResponseFacts(status: 0, code: code)) }
-      return try returns() ? decider.decide(.navigate) : show(reason, cause: cause, decider)
+      return try returns() ? decider.decide(.navigate) : show(reason, cause: cause)
     }
   }
 
   /// Whether a callback that proves nothing leads back to another screen than the sign-in.
   private func returns() throws(Failure) -> Bool {
-    if hostView.shown.isSigningIn { return state.pending?.returns ?? false }
+    if hostView.shown.isSigningIn { return pendingSignIn.pending?.returns ?? false }
     return try sessions.row().owner != nil && hostView.shown.screen != .signIn
   }
 
   private func start(
-    _ proof: PendingSignIn.Proof, _ decider: Decider
+    _ proof: PendingSignIn.Proof
   ) throws(Failure) {
     _ = try core.keys()
     var (isCallback, returns) = (false, false)
@@ -197,19 +180,19 @@ final class SignIn {
     }
     if !reachability.isOnline {
       return try returns
-        ? decider.decide(.navigate) : show(.signInOffline, decider)
+        ? decider.decide(.navigate) : show(.signInOffline)
     }
     hostView.noteVisitor()
     let pending = PendingSignIn(
       proof, over: try sessions.row(), returns: returns,
       deadlineMS: core.clock.now().monotonicMS + SignIn.exchangeLimitMS)
-    if isCallback { state.add(pending) } else { state.begin(pending) }
+    if isCallback { pendingSignIn.add(pending) } else { pendingSignIn.begin(pending) }
     return try decider.show(Decision(.wait, .signingIn))
   }
 
   /// Show why the sign-in ended at once. What the prompt could open before it can open now.
   private func show(
-    _ reason: Reason, cause: SignInCause? = nil, _ decider: Decider
+    _ reason: Reason, cause: SignInCause? = nil
   ) throws(Failure) {
     try decider.show(
       Decision(.signIn, reason, cause: cause, canUnlock: hostView.shown.canUnlock))
@@ -218,12 +201,12 @@ final class SignIn {
   // MARK: Cancelling
 
   /// End the sign-in that is under way. Its callback is refused later, and its tokens are revoked.
-  func cancel(_ request: JSON, _ decider: Decider) throws(Failure) -> JSON {
+  func cancel(_ request: JSON) throws(Failure) -> JSON {
     _ = try Fields(request, known: [])
     let inBrowser = try stored.cancelAll()
     try decider.decide(.navigate)
-    let isCancelled = inBrowser || state.pending != nil
-    state.end()
+    let isCancelled = inBrowser || pendingSignIn.pending != nil
+    pendingSignIn.end()
     return ["cancelled": .bool(isCancelled)]
   }
 
@@ -237,30 +220,29 @@ final class SignIn {
 
   /// Give up a sign-in that the server did not answer in time. After a sleep, the callbacks behind it
   /// have run out, too.
-  func expire(_ now: Instant, _ decider: Decider) throws(Failure) {
-    while let pending = state.pending, pending.deadlineMS <= now.monotonicMS {
+  func expire(_ now: Instant) throws(Failure) {
+    while let pending = pendingSignIn.pending, pending.deadlineMS <= now.monotonicMS {
       let isAnswered = pending.cause.map { !$0.isSilence } ?? false
       try fail(
-        isAnswered ? .signInFailed : .signInUnreachable, cause: pending.cause, decider)
+        isAnswered ? .signInFailed : .signInUnreachable, cause: pending.cause)
     }
   }
 
   /// The network may have gone: a sign-in that waits for an answer ends.
-  func followNetwork(_ decider: Decider) throws(Failure) {
-    guard state.pending != nil, !reachability.isOnline else { return }
-    state.dropWaiting()
-    try fail(.signInOffline, decider)
+  func followNetwork() throws(Failure) {
+    guard pendingSignIn.pending != nil, !reachability.isOnline else { return }
+    pendingSignIn.dropWaiting()
+    try fail(.signInOffline)
     try decider.followChange()
   }
 
   /// Process the response to the exchange. It counts only if nobody signed in, unlocked or logged
   /// out since its start; `row` is the stored session.
   func finish(
-    _ pending: PendingSignIn, _ row: SessionRow, _ response: HTTPResponse, _ now: Instant,
-    _ decider: Decider
+    _ pending: PendingSignIn, _ row: SessionRow, _ response: HTTPResponse, _ now: Instant
   ) throws(Failure) {
     let outcome = AuthClassification.signIn(response.facts)
-    guard state.pending === pending else {
+    guard pendingSignIn.pending === pending else {
       // The sign-in was given up or replaced by another one: revoke the issued session.
       if outcome == .success, let reply = try response.tokens() {
         try revocations.add(reply, now)
@@ -275,32 +257,32 @@ final class SignIn {
     case .success:
       guard let reply = try response.tokens() else {
         let cause = response.hasLongToken ? SignInCause.tokenTooLong : .notSupabase
-        return try fail(.signInFailed, cause: cause, to: response.facts, decider)
+        return try fail(.signInFailed, cause: cause, to: response.facts)
       }
-      try adopt(reply, pending, row, now, decider)
+      try adopt(reply, pending, row, now)
     case .foreign:
-      if !pending.tryNextVerifier() { try fail(.signInForeign, to: response.facts, decider) }
+      if !pending.tryNextVerifier() { try fail(.signInForeign, to: response.facts) }
     case .notFound where pending.mayBeUsedUp:
-      try fail(.signInFailed, cause: .answerLost, to: response.facts, decider)
+      try fail(.signInFailed, cause: .answerLost, to: response.facts)
     // The server looks the code up before it compares verifiers, so another one would not help.
-    case .expired, .notFound: try fail(.signInExpired, to: response.facts, decider)
+    case .expired, .notFound: try fail(.signInExpired, to: response.facts)
     case .rejected:
       let facts = response.facts
-      try fail(.signInFailed, cause: AuthClassification.signInCause(facts), to: facts, decider)
+      try fail(.signInFailed, cause: AuthClassification.signInCause(facts), to: facts)
     case .transient:
       if response.error == .offline || response.error == .dns {
-        state.dropWaiting()
-        return try fail(.signInOffline, cause: response.silence, decider)
+        pendingSignIn.dropWaiting()
+        return try fail(.signInOffline, cause: response.silence)
       }
       if response.mayHaveBeenTaken { pending.mayBeUsedUp = true }
       pending.cause = response.silence ?? AuthClassification.signInCause(response.facts)
-      try tell(pending.cause, decider)
+      try tell(pending.cause)
       try pauses.backOff(.signIn, response, now)
     }
   }
 
   /// The sign-in is tried again. Who waits learns why: a wrong address looks like bad weather else.
-  private func tell(_ cause: SignInCause?, _ decider: Decider) throws(Failure) {
+  private func tell(_ cause: SignInCause?) throws(Failure) {
     guard let cause, hostView.shown.isSigningIn, hostView.shown.decision?.cause != cause else {
       return
     }
@@ -310,8 +292,7 @@ final class SignIn {
   }
 
   private func adopt(
-    _ reply: TokenReply, _ pending: PendingSignIn, _ row: SessionRow, _ now: Instant,
-    _ decider: Decider
+    _ reply: TokenReply, _ pending: PendingSignIn, _ row: SessionRow, _ now: Instant
   ) throws(Failure) {
     do throws(Failure) {
       if pending.isValid(over: row),
@@ -323,36 +304,36 @@ final class SignIn {
       // The same proof again would make another session at the server, or none: the sign-in ends.
       guard error.code.status == .keyStore else { throw error }
       try revocations.add(reply, now)
-      state.dropWaiting()
-      return try fail(.signInFailed, cause: .keyStore, decider)
+      pendingSignIn.dropWaiting()
+      return try fail(.signInFailed, cause: .keyStore)
     }
     try revocations.add(reply, now)
-    if row.owner == nil { return try fail(.signInFailed, decider) }
+    if row.owner == nil { return try fail(.signInFailed) }
     // Another session was stored meanwhile.
     showSession()
   }
 
   /// End the sign-in; the next decision is about the session that is stored.
   private func showSession() {
-    state.end()
+    pendingSignIn.end()
     hostView.expectDecision()
   }
 
   /// End the sign-in without a session, or go on with a callback that waits. If showing that fails, keep
   /// the sign-in pending and retry.
   private func fail(
-    _ reason: Reason, cause: SignInCause? = nil, to facts: ResponseFacts = .none, _ decider: Decider
+    _ reason: Reason, cause: SignInCause? = nil, to facts: ResponseFacts = .none
   ) throws(Failure) {
     log(reason, cause, facts)
     let failure = SignInFailure(reason: reason, cause: cause)
-    if state.advance(after: failure) { return }
-    guard let told = state.outcome(failure) else { return showSession() }
+    if pendingSignIn.advance(after: failure) { return }
+    guard let told = pendingSignIn.outcome(failure) else { return showSession() }
     // The user has gone on with the open session meanwhile, and stays there.
     if sessions.session != nil, !hostView.shown.isSigningIn { return showSession() }
     try decider.show(
       Decision(
         .signIn, told.reason, cause: told.cause, canUnlock: hostView.shown.canUnlock))
-    state.end()
+    pendingSignIn.end()
   }
 
   /// For developers: why it failed, as far as the server or the host's client tells, and where.
