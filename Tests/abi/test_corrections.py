@@ -449,6 +449,33 @@ def test_COR_8_a_confirmation_before_the_absence_proves_nothing(
     )
 
 
+@pytest.mark.parametrize("operation", ["change", "delete"])
+def test_COR_8_a_list_that_was_asked_for_before_the_absence_proves_nothing(
+    user: SignedIn, directory: DirectoryFixtures, operation: str
+) -> None:
+    # Given a list of memberships that is on its way
+    app = user.app
+    item = sent(user)
+    app.sync_now()
+    listed = taken(user, "guard")
+    active: Any = {"id": listed["id"], **user.phone.network(listed)}
+    # When the membership ends, and a correction finds no row
+    directory.control.set_membership(user.person.id, user.org.id, status="ended")
+    if operation == "change":
+        edit(app, item, minutes=90)
+    else:
+        app.queue_cancel({"id": item})
+    while app.queue_get({"id": item})["state"] != "waiting":
+        for request in app.poll()["requests"]:
+            answer(app, request)
+    # and that list comes
+    app.complete(active)
+    app.settle()
+    # Then the row is not taken for a deleted one
+    assert not app.of_type("item_parked")
+    assert app.queue_get({"id": item})["state"] in ("pending", "waiting")
+
+
 @pytest.mark.parametrize("how", ["policy", "grant"])
 def test_COR_9_without_the_right_a_change_is_parked(
     user: SignedIn, directory: DirectoryFixtures, how: str

@@ -149,7 +149,8 @@ final class HostLoop: Part {
   private func workOffKept(_ now: Instant) throws(Failure) -> Failure? {
     var first: Failure?
     for request in inFlight.answered {
-      guard let response = request.response else { continue }
+      // The response before it may have made this one too old.
+      guard let response = request.response, inFlight.find(request.id) != nil else { continue }
       do throws(Failure) {
         if response.isOwn(request.purpose) { try core.learnServerTime(response.dateMS, now) }
         try dispatch.finish(request, response, now)

@@ -119,6 +119,9 @@ final class InFlight {
     finished = []
   }
 
+  /// Remove the requests with this purpose: what their responses say is too old.
+  func remove(_ purpose: Purpose) { requests.removeAll { $0.purpose == purpose } }
+
   /// Remove all requests; late responses to them are ignored.
   func removeAll() {
     requests = []

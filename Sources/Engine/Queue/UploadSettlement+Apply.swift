@@ -50,7 +50,11 @@ extension UploadSettlement {
     }
     if verdict.isPauseOfAll { reachability.noteFailure() }
     // The run ends when the check has answered: it releases the items, or they stay held.
-    if case .wait(.organisation, _) = verdict { check.askSilently(.discardingAnswer, now) }
+    if case .wait(.organisation, _) = verdict {
+      // One that was asked for before may say what was true then.
+      inFlight.remove(.membershipCheck)
+      check.askSilently(.discardingAnswer, now)
+    }
   }
 
   // MARK: Questions
