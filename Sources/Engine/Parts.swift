@@ -46,11 +46,11 @@ final class Memory {
 
 /// A part that uses the memory under the names that it has there.
 protocol MemoryUser {
+  var core: Core { get }
   var memory: Memory { get }
 }
 
 extension MemoryUser {
-  var core: Core { memory.core }
   var reachability: Reachability { memory.reachability }
   var hostView: HostView { memory.hostView }
   var news: News { memory.news }
@@ -70,6 +70,7 @@ extension MemoryUser {
 
 /// What all parts with rules share: the memory, and the stores that decide nothing.
 final class Shared {
+  let core: Core
   let memory: Memory
   let sessions: SessionStore
   let lock: Lock
@@ -82,7 +83,7 @@ final class Shared {
   let reserve: Reserve
 
   init(_ memory: Memory) {
-    let core = memory.core
+    core = memory.core
     self.memory = memory
     sessions = SessionStore(memory)
     lock = Lock(core, sessions)
@@ -117,6 +118,7 @@ extension Part {
 /// The parts with rules, built once and bottom up: a part names those below it that it uses, so there are
 /// no cycles, and none is handed upwards.
 final class Parts: Part {
+  let core: Core
   let shared: Shared
   let recovery: Recovery
   let refresh: Refresh
@@ -146,6 +148,7 @@ final class Parts: Part {
 
   /// `hasRecovered`: a damaged main file was set aside when this one was opened.
   init(_ core: Core, hasRecovered: Bool) {
+    self.core = core
     shared = Shared(Memory(core))
     recovery = Recovery(shared, hasRecovered: hasRecovered)
     refresh = Refresh(shared)

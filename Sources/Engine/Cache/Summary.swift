@@ -87,11 +87,13 @@ final class SummaryCache {
 
 /// `summary_get`.
 final class Summary: Part {
+  let core: Core
   let shared: Shared
   private let presenter: Presenter
   private let decider: Decider
 
   init(_ shared: Shared, presenter: Presenter, decider: Decider) {
+    core = shared.core
     self.shared = shared
     self.presenter = presenter
     self.decider = decider
@@ -120,10 +122,12 @@ final class Summary: Part {
 
 /// Requests the figures from the server.
 final class SummaryPuller: Part {
+  let core: Core
   let shared: Shared
   private let reads: ReadFailures
 
   init(_ shared: Shared, reads: ReadFailures) {
+    core = shared.core
     self.shared = shared
     self.reads = reads
   }

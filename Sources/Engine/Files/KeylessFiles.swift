@@ -12,9 +12,11 @@ import Vault
 /// The main file lists them (`KeylessList`), so that a start looks into none of them before its key is back.
 final class KeylessFiles: Part {
 
+  let core: Core
   let shared: Shared
 
   init(_ shared: Shared) {
+    core = shared.core
     self.shared = shared
   }
 

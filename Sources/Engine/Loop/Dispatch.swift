@@ -6,6 +6,7 @@ import Vault
 
 /// Routes jobs to the parts that send them, and responses to the parts that process them.
 final class Dispatch: Part {
+  let core: Core
   let shared: Shared
   private let refresh: Refresh
   private let memberships: MembershipUpdate
@@ -23,6 +24,7 @@ final class Dispatch: Part {
     uploader: Uploader, settlement: UploadSettlement, reads: ReadFailures, rowPuller: RowPuller,
     summaryPuller: SummaryPuller, liveReader: LiveContactReader, decider: Decider
   ) {
+    core = shared.core
     self.shared = shared
     self.refresh = refresh
     self.memberships = memberships

@@ -12,6 +12,7 @@ final class HostLoop: Part {
   /// A host asks for requests within this time; see `noteSilence`.
   private static var silenceMS: Int64 { 5000 }
 
+  let core: Core
   let shared: Shared
   private let scheduler: Scheduler
   private let dispatch: Dispatch
@@ -34,6 +35,7 @@ final class HostLoop: Part {
     _ shared: Shared, scheduler: Scheduler, dispatch: Dispatch, signIn: SignIn, token: SessionToken,
     liveReader: LiveContactReader, presence: Presence, sync: SyncControl, decider: Decider
   ) {
+    core = shared.core
     self.shared = shared
     self.scheduler = scheduler
     self.dispatch = dispatch
@@ -43,8 +45,8 @@ final class HostLoop: Part {
     self.presence = presence
     self.sync = sync
     self.decider = decider
-    isOnScreen = shared.memory.core.configuration.role == .app
-    askedMS = shared.memory.core.clock.now().monotonicMS
+    isOnScreen = core.configuration.role == .app
+    askedMS = core.clock.now().monotonicMS
   }
 
   // MARK: Giving

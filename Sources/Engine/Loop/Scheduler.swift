@@ -66,6 +66,7 @@ final class Scheduler: Part {
   /// How often to check another process's refresh: it may end long before its lease.
   private static var refreshIntervalMS: Int64 { 1000 }
 
+  let core: Core
   let shared: Shared
   private let decider: Decider
   private let refresh: Refresh
@@ -77,6 +78,7 @@ final class Scheduler: Part {
     _ shared: Shared, decider: Decider, refresh: Refresh, uploader: Uploader, rowPuller: RowPuller,
     summaryPuller: SummaryPuller
   ) {
+    core = shared.core
     self.shared = shared
     self.decider = decider
     self.refresh = refresh

@@ -6,11 +6,13 @@ import Vault
 
 /// `sync_now`, `sync_status`, and the state of sync that `next` gives.
 final class SyncControl: Part {
+  let core: Core
   let shared: Shared
   private let hold: UploadHold
   private let decider: Decider
 
   init(_ shared: Shared, hold: UploadHold, decider: Decider) {
+    core = shared.core
     self.shared = shared
     self.hold = hold
     self.decider = decider

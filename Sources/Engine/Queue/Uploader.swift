@@ -15,10 +15,12 @@ final class Uploader: Part {
   /// How often other processes' leases are checked.
   private static var leaseCheckMS: Int64 { 5000 }
 
+  let core: Core
   let shared: Shared
   private let settlement: UploadSettlement
 
   init(_ shared: Shared, settlement: UploadSettlement) {
+    core = shared.core
     self.shared = shared
     self.settlement = settlement
   }

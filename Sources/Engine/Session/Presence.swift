@@ -6,12 +6,14 @@ import Vault
 
 /// Start, return, background, network, lock and unlock, and the status of the session.
 final class Presence: Part {
+  let core: Core
   let shared: Shared
   private let keyless: KeylessFiles
   private let refresh: Refresh
   private let decider: Decider
 
   init(_ shared: Shared, keyless: KeylessFiles, refresh: Refresh, decider: Decider) {
+    core = shared.core
     self.shared = shared
     self.keyless = keyless
     self.refresh = refresh

@@ -18,10 +18,12 @@ final class SessionStart: Part {
     case sameUser
   }
 
+  let core: Core
   let shared: Shared
   private let recovery: Recovery
 
   init(_ shared: Shared, recovery: Recovery) {
+    core = shared.core
     self.shared = shared
     self.recovery = recovery
   }

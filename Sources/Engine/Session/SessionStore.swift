@@ -33,6 +33,7 @@ final class SessionStore: MemoryUser {
     case file
   }
 
+  let core: Core
   let memory: Memory
   let keys: SessionKeys
   /// The readable session, or nil. It mirrors the row of its generation.
@@ -45,8 +46,9 @@ final class SessionStore: MemoryUser {
   private(set) var keyState = Situation.Keys.ready
 
   init(_ memory: Memory) {
+    core = memory.core
     self.memory = memory
-    keys = SessionKeys(memory.core)
+    keys = SessionKeys(core)
   }
 
   // MARK: The row
