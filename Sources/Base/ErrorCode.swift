@@ -56,6 +56,7 @@ public enum ErrorCode: String, CaseIterable, Sendable {
   case queueIDTaken = "queue.id_taken"
   case queueNotFound = "queue.not_found"
   case queueInFlight = "queue.in_flight"
+  case queueChanged = "queue.changed"
 
   case contactNotFound = "contact.not_found"
   case clockNotManual = "clock.not_manual"
@@ -94,7 +95,7 @@ public enum ErrorCode: String, CaseIterable, Sendable {
       return .invalid
     case .sessionNone, .sessionLocked, .sessionRefreshing, .orgNone, .orgRevoked, .orgDisabled,
       .orgUnknownRole,
-      .queueInFlight, .clockNotManual, .configNotConfigured:
+      .queueInFlight, .queueChanged, .clockNotManual, .configNotConfigured:
       return .state
     case .orgNotAMember, .queueNotFound, .contactNotFound: return .notFound
     case .sessionConfirmUnsent, .queueIDTaken: return .conflict

@@ -19,6 +19,8 @@ public struct ContactTable {
     public let round: Int64
     /// It has the version that was asked for.
     public let isCurrent: Bool
+    /// It has a later one. `updated_at` in the server's form is ordered as text; rows that were not pulled have none.
+    public let isNewer: Bool
   }
 
   /// The row with this tag; `version`: the server's `updated_at`, nil for any.
@@ -27,10 +29,13 @@ public struct ContactTable {
   ) throws(Failure) -> Place? {
     try database.first(
       """
-      SELECT number, round, version = ifnull(?3, version) FROM contact WHERE org = ?1 AND row = ?2
+      SELECT number, round, version = ifnull(?3, version), ifnull(version > ?3, 0) FROM contact
+      WHERE org = ?1 AND row = ?2
       """, .blob(org), .blob(row), Value(version)
     ) { (row) throws(Failure) in
-      Place(number: row.count(0), round: row.count(1), isCurrent: row.count(2) != 0)
+      Place(
+        number: row.count(0), round: row.count(1), isCurrent: row.count(2) != 0,
+        isNewer: row.count(3) != 0)
     }
   }
 

@@ -60,6 +60,13 @@ def edit(app: App, item: str, **payload: Any) -> Any:  # noqa: ANN401
     return app.queue_edit({"id": item, "payload": payload})
 
 
+def shown(app: App, item: str) -> dict[str, Any]:
+    """The item as `item_list` shows it."""
+    return dict(
+        next(one for one in app.item_list({"kind": "activity"})["items"] if one["id"] == item)
+    )
+
+
 def set_elsewhere(directory: DirectoryFixtures, item: str, **values: Any) -> None:  # noqa: ANN401
     """Another device changes the row."""
     names = ", ".join(f"{name} = %s" for name in values)
@@ -103,7 +110,7 @@ def test_COR_2_an_edit_in_flight_is_what_the_server_ends_with(
     app = user.app
     item = add(app, minutes=BAD_MINUTES if outcome == "bad" else 30, note="first")
     request = taken(user, "upload")
-    assert edit(app, item, type="visit", minutes=90)["state"] == "sending"
+    assert edit(app, item, minutes=90, note=None)["state"] == "sending"
     assert item_of(app, item)["payload"]["minutes"] == 90
     if outcome == "refused":
         app.complete({"id": request["id"], "error": "refused"})
@@ -276,8 +283,8 @@ def test_COR_7_what_a_pull_has_shown_is_no_conflict(
     set_elsewhere(directory, item, note="theirs")
     app.sync_now()
     app.settle()
-    [shown] = app.item_list({"kind": "activity"})["items"]
-    assert (shown["payload"]["note"], shown["payload"]["minutes"]) == ("theirs", 90)
+    [listed] = app.item_list({"kind": "activity"})["items"]
+    assert (listed["payload"]["note"], listed["payload"]["minutes"]) == ("theirs", 90)
     edit(app, item, note="mine, having seen theirs")
     user.phone.network.instead.clear()
     user.phone.pass_time(600)
@@ -474,6 +481,162 @@ def test_COR_8_a_list_that_was_asked_for_before_the_absence_proves_nothing(
     # Then the row is not taken for a deleted one
     assert not app.of_type("item_parked")
     assert app.queue_get({"id": item})["state"] in ("pending", "waiting")
+
+
+@pytest.mark.parametrize("operation", ["plain", "after an edit", "with another conflict"])
+def test_COR_8_a_deletion_sees_what_others_set_in_columns_that_the_item_left_out(
+    user: SignedIn, directory: DirectoryFixtures, operation: str
+) -> None:
+    # Given an item without a note, to which somebody adds one
+    app = user.app
+    item = sent(user)
+    app.go_offline()
+    other = {"minutes": 61} if operation == "with another conflict" else {}
+    set_elsewhere(directory, item, note="the doctor called", **other)
+    if operation == "after an edit":
+        edit(app, item, minutes=90)
+    # When it is taken back
+    app.queue_cancel({"id": item})
+    app.go_online()
+    app.settle()
+    # Then its user sees the note before anything is deleted
+    assert code_of(app, item) == "changed_elsewhere"
+    conflict = {one["name"]: one["theirs"] for one in item_of(app, item)["conflict"]["columns"]}
+    assert conflict == {"note": "the doctor called", **other}
+    assert row(directory, item)["deleted_at"] is None
+
+
+def test_COR_8_an_edit_after_a_deletion_whose_answer_is_lost_is_not_lost(
+    user: SignedIn, directory: DirectoryFixtures
+) -> None:
+    # Given a deletion that the server carries out, and answers that are lost
+    app = user.app
+    item = sent(user)
+    app.go_offline()
+    app.queue_cancel({"id": item})
+    app.go_online()
+    request = taken(user, "upload")
+    user.phone.network(request)
+    lost: list[Any] = [lambda _request: {"error": "timeout"}]
+    user.phone.network.instead = lost
+    app.complete({"id": request["id"], "error": "timeout"})
+    app.settle()
+    # When the user edits it, and puts the old values back
+    edit(app, item, note="y")
+    state = edit(app, item, note=None)["state"]
+    # Then it stays queued, until it is known that the row is gone
+    assert state != "stored"
+    lost.clear()
+    for _ in range(3):
+        user.phone.pass_time(1000)
+        app.settle()
+    assert row(directory, item)["deleted_at"] is not None
+    assert code_of(app, item) == "deleted_elsewhere"
+
+
+def test_what_a_pull_has_shown_is_not_hidden_by_a_late_proof(
+    user: SignedIn, directory: DirectoryFixtures
+) -> None:
+    # Given an item that is stored, and whose answer is lost; then others change it, and a pull shows that
+    app = user.app
+    item = add(app, minutes=54)
+    request = taken(user, "upload")
+    user.phone.network(request)
+    app.complete({"id": request["id"], "error": "timeout"})
+    uploads: list[Any] = [
+        lambda request: {"error": "timeout"} if request["purpose"] == "upload" else None
+    ]
+    user.phone.network.instead = uploads
+    set_elsewhere(directory, item, minutes=6)
+    app.sync_now()
+    app.settle()
+    # When it is proved that it is stored
+    uploads.clear()
+    user.phone.pass_time(600)
+    app.settle()
+    # Then the list shows what the server has
+    assert app.queue_get({"id": item})["state"] == "stored"
+    assert shown(app, item)["payload"]["minutes"] == 6
+
+
+def test_COR_6_a_form_that_was_open_while_others_changed_the_row_overwrites_nothing(
+    user: SignedIn, directory: DirectoryFixtures
+) -> None:
+    # Given a form with what the list has shown, and a pull that brings what others have set
+    app = user.app
+    item = sent(user)
+    base = shown(app, item)["payload"]
+    set_elsewhere(directory, item, minutes=99)
+    app.sync_now()
+    app.settle()
+    # When the user saves another value of that column, or takes the item back
+    edited = {"id": item, "payload": {**base, "minutes": 45}, "base": base}
+    for failure in (
+        refused(app.queue_edit, edited),
+        refused(app.queue_cancel, {"id": item, "base": base}),
+    ):
+        assert (failure.code, failure.field) == ("queue.changed", "/base/minutes")
+    # and a whole form of which they changed another column
+    app.queue_edit({"id": item, "payload": {**base, "note": "mine"}, "base": base})
+    app.settle()
+    # Then only what they changed is changed
+    stored = row(directory, item)
+    assert (stored["minutes"], stored["note"]) == (99, "mine")
+    # and with what they have seen now, they may
+    base = shown(app, item)["payload"]
+    app.queue_edit({"id": item, "payload": {"minutes": 45}, "base": base})
+    app.settle()
+    assert row(directory, item)["minutes"] == 45
+    app.queue_cancel({"id": item, "base": shown(app, item)["payload"]})
+    app.settle()
+    assert row(directory, item)["deleted_at"] is not None
+
+
+@pytest.mark.parametrize("state", ["pending", "sending", "stored"])
+def test_an_edit_keeps_the_columns_that_it_leaves_out(
+    user: SignedIn, directory: DirectoryFixtures, state: str
+) -> None:
+    app = user.app
+    app.go_offline()
+    item = add(app, minutes=30, note="with the daughter")
+    if state == "sending":
+        app.go_online()
+        upload: Any = taken(user, "upload")
+        edit(app, item, minutes=45)
+        app.complete({"id": upload["id"], **user.phone.network(upload)})
+    elif state == "stored":
+        app.go_online()
+        app.settle()
+        edit(app, item, minutes=45)
+    else:
+        edit(app, item, minutes=45)
+    app.go_online()
+    app.settle()
+    stored = row(directory, item)
+    assert (stored["minutes"], stored["note"]) == (45, "with the daughter")
+
+
+def test_COR_12_an_item_that_is_corrected_after_two_refusals_counts(user: SignedIn) -> None:
+    app = user.app
+    item = add(app, minutes=BAD_MINUTES)
+    app.settle()
+    edit(app, item, minutes=BAD_MINUTES + 1)
+    app.settle()
+    app.go_offline()
+    edit(app, item, minutes=45)
+    assert total(app) == (1, 45)
+
+
+def test_an_item_is_not_stored_under_the_id_of_a_deleted_row(sign_in: MakeUser) -> None:
+    user = sign_in(tables=tables())
+    app = user.app
+    item = sent(user)
+    app.queue_cancel({"id": item})
+    app.settle()
+    assert add(app, item, minutes=30) == item
+    user.phone.pass_time(600)
+    app.settle()
+    assert code_of(app, item) == "deleted_elsewhere"
 
 
 @pytest.mark.parametrize("how", ["policy", "grant"])
@@ -711,8 +874,8 @@ def test_COR_6_what_a_comparison_has_read_is_what_the_list_shows(
     edit(app, item, minutes=90)
     app.settle()
     app.queue_retry({"id": item, "overwrite": True})
-    [shown] = app.item_list({"kind": "activity"})["items"]
-    assert (shown["payload"]["minutes"], shown["payload"]["note"]) == (90, "urgent")
+    [listed] = app.item_list({"kind": "activity"})["items"]
+    assert (listed["payload"]["minutes"], listed["payload"]["note"]) == (90, "urgent")
 
 
 def test_COR_8_a_deletion_after_a_lost_insert_and_an_edit_sees_what_others_set(

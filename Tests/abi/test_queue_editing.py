@@ -240,7 +240,7 @@ def test_QUE_8_an_edit_changes_what_an_item_waits_for(
     app.settle()
     assert code_of(app, child) == "dependency_parked"
     # When the user removes the reference, it is sent
-    edited = app.queue_edit({"id": child, "payload": {"type": "visit", "minutes": 6}})
+    edited = app.queue_edit({"id": child, "payload": {"minutes": 6, "follows": None}})
     assert edited["state"] == "pending"
     drain(app)
     assert stored(directory, user.person) == [child]

@@ -167,10 +167,10 @@ final class ItemList: Part {
     ]
   }
 
-  /// What the list says of a queued item: what it does to a stored row, unless it waits or needs its user.
+  /// What the list says of a queued item: what it does to a stored row, unless it needs its user.
   private static func state(of row: QueueRow, _ item: QueueItem) -> String {
     switch (row.state, item.operation) {
-    case (.waiting, _), (.parked, _): row.state.word
+    case (.parked, _): row.state.word
     case (_, .change): "changing"
     case (_, .delete): "deleting"
     case (_, .insert): item.isCancelled ? "deleting" : row.state.word

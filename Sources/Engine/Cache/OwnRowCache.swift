@@ -73,9 +73,11 @@ final class OwnRowCache {
     }
   }
 
-  /// Show rows that were stored or changed. One that is larger than the cache takes from a pull is hidden.
+  /// Show rows that were stored or changed. One that is larger than the cache takes from a pull is hidden. What a
+  /// pull has brought stays if it is newer, as it is for every insert of which nobody knows the version.
   func put(
-    _ rows: [OwnRow], _ kind: QueueKind, _ org: UUID?, _ session: OpenSession, _ now: Instant
+    _ rows: [OwnRow], _ kind: QueueKind, _ org: UUID?, _ session: OpenSession, areInserts: Bool,
+    _ now: Instant
   ) throws(Failure) {
     guard let own = kind.own, !rows.isEmpty else { return }
     let keys = try core.keys()
@@ -86,7 +88,9 @@ final class OwnRowCache {
         let text = try row.json(own).text()
         defer { withExtendedLifetime(text) {} }
         let tag = keys.itemTag(row.id, session.owner)
-        let place = try table.place(of: tag, in: set, version: nil)
+        let version = row.version ?? (areInserts ? "" : nil)
+        let place = try table.place(of: tag, in: set, version: version)
+        if let place, place.isNewer { continue }
         guard text.count <= RowsPage.maxBytes else {
           if let place { try table.remove(number: place.number) }
           continue

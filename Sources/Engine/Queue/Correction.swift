@@ -75,6 +75,12 @@ enum Comparison: Equatable {
 extension QueueItem {
   private static var mostSent: Int { 16 }
 
+  /// Where `sent` tells that a deletion was sent: no payload has this column.
+  private static var deletion: String { "deleted_at" }
+
+  /// An earlier request may have deleted the row.
+  private var mayBeDeleted: Bool { sent?[member: QueueItem.deletion] != nil }
+
   /// Note that the payload was sent, before it is replaced. An insert that leaves a column out sends null. Of an
   /// item that is cancelled, or whose row's version is not known, the server is only asked.
   func noteSent(_ kind: QueueKind?) {
@@ -84,6 +90,7 @@ extension QueueItem {
     let known = sent?.shallowCopy ?? [:]
     sent = known
     if isAsked { return }
+    if operation == .delete { known.set(member: QueueItem.deletion, .array([])) }
     let isInsert = stored == nil
     let more = isInsert ? kind?.own?.change?.columns ?? [] : []
     for column in payload.members.map({ $0.key }) + more.filter({ payload[member: $0] == nil }) {
@@ -105,7 +112,6 @@ extension QueueItem {
   func change(_ values: JSON) -> Bool {
     guard let stored else { return false }
     let changed = payload.shallowCopy
-    let mayBeDeleted = stored.isDeleted && sent != nil
     for (column, value) in values.members {
       let isStored = stored.row[member: column].map { StoredRow.holds($0, value) } ?? false
       if isStored, sent?[member: column] == nil, !mayBeDeleted {
@@ -168,9 +174,8 @@ extension QueueItem {
   func compared(_ own: OwnRows) -> [String] {
     guard let stored else { return [] }
     if !stored.isDeleted { return payload.members.map { $0.key } }
-    // Of values that were sent, the base may be one or another.
-    let known = stored.row.laidOver(by: sent ?? [:])
-    return known.members.map { $0.key }.filter { own.columns.contains($0) }
+    // Also those that the user never saw: others may have set them.
+    return own.columns
   }
 
   /// Compare the server's row with what the user wants. `named`: the version that the request named, nil for
@@ -188,7 +193,7 @@ extension QueueItem {
     let present = row.string("updated_at")
     // A request that names this version may be on its way: only another version makes it void.
     let mayChange = stored.version != nil && present == stored.version
-    var (changed, isOpen): ([String], Bool) = ([], stored.isDeleted)
+    var (changed, isOpen): ([String], Bool) = ([], stored.isDeleted || mayChange && mayBeDeleted)
     for column in compared(own) {
       guard let theirs = row[member: column] else { return nil }
       let wanted = stored.isDeleted ? nil : payload[member: column]

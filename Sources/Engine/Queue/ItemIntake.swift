@@ -200,9 +200,10 @@ final class ItemIntake: Part {
 
   // MARK: The user's control
 
-  /// Replace the payload of an item that is not stored yet; change the row of one that is.
+  /// Change the payload of an item that is not stored yet, or the row of one that is. `base`: what its user saw.
+  /// Columns that are as they saw them are no part of the edit.
   func edit(_ request: JSON) throws(Failure) -> JSON {
-    let fields = try Fields(request, known: ["id", "payload"])
+    let fields = try Fields(request, known: ["id", "payload", "base"])
     let session = try decider.requireSession()
     try reserve.make()
     return try core.database.transaction { () throws(Failure) in
@@ -215,10 +216,44 @@ final class ItemIntake: Part {
       let payload = try PayloadReader.read(
         fields, kind, accepted: item.payload.laidOver(by: item.stored?.row ?? [:]), id: item.id,
         org: item.org, user: session.userID)
-      return item.stored == nil
-        ? try replace(payload, of: item, row, kind, session)
-        : try change(payload, of: item, row, kind, session)
+      if let base = try base(fields) {
+        let shown = try shown(item, kind, session)
+        for (column, value) in payload.members {
+          let (seen, now) = (base[member: column] ?? .null, shown[member: column] ?? .null)
+          if StoredRow.holds(seen, value) {
+            payload.remove(column)
+          } else if !StoredRow.holds(now, seen), !StoredRow.holds(now, value) {
+            throw ItemIntake.changed(column)
+          }
+        }
+      }
+      if item.stored != nil { return try change(payload, of: item, row, kind, session) }
+      // Without those that the kind lists no more: the server may lack them.
+      let kept = item.payload.shallowCopy
+      kept.keepMembers(kind.columns)
+      return try replace(kept.laidOver(by: payload), of: item, row, kind, session)
     }
+  }
+
+  private func base(_ fields: Fields) throws(Failure) -> JSON? {
+    guard let base = fields.optional("base") else { return nil }
+    guard base.kind == .object else { throw fields.wrongType("base", "an object") }
+    return base
+  }
+
+  /// The columns as `item_list` shows them.
+  private func shown(
+    _ item: QueueItem, _ kind: QueueKind, _ session: OpenSession
+  ) throws(Failure) -> JSON {
+    guard let stored = item.stored else { return item.payload }
+    let row = try ownRows.find(item.id, kind, item.org, session)?.values ?? stored.row
+    return row.laidOver(by: item.payload)
+  }
+
+  private static func changed(_ column: String) -> Failure {
+    Failure(
+      .queueChanged, "this has changed since the user saw it: list the item again",
+      field: "/base/" + JSONPointer.escape(column))
   }
 
   /// The item with the `id` of a request: a queued one, or the beginning of a change of a stored row. nil: its
@@ -262,7 +297,8 @@ final class ItemIntake: Part {
     _ payload: JSON, of item: QueueItem, _ row: QueueRow, _ kind: QueueKind,
     _ session: OpenSession
   ) throws(Failure) -> JSON {
-    let mayBeStored = row.state == .sending || row.attempts > 0
+    let outcome = try outcome(row, session)
+    let mayBeStored = row.state == .sending || outcome != .known
     if row.state == .sending, kind.own?.change == nil { throw ItemIntake.inFlight }
     if mayBeStored, let change = kind.own?.change {
       try checkChanged(payload, from: item.payload, change)
@@ -386,7 +422,7 @@ final class ItemIntake: Part {
   /// server is asked first. A stored one is deleted there, if its kind allows that. A correction that is parked
   /// is dropped: the row stays as it is. `force` removes an item without asking.
   func cancel(_ request: JSON) throws(Failure) -> JSON {
-    let fields = try Fields(request, known: ["id", "force"])
+    let fields = try Fields(request, known: ["id", "force", "base"])
     let session = try decider.requireSession()
     let isForced = try fields.bool(ifPresent: "force") ?? false
     return try core.database.transaction { () throws(Failure) in
@@ -394,6 +430,12 @@ final class ItemIntake: Part {
         return try remove(try findIdle(fields, session), session, mayBeStored: false)
       }
       let kind = core.configuration.backend.kind(item.kind)
+      if let base = try base(fields), let kind {
+        for (column, now) in try shown(item, kind, session).members
+        where !StoredRow.holds(now, base[member: column] ?? .null) {
+          throw ItemIntake.changed(column)
+        }
+      }
       if item.stored != nil {
         return try takeBack(item, row, kind, session, isForced: isForced)
       }

@@ -139,7 +139,8 @@ extension UploadSettlement {
     _ now: Instant
   ) throws(Failure) {
     do throws(Failure) {
-      if !rows.isEmpty { try ownRows.put(rows, batch.kind, batch.org, session, now) }
+      try ownRows.put(
+        rows, batch.kind, batch.org, session, areInserts: !batch.isCorrection, now)
       if !deleted.isEmpty { try ownRows.remove(deleted, batch.kind, batch.org, session) }
     } catch {
       if error.code == .memoryExhausted { throw error }

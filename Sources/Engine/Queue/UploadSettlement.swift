@@ -62,7 +62,10 @@ final class UploadSettlement: Part {
   /// The columns that a question about these items reads.
   func columns(of batch: UploadBatch) -> [String] {
     guard batch.request == .rows else { return [UploadSettlement.key] }
-    guard batch.isCorrection, let own = batch.kind.own else { return batch.columns }
+    guard let own = batch.kind.own else { return batch.columns }
+    if !batch.isCorrection {
+      return batch.columns + (own.deletion == .deletedAt ? ["deleted_at"] : [])
+    }
     var columns = own.selected
     if let id = own.change?.id, !id.isEmpty { columns.append(id) }
     // Another version of the app may have kept other columns.
@@ -270,22 +273,28 @@ final class UploadSettlement: Part {
     }
   }
 
-  /// Park the items under whose ids the server has other rows; returns the others.
+  /// Park the items under whose ids the server has other rows, or deleted ones; returns the others.
   private func parkOthers(
     _ batch: UploadBatch, _ received: Received
   ) throws(Failure) -> UploadBatch {
     let key = try core.keys().queues.derived(for: batch.owner)
-    var others: [UUID] = []
+    var (others, deleted): ([UUID], [UUID]) = ([], [])
     guard let rows = received.response.rows else { return batch }
     for row in rows {
       guard let id = row.uuid("id"), let item = batch.items.first(where: { $0.id == id }),
         let payload = try sentPayload(item, key)
       else { continue }
-      if StoredRow.isOther(row, than: payload) { others.append(id) }
+      if StoredRow.isOther(row, than: payload) {
+        others.append(id)
+      } else if batch.kind.own?.deletion == .deletedAt, row["deleted_at"]?.isNull == false {
+        deleted.append(id)
+      }
     }
     try parking.park(
       batch.filter { others.contains($0.id) }, ParkReason(.conflict), received.now)
-    return batch.filter { !others.contains($0.id) }
+    try parking.park(
+      batch.filter { deleted.contains($0.id) }, ParkReason(.deletedElsewhere), received.now)
+    return batch.filter { !others.contains($0.id) && !deleted.contains($0.id) }
   }
 
   private func sentPayload(

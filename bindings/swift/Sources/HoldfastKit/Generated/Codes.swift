@@ -117,6 +117,9 @@ public struct ErrorCode: OpenCode {
   public static let queueNotFound: Self = "queue.not_found"
   /// The item is being sent. Try again when holdfast_next gives the state of sync.
   public static let queueInFlight: Self = "queue.in_flight"
+  /// The item is not as `base` says any more: others have changed it. List it again, and show it to
+  /// its user.
+  public static let queueChanged: Self = "queue.changed"
   /// The cache of the chosen organisation has no such contact.
   public static let contactNotFound: Self = "contact.not_found"
   /// clock_set requires a handle that was opened with `clock` `manual`.
@@ -474,7 +477,7 @@ public struct OrgListReplyFreshness: OpenCode {
 }
 
 /// What happens to an item in a list. stored: the server has it. changing, deleting: the user's
-/// correction of a stored item is to be sent.
+/// correction of it is to be sent; `reason` says why it waits.
 public struct ListedState: OpenCode {
   public let rawValue: String
   public init(rawValue: String) { self.rawValue = rawValue }

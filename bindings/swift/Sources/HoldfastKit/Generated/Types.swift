@@ -15,7 +15,8 @@ public struct Message: Decodable, Sendable, Hashable {
 /// Keep the user's own stored rows of this kind, sealed, for `item_list` and for corrections. The
 /// rows need `user_id` and `updated_at`.
 public struct OwnRows: Encodable, Sendable, Hashable {
-  /// The columns that are kept. Default: the kind's.
+  /// The columns that are kept. What others set in them keeps a row from being deleted unseen.
+  /// Default: the kind's.
   public var columns: [String]?
   /// Rows are kept whose time is at most so many days ago. Default: `400`.
   public var days: Int?
