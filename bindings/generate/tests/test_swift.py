@@ -15,7 +15,7 @@ sys.path.insert(0, str(ROOT / "bindings" / "generate"))
 
 import swift  # noqa: E402
 from model import Model, Reader, camel  # noqa: E402
-from swift_text import comment, identifier, literal  # noqa: E402
+from swift_text import comment, commented, identifier, literal  # noqa: E402
 
 MODEL = Model.load(SCHEMA)
 FILES = swift.files(MODEL)
@@ -59,7 +59,7 @@ def test_what_comes_in_several_shapes_is_one_record() -> None:
 
 def test_what_the_library_has_next_is_an_enumeration() -> None:
     choice = text("Types").partition("enum Next:")[2].partition("\n}")[0]
-    cases = re.findall(r"^  case (\w+)", choice, re.MULTILINE)
+    cases = re.findall(r"\bcase (\w+)[(\n]", choice)
     assert cases == ["screen", "answer", "notice", "sync", "request", "wakeInMs", "other"]
 
 
@@ -88,7 +88,10 @@ def test_words_of_swift_stand_in_backticks() -> None:
 
 
 def test_a_description_stays_in_its_comment() -> None:
-    assert comment("Ends */ here\nand\rhere") == "/// Ends */ here\n/// and here\n"
+    assert comment("Ends */ here\nand\rhere") == "/// Ends */ here and here\n"
+    # A comment beside its declaration could be ended.
+    assert commented("Ends */ here", "let a", 0) == "/// Ends */ here\nlet a\n"
+    assert commented("Short.", "let a", 2) == "  /** Short. */ let a\n"
 
 
 def test_a_required_field_of_a_request_that_may_be_null_is_refused() -> None:
