@@ -1,8 +1,7 @@
 package org.holdfast;
 
 import java.nio.charset.StandardCharsets;
-import java.util.Arrays;
-import java.util.List;
+import java.util.*;
 import org.holdfast.Types.*;
 
 /** What a call costs through this binding, typed and decoded, over its native alone. Usage: Bench FOLDER CALLS */

@@ -2,12 +2,9 @@ package org.holdfast;
 
 import java.io.IOException;
 import java.net.URI;
-import java.net.http.HttpClient;
-import java.net.http.HttpRequest;
-import java.net.http.HttpResponse;
+import java.net.http.*;
 import java.nio.charset.StandardCharsets;
-import java.util.LinkedHashMap;
-import java.util.Map;
+import java.util.*;
 import org.holdfast.Types.*;
 
 /** The local backend that run.py has started, and its control endpoint (Tests/server). */
