@@ -7,9 +7,12 @@ and ignore what they do not know. Requests are filled by chained calls. The base
 
 from __future__ import annotations
 
+import html
+import json
+import re
 import textwrap
+from collections.abc import Iterable
 
-from java_text import constant, javadoc, literal
 from model import (
     Codes,
     Constant,
@@ -142,8 +145,8 @@ class Types:
         body = "".join(
             f"    require({literal(field.name)}, {camel(field.name)});\n" for field in required
         )
-        about = "".join(f"@param {camel(field.name)} {field.long_about}\n" for field in required)
-        doc = javadoc(f"With the required fields.\n\n{about}" if required else "Empty.", 2)
+        about = [f"@param {camel(field.name)} {escaped(field.long_about)}" for field in required]
+        doc = javadoc("With the required fields." if required else "Empty.", 2, about)
         setters = "".join(self._setter(one.name, field) for field in record.fields)
         return (
             f"{javadoc(one.about)}public static final class {one.name} extends ClosedRecord"
@@ -406,7 +409,8 @@ def method(model: Model, one: Operation) -> str:
     annotation = "  @NotNull\n"
     if reply == "EmptyReply":
         reply, returned, annotation = "void", f"call({literal(one.name)}, %s);", ""
-    doc = javadoc(one.about + errors(model, one), 2)
+    errors = [f"<li>{code}: {escaped(model.errors.get(code, ''))}" for code in one.errors]
+    doc = javadoc(one.about, 2, ["<p>Errors:", "<ul>", *errors, "</ul>"] if errors else [])
     head = f"\n{doc}{annotation}  public {reply} {camel(one.name)}("
     plain = f"{head}) {{\n    {returned % 'null'}\n  }}\n" if one.optional else ""
     if one.request == "Empty":
@@ -414,9 +418,28 @@ def method(model: Model, one: Operation) -> str:
     return plain + f"{head}@NotNull {one.request} request) {{\n    {returned % 'request'}\n  }}\n"
 
 
-def errors(model: Model, one: Operation) -> str:
-    """The operation's own errors, for its comment."""
-    if not one.errors:
+# ---- text ----
+
+
+def constant(code: str) -> str:
+    """The name of a constant: queue.not_found is QUEUE_NOT_FOUND."""
+    return code.replace(".", "_").upper()
+
+
+def literal(value: str) -> str:
+    """A string literal."""
+    return json.dumps(value)
+
+
+def javadoc(text: str, indent: int = 0, more: Iterable[str] = ()) -> str:
+    """A doc comment, or nothing; `more` are further lines, as HTML."""
+    if not text:
         return ""
-    lines = [f"{code}: {model.errors.get(code, '')}".rstrip(": ") for code in one.errors]
-    return "\n\nErrors:\n" + "".join(f"- {line}\n" for line in lines)
+    lines = f"\n{' ' * indent} * ".join([escaped(text), *more])
+    return f"{' ' * indent}/** {lines} */\n"
+
+
+def escaped(text: str) -> str:
+    """A text as HTML. Nothing in it ends the comment."""
+    safe = html.escape(text, quote=False).replace("*/", "*&#47;").replace("\\", "&#92;")
+    return re.sub("`([^`{}]+)`", r"{@code \1}", safe)
