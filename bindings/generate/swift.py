@@ -191,8 +191,8 @@ class Swift:
             body = listed([value for value, _ in values], 2, "public static let")
         return (
             f"{about}public struct {one.name}: OpenCode {{\n"
-            "  public let rawValue: String\n"
-            "  public init(rawValue: String) { self.rawValue = rawValue }\n"
+            "  public let rawValue: String; "
+            "public init(rawValue: String) { self.rawValue = rawValue }\n"
             f"{body}}}\n"
         )
 

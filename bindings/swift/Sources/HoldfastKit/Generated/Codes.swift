@@ -3,8 +3,7 @@
 
 /// Why a sign-in failed: the user's mistake, a switched-off method, or a mistake of the configuration. not_supabase: a page or another server's answer, for instance a captive portal's. project_paused: the project does not run. user_banned: the server has banned the user. answer_lost: the server used up the proof, and its answer did not arrive. key_store: the key store did not save the keys of the new session; it is signed out at the server, and the log's line names the key. token_too_long: the server issued an access or refresh token of more than 16384 bytes, which is not taken; put less into its claims. refused, dns, tls, timeout: no response came, and the host's client said so; of these, the log's line also names the host.
 public struct SignInCause: OpenCode {
-  public let rawValue: String
-  public init(rawValue: String) { self.rawValue = rawValue }
+  public let rawValue: String; public init(rawValue: String) { self.rawValue = rawValue }
   public static let wrongPassword: Self = "wrong_password", unconfirmedAddress: Self = "unconfirmed_address"
   public static let providerDisabled: Self = "provider_disabled", wrongApiKey: Self = "wrong_api_key"
   public static let wrongUrl: Self = "wrong_url", notSupabase: Self = "not_supabase"
@@ -16,8 +15,7 @@ public struct SignInCause: OpenCode {
 
 /// `noun.reason`; stable.
 public struct ErrorCode: OpenCode {
-  public let rawValue: String
-  public init(rawValue: String) { self.rawValue = rawValue }
+  public let rawValue: String; public init(rawValue: String) { self.rawValue = rawValue }
   /// The text is not valid JSON or not UTF-8. Send one JSON object.
   public static let requestNotJson: Self = "request.not_json"
   /// The text is JSON but not an object. Send one JSON object.
@@ -173,23 +171,20 @@ public enum ConfigTemplate: String, Codable, Sendable, CaseIterable {
 
 /// How a method of the sign-in works.
 public struct MethodFlow: OpenCode {
-  public let rawValue: String
-  public init(rawValue: String) { self.rawValue = rawValue }
+  public let rawValue: String; public init(rawValue: String) { self.rawValue = rawValue }
   public static let pkce: Self = "pkce", idToken: Self = "id_token", password: Self = "password"
 }
 
 /// The screen to show.
 public struct Screen: OpenCode {
-  public let rawValue: String
-  public init(rawValue: String) { self.rawValue = rawValue }
+  public let rawValue: String; public init(rawValue: String) { self.rawValue = rawValue }
   public static let home: Self = "home", unlock: Self = "unlock", signIn: Self = "sign_in"
   public static let selectOrg: Self = "select_org", wait: Self = "wait"
 }
 
 /// Why a decision was made.
 public struct DecisionReason: OpenCode {
-  public let rawValue: String
-  public init(rawValue: String) { self.rawValue = rawValue }
+  public let rawValue: String; public init(rawValue: String) { self.rawValue = rawValue }
   public static let active: Self = "active", sessionMissing: Self = "session_missing"
   public static let sessionCorrupt: Self = "session_corrupt", sessionExpired: Self = "session_expired"
   public static let sessionWindow: Self = "session_window", backgroundTimeout: Self = "background_timeout"
@@ -215,8 +210,7 @@ public struct DecisionReason: OpenCode {
 
 /// What a banner says.
 public struct BannerCode: OpenCode {
-  public let rawValue: String
-  public init(rawValue: String) { self.rawValue = rawValue }
+  public let rawValue: String; public init(rawValue: String) { self.rawValue = rawValue }
   public static let erasureOwed: Self = "erasure_owed", offline: Self = "offline", staleData: Self = "stale_data"
   public static let nothingCachedYet: Self = "nothing_cached_yet", partlyCached: Self = "partly_cached"
   public static let encryptedRequiresConnectivity: Self = "encrypted_requires_connectivity"
@@ -225,30 +219,26 @@ public struct BannerCode: OpenCode {
 
 /// How to show a banner.
 public struct Tone: OpenCode {
-  public let rawValue: String
-  public init(rawValue: String) { self.rawValue = rawValue }
+  public let rawValue: String; public init(rawValue: String) { self.rawValue = rawValue }
   public static let info: Self = "info", warning: Self = "warning"
 }
 
 /// Whether the user may work in an organisation.
 public struct MembershipStatus: OpenCode {
-  public let rawValue: String
-  public init(rawValue: String) { self.rawValue = rawValue }
+  public let rawValue: String; public init(rawValue: String) { self.rawValue = rawValue }
   public static let active: Self = "active", revoked: Self = "revoked", disabled: Self = "disabled"
 }
 
 /// What happens to an item.
 public struct ItemState: OpenCode {
-  public let rawValue: String
-  public init(rawValue: String) { self.rawValue = rawValue }
+  public let rawValue: String; public init(rawValue: String) { self.rawValue = rawValue }
   public static let pending: Self = "pending", sending: Self = "sending", waiting: Self = "waiting"
   public static let parked: Self = "parked"
 }
 
 /// The state of an item that is queued, or the end of one that no longer is.
 public struct ItemFate: OpenCode {
-  public let rawValue: String
-  public init(rawValue: String) { self.rawValue = rawValue }
+  public let rawValue: String; public init(rawValue: String) { self.rawValue = rawValue }
   public static let pending: Self = "pending", sending: Self = "sending", waiting: Self = "waiting"
   public static let parked: Self = "parked", stored: Self = "stored", cancelled: Self = "cancelled"
   public static let unknownOutcome: Self = "unknown_outcome"
@@ -264,15 +254,13 @@ public typealias Payload = [String: JSON]
 
 /// What an item does to its row on the server.
 public struct ItemOperation: OpenCode {
-  public let rawValue: String
-  public init(rawValue: String) { self.rawValue = rawValue }
+  public let rawValue: String; public init(rawValue: String) { self.rawValue = rawValue }
   public static let insert: Self = "insert", change: Self = "change", delete: Self = "delete"
 }
 
 /// Why the queue sends nothing. token: another access token is fetched first. back_off: after failures; `sync_now` ends it. wrong_api_key, wrong_url, not_supabase, project_paused: no answer comes from the service, and an answer of something else says why, as for a failed sign-in; `problems` in sync_status says what to do.
 public struct ExplainCode: OpenCode {
-  public let rawValue: String
-  public init(rawValue: String) { self.rawValue = rawValue }
+  public let rawValue: String; public init(rawValue: String) { self.rawValue = rawValue }
   public static let nothingQueued: Self = "nothing_queued", sending: Self = "sending", offline: Self = "offline"
   public static let signedOut: Self = "signed_out", locked: Self = "locked", token: Self = "token"
   public static let backOff: Self = "back_off", serverPause: Self = "server_pause", organisation: Self = "organisation"
@@ -287,8 +275,7 @@ public typealias Summary = [String: JSON]
 
 /// What a request is for.
 public struct Purpose: OpenCode {
-  public let rawValue: String
-  public init(rawValue: String) { self.rawValue = rawValue }
+  public let rawValue: String; public init(rawValue: String) { self.rawValue = rawValue }
   public static let refresh: Self = "refresh", validate: Self = "validate", `guard`: Self = "guard"
   public static let upload: Self = "upload", pull: Self = "pull", summary: Self = "summary", revoke: Self = "revoke"
   public static let live: Self = "live", signIn: Self = "sign_in"
@@ -299,8 +286,7 @@ public typealias Headers = [String: String]
 
 /// The HTTP method.
 public struct HttpRequestMethod: OpenCode {
-  public let rawValue: String
-  public init(rawValue: String) { self.rawValue = rawValue }
+  public let rawValue: String; public init(rawValue: String) { self.rawValue = rawValue }
   public static let get: Self = "GET", head: Self = "HEAD", post: Self = "POST", patch: Self = "PATCH"
   public static let put: Self = "PUT", delete: Self = "DELETE"
 }
@@ -312,43 +298,37 @@ public enum TransportError: String, Codable, Sendable, CaseIterable {
 
 /// The types of notices.
 public struct NoticeType: OpenCode {
-  public let rawValue: String
-  public init(rawValue: String) { self.rawValue = rawValue }
+  public let rawValue: String; public init(rawValue: String) { self.rawValue = rawValue }
   public static let itemParked: Self = "item_parked", sessionEnded: Self = "session_ended"
   public static let orgAccessChanged: Self = "org_access_changed", storageRecovered: Self = "storage_recovered"
 }
 
 /// What answers answer.
 public struct AnswerTo: OpenCode {
-  public let rawValue: String
-  public init(rawValue: String) { self.rawValue = rawValue }
+  public let rawValue: String; public init(rawValue: String) { self.rawValue = rawValue }
   public static let contactGet: Self = "contact_get", sessionToken: Self = "session_token"
 }
 
 /// Why a pull was given up.
 public struct PullProblem: OpenCode {
-  public let rawValue: String
-  public init(rawValue: String) { self.rawValue = rawValue }
+  public let rawValue: String; public init(rawValue: String) { self.rawValue = rawValue }
   public static let loop: Self = "loop", unusableRow: Self = "unusable_row"
 }
 
 /// The key store in use. `host`: the functions that the host passed. `secret_service`: only from the HTTP driver.
 public struct OpenReplyKeystore: OpenCode {
-  public let rawValue: String
-  public init(rawValue: String) { self.rawValue = rawValue }
+  public let rawValue: String; public init(rawValue: String) { self.rawValue = rawValue }
   public static let file: Self = "file", host: Self = "host", secretService: Self = "secret_service"
 }
 
 /// Whether somebody is signed in and has unlocked.
 public struct SessionStatusReplyState: OpenCode {
-  public let rawValue: String
-  public init(rawValue: String) { self.rawValue = rawValue }
+  public let rawValue: String; public init(rawValue: String) { self.rawValue = rawValue }
   public static let signedOut: Self = "signed_out", locked: Self = "locked", active: Self = "active"
 }
 
 public struct SessionStatusReplyOwedItem: OpenCode {
-  public let rawValue: String
-  public init(rawValue: String) { self.rawValue = rawValue }
+  public let rawValue: String; public init(rawValue: String) { self.rawValue = rawValue }
   public static let refresh: Self = "refresh", validation: Self = "validation", `guard`: Self = "guard"
   public static let revoke: Self = "revoke", erase: Self = "erase"
 }
@@ -365,15 +345,13 @@ public enum SessionLogoutRequestUnsent: String, Codable, Sendable, CaseIterable 
 
 /// `confirmed` by the server in time, `cached`, or `none` known.
 public struct OrgListReplyFreshness: OpenCode {
-  public let rawValue: String
-  public init(rawValue: String) { self.rawValue = rawValue }
+  public let rawValue: String; public init(rawValue: String) { self.rawValue = rawValue }
   public static let confirmed: Self = "confirmed", cached: Self = "cached", none: Self = "none"
 }
 
 /// What happens to an item in a list. stored: the server has it. changing, deleting: the user's correction of it is to be sent; `reason` says why it waits.
 public struct ListedState: OpenCode {
-  public let rawValue: String
-  public init(rawValue: String) { self.rawValue = rawValue }
+  public let rawValue: String; public init(rawValue: String) { self.rawValue = rawValue }
   public static let stored: Self = "stored", pending: Self = "pending", sending: Self = "sending"
   public static let waiting: Self = "waiting", parked: Self = "parked", changing: Self = "changing"
   public static let deleting: Self = "deleting"
@@ -381,15 +359,13 @@ public struct ListedState: OpenCode {
 
 /// Which part of the configuration a problem is about. backend: `url` or `api_key`, so all requests. host: the app itself.
 public struct ProblemWhat: OpenCode {
-  public let rawValue: String
-  public init(rawValue: String) { self.rawValue = rawValue }
+  public let rawValue: String; public init(rawValue: String) { self.rawValue = rawValue }
   public static let backend: Self = "backend", host: Self = "host", memberships: Self = "memberships"
   public static let contacts: Self = "contacts", own: Self = "own", summary: Self = "summary", queue: Self = "queue"
 }
 
 /// Why uploads pause: after failures, or because the server asked for it. `sync_now` ends a pause after failures, except that of the access token's refresh.
 public struct PauseCode: OpenCode {
-  public let rawValue: String
-  public init(rawValue: String) { self.rawValue = rawValue }
+  public let rawValue: String; public init(rawValue: String) { self.rawValue = rawValue }
   public static let backOff: Self = "back_off", serverPause: Self = "server_pause"
 }

@@ -11,6 +11,7 @@ import java.util.*;
 import java.util.stream.Stream;
 import javax.crypto.*;
 import org.holdfast.*;
+import org.holdfast.KeyStoreException;
 import org.junit.jupiter.api.*;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
