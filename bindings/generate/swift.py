@@ -330,9 +330,7 @@ class Swift:
                 kind = self._tags(one)
             is_required = len(mine) == len(records) and all(each.required for each in mine)
             about = field.about if field.name == one.tag else mine[-1].about
-            made[field.name] = Field(
-                field.name, kind, is_required, about, about, field.default, field.example
-            )
+            made[field.name] = Field(field.name, kind, is_required, about, about, field.default)
         return tuple(made.values())
 
     def _plain(self, one: Type) -> Type:
