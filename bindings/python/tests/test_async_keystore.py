@@ -11,13 +11,7 @@ from typing import Any, cast
 import pytest
 from fake_library import CONFIG, KEY, PATIENCE_S, FakeLibrary, Reply, run, until
 from holdfast import AsyncHoldfast, BusyError, ClosedError, KeyStoreAnswer, Library
-from holdfast.keystore import (
-    KEY_CANCELLED,
-    KEY_FAILED,
-    KEY_LOCKOUT,
-    KEY_NOT_FOUND,
-    KEY_OK,
-)
+from holdfast.keystore import KEY_CANCELLED, KEY_FAILED, KEY_LOCKOUT, KEY_NOT_FOUND, KEY_OK
 
 #: What the library gets from the key store within `session_unlock`.
 OPEN = [KEY_OK, KEY.hex()]
