@@ -7,7 +7,7 @@ import json
 from model import Model, Operation
 
 #: What is longer has a line of its own.
-WIDTH = 120
+WIDTH = 160
 
 #: Words that Swift keeps for itself: as a name they stand in backticks.
 RESERVED = {

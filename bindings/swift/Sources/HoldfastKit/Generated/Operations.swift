@@ -20,9 +20,7 @@ extension Holdfast {
   /// ```swift
   /// try await app.sessionAdopt(session: ["access_token": "...", "refresh_token": "...", "expires_in": 3600, "user": ["id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e02"]])
   /// ```
-  public func sessionAdopt(session: [String: JSON]) async throws(HoldfastError) {
-    try await ask("session_adopt", ["session": session])
-  }
+  public func sessionAdopt(session: [String: JSON]) async throws(HoldfastError) { try await ask("session_adopt", ["session": session]) }
 
   /// Begin a sign-in.
   /// - Parameter method: An id of `auth_methods`.
@@ -31,9 +29,7 @@ extension Holdfast {
   /// try await app.signInBegin(method: "bankid")
   /// // {"url": "https://x.supabase.co/auth/v1/authorize?provider=bankid"}
   /// ```
-  public func signInBegin(method: String) async throws(HoldfastError) -> SignInBeginReply {
-    try await ask("sign_in_begin", ["method": method])
-  }
+  public func signInBegin(method: String) async throws(HoldfastError) -> SignInBeginReply { try await ask("sign_in_begin", ["method": method]) }
 
   /// Complete a sign-in.
   /// - Parameter callbackUrl: The URL with which the browser came back.
@@ -41,9 +37,7 @@ extension Holdfast {
   /// ```swift
   /// try await app.signInComplete(email: "kari@example.org", password: "...", method: "email")
   /// ```
-  public func signInComplete(callbackUrl: String) async throws(HoldfastError) {
-    try await ask("sign_in_complete", ["callback_url": callbackUrl])
-  }
+  public func signInComplete(callbackUrl: String) async throws(HoldfastError) { try await ask("sign_in_complete", ["callback_url": callbackUrl]) }
 
   /// Complete a sign-in.
   /// - Parameter idToken: The identity provider's token.
@@ -144,9 +138,7 @@ extension Holdfast {
   /// try await app.routeCheck(route: "/contacts/1")
   /// // {"allow": true}
   /// ```
-  public func routeCheck(route: String) async throws(HoldfastError) -> RouteCheckReply {
-    try await ask("route_check", ["route": route])
-  }
+  public func routeCheck(route: String) async throws(HoldfastError) -> RouteCheckReply { try await ask("route_check", ["route": route]) }
 
   /// Queue an item for the server, online or offline.
   /// - Parameter kind: A kind of `backend.queue`.
@@ -163,8 +155,8 @@ extension Holdfast {
   /// // {"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", "state": "pending"}
   /// ```
   public func queueAdd(
-    kind: String, payload: Payload, id: String? = nil, dependsOn: [String]? = nil, occurredAt: Instant? = nil,
-    orgId: OrNull<String>? = nil, state: QueuedState? = nil, operation: String? = nil
+    kind: String, payload: Payload, id: String? = nil, dependsOn: [String]? = nil, occurredAt: Instant? = nil, orgId: OrNull<String>? = nil,
+    state: QueuedState? = nil, operation: String? = nil
   ) async throws(HoldfastError) -> QueueAddReply {
     try await ask("queue_add", ["kind": kind, "payload": payload, "id": id, "depends_on": dependsOn, "occurred_at_ms": occurredAt, "org_id": orgId, "state": state, "operation": operation])
   }
@@ -189,9 +181,7 @@ extension Holdfast {
   /// try await app.queueGet(id: "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03")
   /// // {"state": "pending", "item": {"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", "seq": 7, "kind": "activity", "state": "pending", "payload": {"type": "visit", "minutes": 30}, "org_id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e01", "depends_on": ["01976b36-5e10-7f3a-9c44-2f0a6d1b8e04"], "attempts": 0, "created_ms": 1796000000000, "occurred_at_ms": 1795999940000, "reason": null, "field": null, "not_before_ms": null, "operation": "insert", "conflict": null}}
   /// ```
-  public func queueGet(id: String) async throws(HoldfastError) -> QueueGetReply {
-    try await ask("queue_get", ["id": id])
-  }
+  public func queueGet(id: String) async throws(HoldfastError) -> QueueGetReply { try await ask("queue_get", ["id": id]) }
 
   /// Change an item of the user's own, queued or stored.
   /// - Parameter id: The item's id.
@@ -238,9 +228,7 @@ extension Holdfast {
   /// try await app.queueExport(state: .parked)
   /// // {"items": [{"kind": "activity", "payload": {"type": "visit", "minutes": 30}, "id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", "org_id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e01", "state": "parked"}]}
   /// ```
-  public func queueExport(state: QueuedState? = nil) async throws(HoldfastError) -> QueueExportReply {
-    try await ask("queue_export", ["state": state])
-  }
+  public func queueExport(state: QueuedState? = nil) async throws(HoldfastError) -> QueueExportReply { try await ask("queue_export", ["state": state]) }
 
   /// Explain why the queue sends nothing.
   /// - Parameter id: An item that must be queued.
@@ -249,9 +237,7 @@ extension Holdfast {
   /// try await app.queueExplain(id: "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03")
   /// // {"reasons": [{"code": "offline", "text": "No network.", "count": 2, "until_ms": null}], "counts": {"pending": 2, "sending": 0, "waiting": 1, "parked": 0}}
   /// ```
-  public func queueExplain(id: String? = nil) async throws(HoldfastError) -> QueueExplainReply {
-    try await ask("queue_explain", ["id": id])
-  }
+  public func queueExplain(id: String? = nil) async throws(HoldfastError) -> QueueExplainReply { try await ask("queue_explain", ["id": id]) }
 
   /// List the user's own items of a kind, stored and queued in one list, newest first.
   /// - Parameter kind: A kind of `backend.queue` with `own`.
@@ -307,9 +293,7 @@ extension Holdfast {
   /// ```swift
   /// try await app.networkReport(online: true)
   /// ```
-  public func networkReport(online: Bool) async throws(HoldfastError) {
-    try await ask("network_report", ["online": online])
-  }
+  public func networkReport(online: Bool) async throws(HoldfastError) { try await ask("network_report", ["online": online]) }
 
   /// Pull and send now.
   /// - Throws: among others `session.none`, `session.locked`: see ``ErrorCode``.

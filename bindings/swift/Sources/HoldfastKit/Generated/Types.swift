@@ -5,17 +5,14 @@
 public struct Message: Decodable, Sendable, Hashable {
   /** What is said, for programs. */ public let code: String
   /** The sentence, for users. */ public let text: String
-  /// Why the sign-in failed, if the response tells; the text says so too. With `signing_in`: why it is tried again.
-  public let cause: SignInCause?
+  /** Why the sign-in failed, if the response tells; the text says so too. With `signing_in`: why it is tried again. */ public let cause: SignInCause?
 }
 
 /// Keep the user's own stored rows of this kind, sealed, for `item_list` and for corrections. The rows need `user_id` and `updated_at`.
 public struct OwnRows: Encodable, Sendable, Hashable {
-  /// The columns that are kept. What others set in them keeps a row from being deleted unseen. Default: the kind's.
-  public var columns: [String]?
+  /** The columns that are kept. What others set in them keeps a row from being deleted unseen. Default: the kind's. */ public var columns: [String]?
   /** Rows are kept whose time is at most so many days ago. Default: `400`. */ public var days: Int?
-  /// The column with the time by which rows are listed, a `timestamptz`. Default: `occurred_at` if it is kept, else `updated_at`.
-  public var time: String?
+  /** The column with the time by which rows are listed, a `timestamptz`. Default: `occurred_at` if it is kept, else `updated_at`. */ public var time: String?
   public init(columns: [String]? = nil, days: Int? = nil, time: String? = nil) {
     self.columns = columns; self.days = days; self.time = time
   }
@@ -24,8 +21,7 @@ public struct OwnRows: Encodable, Sendable, Hashable {
 /// Let the user change stored rows of this kind. Needs `own`, and a trigger that moves `updated_at`.
 public struct ChangeRule: Encodable, Sendable, Hashable {
   /** The columns that may change. Default: those of the kind that are kept. */ public var columns: [String]?
-  /// A function that changes many rows in one call. Without it each change is a request.
-  public var function: String?
+  /** A function that changes many rows in one call. Without it each change is a request. */ public var function: String?
   /// A column of type `uuid` that gets the id of each change, so that a change whose answer was lost is recognised whatever others have set since.
   public var id: String?
   public init(columns: [String]? = nil, function: String? = nil, id: String? = nil) {
@@ -38,8 +34,7 @@ public struct QueueKind: Encodable, Sendable, Hashable {
   /** The table of the items; the library also reads ids back from it. */ public var table: String
   /// The columns that a payload may contain. The library sets id, org_id (not in an app without organisations), and user_id if it is listed here. Required, but for a kind that has the name of one of the template's. Columns that end in _id may refer to other queued items.
   public var columns: [String]?
-  /// `table` inserts rows into the table; `rpc` calls a function that returns a result per row. Default: `"table"`.
-  public var upload: QueueKindUpload?
+  /** `table` inserts rows into the table; `rpc` calls a function that returns a result per row. Default: `"table"`. */ public var upload: QueueKindUpload?
   /** The function for `rpc`. */ public var function: String?
   /// The columns of the table's primary key. `id_and_org_id` is for a table that is partitioned or distributed by organisation: an insert names both columns, and ids are read back with a filter by `org_id`. Not in an app without organisations. Default: `"id"`.
   public var primaryKey: QueueKindPrimaryKey?
@@ -48,16 +43,13 @@ public struct QueueKind: Encodable, Sendable, Hashable {
   /// How the user takes a stored row back: the column `deleted_at` gets the time, or the row is deleted. Needs `own`. Without it a stored row stays.
   public var delete: QueueKindDelete?
   public init(
-    table: String, columns: [String]? = nil, upload: QueueKindUpload? = nil, function: String? = nil,
-    primaryKey: QueueKindPrimaryKey? = nil, own: OwnRows? = nil, change: ChangeRule? = nil,
-    delete: QueueKindDelete? = nil
+    table: String, columns: [String]? = nil, upload: QueueKindUpload? = nil, function: String? = nil, primaryKey: QueueKindPrimaryKey? = nil,
+    own: OwnRows? = nil, change: ChangeRule? = nil, delete: QueueKindDelete? = nil
   ) {
-    self.table = table; self.columns = columns; self.upload = upload; self.function = function
-    self.primaryKey = primaryKey; self.own = own; self.change = change; self.delete = delete
+    self.table = table; self.columns = columns; self.upload = upload; self.function = function; self.primaryKey = primaryKey; self.own = own
+    self.change = change; self.delete = delete
   }
-  enum CodingKeys: String, CodingKey {
-    case table, columns, upload, function, primaryKey = "primary_key", own, change, delete
-  }
+  enum CodingKeys: String, CodingKey { case table, columns, upload, function, primaryKey = "primary_key", own, change, delete }
 }
 
 /// Where the memberships are.
@@ -96,8 +88,7 @@ public struct Backend: Encodable, Sendable, Hashable {
   public var url: String
   /// Allows plain http beyond this machine, for a test network: keys, tokens and contents can then be read on the way. Default: false.
   public var allowInsecure: Bool?
-  /// The public key (publishable or anon). A secret or service key is refused: it bypasses all policies.
-  public var apiKey: String
+  /** The public key (publishable or anon). A secret or service key is refused: it bypasses all policies. */ public var apiKey: String
   /// The kinds of items that can be queued. Default: none. Default of the template `volunteers`: `activity` (table activities; type, minutes, occurred_at, contact_id, follows, note, user_id), `contact` (table contacts; name, municipality, relation) and `contact_details` (table contact_details; contact_id, phone, address, national_id).
   public var queue: [String: QueueKind]?
   /// The table of memberships. null, the default without a template: an app without organisations. Then an open session leads to `home` at once, no row has an `org_id`, contacts and figures are the user's, and every user has the role `user`.
@@ -107,24 +98,20 @@ public struct Backend: Encodable, Sendable, Hashable {
   /// The function that returns the figures, and the kind of queued items that are added to them. null, the default without a template: an app without figures.
   public var summary: OrNull<SummaryMapping>?
   public init(
-    url: String, allowInsecure: Bool? = nil, apiKey: String, queue: [String: QueueKind]? = nil,
-    memberships: OrNull<MembershipsMapping>? = nil, contacts: OrNull<ContactsMapping>? = nil,
-    summary: OrNull<SummaryMapping>? = nil
+    url: String, allowInsecure: Bool? = nil, apiKey: String, queue: [String: QueueKind]? = nil, memberships: OrNull<MembershipsMapping>? = nil,
+    contacts: OrNull<ContactsMapping>? = nil, summary: OrNull<SummaryMapping>? = nil
   ) {
-    self.url = url; self.allowInsecure = allowInsecure; self.apiKey = apiKey; self.queue = queue
-    self.memberships = memberships; self.contacts = contacts; self.summary = summary
+    self.url = url; self.allowInsecure = allowInsecure; self.apiKey = apiKey; self.queue = queue; self.memberships = memberships; self.contacts = contacts
+    self.summary = summary
   }
-  enum CodingKeys: String, CodingKey {
-    case url, allowInsecure = "allow_insecure", apiKey = "api_key", queue, memberships, contacts, summary
-  }
+  enum CodingKeys: String, CodingKey { case url, allowInsecure = "allow_insecure", apiKey = "api_key", queue, memberships, contacts, summary }
 }
 
 /// A method of the sign-in.
 public struct AuthMethodConfig: Encodable, Sendable, Hashable {
   /** The app's name for the method. */ public var id: String
   /** The auth service's name for the method. Default: the id. */ public var provider: String?
-  /// How the method signs in: `pkce` in a browser, `id_token` of an identity provider, or `password`.
-  public var flow: SignInFlow
+  /** How the method signs in: `pkce` in a browser, `id_token` of an identity provider, or `password`. */ public var flow: SignInFlow
   /** The label of the button. */ public var label: String?
   public init(id: String, provider: String? = nil, flow: SignInFlow, label: String? = nil) {
     self.id = id; self.provider = provider; self.flow = flow; self.label = label
@@ -163,27 +150,23 @@ public struct Policy: Encodable, Sendable, Hashable {
   public var storedItems: Int?
   /// How long the library remembers an item as stored or cancelled. Raise it for items that follow up on others after months, lower it for strict data protection. Default: `2592000`.
   public var storedItemsS: Int?
-  /// Erase the cached data of an organisation when the user switches to another. Default: `false`.
-  public var eraseOnSwitch: Bool?
+  /** Erase the cached data of an organisation when the user switches to another. Default: `false`. */ public var eraseOnSwitch: Bool?
   /// at_once: while the app is off the screen, the session is open in its process only. If the process ends there, the session is locked. Default: `"after_timeout"`.
   public var lockOnBackground: PolicyLockOnBackground?
   public init(
-    sessionWindowS: Int? = nil, backgroundTimeoutS: Int? = nil, offlineLimitS: Int? = nil, guardTimeoutMs: Int? = nil,
-    refreshMarginS: Int? = nil, biometric: PolicyBiometric? = nil, pullIntervalS: Int? = nil,
-    reconcileIntervalS: Int? = nil, storedItems: Int? = nil, storedItemsS: Int? = nil, eraseOnSwitch: Bool? = nil,
-    lockOnBackground: PolicyLockOnBackground? = nil
+    sessionWindowS: Int? = nil, backgroundTimeoutS: Int? = nil, offlineLimitS: Int? = nil, guardTimeoutMs: Int? = nil, refreshMarginS: Int? = nil,
+    biometric: PolicyBiometric? = nil, pullIntervalS: Int? = nil, reconcileIntervalS: Int? = nil, storedItems: Int? = nil, storedItemsS: Int? = nil,
+    eraseOnSwitch: Bool? = nil, lockOnBackground: PolicyLockOnBackground? = nil
   ) {
-    self.sessionWindowS = sessionWindowS; self.backgroundTimeoutS = backgroundTimeoutS
-    self.offlineLimitS = offlineLimitS; self.guardTimeoutMs = guardTimeoutMs; self.refreshMarginS = refreshMarginS
-    self.biometric = biometric; self.pullIntervalS = pullIntervalS; self.reconcileIntervalS = reconcileIntervalS
-    self.storedItems = storedItems; self.storedItemsS = storedItemsS; self.eraseOnSwitch = eraseOnSwitch
+    self.sessionWindowS = sessionWindowS; self.backgroundTimeoutS = backgroundTimeoutS; self.offlineLimitS = offlineLimitS
+    self.guardTimeoutMs = guardTimeoutMs; self.refreshMarginS = refreshMarginS; self.biometric = biometric; self.pullIntervalS = pullIntervalS
+    self.reconcileIntervalS = reconcileIntervalS; self.storedItems = storedItems; self.storedItemsS = storedItemsS; self.eraseOnSwitch = eraseOnSwitch
     self.lockOnBackground = lockOnBackground
   }
   enum CodingKeys: String, CodingKey {
-    case sessionWindowS = "session_window_s", backgroundTimeoutS = "background_timeout_s"
-    case offlineLimitS = "offline_limit_s", guardTimeoutMs = "guard_timeout_ms", refreshMarginS = "refresh_margin_s"
-    case biometric, pullIntervalS = "pull_interval_s", reconcileIntervalS = "reconcile_interval_s"
-    case storedItems = "stored_items", storedItemsS = "stored_items_s", eraseOnSwitch = "erase_on_switch"
+    case sessionWindowS = "session_window_s", backgroundTimeoutS = "background_timeout_s", offlineLimitS = "offline_limit_s"
+    case guardTimeoutMs = "guard_timeout_ms", refreshMarginS = "refresh_margin_s", biometric, pullIntervalS = "pull_interval_s"
+    case reconcileIntervalS = "reconcile_interval_s", storedItems = "stored_items", storedItemsS = "stored_items_s", eraseOnSwitch = "erase_on_switch"
     case lockOnBackground = "lock_on_background"
   }
 }
@@ -198,8 +181,7 @@ public struct KeyStoreChoice: Encodable, Sendable, Hashable {
 
 /// The configuration of holdfast_open(). A first try needs `data_dir`, `backend` with `url` and `api_key`, and `development`; an app names its tables in `backend`.
 public struct Config: Encodable, Sendable, Hashable {
-  /// A folder for this app only; created if absent. A path that begins with `~` is refused: only a shell replaces it.
-  public var dataDir: String
+  /** A folder for this app only; created if absent. A path that begins with `~` is refused: only a shell replaces it. */ public var dataDir: String
   /** The server's address, and the names of its tables and functions. */ public var backend: Backend
   /// The methods of the sign-in, in this order. Default: `password`. BankID and Vipps in the browser are `{"id":"bankid","flow":"pkce"}` and `{"id":"vipps","flow":"pkce"}`. An empty list is for a host that obtains each session itself and passes it to session_adopt: sign_in then has no methods.
   public var authMethods: [AuthMethodConfig]?
@@ -219,17 +201,16 @@ public struct Config: Encodable, Sendable, Hashable {
   /// For a first try: key files beside the data, and no biometrics, as `keystore` `file` and `policy.biometric` `off`. Default: `false`.
   public var development: Bool?
   public init(
-    dataDir: String, backend: Backend, authMethods: [AuthMethodConfig]? = nil, redirectUrl: String? = nil,
-    routes: [String: RoleRoutes]? = nil, policy: Policy? = nil, locale: String? = nil, keystore: KeyStoreChoice? = nil,
-    clock: ConfigClock? = nil, role: ConfigRole? = nil, template: ConfigTemplate? = nil, development: Bool? = nil
+    dataDir: String, backend: Backend, authMethods: [AuthMethodConfig]? = nil, redirectUrl: String? = nil, routes: [String: RoleRoutes]? = nil,
+    policy: Policy? = nil, locale: String? = nil, keystore: KeyStoreChoice? = nil, clock: ConfigClock? = nil, role: ConfigRole? = nil,
+    template: ConfigTemplate? = nil, development: Bool? = nil
   ) {
-    self.dataDir = dataDir; self.backend = backend; self.authMethods = authMethods; self.redirectUrl = redirectUrl
-    self.routes = routes; self.policy = policy; self.locale = locale; self.keystore = keystore; self.clock = clock
-    self.role = role; self.template = template; self.development = development
+    self.dataDir = dataDir; self.backend = backend; self.authMethods = authMethods; self.redirectUrl = redirectUrl; self.routes = routes; self.policy = policy
+    self.locale = locale; self.keystore = keystore; self.clock = clock; self.role = role; self.template = template; self.development = development
   }
   enum CodingKeys: String, CodingKey {
-    case dataDir = "data_dir", backend, authMethods = "auth_methods", redirectUrl = "redirect_url", routes, policy
-    case locale, keystore, clock, role, template, development
+    case dataDir = "data_dir", backend, authMethods = "auth_methods", redirectUrl = "redirect_url", routes, policy, locale, keystore, clock, role, template
+    case development
   }
 }
 
@@ -279,10 +260,7 @@ public struct Decision: Decodable, Sendable, Hashable {
   /** The memberships to choose from, with `select_org`. */ public let orgs: [Membership]
   /** What to show above the content. */ public let banners: [Banner]
   /** With `wait`: another screen follows until then. */ public let deadline: Instant?
-  enum CodingKeys: String, CodingKey {
-    case screen, reason, route, org, message, canUnlock = "can_unlock", methods, orgs, banners
-    case deadline = "deadline_ms"
-  }
+  enum CodingKeys: String, CodingKey { case screen, reason, route, org, message, canUnlock = "can_unlock", methods, orgs, banners, deadline = "deadline_ms" }
 }
 
 /// How many items of the user are in each state.
@@ -330,12 +308,11 @@ public struct Item: Decodable, Sendable, Hashable {
   /** Why it waits or is parked. */ public let reason: ItemReason?
   /** The column that the server refused. */ public let field: String?
   /** Not sent before this time. */ public let notBefore: Instant?
-  /// What it does to its row. The payload of a change has the changed columns alone.
-  public let operation: ItemOperation
+  /** What it does to its row. The payload of a change has the changed columns alone. */ public let operation: ItemOperation
   /** What others have changed, of a correction that is parked as `changed_elsewhere`. */ public let conflict: Conflict?
   enum CodingKeys: String, CodingKey {
-    case id, seq, kind, state, payload, orgId = "org_id", dependsOn = "depends_on", attempts, created = "created_ms"
-    case occurredAt = "occurred_at_ms", reason, field, notBefore = "not_before_ms", operation, conflict
+    case id, seq, kind, state, payload, orgId = "org_id", dependsOn = "depends_on", attempts, created = "created_ms", occurredAt = "occurred_at_ms", reason
+    case field, notBefore = "not_before_ms", operation, conflict
   }
 }
 
@@ -349,11 +326,8 @@ public struct ExportedItem: Decodable, Sendable, Hashable {
   public let occurredAt: Instant?
   /** The organisation that it belongs to; null in an app without organisations. */ public let orgId: String?
   /** The state when it was exported. */ public let state: ItemState
-  /// Only of a correction, which queue_add refuses: its payload has the changed columns alone.
-  public let operation: ItemOperation?
-  enum CodingKeys: String, CodingKey {
-    case kind, payload, id, dependsOn = "depends_on", occurredAt = "occurred_at_ms", orgId = "org_id", state, operation
-  }
+  /** Only of a correction, which queue_add refuses: its payload has the changed columns alone. */ public let operation: ItemOperation?
+  enum CodingKeys: String, CodingKey { case kind, payload, id, dependsOn = "depends_on", occurredAt = "occurred_at_ms", orgId = "org_id", state, operation }
 }
 
 /// One cause why the queue sends nothing.
@@ -399,8 +373,7 @@ public struct Notice: Decodable, Sendable, Hashable {
   /** The column that the server refused, if it named one. */ public let field: String?
   /** The name of the file that was set aside. */ public let file: String?
   /** Items that were carried over. */ public let carried: Int?
-  /// Whether part of the file could not be read, so that items may be lost. If not, all that it held is here.
-  public let unreadable: Bool?
+  /** Whether part of the file could not be read, so that items may be lost. If not, all that it held is here. */ public let unreadable: Bool?
   /** Whether the session was carried over. */ public let session: Bool?
 }
 
@@ -430,8 +403,8 @@ public struct SyncState: Decodable, Sendable, Hashable {
   /** When the last complete pull of contacts ended: search again when it changes. */ public let contacts: Instant?
   /** The same for the figures. */ public let summary: Instant?
   enum CodingKeys: String, CodingKey {
-    case running, sent, parked, left, waiting, ids, idsTruncated = "ids_truncated", durationMs = "duration_ms", message
-    case contacts = "contacts_ms", summary = "summary_ms"
+    case running, sent, parked, left, waiting, ids, idsTruncated = "ids_truncated", durationMs = "duration_ms", message, contacts = "contacts_ms"
+    case summary = "summary_ms"
   }
 }
 
@@ -461,10 +434,8 @@ public enum Next: Decodable, Sendable, Hashable {
 public struct OpenReply: Decodable, Sendable, Hashable {
   /** The version of the library. */ public let version: String
   /** Whether damaged files were set aside. */ public let recovered: Bool
-  /// The key store in use. `host`: the functions that the host passed. `secret_service`: only from the HTTP driver.
-  public let keystore: OpenReplyKeystore
-  /// The text of the prompt with which the user releases the key `biometric`, before session_unlock.
-  public let unlockPrompt: String
+  /** The key store in use. `host`: the functions that the host passed. `secret_service`: only from the HTTP driver. */ public let keystore: OpenReplyKeystore
+  /** The text of the prompt with which the user releases the key `biometric`, before session_unlock. */ public let unlockPrompt: String
   /// The first screen, decided from disk alone; null in a `worker`, with a manual clock, and where it could not be decided: then holdfast_next gives it, or the error.
   public let screen: Decision?
   enum CodingKeys: String, CodingKey { case version, recovered, keystore, unlockPrompt = "unlock_prompt", screen }
@@ -490,8 +461,8 @@ public struct SessionStatusReply: Decodable, Sendable, Hashable {
   /** Server time minus the device's clock. */ public let clockOffsetMs: Int
   /** A number that rises with every change of the session. */ public let generation: Int
   enum CodingKeys: String, CodingKey {
-    case state, stale, userId = "user_id", expires = "expires_ms", validated = "validated_ms"
-    case validatedAgeMs = "validated_age_ms", owed, clockOffsetMs = "clock_offset_ms", generation
+    case state, stale, userId = "user_id", expires = "expires_ms", validated = "validated_ms", validatedAgeMs = "validated_age_ms", owed
+    case clockOffsetMs = "clock_offset_ms", generation
   }
 }
 
@@ -523,8 +494,7 @@ public struct OrgListReply: Decodable, Sendable, Hashable {
 /// The reply of route_check.
 public struct RouteCheckReply: Decodable, Sendable, Hashable {
   /** The screen may open. */ public let allow: Bool
-  /// What to show instead: the role's home with the reason route_forbidden, or what stands before it.
-  public let screen: Decision?
+  /** What to show instead: the role's home with the reason route_forbidden, or what stands before it. */ public let screen: Decision?
 }
 
 /// The reply of queue_add.
@@ -545,8 +515,7 @@ public struct QueueGetReply: Decodable, Sendable, Hashable {
   /** What happens to the item, or became of it. */ public let state: ItemFate
   /** The item, while it is queued. */ public let item: Item?
   /** With `stored`: when the library learned that the server has it, in server time. */ public let stored: Instant?
-  /// With `cancelled` and `unknown_outcome`: when its user removed it from the queue, in server time.
-  public let cancelled: Instant?
+  /** With `cancelled` and `unknown_outcome`: when its user removed it from the queue, in server time. */ public let cancelled: Instant?
   enum CodingKeys: String, CodingKey { case state, item, stored = "stored_ms", cancelled = "cancelled_ms" }
 }
 
@@ -560,8 +529,7 @@ public struct QueueEditReply: Decodable, Sendable, Hashable {
 public struct QueueCancelReply: Decodable, Sendable, Hashable {
   /** The item's id. */ public let id: String
   /** How many items no longer wait for it. */ public let released: Int
-  /// Null: the item is gone. Else the server may have it, or has it and is asked to delete it.
-  public let state: ItemState?
+  /** Null: the item is gone. Else the server may have it, or has it and is asked to delete it. */ public let state: ItemState?
 }
 
 /// The reply of queue_retry.
@@ -585,8 +553,7 @@ public struct ListedItem: Decodable, Sendable, Hashable {
   /** The item's id. */ public let id: String
   /** The kind. */ public let kind: String
   /** Whether the item is stored, or what happens to it. */ public let state: ListedState
-  /// The kept columns of a stored item, with the user's changes; what is to be sent of a new one.
-  public let payload: Payload
+  /** The kept columns of a stored item, with the user's changes; what is to be sent of a new one. */ public let payload: Payload
   /** The time by which it is listed. */ public let occurredAt: Instant
   /** Why it waits or is parked. */ public let reason: ItemReason?
   /** What others have changed, of a correction that is parked as `changed_elsewhere`. */ public let conflict: Conflict?
@@ -663,9 +630,7 @@ public struct Problem: Decodable, Sendable, Hashable {
   public let code: String
   /** When this handle first saw it. */ public let since: Instant
   /** What to do, for developers. */ public let text: String
-  enum CodingKeys: String, CodingKey {
-    case what, kind, purpose, table, function, column, code, since = "since_ms", text
-  }
+  enum CodingKeys: String, CodingKey { case what, kind, purpose, table, function, column, code, since = "since_ms", text }
 }
 
 /// The state of the cached contacts.
@@ -700,7 +665,6 @@ public struct SyncStatusReply: Decodable, Sendable, Hashable {
   /// What the server's schema refuses, until the same request is answered, and why no answer comes from the service, until one does. Empty in a new handle, until its first requests.
   public let problems: [Problem]
   enum CodingKeys: String, CodingKey {
-    case running, counts, lastCompleted = "last_completed_ms", notBefore = "not_before_ms", pause, contacts, own
-    case summary, problems
+    case running, counts, lastCompleted = "last_completed_ms", notBefore = "not_before_ms", pause, contacts, own, summary, problems
   }
 }
