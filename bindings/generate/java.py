@@ -139,8 +139,10 @@ class Types:
 
     def _closed(self, one: Definition, record: Record) -> str:
         required = [field for field in record.fields if field.required]
+        notes = [annotated(self._model, field, beside=True) for field in required]
         parameters = ", ".join(
-            f"{note(field)}{self._taken(field.type)} {camel(field.name)}" for field in required
+            f"{note}{self._taken(field.type)} {camel(field.name)}"
+            for note, field in zip(notes, required, strict=True)
         )
         body = "".join(
             f"    require({literal(field.name)}, {camel(field.name)});\n" for field in required
@@ -370,20 +372,13 @@ def java_type(model: Model, one: Type, *, boxed: bool = False) -> str:
             raise ValueError("codes and unions have names")
 
 
-def annotated(model: Model, field: Field) -> str:
-    """Whether a getter may return null, for Kotlin."""
-    if not field.required or isinstance(field.type, Nullable):
-        return "  @Nullable\n"
-    return "" if java_type(model, field.type) in {"boolean", "long", "double"} else "  @NotNull\n"
-
-
-def note(field: Field) -> str:
-    """Whether a parameter may be null, for Kotlin."""
-    if isinstance(field.type, Scalar) and field.type.kind in {"boolean", "integer", "number"}:
+def annotated(model: Model, field: Field, *, beside: bool = False) -> str:
+    """Whether a value may be null, for Kotlin: on a line of its own, or beside a parameter."""
+    if field.required and java_type(model, field.type) in {"boolean", "long", "double"}:
         return ""
-    if isinstance(field.type, Reference) and field.type.name in {"Count", "Instant", "Integer"}:
-        return ""
-    return "@NotNull "
+    is_nullable = not field.required or isinstance(field.type, Nullable)
+    word = "@Nullable" if is_nullable else "@NotNull"
+    return f"{word} " if beside else f"  {word}\n"
 
 
 # ---- operations ----
