@@ -373,6 +373,19 @@ static bool is_draft_of(app *app, const char *owner, const json_t *item) {
          is_text(json_object_get(app->draft, "item"), "id", text_at(item, "id"));
 }
 
+/* What is kept of a form. Of an item only what its user has written: the rest may be another one
+ * when the form is opened again. */
+static json_t *written(const app *app, json_t *now) {
+  if (app->edited == NULL)
+    return json_incref(now);
+  const json_t *shown = json_object_get(app->form, "shown");
+  json_t *fields = json_object(), *text;
+  const char *field;
+  json_object_foreach(now, field, text) if (is_changed(shown, now, field))
+      json_object_set(fields, field, text);
+  return fields;
+}
+
 void entry_leave(app *app) {
   if (app->form == NULL)
     return;
@@ -381,8 +394,8 @@ void entry_leave(app *app) {
   if (is_written || is_draft_of(app, text_at(app->form, "owner"), app->edited))
     drop_draft(app);
   if (is_written)
-    app->draft = json_pack("{s:O, s:O, s:O}", "owner", json_object_get(app->form, "owner"), "item",
-                           json_object_get(app->form, "item"), "form", now);
+    app->draft = json_pack("{s:O, s:O, s:o}", "owner", json_object_get(app->form, "owner"), "item",
+                           json_object_get(app->form, "item"), "form", written(app, now));
   json_decref(now);
   json_decref(app->form);
   app->form = NULL;
@@ -462,11 +475,21 @@ static bool is_complete(app *app, json_int_t *minutes, const char *note) {
 
 /* ---- saving ---- */
 
-/* The item's payload: that of the edited one, with what the user has changed. */
+/* Whether the edited item is not sent: then its payload is replaced. */
+static bool is_unsent(app *app) {
+  json_t *reply = host_call(app, "queue_get", json_pack("{s:s}", "id", text_at(app->edited, "id")));
+  bool unsent = is_text(json_object_get(reply, "item"), "operation", "insert");
+  json_decref(reply);
+  return unsent;
+}
+
+/* What is saved. Of a stored item only what the user has changed: the rest may have been changed by
+ * somebody else while the form was open. */
 static json_t *payload_of(app *app, const json_t *form, json_int_t minutes) {
   const json_t *shown = app->edited == NULL ? NULL : json_object_get(app->form, "shown");
-  json_t *payload =
-      app->edited == NULL ? json_object() : json_deep_copy(json_object_get(app->edited, "payload"));
+  json_t *payload = app->edited == NULL || !is_unsent(app)
+                        ? json_object()
+                        : json_deep_copy(json_object_get(app->edited, "payload"));
   const char *const texts[] = {"type", "contact_id", "note"};
   for (size_t i = 0; i < G_N_ELEMENTS(texts); i++) {
     const char *text = text_at(form, texts[i]);
@@ -590,8 +613,12 @@ bool entry_show(app *app, const char *contact_id, const json_t *item) {
   if (app->draft != NULL && !is_text(app->draft, "owner", mine))
     drop_draft(app);
   bool offered = app->draft != NULL && is_draft_of(app, mine, item);
-  if (offered)
-    form_write(app, json_object_get(app->draft, "form"));
+  if (offered) {
+    json_t *both = json_copy(shown);
+    json_object_update(both, json_object_get(app->draft, "form"));
+    form_write(app, both);
+    json_decref(both);
+  }
   if (offered && contact_id != NULL) /* from the contact's page */
     choose_contact(app, contact_id);
   gtk_widget_set_visible(part(&app->entry, "offered"), offered);
