@@ -163,6 +163,11 @@ def write_elsewhere(app: App, note: str, *, minutes: int) -> None:
     app.backend.control.sql(
         "update public.activities set note = %s where minutes = %s", note, minutes
     )
+    pull(app)
+
+
+def pull(app: App) -> None:
+    """Let the app ask for what is new, as after a tunnel."""
     app.stage.set(online=False)
     app.backend.control.clear_requests()
     app.stage.set(online=True)
@@ -171,6 +176,47 @@ def write_elsewhere(app: App, note: str, *, minutes: int) -> None:
 def has_pulled(app: App) -> bool:
     asked = app.backend.control.requests("/rest/v1/activities", "GET")
     return any(request["status"] == 200 and request["rows_out"] for request in asked)
+
+
+def test_COR_2_what_others_wrote_while_the_form_was_open_is_told_before_it_is_overwritten(
+    app: App,
+) -> None:
+    """Given the form of a stored activity, when somebody else changes the minutes, the app hears of it,
+    and then other minutes are saved, then the form says theirs first; saved again, the user's are stored."""
+    begin(app)
+    app.register(54, note="cor: unseen")
+    app.see("Everything is sent")
+    app.tab("Activities")
+    app.click("Edit: Visit, 54 min", "push button", part=True)
+    app.see_written("54")
+    app.backend.control.sql("update public.activities set minutes = 55 where note = 'cor: unseen'")
+    pull(app)
+    app.wait(lambda: has_pulled(app), "the app does not ask for the activities")
+    app.type("Minutes", "56")
+    app.click("Save", "push button")
+    app.see("Minutes: It was 54 min. Somebody else wrote 55 min, you wrote 56 min.")
+    assert stored(app, "cor: unseen") == [{"minutes": 55, "gone": False}]
+    app.click("Save", "push button")
+    wait_for_row(app, "cor: unseen", minutes=56, gone=False)
+
+
+def test_COR_2_what_others_wrote_while_a_removal_was_asked_for_is_told(app: App) -> None:
+    """Given the question whether an activity is removed, when somebody else changes it and the app hears
+    of it, then the answer is asked for again."""
+    begin(app)
+    app.register(57, note="cor: asked")
+    app.see("Everything is sent")
+    app.tab("Activities")
+    app.click("Remove: Visit, 57 min", "push button", part=True)
+    app.see("It is removed for your organisation, too.")
+    app.backend.control.sql("update public.activities set minutes = 58 where note = 'cor: asked'")
+    pull(app)
+    app.wait(lambda: has_pulled(app), "the app does not ask for the activities")
+    app.click("Remove", "push button")
+    app.see("Somebody has changed this activity since. Remove it anyway?")
+    assert stored(app, "cor: asked") == [{"minutes": 58, "gone": False}]
+    app.click("Remove", "push button")
+    wait_for_row(app, "cor: asked", minutes=58, gone=True)
 
 
 def test_COR_2_what_others_wrote_stays_beside_a_draft(app: App) -> None:

@@ -44,7 +44,7 @@ def test_every_screen_fits_360_points(
         assert visit(app, language) == {}
     finally:
         backend.control.sql("alter table public.activities drop constraint narrow")
-        backend.control.sql("delete from public.activities where minutes = 1439")
+        backend.control.sql("delete from public.activities where minutes > 1436")
         app.close()
 
 
@@ -100,6 +100,17 @@ def visit(app: App, language: str) -> dict[str, list[str]]:
     click("Cæcilie Testås", "list item")
     look("contact without a network", "Private details")
     click("Back")
+    click("Activities", "page tab")
+    look("activities", "Show more", "Send again")
+    app.click(f"{say['Remove']}: {say['Visit']}, 23 ", "push button", part=True)
+    look("removal", "It is removed for your organisation, too.")
+    click("Keep")
+    app.click(f"{say['Edit']}: {say['Visit']}, 23 ", "push button", part=True)
+    app.type(say["Minutes"], "1438")
+    click("Save")
+    app.backend.control.sql("update public.activities set minutes = 1437 where minutes = 1439")
+    app.stage.set(online=True)
+    look("conflict", "Use mine", "Keep theirs")
     click("Settings")
     look("settings", "Lock now", "admin@example.org")
     click("Log out")

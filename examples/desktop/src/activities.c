@@ -130,6 +130,15 @@ void activities_refresh(app *app) {
   json_decref(items);
 }
 
+const json_t *activities_item(app *app, const char *id) {
+  activities_refresh(app);
+  const json_t *shown = app->activities_shown;
+  for (int index = 0; index < (int)json_array_size(shown); index++)
+    if (strcmp(id_at(shown, index), id) == 0)
+      return json_object_get(json_array_get(shown, (size_t)index), "item");
+  return NULL;
+}
+
 void activities_forget(app *app) {
   look_clear(part(&app->activities, "activity_list"));
   json_decref(app->activities_shown);

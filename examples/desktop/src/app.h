@@ -213,6 +213,10 @@ void activities_build(app *app);
 void activities_refresh(app *app);
 /* Nobody is signed in, or the session is locked. */
 void activities_forget(app *app);
+/* The item as it is now on the list; NULL: it is not there. */
+const json_t *activities_item(app *app, const char *id);
+/* What somebody else has written, a line for each column of a conflict. The caller frees it. */
+char *item_conflict(app *app, const json_t *columns, bool is_removal);
 /* What the card of an item says. The caller frees it. */
 char *item_text(app *app, const json_t *item);
 /* What an item was, what happens to it, and what can be done. */

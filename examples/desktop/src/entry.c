@@ -485,9 +485,9 @@ static bool is_unsent(app *app) {
 
 /* What is saved. Of a stored item only what the user has changed: the rest may have been changed by
  * somebody else while the form was open. */
-static json_t *payload_of(app *app, const json_t *form, json_int_t minutes) {
+static json_t *payload_of(app *app, const json_t *form, json_int_t minutes, bool is_stored) {
   const json_t *shown = app->edited == NULL ? NULL : json_object_get(app->form, "shown");
-  json_t *payload = app->edited == NULL || !is_unsent(app)
+  json_t *payload = app->edited == NULL || is_stored
                         ? json_object()
                         : json_deep_copy(json_object_get(app->edited, "payload"));
   const char *const texts[] = {"type", "contact_id", "note"};
@@ -503,6 +503,57 @@ static json_t *payload_of(app *app, const json_t *form, json_int_t minutes) {
   return payload;
 }
 
+/* What somebody else has written since the form was opened, where the user has written, too. */
+static json_t *changed_elsewhere(const json_t *seen, const json_t *now, const json_t *payload) {
+  json_t *columns = json_array(), *mine;
+  const char *name;
+  json_object_foreach((json_t *)payload, name, mine) {
+    json_t *base = json_object_get(json_object_get(seen, "payload"), name);
+    json_t *theirs = json_object_get(json_object_get(now, "payload"), name);
+    if (!json_equal(base, theirs) && !json_equal(mine, theirs))
+      json_array_append_new(columns, json_pack("{s:s, s:O?, s:O?, s:O}", "name", name, "base", base,
+                                               "theirs", theirs, "mine", mine));
+  }
+  return columns;
+}
+
+/* Nobody's value is overwritten unseen: the library compares with what is stored now, which the
+ * form may not show. True: the user is told, and may save again. */
+static bool is_told_first(app *app, const json_t *payload) {
+  const json_t *now = activities_item(app, text_at(app->edited, "id"));
+  json_t *columns = now == NULL ? NULL : changed_elsewhere(app->edited, now, payload);
+  bool found = json_array_size(columns) > 0;
+  if (found) {
+    char *text = item_conflict(app, columns, false);
+    show_mistake(app, text, NULL);
+    g_free(text);
+    json_decref(app->edited);
+    app->edited = json_deep_copy(now);
+  }
+  json_decref(columns);
+  return found;
+}
+
+/* Queues the payload, or the change. */
+static json_t *save(app *app, json_t *payload) {
+  if (app->edited == NULL)
+    return host_call(app, "queue_add",
+                     json_pack("{s:s, s:o, s:I}", "kind", "activity", "payload", payload,
+                               "occurred_at_ms", (json_int_t)chosen_ms(app)));
+  return host_call(app, "queue_edit",
+                   json_pack("{s:s, s:o}", "id", text_at(app->edited, "id"), "payload", payload));
+}
+
+/* The form is saved: nothing is left to keep. */
+static void leave_saved(app *app) {
+  if (is_draft_of(app, text_at(app->form, "owner"), app->edited))
+    drop_draft(app);
+  json_decref(app->form);
+  app->form = NULL;
+  window_open(app, NULL, NULL);
+  window_refresh(app);
+}
+
 static void on_save(GtkWidget *widget, gpointer context) {
   (void)widget;
   app *app = context;
@@ -510,27 +561,26 @@ static void on_save(GtkWidget *widget, gpointer context) {
   json_int_t minutes = 0;
   if (!is_complete(app, &minutes, note))
     return;
-  json_t *form = form_read(app), *payload = payload_of(app, form, minutes);
-  json_t *reply =
-      app->edited != NULL
-          ? host_call(app, "queue_edit",
-                      json_pack("{s:s, s:o}", "id", text_at(app->edited, "id"), "payload", payload))
-          : host_call(app, "queue_add",
-                      json_pack("{s:s, s:o, s:I}", "kind", "activity", "payload", payload,
-                                "occurred_at_ms", (json_int_t)chosen_ms(app)));
+  bool is_stored = app->edited != NULL && !is_unsent(app);
+  json_t *form = form_read(app), *payload = payload_of(app, form, minutes, is_stored);
+  json_decref(form);
+  if (is_stored && json_object_size(payload) == 0) {
+    json_decref(payload);
+    leave_saved(app);
+    return;
+  }
+  if (is_stored && is_told_first(app, payload)) {
+    json_decref(payload);
+    return;
+  }
+  json_t *reply = save(app, payload);
   const char *error = host_error(reply);
   if (error != NULL) {
     show_mistake(app, error, NULL);
   } else {
     look_confirm(app, app->edited != NULL ? word("Changed.") : word("Registered."));
-    if (is_draft_of(app, text_at(app->form, "owner"), app->edited))
-      drop_draft(app);
-    json_decref(app->form); /* saved: nothing is left to keep */
-    app->form = NULL;
-    window_open(app, NULL, NULL);
-    window_refresh(app);
+    leave_saved(app);
   }
-  json_decref(form);
   json_decref(reply);
 }
 

@@ -138,17 +138,18 @@ static void add_changes(app *app, const json_t *payload, GString *lines) {
   }
 }
 
-/* What somebody else has changed meanwhile: the same as the user, or what the user has removed. */
-static void add_conflict(app *app, const json_t *item, operation operation, GString *lines) {
+char *item_conflict(app *app, const json_t *columns, bool is_removal) {
+  GString *lines = g_string_new(NULL);
   size_t index;
   json_t *column;
-  json_array_foreach(json_object_get(json_object_get(item, "conflict"), "columns"), index, column) {
+  json_array_foreach((json_t *)columns, index, column) {
     const char *name = text_at(column, "name");
     char *before = value_of(app, name, json_object_get(column, "base"));
     char *theirs = value_of(app, name, json_object_get(column, "theirs"));
     char *mine = value_of(app, name, json_object_get(column, "mine"));
-    g_string_append_c(lines, '\n');
-    if (operation == REMOVAL)
+    if (index > 0)
+      g_string_append_c(lines, '\n');
+    if (is_removal)
       g_string_append_printf(lines, word("%s: It was %s. Somebody else wrote %s."),
                              column_name(name), before, theirs);
     else
@@ -158,6 +159,7 @@ static void add_conflict(app *app, const json_t *item, operation operation, GStr
     g_free(theirs);
     g_free(mine);
   }
+  return g_string_free(lines, FALSE);
 }
 
 /* The app's words for a state that has no reason. Nothing is to be said of what is stored. */
@@ -196,7 +198,12 @@ static char *lines_of(app *app, const json_t *item, operation operation) {
   g_string_append(lines, why(item, operation));
   if (*field != 0 && !has_conflict(item))
     g_string_append_printf(lines, " %s: %s", word("Field"), column_name(field));
-  add_conflict(app, item, operation, lines);
+  if (has_conflict(item)) {
+    const json_t *columns = json_object_get(json_object_get(item, "conflict"), "columns");
+    char *conflict = item_conflict(app, columns, operation == REMOVAL);
+    g_string_append_printf(lines, "\n%s", conflict);
+    g_free(conflict);
+  }
   if (lines->len > 0 && lines->str[lines->len - 1] == '\n')
     g_string_truncate(lines, lines->len - 1);
   return g_string_free(lines, FALSE);
@@ -240,26 +247,44 @@ static void on_drop(GtkButton *button, gpointer context) {
   call_for(context, "queue_cancel", json_pack("{s:s}", "id", text_at(item_of(button), "id")));
 }
 
-static void on_answer(AdwMessageDialog *dialog, const char *response, gpointer context) {
-  if (strcmp(response, "remove") == 0)
-    call_for(context, "queue_cancel", json_pack("{s:s}", "id", text_at(item_of(dialog), "id")));
+/* No other device can have it. */
+static bool is_here_only(app *app, const json_t *item) {
+  return operation_of(app, item) == INSERT && !is_text(item, "state", "waiting") &&
+         !has_reason(item, "unknown_outcome");
 }
 
-static void on_remove(GtkButton *button, gpointer context) {
-  const json_t *item = item_of(button);
-  bool is_here_only = operation_of(context, item) == INSERT && !is_text(item, "state", "waiting") &&
-                      !has_reason(item, "unknown_outcome");
-  AdwMessageDialog *dialog =
-      look_question(context, word("Remove this registration?"),
-                    is_here_only ? word("It has not been sent. After this it is gone for good.")
-                                 : word("It is removed for your organisation, too."));
+static void ask_removal(app *app, const json_t *item, const char *body);
+
+/* What the user saw is removed, and nothing else. */
+static void on_answer(AdwMessageDialog *dialog, const char *response, gpointer context) {
+  app *app = context;
+  const json_t *seen = item_of(dialog);
+  if (strcmp(response, "remove") != 0)
+    return;
+  const json_t *now = is_here_only(app, seen) ? NULL : activities_item(app, text_at(seen, "id"));
+  if (now != NULL && !json_equal(json_object_get(now, "payload"), json_object_get(seen, "payload")))
+    ask_removal(app, now, word("Somebody has changed this activity since. Remove it anyway?"));
+  else
+    call_for(app, "queue_cancel", json_pack("{s:s}", "id", text_at(seen, "id")));
+}
+
+static void ask_removal(app *app, const json_t *item, const char *body) {
+  AdwMessageDialog *dialog = look_question(app, word("Remove this registration?"), body);
   adw_message_dialog_add_responses(dialog, "keep", word("Keep"), "remove", word("Remove"), NULL);
   adw_message_dialog_set_response_appearance(dialog, "remove", ADW_RESPONSE_DESTRUCTIVE);
   adw_message_dialog_set_default_response(dialog, "keep");
   adw_message_dialog_set_close_response(dialog, "keep");
   keep_item(dialog, item);
-  g_signal_connect(dialog, "response", G_CALLBACK(on_answer), context);
+  g_signal_connect(dialog, "response", G_CALLBACK(on_answer), app);
   gtk_window_present(GTK_WINDOW(dialog));
+}
+
+static void on_remove(GtkButton *button, gpointer context) {
+  const json_t *item = item_of(button);
+  ask_removal(context, item,
+              is_here_only(context, item)
+                  ? word("It has not been sent. After this it is gone for good.")
+                  : word("It is removed for your organisation, too."));
 }
 
 typedef struct {
@@ -353,7 +378,8 @@ static GtkWidget *label_of(const char *text) {
 static GtkWidget *head_of(const json_t *item, const char *title, const char *lines) {
   GtkWidget *head = gtk_box_new(GTK_ORIENTATION_HORIZONTAL, 12);
   GtkWidget *texts = gtk_box_new(GTK_ORIENTATION_VERTICAL, 3), *below = label_of(lines);
-  gtk_widget_add_css_class(below, "dim-label");
+  if (!is_text(item, "state", "parked")) /* what asks its user is as clear as its title */
+    gtk_widget_add_css_class(below, "dim-label");
   gtk_widget_add_css_class(below, "caption");
   gtk_widget_set_visible(below, *lines != 0);
   gtk_box_append(GTK_BOX(texts), label_of(title));
