@@ -37,8 +37,8 @@ PICTURES = {
     "11-activities": "activities",
     "12-conflict": "activities",
 }
-#: The library's notice after everything was sent.
-DONE = {"nb": "Ferdig: det som ventet", "en": "Done: what was waiting"}
+#: How the library's notice after a sync begins.
+DONE = {"nb": "Ferdig", "en": "Done"}
 _LINE = re.compile(r'\{"((?:[^"\\]|\\.)*)",\s*"((?:[^"\\]|\\.)*)",\s*"((?:[^"\\]|\\.)*)"\}')
 
 

@@ -174,8 +174,10 @@ def pull(app: App) -> None:
 
 
 def has_pulled(app: App) -> bool:
+    """Whether the app has asked for more than the rows that it got: it has those."""
     asked = app.backend.control.requests("/rest/v1/activities", "GET")
-    return any(request["status"] == 200 and request["rows_out"] for request in asked)
+    rows = [request["rows_out"] for request in asked if request["status"] == 200]
+    return any(rows) and rows[-1] == 0
 
 
 def test_COR_2_what_others_wrote_while_the_form_was_open_is_told_before_it_is_overwritten(
