@@ -8,6 +8,7 @@ import pytest
 from local_supabase.demo import ORG_3
 
 from desk import App
+from test_form import choose_time, shown_time
 
 
 def begin(app: App) -> None:
@@ -219,6 +220,36 @@ def test_COR_2_what_others_wrote_while_a_removal_was_asked_for_is_told(app: App)
     assert stored(app, "cor: asked") == [{"minutes": 58, "gone": False}]
     app.click("Remove", "push button")
     wait_for_row(app, "cor: asked", minutes=58, gone=True)
+
+
+@pytest.mark.parametrize("done", ["edited", "removed"])
+def test_COR_2_the_first_answer_about_ones_own_activity_is_no_change_of_others(
+    app: App, done: str
+) -> None:
+    """Given an activity that was sent and not read back, when it is read while its form or the question
+    is open, then it is saved or removed: the server writes the same values otherwise."""
+    begin(app)
+    fault = app.backend.control.respond("/rest/v1/activities", 503, method="GET", times=1000)
+    note = f"cor: own, {done}"
+    app.register(59, note=note)
+    app.see("Everything is sent")
+    app.tab("Activities")
+    app.click(
+        "Edit: Visit, 59 min" if done == "edited" else "Remove: Visit, 59 min",
+        "push button",
+        part=True,
+    )
+    app.see("Edit the registration" if done == "edited" else "Remove this registration?")
+    app.backend.control.clear_faults(fault)
+    pull(app)
+    app.wait(lambda: has_pulled(app), "the app does not ask for the activities")
+    if done == "edited":
+        choose_time(app, shown_time(app), "07", "15")
+        app.click("Save", "push button")
+        app.see("Visit, 59 min, today 07:15")
+    else:
+        app.click("Remove", "push button")
+    wait_for_row(app, note, minutes=59, gone=done == "removed")
 
 
 def test_COR_2_what_others_wrote_stays_beside_a_draft(app: App) -> None:

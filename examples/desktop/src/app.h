@@ -217,6 +217,9 @@ void activities_forget(app *app);
 const json_t *activities_item(app *app, const char *id);
 /* What somebody else has written, a line for each column of a conflict. The caller frees it. */
 char *item_conflict(app *app, const json_t *columns, bool is_removal);
+/* Whether two values of a column mean the same: an absent one is null, and a time has several
+ * texts. */
+bool item_is_same(const json_t *one, const json_t *other);
 /* What the card of an item says. The caller frees it. */
 char *item_text(app *app, const json_t *item);
 /* What an item was, what happens to it, and what can be done. */

@@ -510,7 +510,7 @@ static json_t *changed_elsewhere(const json_t *seen, const json_t *now, const js
   json_object_foreach((json_t *)payload, name, mine) {
     json_t *base = json_object_get(json_object_get(seen, "payload"), name);
     json_t *theirs = json_object_get(json_object_get(now, "payload"), name);
-    if (!json_equal(base, theirs) && !json_equal(mine, theirs))
+    if (!item_is_same(base, theirs) && !item_is_same(mine, theirs))
       json_array_append_new(columns, json_pack("{s:s, s:O?, s:O?, s:O}", "name", name, "base", base,
                                                "theirs", theirs, "mine", mine));
   }

@@ -247,6 +247,33 @@ static void on_drop(GtkButton *button, gpointer context) {
   call_for(context, "queue_cancel", json_pack("{s:s}", "id", text_at(item_of(button), "id")));
 }
 
+static GDateTime *moment_of(const json_t *value) {
+  const char *text = json_string_value(value);
+  return text == NULL ? NULL : g_date_time_new_from_iso8601(text, NULL);
+}
+
+bool item_is_same(const json_t *one, const json_t *other) {
+  if (one == NULL || json_is_null(one))
+    return other == NULL || json_is_null(other);
+  GDateTime *first = moment_of(one), *second = moment_of(other);
+  bool same =
+      first != NULL && second != NULL ? g_date_time_equal(first, second) : json_equal(one, other);
+  g_clear_pointer(&first, g_date_time_unref);
+  g_clear_pointer(&second, g_date_time_unref);
+  return same;
+}
+
+/* Whether all that the user saw is as it was. */
+static bool is_as_seen(const json_t *seen, const json_t *now) {
+  const json_t *payload = json_object_get(now, "payload");
+  const char *name;
+  json_t *value;
+  bool same = true;
+  json_object_foreach((json_t *)payload, name, value) same =
+      same && item_is_same(value, json_object_get(json_object_get(seen, "payload"), name));
+  return same;
+}
+
 /* No other device can have it. */
 static bool is_here_only(app *app, const json_t *item) {
   return operation_of(app, item) == INSERT && !is_text(item, "state", "waiting") &&
@@ -262,7 +289,7 @@ static void on_answer(AdwMessageDialog *dialog, const char *response, gpointer c
   if (strcmp(response, "remove") != 0)
     return;
   const json_t *now = is_here_only(app, seen) ? NULL : activities_item(app, text_at(seen, "id"));
-  if (now != NULL && !json_equal(json_object_get(now, "payload"), json_object_get(seen, "payload")))
+  if (now != NULL && !is_as_seen(seen, now))
     ask_removal(app, now, word("Somebody has changed this activity since. Remove it anyway?"));
   else
     call_for(app, "queue_cancel", json_pack("{s:s}", "id", text_at(seen, "id")));
