@@ -220,6 +220,9 @@ char *item_conflict(app *app, const json_t *columns, bool is_removal);
 /* Whether two values of a column mean the same: an absent one is null, and a time has several
  * texts. */
 bool item_is_same(const json_t *one, const json_t *other);
+/* The payload as its user saw it; NULL: an item of the outbox, which has the changed columns alone.
+ */
+const json_t *item_base(const json_t *item);
 /* What the card of an item says. The caller frees it. */
 char *item_text(app *app, const json_t *item);
 /* What an item was, what happens to it, and what can be done. */

@@ -475,21 +475,10 @@ static bool is_complete(app *app, json_int_t *minutes, const char *note) {
 
 /* ---- saving ---- */
 
-/* Whether the edited item is not sent: then its payload is replaced. */
-static bool is_unsent(app *app) {
-  json_t *reply = host_call(app, "queue_get", json_pack("{s:s}", "id", text_at(app->edited, "id")));
-  bool unsent = is_text(json_object_get(reply, "item"), "operation", "insert");
-  json_decref(reply);
-  return unsent;
-}
-
-/* What is saved. Of a stored item only what the user has changed: the rest may have been changed by
- * somebody else while the form was open. */
-static json_t *payload_of(app *app, const json_t *form, json_int_t minutes, bool is_stored) {
+/* What is saved; of an item that is edited only what the user has changed. */
+static json_t *payload_of(app *app, const json_t *form, json_int_t minutes) {
   const json_t *shown = app->edited == NULL ? NULL : json_object_get(app->form, "shown");
-  json_t *payload = app->edited == NULL || is_stored
-                        ? json_object()
-                        : json_deep_copy(json_object_get(app->edited, "payload"));
+  json_t *payload = json_object();
   const char *const texts[] = {"type", "contact_id", "note"};
   for (size_t i = 0; i < G_N_ELEMENTS(texts); i++) {
     const char *text = text_at(form, texts[i]);
@@ -503,45 +492,37 @@ static json_t *payload_of(app *app, const json_t *form, json_int_t minutes, bool
   return payload;
 }
 
-/* What somebody else has written since the form was opened, where the user has written, too. */
-static json_t *changed_elsewhere(const json_t *seen, const json_t *now, const json_t *payload) {
-  json_t *columns = json_array(), *mine;
-  const char *name;
-  json_object_foreach((json_t *)payload, name, mine) {
-    json_t *base = json_object_get(json_object_get(seen, "payload"), name);
-    json_t *theirs = json_object_get(json_object_get(now, "payload"), name);
-    if (!item_is_same(base, theirs) && !item_is_same(mine, theirs))
-      json_array_append_new(columns, json_pack("{s:s, s:O?, s:O?, s:O}", "name", name, "base", base,
-                                               "theirs", theirs, "mine", mine));
-  }
-  return columns;
-}
-
-/* Nobody's value is overwritten unseen: the library compares with what is stored now, which the
- * form may not show. True: the user is told, and may save again. */
-static bool is_told_first(app *app, const json_t *payload) {
-  const json_t *now = activities_item(app, text_at(app->edited, "id"));
-  json_t *columns = now == NULL ? NULL : changed_elsewhere(app->edited, now, payload);
-  bool found = json_array_size(columns) > 0;
-  if (found) {
-    char *text = item_conflict(app, columns, false);
-    show_mistake(app, text, NULL);
-    g_free(text);
-    json_decref(app->edited);
-    app->edited = json_deep_copy(now);
-  }
-  json_decref(columns);
-  return found;
-}
-
-/* Queues the payload, or the change. */
+/* Queues the payload, or the change of what the user saw. */
 static json_t *save(app *app, json_t *payload) {
   if (app->edited == NULL)
     return host_call(app, "queue_add",
-                     json_pack("{s:s, s:o, s:I}", "kind", "activity", "payload", payload,
+                     json_pack("{s:s, s:O, s:I}", "kind", "activity", "payload", payload,
                                "occurred_at_ms", (json_int_t)chosen_ms(app)));
   return host_call(app, "queue_edit",
-                   json_pack("{s:s, s:o}", "id", text_at(app->edited, "id"), "payload", payload));
+                   json_pack("{s:s, s:O, s:O*}", "id", text_at(app->edited, "id"), "payload",
+                             payload, "base", item_base(app->edited)));
+}
+
+/* Somebody else has written since the form was opened: the user is told, and may save again. */
+static void tell_changes(app *app, const json_t *payload) {
+  const json_t *now = activities_item(app, text_at(app->edited, "id"));
+  if (now == NULL)
+    return;
+  json_t *columns = json_array(), *mine;
+  const char *name;
+  json_object_foreach((json_t *)payload, name, mine) {
+    json_t *base = json_object_get(json_object_get(app->edited, "payload"), name);
+    json_t *theirs = json_object_get(json_object_get(now, "payload"), name);
+    if (!item_is_same(base, theirs))
+      json_array_append_new(columns, json_pack("{s:s, s:O?, s:O?, s:O}", "name", name, "base", base,
+                                               "theirs", theirs, "mine", mine));
+  }
+  char *text = item_conflict(app, columns, false);
+  show_mistake(app, text, NULL);
+  g_free(text);
+  json_decref(columns);
+  json_decref(app->edited);
+  app->edited = json_deep_copy(now);
 }
 
 /* The form is saved: nothing is left to keep. */
@@ -561,26 +542,20 @@ static void on_save(GtkWidget *widget, gpointer context) {
   json_int_t minutes = 0;
   if (!is_complete(app, &minutes, note))
     return;
-  bool is_stored = app->edited != NULL && !is_unsent(app);
-  json_t *form = form_read(app), *payload = payload_of(app, form, minutes, is_stored);
+  json_t *form = form_read(app), *payload = payload_of(app, form, minutes);
   json_decref(form);
-  if (is_stored && json_object_size(payload) == 0) {
-    json_decref(payload);
-    leave_saved(app);
-    return;
-  }
-  if (is_stored && is_told_first(app, payload)) {
-    json_decref(payload);
-    return;
-  }
   json_t *reply = save(app, payload);
   const char *error = host_error(reply);
-  if (error != NULL) {
+  if (is_text(json_object_get(reply, "error"), "code", "queue.changed")) {
+    tell_changes(app, payload);
+  } else if (error != NULL) {
     show_mistake(app, error, NULL);
   } else {
-    look_confirm(app, app->edited != NULL ? word("Changed.") : word("Registered."));
+    if (json_object_size(payload) > 0)
+      look_confirm(app, app->edited != NULL ? word("Changed.") : word("Registered."));
     leave_saved(app);
   }
+  json_decref(payload);
   json_decref(reply);
 }
 

@@ -98,23 +98,8 @@ static operation operation_named(const json_t *item) {
                                                 : INSERT;
 }
 
-/* The list of own activities says so by the state, but not of what waits for a reason or is parked.
- */
-static operation operation_of(app *app, const json_t *item) {
-  if (is_text(item, "state", "stored"))
-    return NOTHING;
-  if (is_text(item, "state", "changing"))
-    return CHANGE;
-  if (is_text(item, "state", "deleting"))
-    return REMOVAL;
-  bool is_said = json_object_get(item, "operation") != NULL || is_text(item, "state", "pending") ||
-                 is_text(item, "state", "sending");
-  if (is_said)
-    return operation_named(item);
-  json_t *reply = host_call(app, "queue_get", json_pack("{s:s}", "id", text_at(item, "id")));
-  operation found = operation_named(json_object_get(reply, "item"));
-  json_decref(reply);
-  return found;
+static operation operation_of(const json_t *item) {
+  return is_text(item, "state", "stored") ? NOTHING : operation_named(item);
 }
 
 /* The outbox's view of a correction: the item has the changed columns alone. */
@@ -263,20 +248,15 @@ bool item_is_same(const json_t *one, const json_t *other) {
   return same;
 }
 
-/* Whether all that the user saw is as it was. */
-static bool is_as_seen(const json_t *seen, const json_t *now) {
-  const json_t *payload = json_object_get(now, "payload");
-  const char *name;
-  json_t *value;
-  bool same = true;
-  json_object_foreach((json_t *)payload, name, value) same =
-      same && item_is_same(value, json_object_get(json_object_get(seen, "payload"), name));
-  return same;
+const json_t *item_base(const json_t *item) {
+  return is_partial(item) && json_object_get(item, "seq") != NULL
+             ? NULL
+             : json_object_get(item, "payload");
 }
 
 /* No other device can have it. */
-static bool is_here_only(app *app, const json_t *item) {
-  return operation_of(app, item) == INSERT && !is_text(item, "state", "waiting") &&
+static bool is_here_only(const json_t *item) {
+  return operation_of(item) == INSERT && !is_text(item, "state", "waiting") &&
          !has_reason(item, "unknown_outcome");
 }
 
@@ -288,11 +268,18 @@ static void on_answer(AdwMessageDialog *dialog, const char *response, gpointer c
   const json_t *seen = item_of(dialog);
   if (strcmp(response, "remove") != 0)
     return;
-  const json_t *now = is_here_only(app, seen) ? NULL : activities_item(app, text_at(seen, "id"));
-  if (now != NULL && !is_as_seen(seen, now))
+  const char *id = text_at(seen, "id");
+  json_t *reply =
+      host_call(app, "queue_cancel", json_pack("{s:s, s:O*}", "id", id, "base", item_base(seen)));
+  const json_t *now = NULL;
+  if (is_text(json_object_get(reply, "error"), "code", "queue.changed"))
+    now = activities_item(app, id);
+  if (now != NULL)
     ask_removal(app, now, word("Somebody has changed this activity since. Remove it anyway?"));
-  else
-    call_for(app, "queue_cancel", json_pack("{s:s}", "id", text_at(seen, "id")));
+  else if (host_error(reply) != NULL)
+    look_toast(app, host_error(reply));
+  json_decref(reply);
+  window_refresh(app);
 }
 
 static void ask_removal(app *app, const json_t *item, const char *body) {
@@ -309,9 +296,8 @@ static void ask_removal(app *app, const json_t *item, const char *body) {
 static void on_remove(GtkButton *button, gpointer context) {
   const json_t *item = item_of(button);
   ask_removal(context, item,
-              is_here_only(context, item)
-                  ? word("It has not been sent. After this it is gone for good.")
-                  : word("It is removed for your organisation, too."));
+              is_here_only(item) ? word("It has not been sent. After this it is gone for good.")
+                                 : word("It is removed for your organisation, too."));
 }
 
 typedef struct {
@@ -384,7 +370,7 @@ static GtkWidget *icon_of(const json_t *item) {
 }
 
 char *item_text(app *app, const json_t *item) {
-  char *title = whole_title(item), *lines = lines_of(app, item, operation_of(app, item));
+  char *title = whole_title(item), *lines = lines_of(app, item, operation_of(item));
   char *text = g_strconcat(title, "\n", lines, NULL);
   g_free(title);
   g_free(lines);
@@ -418,7 +404,7 @@ static GtkWidget *head_of(const json_t *item, const char *title, const char *lin
 }
 
 GtkWidget *item_card(app *app, const json_t *item) {
-  operation operation = operation_of(app, item);
+  operation operation = operation_of(item);
   char *title = whole_title(item), *lines = lines_of(app, item, operation);
   GtkBox *box = GTK_BOX(gtk_box_new(GTK_ORIENTATION_HORIZONTAL, 6));
   gtk_widget_set_halign(GTK_WIDGET(box), GTK_ALIGN_END);

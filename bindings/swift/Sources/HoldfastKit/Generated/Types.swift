@@ -883,13 +883,15 @@ public struct ListedItem: Decodable, Sendable, Hashable {
   public let payload: Payload
   /// The time by which it is listed.
   public let occurredAt: Instant
+  /// What is to be done to its row; null: it is stored as it is shown.
+  public let operation: ItemOperation?
   /// Why it waits or is parked.
   public let reason: ItemReason?
   /// What others have changed, of a correction that is parked as `changed_elsewhere`.
   public let conflict: Conflict?
 
   enum CodingKeys: String, CodingKey {
-    case id, kind, state, payload, occurredAt = "occurred_at_ms", reason, conflict
+    case id, kind, state, payload, occurredAt = "occurred_at_ms", operation, reason, conflict
   }
 }
 
