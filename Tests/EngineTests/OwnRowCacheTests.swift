@@ -43,7 +43,9 @@ import Testing
   @Test func aRowIsFoundAsItWasPut() throws {
     let rig = try rig()
     let kind = try activity(rig)
-    try rig.ownRows.put([row(1, version: "2026-11-17T00:00:01Z")], kind, orgA, rig.session, rig.now)
+    try rig.ownRows.put(
+      [row(1, version: "2026-11-17T00:00:01Z")], kind, orgA, rig.session, areInserts: false, rig.now
+    )
     let found = try #require(try rig.ownRows.find(id(1), kind, orgA, rig.session))
     expect(found.version, equals: "2026-11-17T00:00:01Z")
     expect(found.values == ["minutes": 30, "occurred_at": "2026-11-17T00:00:00Z"])
@@ -51,7 +53,7 @@ import Testing
     try expect(rig.ownRows.find(id(2), kind, orgA, rig.session) == nil)
     // Columns that are not kept stay out.
     let more = OwnRow(id: id(1), values: ["minutes": 60, "note": "x"], version: nil)
-    try rig.ownRows.put([more], kind, orgA, rig.session, rig.now)
+    try rig.ownRows.put([more], kind, orgA, rig.session, areInserts: false, rig.now)
     let second = try #require(try rig.ownRows.find(id(1), kind, orgA, rig.session))
     expect(second.values == ["minutes": 60])
     expect(second.version, equals: nil)
@@ -64,10 +66,11 @@ import Testing
   @Test func aRowThatIsTooLargeHidesTheOneThatItReplaces() throws {
     let rig = try rig()
     let kind = try activity(rig)
-    try rig.ownRows.put([row(1)], kind, orgA, rig.session, rig.now)
+    try rig.ownRows.put([row(1)], kind, orgA, rig.session, areInserts: false, rig.now)
     let large: JSON = ["occurred_at": .string(String(repeating: "x", count: 66_000))]
     try rig.ownRows.put(
-      [OwnRow(id: id(1), values: large, version: nil)], kind, orgA, rig.session, rig.now)
+      [OwnRow(id: id(1), values: large, version: nil)], kind, orgA, rig.session,
+      areInserts: false, rig.now)
     try expect(rig.ownRows.find(id(1), kind, orgA, rig.session) == nil)
   }
 
@@ -78,7 +81,7 @@ import Testing
     entry.round = 4
     let set = try set(rig)
     try rig.cache.open().datasets.write(.rows, of: set, in: [1], entry)
-    try rig.ownRows.put([row(1)], kind, orgA, rig.session, rig.now)
+    try rig.ownRows.put([row(1)], kind, orgA, rig.session, areInserts: false, rig.now)
     try expect(rig.cache.open().contacts.removeUnmet(of: set, round: 4) { _, _ in }, equals: 0)
     try expect(rig.cache.open().contacts.removeUnmet(of: set, round: 5) { _, _ in }, equals: 1)
   }
@@ -86,8 +89,8 @@ import Testing
   @Test func theEndOfAnOrganisationRemovesThem() throws {
     let rig = try rig()
     let kind = try activity(rig)
-    try rig.ownRows.put([row(1)], kind, orgA, rig.session, rig.now)
-    try rig.ownRows.put([row(2)], kind, orgB, rig.session, rig.now)
+    try rig.ownRows.put([row(1)], kind, orgA, rig.session, areInserts: false, rig.now)
+    try rig.ownRows.put([row(2)], kind, orgB, rig.session, areInserts: false, rig.now)
     try rig.cache.erase([CacheNames.org(orgA, rig.session, try rig.core.keys())])
     try expect(rig.ownRows.find(id(1), kind, orgA, rig.session) == nil)
     try expect(rig.ownRows.find(id(2), kind, orgB, rig.session) != nil)
@@ -133,12 +136,29 @@ import Testing
     expect(!rig.rowPuller.isDue(orgA, rig.now))
   }
 
+  @Test func whatAPullHasBroughtStaysIfItIsNewer() throws {
+    let rig = try rig()
+    rig.pulls.requirePull()
+    _ = try page(rig, "[]")
+    _ = try page(rig, "[" + text(1) + "]")
+    let kind = try activity(rig)
+    func minutes(_ version: String?, areInserts: Bool) throws -> Int64? {
+      try rig.ownRows.put(
+        [row(1, 60, version: version)], kind, orgA, rig.session, areInserts: areInserts, rig.now)
+      return try rig.ownRows.find(id(1), kind, orgA, rig.session)?.values.int("minutes")
+    }
+    try expect(minutes(nil, areInserts: true), equals: 30)
+    try expect(minutes("2026-11-01T00:00:00Z", areInserts: false), equals: 30)
+    try expect(minutes("2027-11-01T00:00:00Z", areInserts: false), equals: 60)
+  }
+
   @Test func thePullReplacesWhatTheLibraryHasPutThere() throws {
     let rig = try rig()
     rig.pulls.requirePull()
     _ = try page(rig, "[]")
     let kind = try activity(rig)
-    try rig.ownRows.put([row(1, 60, version: second(1))], kind, orgA, rig.session, rig.now)
+    try rig.ownRows.put(
+      [row(1, 60, version: second(1))], kind, orgA, rig.session, areInserts: false, rig.now)
     _ = try page(rig, "[" + text(1) + "]")
     try expect(rig.ownRows.find(id(1), kind, orgA, rig.session)?.values.int("minutes"), equals: 30)
     _ = try page(rig, "[]")
@@ -173,7 +193,7 @@ import Testing
     let limitMS = rig.now.wallMS - 864_000_000
     for (number, ms) in [(1, limitMS - 1), (2, limitMS)] {
       let old = row(number, at: ISO8601.format(ms: ms))
-      try rig.ownRows.put([old], kind, orgA, rig.session, rig.now)
+      try rig.ownRows.put([old], kind, orgA, rig.session, areInserts: false, rig.now)
     }
     rig.pulls.requirePull()
     _ = try page(rig, "[]")
@@ -193,7 +213,7 @@ import Testing
     let tables = try rig.cache.open()
     _ = try tables.contacts.removeAll(of: try set(rig))
     _ = try tables.datasets.removeAll(in: CacheNames.org(orgA, rig.session, try rig.core.keys()))
-    try rig.ownRows.put([row(2)], kind, orgA, rig.session, rig.now)
+    try rig.ownRows.put([row(2)], kind, orgA, rig.session, areInserts: false, rig.now)
     let url = try page(rig, "[]")
     expect(url.contains("/activities?"))
     expect(rig.pulls.rows.allSatisfy { $0.isNeeded })

@@ -288,6 +288,19 @@ class App:
         """Write into the field of this name, once it is there."""
         self.wait(lambda: self.desk.ask("type", name=name, text=text), f"no field {name!r}")
 
+    def press(self, name: str, way: str = "Tab") -> None:
+        """Go by the keyboard, forward or back, to what has this in its name, and press it."""
+        met = []
+        while name not in (here := self.focused()):
+            met.append(here)
+            assert len(met) < 60, f"the keyboard does not come to {name!r}, but to {met}"
+            self.keys(way)
+        self.keys("space")
+
+    def focused(self) -> str:
+        """What a screen reader says of the focus."""
+        return " ".join(self.desk.ask("focused") or [])
+
     def keys(self, *keys: str) -> None:
         """Press keys, as xdotool names them."""
         self._xdotool("windowfocus", "--sync", "key", "--clearmodifiers", *keys)

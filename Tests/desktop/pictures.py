@@ -1,4 +1,4 @@
-"""Draws the pictures of docs/tour.md: ten screens in two languages, light and dark.
+"""Draws the pictures of docs/tour.md: each of PICTURES in two languages, light and dark.
 
 Usage: pictures.py FOLDER [nb-light ...]. Every text that a picture must have is waited for, so a picture that is made
 shows what its name says.
@@ -20,8 +20,25 @@ from local_supabase import LocalSupabase  # noqa: E402
 from desk import App, Desk  # noqa: E402
 
 HOUR_MS = 3_600_000
-#: The library's notice after everything was sent.
-DONE = {"nb": "Ferdig: det som ventet", "en": "Done: what was waiting"}
+LANGUAGES = ("nb", "en")
+SCHEMES = ("light", "dark")
+#: The pictures, and the screen that each shows: the name of its .ui file.
+PICTURES = {
+    "1-sign-in": "sign_in",
+    "2-organisation": "select_org",
+    "3-home": "home",
+    "4-contacts": "contacts",
+    "5-contact": "contact",
+    "6-register": "entry",
+    "7-offline": "home",
+    "8-outbox": "outbox",
+    "9-settings": "settings",
+    "10-unlock": "unlock",
+    "11-activities": "activities",
+    "12-conflict": "activities",
+}
+#: How the library's notice after a sync begins.
+DONE = {"nb": "Ferdig", "en": "Done"}
 _LINE = re.compile(r'\{"((?:[^"\\]|\\.)*)",\s*"((?:[^"\\]|\\.)*)",\s*"((?:[^"\\]|\\.)*)"\}')
 
 
@@ -45,7 +62,8 @@ class Painter:
         return self.words.get(english, english)
 
     def take(self, name: str, *expected: str) -> None:
-        """Take a picture once these words are on the screen."""
+        """Take a picture of PICTURES once these words are on the screen."""
+        assert name in PICTURES
         self.app.see(*(self.say(text) for text in expected))
         time.sleep(0.8)  # for the eye: transitions end
         self.app.desk.picture(self.folder / f"{name}-{self.suffix}")
@@ -70,6 +88,21 @@ class Painter:
         self.click("Save", "push button")
         self.app.see(self.say("You this year"))
 
+    def conflict(self, note: str) -> None:
+        """Change 45 minutes without a network, and let somebody else change the same."""
+        self.click("Activities", "page tab")
+        entry = f"{self.say('Edit')}: {self.say('Visit')}, {self.say('%d min').replace('%d', '45')}"
+        self.app.click(entry, "push button", part=True)
+        self.app.type(self.say("Minutes"), "90")
+        self.click("Save", "push button")
+        self.app.see_no_more(self.say("Edit the registration"))
+        change = "update public.activities set minutes = 75 where note = %s"
+        self.app.backend.control.sql(change, note)
+        self.app.stage.set(online=True)
+        self.app.see(self.say("Use mine"))
+        self.app.see_no_more(self.say("Changed."))
+        self.wait_for_quiet()
+
     def tour(self) -> None:
         """Walk through the app."""
         app = self.app
@@ -87,6 +120,8 @@ class Painter:
         app.see(self.say("Everything is sent"))
         self.wait_for_quiet()
         self.take("3-home", "2")
+        self.click("Activities", "page tab")
+        self.take("11-activities", "Last updated", "En tur i parken")
         self.click("Contacts", "page tab")
         app.type(self.say("Search contacts"), "å")
         self.take("4-contacts", "Testås")
@@ -103,6 +138,8 @@ class Painter:
         self.take("7-offline", "You this year")
         self.click("Outbox", "page tab")
         self.take("8-outbox", "Waiting")
+        self.conflict("En tur i parken")
+        self.take("12-conflict", "Use mine")
         self.click("Settings", "push button")
         self.take("9-settings", "Lock now")
         self.click("Lock now", "push button")
@@ -114,11 +151,11 @@ def main() -> None:
     folder = pathlib.Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
     wanted = sys.argv[2:]
-    for scheme in ("light", "dark"):
+    for scheme in SCHEMES:
         with tempfile.TemporaryDirectory() as home:
             desk = Desk(pathlib.Path(home), dark=scheme == "dark")
             try:
-                for language in ("nb", "en"):
+                for language in LANGUAGES:
                     if wanted and f"{language}-{scheme}" not in wanted:
                         continue
                     with (

@@ -142,8 +142,8 @@ final class ItemList: Part {
       guard let row = OwnRow(json, subject.rows) else { return nil }
       return [
         "id": .uuid(row.id), "kind": .string(subject.kind.name), "state": "stored",
-        "payload": row.values, "occurred_at_ms": .int(place.ms), "reason": .null,
-        "conflict": .null,
+        "payload": row.values, "occurred_at_ms": .int(place.ms), "operation": .null,
+        "reason": .null, "conflict": .null,
       ]
     }
   }
@@ -162,7 +162,8 @@ final class ItemList: Part {
     return [
       "id": shown["id"] ?? .null, "kind": .string(subject.kind.name),
       "state": .string(item.map { ItemList.state(of: row, $0) } ?? row.state.word),
-      "payload": payload, "occurred_at_ms": JSON(row.listedMS), "reason": shown["reason"] ?? .null,
+      "payload": payload, "occurred_at_ms": JSON(row.listedMS),
+      "operation": shown["operation"] ?? .null, "reason": shown["reason"] ?? .null,
       "conflict": shown["conflict"] ?? .null,
     ]
   }

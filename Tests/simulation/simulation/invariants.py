@@ -45,9 +45,10 @@ DATA = {
 EXPECTED = {
     "clock.not_manual", "keystore.failed", "keystore.key_lost", "keystore.locked",
     "org.disabled", "org.none", "org.not_a_member", "org.revoked", "org.unknown_role",
-    "queue.id_taken", "queue.in_flight", "queue.not_found", "queue.unknown_dependency",
-    "session.confirm_unsent", "session.locked", "session.none", "session.refreshing",
-    "sign_in.expired", "sign_in.foreign_callback", "sign_in.state_mismatch", "contact.not_found",
+    "queue.changed", "queue.id_taken", "queue.in_flight", "queue.not_found",
+    "queue.unknown_dependency", "session.confirm_unsent", "session.locked", "session.none",
+    "session.refreshing", "sign_in.expired", "sign_in.foreign_callback", "sign_in.state_mismatch",
+    "contact.not_found",
 }  # fmt: skip
 #: More polls than this within a minute are a busy loop.
 MAX_POLLS = 400

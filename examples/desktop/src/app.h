@@ -64,9 +64,10 @@ struct app {
   screen main, sign_in, select_org, unlock, wait;
   screen home, activities, contacts, outbox, settings, entry, contact;
   char *route;              /* of the home screen */
+  GtkWidget *opener;        /* what had the focus when a page was opened; it gets it back */
   char *contact_id;         /* of the contact on the screen */
   json_int_t live_request;  /* its details that are being fetched */
-  json_t *activities_shown; /* the items on the list */
+  json_t *activities_shown; /* what is on the list: {"item", "text"} */
   int activity_pages;       /* how many pages of them are shown */
   json_t *edited;           /* the item that the entry form edits; NULL: a new one */
   json_t *form;             /* what the form showed when it was opened; NULL: it is not open */
@@ -212,6 +213,18 @@ void activities_build(app *app);
 void activities_refresh(app *app);
 /* Nobody is signed in, or the session is locked. */
 void activities_forget(app *app);
+/* The item as it is now on the list; NULL: it is not there. */
+const json_t *activities_item(app *app, const char *id);
+/* What somebody else has written, a line for each column of a conflict. The caller frees it. */
+char *item_conflict(app *app, const json_t *columns, bool is_removal);
+/* Whether two values of a column mean the same: an absent one is null, and a time has several
+ * texts. */
+bool item_is_same(const json_t *one, const json_t *other);
+/* The payload as its user saw it; NULL: an item of the outbox, which has the changed columns alone.
+ */
+const json_t *item_base(const json_t *item);
+/* What the card of an item says. The caller frees it. */
+char *item_text(app *app, const json_t *item);
 /* What an item was, what happens to it, and what can be done. */
 GtkWidget *item_card(app *app, const json_t *item);
 void outbox_build(app *app);

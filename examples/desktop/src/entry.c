@@ -373,6 +373,19 @@ static bool is_draft_of(app *app, const char *owner, const json_t *item) {
          is_text(json_object_get(app->draft, "item"), "id", text_at(item, "id"));
 }
 
+/* What is kept of a form. Of an item only what its user has written: the rest may be another one
+ * when the form is opened again. */
+static json_t *written(const app *app, json_t *now) {
+  if (app->edited == NULL)
+    return json_incref(now);
+  const json_t *shown = json_object_get(app->form, "shown");
+  json_t *fields = json_object(), *text;
+  const char *field;
+  json_object_foreach(now, field, text) if (is_changed(shown, now, field))
+      json_object_set(fields, field, text);
+  return fields;
+}
+
 void entry_leave(app *app) {
   if (app->form == NULL)
     return;
@@ -381,8 +394,8 @@ void entry_leave(app *app) {
   if (is_written || is_draft_of(app, text_at(app->form, "owner"), app->edited))
     drop_draft(app);
   if (is_written)
-    app->draft = json_pack("{s:O, s:O, s:O}", "owner", json_object_get(app->form, "owner"), "item",
-                           json_object_get(app->form, "item"), "form", now);
+    app->draft = json_pack("{s:O, s:O, s:o}", "owner", json_object_get(app->form, "owner"), "item",
+                           json_object_get(app->form, "item"), "form", written(app, now));
   json_decref(now);
   json_decref(app->form);
   app->form = NULL;
@@ -462,11 +475,10 @@ static bool is_complete(app *app, json_int_t *minutes, const char *note) {
 
 /* ---- saving ---- */
 
-/* The item's payload: that of the edited one, with what the user has changed. */
+/* What is saved; of an item that is edited only what the user has changed. */
 static json_t *payload_of(app *app, const json_t *form, json_int_t minutes) {
   const json_t *shown = app->edited == NULL ? NULL : json_object_get(app->form, "shown");
-  json_t *payload =
-      app->edited == NULL ? json_object() : json_deep_copy(json_object_get(app->edited, "payload"));
+  json_t *payload = json_object();
   const char *const texts[] = {"type", "contact_id", "note"};
   for (size_t i = 0; i < G_N_ELEMENTS(texts); i++) {
     const char *text = text_at(form, texts[i]);
@@ -480,6 +492,49 @@ static json_t *payload_of(app *app, const json_t *form, json_int_t minutes) {
   return payload;
 }
 
+/* Queues the payload, or the change of what the user saw. */
+static json_t *save(app *app, json_t *payload) {
+  if (app->edited == NULL)
+    return host_call(app, "queue_add",
+                     json_pack("{s:s, s:O, s:I}", "kind", "activity", "payload", payload,
+                               "occurred_at_ms", (json_int_t)chosen_ms(app)));
+  return host_call(app, "queue_edit",
+                   json_pack("{s:s, s:O, s:O*}", "id", text_at(app->edited, "id"), "payload",
+                             payload, "base", item_base(app->edited)));
+}
+
+/* Somebody else has written since the form was opened: the user is told, and may save again. */
+static void tell_changes(app *app, const json_t *payload) {
+  const json_t *now = activities_item(app, text_at(app->edited, "id"));
+  if (now == NULL)
+    return;
+  json_t *columns = json_array(), *mine;
+  const char *name;
+  json_object_foreach((json_t *)payload, name, mine) {
+    json_t *base = json_object_get(json_object_get(app->edited, "payload"), name);
+    json_t *theirs = json_object_get(json_object_get(now, "payload"), name);
+    if (!item_is_same(base, theirs))
+      json_array_append_new(columns, json_pack("{s:s, s:O?, s:O?, s:O}", "name", name, "base", base,
+                                               "theirs", theirs, "mine", mine));
+  }
+  char *text = item_conflict(app, columns, false);
+  show_mistake(app, text, NULL);
+  g_free(text);
+  json_decref(columns);
+  json_decref(app->edited);
+  app->edited = json_deep_copy(now);
+}
+
+/* The form is saved: nothing is left to keep. */
+static void leave_saved(app *app) {
+  if (is_draft_of(app, text_at(app->form, "owner"), app->edited))
+    drop_draft(app);
+  json_decref(app->form);
+  app->form = NULL;
+  window_open(app, NULL, NULL);
+  window_refresh(app);
+}
+
 static void on_save(GtkWidget *widget, gpointer context) {
   (void)widget;
   app *app = context;
@@ -488,26 +543,19 @@ static void on_save(GtkWidget *widget, gpointer context) {
   if (!is_complete(app, &minutes, note))
     return;
   json_t *form = form_read(app), *payload = payload_of(app, form, minutes);
-  json_t *reply =
-      app->edited != NULL
-          ? host_call(app, "queue_edit",
-                      json_pack("{s:s, s:o}", "id", text_at(app->edited, "id"), "payload", payload))
-          : host_call(app, "queue_add",
-                      json_pack("{s:s, s:o, s:I}", "kind", "activity", "payload", payload,
-                                "occurred_at_ms", (json_int_t)chosen_ms(app)));
+  json_decref(form);
+  json_t *reply = save(app, payload);
   const char *error = host_error(reply);
-  if (error != NULL) {
+  if (is_text(json_object_get(reply, "error"), "code", "queue.changed")) {
+    tell_changes(app, payload);
+  } else if (error != NULL) {
     show_mistake(app, error, NULL);
   } else {
-    look_confirm(app, app->edited != NULL ? word("Changed.") : word("Registered."));
-    if (is_draft_of(app, text_at(app->form, "owner"), app->edited))
-      drop_draft(app);
-    json_decref(app->form); /* saved: nothing is left to keep */
-    app->form = NULL;
-    window_open(app, NULL, NULL);
-    window_refresh(app);
+    if (json_object_size(payload) > 0)
+      look_confirm(app, app->edited != NULL ? word("Changed.") : word("Registered."));
+    leave_saved(app);
   }
-  json_decref(form);
+  json_decref(payload);
   json_decref(reply);
 }
 
@@ -590,8 +638,12 @@ bool entry_show(app *app, const char *contact_id, const json_t *item) {
   if (app->draft != NULL && !is_text(app->draft, "owner", mine))
     drop_draft(app);
   bool offered = app->draft != NULL && is_draft_of(app, mine, item);
-  if (offered)
-    form_write(app, json_object_get(app->draft, "form"));
+  if (offered) {
+    json_t *both = json_copy(shown);
+    json_object_update(both, json_object_get(app->draft, "form"));
+    form_write(app, both);
+    json_decref(both);
+  }
   if (offered && contact_id != NULL) /* from the contact's page */
     choose_contact(app, contact_id);
   gtk_widget_set_visible(part(&app->entry, "offered"), offered);

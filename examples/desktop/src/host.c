@@ -72,7 +72,7 @@ const char *host_error(const json_t *reply) {
   if (strcmp(code, "queue.in_flight") == 0)
     return word("This is being sent right now. Please try again in a moment.");
   if (strcmp(code, "queue.not_found") == 0)
-    return word("This is no longer in the outbox.");
+    return word("This is no longer there.");
   if (g_str_has_prefix(code, "session."))
     return word("Please sign in again.");
   return word("This did not work. Nothing was changed. Please try again.");

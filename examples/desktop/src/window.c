@@ -98,6 +98,9 @@ bool window_open(app *app, const char *page, const char *route) {
   entry_leave(app);
   if (page == NULL) {
     adw_leaflet_set_visible_child_name(leaflet, "pages");
+    if (app->opener != NULL)
+      gtk_widget_grab_focus(app->opener);
+    g_clear_weak_pointer(&app->opener);
     return true;
   }
   json_t *reply =
@@ -108,6 +111,8 @@ bool window_open(app *app, const char *page, const char *route) {
   json_decref(reply);
   if (!allowed)
     return false;
+  if (strcmp(adw_leaflet_get_visible_child_name(leaflet), "pages") == 0)
+    g_set_weak_pointer(&app->opener, gtk_window_get_focus(app->window));
   gtk_stack_set_visible_child_name(part(&app->main, "page"), page);
   adw_leaflet_set_visible_child_name(leaflet, "page");
   gtk_widget_child_focus(part(&app->main, "page"), GTK_DIR_TAB_FORWARD);
@@ -231,6 +236,7 @@ void window_build(app *app) {
 
 void window_close(app *app) {
   g_clear_object(&app->confirmation);
+  g_clear_weak_pointer(&app->opener);
   screen *const all[] = {&app->main,   &app->wait,  &app->sign_in,    &app->select_org,
                          &app->unlock, &app->home,  &app->activities, &app->contacts,
                          &app->outbox, &app->entry, &app->contact,    &app->settings};

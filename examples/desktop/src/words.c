@@ -19,15 +19,10 @@ void words_use(const char *locale) {
 /* The English names of roles and columns. */
 static const char *plain(const char *name) {
   const char *const names[][2] = {
-      {"peer_mentor", "Peer mentor"},
-      {"coordinator", "Coordinator"},
-      {"org_admin", "Administrator"},
-      {"contact_id", "contact"},
-      {"municipality", "Municipality"},
-      {"relation", "Relation"},
-      {"phone", "Phone"},
-      {"address", "Address"},
-      {"national_id", "National identity number"},
+      {"peer_mentor", "Peer mentor"}, {"coordinator", "Coordinator"},
+      {"org_admin", "Administrator"}, {"municipality", "Municipality"},
+      {"relation", "Relation"},       {"phone", "Phone"},
+      {"address", "Address"},         {"national_id", "National identity number"},
   };
   for (size_t i = 0; i < G_N_ELEMENTS(names); i++)
     if (strcmp(names[i][0], name) == 0)

@@ -11,7 +11,7 @@ from ..network import WORDS
 from ..process import Process
 from ..world import World
 from . import steps
-from .registry import Json
+from .registry import MINUTE, SECOND, Json
 
 
 def item_of(process: Process, item: str) -> Json | None:
@@ -41,12 +41,13 @@ def own_items(process: Process) -> list[Json]:
 
 def change(world: World, process: Process, chance: random.Random, item: str) -> bool:
     """Change one or several columns of an item, whether it is queued or stored."""
-    before, shown = item_of(process, item), listed(process, item)
+    request = _form(world, process, chance, item)
+    before, shown = item_of(process, item), request.get("base") or listed(process, item)
     payload = _new_values(world, chance)
     if before is not None and before["operation"] == "insert":
         payload = {**before["payload"], **payload}
     with world.in_doubt():
-        reply = process.ask("queue_edit", {"id": item, "payload": payload})
+        reply = process.ask("queue_edit", {**request, "payload": payload})
         if reply is None:
             return False
         entry = _entry(world, process, item)
@@ -64,9 +65,10 @@ def take_back(
     world: World, process: Process, chance: random.Random, item: str, *, force: bool = False
 ) -> bool:
     """Take an item back, whether it is queued or stored."""
-    queued, shown = item_of(process, item), listed(process, item)
+    request = {} if force else _form(world, process, chance, item)
+    queued, shown = item_of(process, item), request.get("base") or listed(process, item)
     with world.in_doubt():
-        reply = process.ask("queue_cancel", {"id": item, "force": force})
+        reply = process.ask("queue_cancel", {**request, "id": item, "force": force})
         if reply is None:
             return False
         entry = _entry(world, process, item)
@@ -87,6 +89,15 @@ def take_back(
         else:
             world.corrections.taken_back(entry, shown)
     return True
+
+
+def _form(world: World, process: Process, chance: random.Random, item: str) -> Json:
+    """Open a form with what the list shows; meanwhile a pull may bring something else."""
+    if chance.random() < 0.7:
+        return {"id": item}
+    base = listed(process, item)
+    world.run(chance.choice((SECOND, MINUTE)), chance)
+    return {"id": item} if base is None else {"id": item, "base": base}
 
 
 def overwrite(world: World, process: Process, chance: random.Random, item: Json) -> bool:

@@ -248,7 +248,7 @@ extension Holdfast {
   /// - Throws: among others `session.none`, `session.locked`, `org.none`, `org.revoked`, `org.disabled`, `queue.unknown_kind`, `config.not_configured`: see ``ErrorCode``.
   /// ```swift
   /// try await app.itemList(kind: "activity", limit: 50)
-  /// // {"items": [{"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", "kind": "activity", "state": "changing", "payload": {"type": "visit", "minutes": 90, "occurred_at": "2026-11-30T11:25:40.000Z"}, "occurred_at_ms": 1796037940000, "reason": null, "conflict": null}], "next": null, "as_of_ms": 1796000000000, "banners": []}
+  /// // {"items": [{"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", "kind": "activity", "state": "changing", "payload": {"type": "visit", "minutes": 90, "occurred_at": "2026-11-30T11:25:40.000Z"}, "occurred_at_ms": 1796037940000, "operation": "change", "reason": null, "conflict": null}], "next": null, "as_of_ms": 1796000000000, "banners": []}
   /// ```
   public func itemList(
     kind: String, after: String? = nil, limit: Int? = nil, from: Instant? = nil, to: Instant? = nil

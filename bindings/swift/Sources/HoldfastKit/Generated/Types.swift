@@ -555,9 +555,10 @@ public struct ListedItem: Decodable, Sendable, Hashable {
   /** Whether the item is stored, or what happens to it. */ public let state: ListedState
   /** The kept columns of a stored item, with the user's changes; what is to be sent of a new one. */ public let payload: Payload
   /** The time by which it is listed. */ public let occurredAt: Instant
+  /** What is to be done to its row; null: it is stored as it is shown. */ public let operation: ItemOperation?
   /** Why it waits or is parked. */ public let reason: ItemReason?
   /** What others have changed, of a correction that is parked as `changed_elsewhere`. */ public let conflict: Conflict?
-  enum CodingKeys: String, CodingKey { case id, kind, state, payload, occurredAt = "occurred_at_ms", reason, conflict }
+  enum CodingKeys: String, CodingKey { case id, kind, state, payload, occurredAt = "occurred_at_ms", operation, reason, conflict }
 }
 
 /// The reply of item_list.
