@@ -12,7 +12,6 @@ BENCH := $(PYTHON) -B Tests/benchmarks
 
 bench: lib lib-runtime bundle node | $(PYTHON)
 	@$(BENCH)/bench.py
-	@$(AGAIN) bench-jvm
 
 bench-check: lib lib-runtime bundle | $(PYTHON)
 	@$(BENCH)/check.py

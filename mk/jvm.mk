@@ -2,9 +2,8 @@
 #
 #   jvm         build/jvm/holdfast.jar, which contains the library, holdfast-okhttp.jar and holdfast-kotlin.jar
 #   test-jvm    its tests, and those of bindings/android, under -Xcheck:jni
-#   bench-jvm   what a call through it costs over its native; part of bench
 
-.PHONY: jvm test-jvm bench-jvm
+.PHONY: jvm test-jvm
 
 JVM_SOURCES := $(shell find bindings/jvm bindings/android -type f)
 
@@ -16,6 +15,3 @@ build/jvm/holdfast.jar: $(JVM_SOURCES) include/holdfast.h build/lib-bundled/libh
 # They start the local backend.
 test-jvm: build/jvm/holdfast.jar | $(PYTHON)
 	@bindings/jvm/tests/run.sh build/jvm .build/jvm
-
-bench-jvm: build/jvm/holdfast.jar | $(PYTHON)
-	@bindings/jvm/tests/bench.sh build/jvm .build/jvm

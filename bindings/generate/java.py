@@ -7,9 +7,12 @@ and ignore what they do not know. Requests are filled by chained calls. The base
 
 from __future__ import annotations
 
+import html
+import json
+import re
 import textwrap
+from collections.abc import Iterable
 
-from java_text import constant, javadoc, literal
 from model import (
     Codes,
     Constant,
@@ -136,14 +139,16 @@ class Types:
 
     def _closed(self, one: Definition, record: Record) -> str:
         required = [field for field in record.fields if field.required]
+        notes = [annotated(self._model, field, beside=True) for field in required]
         parameters = ", ".join(
-            f"{note(field)}{self._taken(field.type)} {camel(field.name)}" for field in required
+            f"{note}{self._taken(field.type)} {camel(field.name)}"
+            for note, field in zip(notes, required, strict=True)
         )
         body = "".join(
             f"    require({literal(field.name)}, {camel(field.name)});\n" for field in required
         )
-        about = "".join(f"@param {camel(field.name)} {field.long_about}\n" for field in required)
-        doc = javadoc(f"With the required fields.\n\n{about}" if required else "Empty.", 2)
+        about = [f"@param {camel(field.name)} {escaped(field.long_about)}" for field in required]
+        doc = javadoc("With the required fields." if required else "Empty.", 2, about)
         setters = "".join(self._setter(one.name, field) for field in record.fields)
         return (
             f"{javadoc(one.about)}public static final class {one.name} extends ClosedRecord"
@@ -367,20 +372,13 @@ def java_type(model: Model, one: Type, *, boxed: bool = False) -> str:
             raise ValueError("codes and unions have names")
 
 
-def annotated(model: Model, field: Field) -> str:
-    """Whether a getter may return null, for Kotlin."""
-    if not field.required or isinstance(field.type, Nullable):
-        return "  @Nullable\n"
-    return "" if java_type(model, field.type) in {"boolean", "long", "double"} else "  @NotNull\n"
-
-
-def note(field: Field) -> str:
-    """Whether a parameter may be null, for Kotlin."""
-    if isinstance(field.type, Scalar) and field.type.kind in {"boolean", "integer", "number"}:
+def annotated(model: Model, field: Field, *, beside: bool = False) -> str:
+    """Whether a value may be null, for Kotlin: on a line of its own, or beside a parameter."""
+    if field.required and java_type(model, field.type) in {"boolean", "long", "double"}:
         return ""
-    if isinstance(field.type, Reference) and field.type.name in {"Count", "Instant", "Integer"}:
-        return ""
-    return "@NotNull "
+    is_nullable = not field.required or isinstance(field.type, Nullable)
+    word = "@Nullable" if is_nullable else "@NotNull"
+    return f"{word} " if beside else f"  {word}\n"
 
 
 # ---- operations ----
@@ -406,7 +404,8 @@ def method(model: Model, one: Operation) -> str:
     annotation = "  @NotNull\n"
     if reply == "EmptyReply":
         reply, returned, annotation = "void", f"call({literal(one.name)}, %s);", ""
-    doc = javadoc(one.about + errors(model, one), 2)
+    errors = [f"<li>{code}: {escaped(model.errors.get(code, ''))}" for code in one.errors]
+    doc = javadoc(one.about, 2, ["<p>Errors:", "<ul>", *errors, "</ul>"] if errors else [])
     head = f"\n{doc}{annotation}  public {reply} {camel(one.name)}("
     plain = f"{head}) {{\n    {returned % 'null'}\n  }}\n" if one.optional else ""
     if one.request == "Empty":
@@ -414,9 +413,28 @@ def method(model: Model, one: Operation) -> str:
     return plain + f"{head}@NotNull {one.request} request) {{\n    {returned % 'request'}\n  }}\n"
 
 
-def errors(model: Model, one: Operation) -> str:
-    """The operation's own errors, for its comment."""
-    if not one.errors:
+# ---- text ----
+
+
+def constant(code: str) -> str:
+    """The name of a constant: queue.not_found is QUEUE_NOT_FOUND."""
+    return code.replace(".", "_").upper()
+
+
+def literal(value: str) -> str:
+    """A string literal."""
+    return json.dumps(value)
+
+
+def javadoc(text: str, indent: int = 0, more: Iterable[str] = ()) -> str:
+    """A doc comment, or nothing; `more` are further lines, as HTML."""
+    if not text:
         return ""
-    lines = [f"{code}: {model.errors.get(code, '')}".rstrip(": ") for code in one.errors]
-    return "\n\nErrors:\n" + "".join(f"- {line}\n" for line in lines)
+    lines = f"\n{' ' * indent} * ".join([escaped(text), *more])
+    return f"{' ' * indent}/** {lines} */\n"
+
+
+def escaped(text: str) -> str:
+    """A text as HTML. Nothing in it ends the comment."""
+    safe = html.escape(text, quote=False).replace("*/", "*&#47;").replace("\\", "&#92;")
+    return re.sub("`([^`{}]+)`", r"{@code \1}", safe)

@@ -117,8 +117,6 @@ class Field:
     long_about: str
     #: The library's value for an absent field, as JSON text; None: the schema names none.
     default: str | None
-    #: An example, as JSON text; None: the schema has none.
-    example: str | None
 
 
 @dataclass(frozen=True)
@@ -186,8 +184,6 @@ class Model:
     open: Operation | None = None
     #: What each code of an error means.
     errors: dict[str, str] = field(default_factory=dict)
-    #: The codes that every operation can fail with.
-    errors_of_every_operation: tuple[str, ...] = ()
 
     @classmethod
     def load(cls, path: Path) -> Model:
@@ -257,7 +253,6 @@ class Reader:
             operations=tuple(one for one in operations if one.name != "open"),
             open=next(one for one in operations if one.name == "open"),
             errors=dict(self._schema["x-errors"]),
-            errors_of_every_operation=tuple(self._schema["x-errors-of-every-operation"]),
         )
 
     def _define(self, name: str) -> None:
@@ -294,7 +289,6 @@ class Reader:
     def _field(self, key: str, schema: Schema, required: bool, context: str) -> Field:
         about = schema.get("description", "")
         named = self._raw.get(reference(schema) or "", {})
-        examples = schema.get("examples", ())
         return Field(
             name=key,
             type=self._type(schema, context),
@@ -302,7 +296,6 @@ class Reader:
             about=about,
             long_about=about or named.get("description", ""),
             default=text(schema["default"]) if "default" in schema else None,
-            example=text(examples[0]) if examples else None,
         )
 
     def _type(self, schema: Schema, context: str, *, inner: bool = True) -> Type:

@@ -29,7 +29,17 @@ from model import (
     Union,
     camel,
 )
-from swift_text import WIDTH, brackets, comment, described, filled, identifier, listed, literal
+from swift_text import (
+    WIDTH,
+    brackets,
+    comment,
+    commented,
+    described,
+    filled,
+    identifier,
+    listed,
+    literal,
+)
 
 FOLDER = "bindings/swift/Sources/HoldfastKit/Generated"
 
@@ -174,15 +184,15 @@ class Swift:
         ]
         if one.name == "ErrorCode":
             body = "".join(
-                comment(self._model.errors.get(code, ""), 2) + f"  public static let {value}\n"
+                commented(self._model.errors.get(code, ""), f"public static let {value}", 2)
                 for value, code in values
             )
         else:
             body = listed([value for value, _ in values], 2, "public static let")
         return (
             f"{about}public struct {one.name}: OpenCode {{\n"
-            "  public let rawValue: String\n"
-            "  public init(rawValue: String) { self.rawValue = rawValue }\n\n"
+            "  public let rawValue: String; "
+            "public init(rawValue: String) { self.rawValue = rawValue }\n"
             f"{body}}}\n"
         )
 
@@ -217,22 +227,23 @@ class Swift:
         """A part of a request, which the app makes, or of a reply, which it reads."""
         word = "var" if closed else "let"
         body = "".join(
-            f"{comment(self.about(field), 2)}"
-            f"  public {word} {self.field(field)}: {self.member(field, closed=closed)}\n"
+            commented(
+                self.about(field),
+                f"public {word} {self.field(field)}: {self.member(field, closed=closed)}",
+                2,
+            )
             for field in fields
         )
         if has_columns:
-            body += "  /// The other fields.\n  public let columns: [String: JSON]\n"
+            body += commented("The other fields.", "public let columns: [String: JSON]", 2)
         if closed:
             body += self.initialiser(fields)
         keys = [self.coded(self.field(field), field.name) for field in fields]
         if any(" " in key for key in keys):
             cases = listed(keys, 4)
-            short = f"\n  enum CodingKeys: String, CodingKey {{ {cases.strip()} }}\n"
+            short = f"  enum CodingKeys: String, CodingKey {{ {cases.strip()} }}\n"
             is_short = cases.count("\n") == 1 and len(short) <= WIDTH + 1
-            body += (
-                short if is_short else f"\n  enum CodingKeys: String, CodingKey {{\n{cases}  }}\n"
-            )
+            body += short if is_short else f"  enum CodingKeys: String, CodingKey {{\n{cases}  }}\n"
         if has_columns:
             body += self.columns(fields)
         coding = "Encodable" if closed else "Decodable"
@@ -248,7 +259,7 @@ class Swift:
         """The public initialiser of a part of a request."""
         parameters = [self.parameter(field) for field in fields]
         assigned = [f"self.{self.label(field)} = {self.field(field)}" for field in fields]
-        head = f"\n  public init{brackets(parameters, 2)} {{"
+        head = f"  public init{brackets(parameters, 2)} {{"
         return f"{head}\n{filled(assigned, 4, between='; ')}  }}\n"
 
     def parameter(self, field: Field) -> str:
@@ -265,7 +276,7 @@ class Swift:
         )
         known = ", ".join(literal(field.name) for field in fields)
         return (
-            "\n  public init(from decoder: any Decoder) throws {\n"
+            "  public init(from decoder: any Decoder) throws {\n"
             "    let values = try decoder.container(keyedBy: AnyKey.self)\n"
             f"{reads}    columns = try values.others(than: [{known}])\n  }}\n"
         )
@@ -281,7 +292,7 @@ class Swift:
         """An enumeration: each field is a case."""
         fields = [self._model.record(choice.name).fields[0] for choice in union.choices]
         cases = "".join(
-            f"{comment(field.about, 2)}  case {self.field(field)}({self.type(field.type)})\n"
+            commented(field.about, f"case {self.field(field)}({self.type(field.type)})", 2)
             for field in fields
         )
         reads = ""
@@ -293,8 +304,8 @@ class Swift:
         keys = listed([self.coded(self.field(field), field.name) for field in fields], 4).strip()
         return (
             f"{comment(one.about)}public enum {self.name(one.name)}: Decodable, Sendable, Hashable"
-            f" {{\n{cases}  /// What this version does not know.\n  case other\n\n"
-            f"  enum CodingKeys: String, CodingKey {{ {keys} }}\n\n"
+            f" {{\n{cases}  /** What this version does not know. */ case other\n"
+            f"  enum CodingKeys: String, CodingKey {{ {keys} }}\n"
             "  public init(from decoder: any Decoder) throws {\n"
             "    let fields = try decoder.container(keyedBy: CodingKeys.self)\n"
             f"{reads}    self = .other\n  }}\n}}\n"
@@ -319,9 +330,7 @@ class Swift:
                 kind = self._tags(one)
             is_required = len(mine) == len(records) and all(each.required for each in mine)
             about = field.about if field.name == one.tag else mine[-1].about
-            made[field.name] = Field(
-                field.name, kind, is_required, about, about, field.default, field.example
-            )
+            made[field.name] = Field(field.name, kind, is_required, about, about, field.default)
         return tuple(made.values())
 
     def _plain(self, one: Type) -> Type:
@@ -365,13 +374,14 @@ class Swift:
         for record in self._requests(one):
             parameters = [self.parameter(field) for field in record.fields]
             given = ", ".join(f"{literal(f.name)}: {self.field(f)}" for f in record.fields)
-            call = f"ask({literal(one.name)}{f', [{given}]' if given else ''})"
-            made = call if reply else f"let _: Nothing = try await {call}"
+            call = f"try await ask({literal(one.name)}{f', [{given}]' if given else ''})"
             about = {self.label(field): self.about(field) for field in record.fields}
             head = described(self._model, one, about, self.example(one), is_first=not texts)
-            head += f"  public func {identifier(camel(one.name))}{brackets(parameters, 2)}"
-            head += f" async throws(HoldfastError){reply} {{\n"
-            texts.append(f"{head}    {f'try await {made}' if reply else made}\n  }}\n")
+            made = f"  public func {identifier(camel(one.name))}{brackets(parameters, 2)}"
+            made += f" async throws(HoldfastError){reply} {{ {call} }}\n"
+            if len(made) > WIDTH + 1:
+                made = made.replace(f"{{ {call} }}", f"{{\n    {call}\n  }}")
+            texts.append(head + made)
         return "\n".join(texts)
 
     def _requests(self, one: Operation) -> list[Record]:

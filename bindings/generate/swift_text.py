@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import textwrap
 
 from model import Model, Operation
 
-WIDTH = 100
+#: What is longer has a line of its own.
+WIDTH = 160
 
 #: Words that Swift keeps for itself: as a name they stand in backticks.
 RESERVED = {
@@ -59,7 +59,7 @@ def listed(cases: list[str], indent: int, word: str = "case") -> str:
     return "".join(f"{' ' * indent}{word} {line.strip()}\n" for line in lines)
 
 
-def brackets(parameters: list[str], indent: int, limit: int = 70) -> str:
+def brackets(parameters: list[str], indent: int, limit: int = 90) -> str:
     """Parameters on one line, or on lines of their own."""
     short = f"({', '.join(parameters)})"
     if len(short) < limit:
@@ -68,48 +68,36 @@ def brackets(parameters: list[str], indent: int, limit: int = 70) -> str:
 
 
 def comment(text: str, indent: int = 0) -> str:
-    """A comment for a declaration; empty without a text."""
-    return block(wrapped(text, indent), indent) if text else ""
+    """A comment for a declaration, on a line of its own; empty without a text."""
+    return f"{' ' * indent}/// {joined(text)}\n" if text else ""
 
 
-def block(lines: list[str], indent: int) -> str:
-    """A comment of these lines. Nothing in a line can end it."""
-    space = " " * indent
-    return "".join(f"{space}///{f' {line}' if line else ''}\n" for line in lines)
+def commented(text: str, declaration: str, indent: int) -> str:
+    """A declaration and its comment, on one line if that is short."""
+    space, about = " " * indent, joined(text)
+    line = f"{space}/** {about} */ {declaration}\n"
+    if about and len(line) <= WIDTH + 1 and "*/" not in about and "/*" not in about:
+        return line
+    return f"{comment(text, indent)}{space}{declaration}\n"
 
 
-def wrapped(text: str, indent: int, hanging: str = "") -> list[str]:
-    """The lines of a comment."""
-    return [
-        line
-        for paragraph in text.split("\n")
-        for line in textwrap.wrap(
-            paragraph,
-            WIDTH - indent - 4,
-            subsequent_indent=hanging,
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
-        or [""]
-    ]
+def joined(text: str) -> str:
+    """A text on one line, which is what ends a comment."""
+    return " ".join(text.split())
 
 
 def described(
     model: Model, one: Operation, fields: dict[str, str], example: str | None, *, is_first: bool
 ) -> str:
     """What an editor shows: description and parameters; of the first form errors and an example."""
-    lines = wrapped(one.about, 2)
-    if told := {name: about for name, about in fields.items() if about}:
-        lines.append("")
-        for name, about in told.items():
-            lines += wrapped(f"- Parameter {name}: {about}", 2, hanging="  ")
+    lines = [one.about]
+    lines += [f"- Parameter {name}: {about}" for name, about in fields.items() if about]
     # That a request is malformed needs no telling where the compiler sees its types.
     errors = [f"`{code}`" for code in one.errors if not code.startswith("request.")]
     if errors and is_first:
-        text = f"Fails, among others, with {', '.join(errors)}: see ``ErrorCode``."
-        lines += ["", *wrapped(text, 2)]
+        lines.append(f"- Throws: among others {', '.join(errors)}: see ``ErrorCode``.")
     if example and is_first:
         reply = one.examples[0].reply
         shown = [f"// {json.dumps(reply, ensure_ascii=False)}"] if reply else []
-        lines += ["", "```swift", example, *shown, "```"]
-    return block(lines, 2)
+        lines += ["```swift", example, *shown, "```"]
+    return "".join(comment(line, 2) for line in lines)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from pathlib import Path
 
@@ -15,7 +14,7 @@ sys.path.insert(0, str(ROOT / "bindings" / "generate"))
 
 import swift  # noqa: E402
 from model import Model, Reader, camel  # noqa: E402
-from swift_text import comment, identifier, literal  # noqa: E402
+from swift_text import comment, commented, identifier, literal  # noqa: E402
 
 MODEL = Model.load(SCHEMA)
 FILES = swift.files(MODEL)
@@ -26,48 +25,11 @@ def text(name: str) -> str:
     return FILES[f"{swift.FOLDER}/{name}.swift"]
 
 
-def test_open_codes_are_texts_and_closed_ones_an_enumeration() -> None:
-    codes = text("Codes")
-    assert "public struct Screen: OpenCode {" in codes
-    assert 'signIn: Self = "sign_in"' in codes
-    assert "public enum SessionLogoutRequestScope: String, Codable, Sendable" in codes
-    assert 'atOnce = "at_once"' in codes
-
-
 def test_an_absent_field_of_a_request_is_not_null() -> None:
     types = text("Types")
     assert "public var contacts: OrNull<ContactsMapping>?" in types
     assert "orgId: OrNull<String>? = nil" in text("Operations")
     assert "public let route: String?" in types
-
-
-def test_an_instant_has_a_type_and_no_unit_in_its_name() -> None:
-    types = text("Types")
-    assert ' occurredAt = "occurred_at_ms"' in types
-    assert "public let occurredAt: Instant?" in types
-    assert "public let timeoutMs: Int\n" in types
-
-
-def test_what_comes_in_several_shapes_is_one_record() -> None:
-    types = text("Types")
-    notice = types.partition("struct Notice:")[2].partition("\n}")[0]
-    assert "public let type: NoticeType\n" in notice
-    assert "public let text: String\n" in notice
-    assert "public let carried: Int?\n" in notice
-    assert "public let allow: Bool\n" in types
-
-
-def test_what_the_library_has_next_is_an_enumeration() -> None:
-    choice = text("Types").partition("enum Next:")[2].partition("\n}")[0]
-    cases = re.findall(r"^  case (\w+)", choice, re.MULTILINE)
-    assert cases == ["screen", "answer", "notice", "sync", "request", "wakeInMs", "other"]
-
-
-def test_requests_are_written_and_replies_are_read() -> None:
-    types = text("Types")
-    assert "struct Decision: Decodable, Sendable, Hashable {" in types
-    assert "struct Config: Encodable, Sendable, Hashable {" in types
-    assert "Request: " not in types.replace("HttpRequest: ", "")
 
 
 def test_each_operation_is_a_method_with_an_example_that_is_compiled() -> None:
@@ -88,7 +50,10 @@ def test_words_of_swift_stand_in_backticks() -> None:
 
 
 def test_a_description_stays_in_its_comment() -> None:
-    assert comment("Ends */ here\nand\rhere") == "/// Ends */ here\n/// and here\n"
+    assert comment("Ends */ here\nand\rhere") == "/// Ends */ here and here\n"
+    # A comment beside its declaration could be ended.
+    assert commented("Ends */ here", "let a", 0) == "/// Ends */ here\nlet a\n"
+    assert commented("Short.", "let a", 2) == "  /** Short. */ let a\n"
 
 
 def test_a_required_field_of_a_request_that_may_be_null_is_refused() -> None:

@@ -8,8 +8,8 @@ import json
 import threading
 from collections import deque
 from collections.abc import Callable, Coroutine
-from functools import partial
-from typing import Any, cast
+from functools import partial, wraps
+from typing import Any, ParamSpec, cast
 
 from holdfast import Holdfast, KeyStore, Library
 from holdfast.errors import ClosedError
@@ -28,6 +28,8 @@ PATIENCE_S = patience(60)
 #: What `next` gives, or the status and reply of its failure.
 Thing = dict[str, Any] | tuple[int, bytes]
 Reply = tuple[int, bytes]
+
+P = ParamSpec("P")
 
 FIRST: Any = {"screen": {"screen": "sign_in"}}
 HOME: Any = {"screen": {"screen": "home"}}
@@ -135,5 +137,11 @@ async def until(condition: Callable[[], object]) -> None:
             await asyncio.sleep(0.005)
 
 
-def run(work: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(work, 2 * PATIENCE_S))
+def coroutine(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
+    """A test that is a coroutine, in a loop of its own."""
+
+    @wraps(test)
+    def run(*given: P.args, **named: P.kwargs) -> None:
+        asyncio.run(asyncio.wait_for(test(*given, **named), 2 * PATIENCE_S))
+
+    return run

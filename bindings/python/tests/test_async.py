@@ -17,9 +17,9 @@ from fake_library import (
     STORAGE,
     FakeLibrary,
     Reply,
+    coroutine,
     refusal,
     request,
-    run,
     until,
 )
 from holdfast import AsyncHoldfast, AsyncTransport, ClosedError, Library, StorageError, Transport
@@ -31,94 +31,85 @@ def opened(fake: FakeLibrary, transport: Transport | AsyncTransport | None = Non
     return AsyncHoldfast(CONFIG, library=cast(Library, fake), transport=transport)
 
 
-def test_operations_run_outside_the_loop_s_thread() -> None:
-    async def main() -> None:
-        fake = FakeLibrary()
-        async with opened(fake) as app:
-            assert app.opened["version"] == "9.8.7"
-            reply = cast(dict[str, Any], await app.contact_search({"query": "Åse"}))
-            assert reply == {"called": "contact_search", "request": {"query": "Åse"}}
-        assert {name.rpartition("_")[0] for name in fake.threads} == {"holdfast"}
-        assert fake.closed
-
-    run(main())
+@coroutine
+async def test_operations_run_outside_the_loop_s_thread() -> None:
+    fake = FakeLibrary()
+    async with opened(fake) as app:
+        assert app.opened["version"] == "9.8.7"
+        reply = cast(dict[str, Any], await app.contact_search({"query": "Åse"}))
+        assert reply == {"called": "contact_search", "request": {"query": "Åse"}}
+    assert {name.rpartition("_")[0] for name in fake.threads} == {"holdfast"}
+    assert fake.closed
 
 
-def test_what_comes_is_iterated_over_from_the_first_screen_to_the_close() -> None:
-    async def main() -> None:
-        fake = FakeLibrary()
+@coroutine
+async def test_what_comes_is_iterated_over_from_the_first_screen_to_the_close() -> None:
+    fake = FakeLibrary()
+    fake.give(NOTICE)
+    seen: list[object] = []
+    async with opened(fake) as app:
+        async for thing in app:
+            seen.append(thing)
+            if thing == NOTICE:
+                fake.give(HOME)
+            if thing == HOME:
+                await app.close()
+    assert seen == [FIRST, NOTICE, HOME]
+    assert app.screen == HOME["screen"]
+
+
+@coroutine
+async def test_a_wait_that_is_cancelled_loses_nothing_and_asks_for_nothing_more() -> None:
+    fake = FakeLibrary(screen=None)
+    async with opened(fake) as app:
+        waiting = asyncio.ensure_future(anext(app))
+        await until(lambda: fake.asked)
+        waiting.cancel()
         fake.give(NOTICE)
-        seen: list[object] = []
-        async with opened(fake) as app:
-            async for thing in app:
-                seen.append(thing)
-                if thing == NOTICE:
-                    fake.give(HOME)
-                if thing == HOME:
-                    await app.close()
-        assert seen == [FIRST, NOTICE, HOME]
-        assert app.screen == HOME["screen"]
-
-    run(main())
+        await until(lambda: not fake.news)
+        assert (await anext(app), fake.asked) == (NOTICE, 1)
 
 
-def test_a_wait_that_is_cancelled_loses_nothing_and_asks_for_nothing_more() -> None:
-    async def main() -> None:
-        fake = FakeLibrary(screen=None)
-        async with opened(fake) as app:
-            waiting = asyncio.ensure_future(anext(app))
-            await until(lambda: fake.asked)
-            waiting.cancel()
-            fake.give(NOTICE)
-            await until(lambda: not fake.news)
-            assert (await anext(app), fake.asked) == (NOTICE, 1)
-
-    run(main())
+@coroutine
+async def test_a_failure_is_raised_and_the_iteration_may_go_on() -> None:
+    fake = FakeLibrary(screen=None)
+    fake.give((STORAGE, refusal("storage.failed")), HOME)
+    async with opened(fake) as app:
+        with pytest.raises(StorageError):
+            await anext(app)
+        assert await anext(app) == HOME
 
 
-def test_a_failure_is_raised_and_the_iteration_may_go_on() -> None:
-    async def main() -> None:
-        fake = FakeLibrary(screen=None)
-        fake.give((STORAGE, refusal("storage.failed")), HOME)
-        async with opened(fake) as app:
-            with pytest.raises(StorageError):
-                await anext(app)
-            assert await anext(app) == HOME
+@coroutine
+async def test_a_coroutine_sends_on_the_loop_and_a_function_on_threads() -> None:
+    loop = threading.get_ident()
+    places: list[bool] = []
 
-    run(main())
+    async def sending(given: HttpRequest) -> Answer:
+        places.append(threading.get_ident() == loop)
+        if given["id"] == 2:
+            raise ValueError("a defect")
+        return {"status": 200}
 
+    def blocking(_: HttpRequest) -> Answer:
+        places.append(threading.get_ident() == loop)
+        return {"status": 200}
 
-def test_a_coroutine_sends_on_the_loop_and_a_function_on_threads() -> None:
-    async def main() -> None:
-        loop = threading.get_ident()
-        places: list[bool] = []
+    def has_two(completed: list[Any]) -> bool:
+        return len(completed) == 2
 
-        async def sending(given: HttpRequest) -> Answer:
-            places.append(threading.get_ident() == loop)
-            if given["id"] == 2:
-                raise ValueError("a defect")
-            return {"status": 200}
-
-        def blocking(_: HttpRequest) -> Answer:
-            places.append(threading.get_ident() == loop)
-            return {"status": 200}
-
-        def has_two(completed: list[Any]) -> bool:
-            return len(completed) == 2
-
-        for transport in (sending, blocking):
-            fake = FakeLibrary()
-            fake.give(request(1), request(2))
-            async with opened(fake, transport):
-                await until(partial(has_two, fake.completed))
-            answers = {one["id"]: one.get("error") for one in fake.completed}
-            assert answers == {1: None, 2: "offline" if transport is sending else None}
-        assert places == [True, True, False, False]
-
-    run(main())
+    for transport in (sending, blocking):
+        fake = FakeLibrary()
+        fake.give(request(1), request(2))
+        async with opened(fake, transport):
+            await until(partial(has_two, fake.completed))
+        answers = {one["id"]: one.get("error") for one in fake.completed}
+        assert answers == {1: None, 2: "offline" if transport is sending else None}
+    assert places == [True, True, False, False]
 
 
-def test_a_blocking_transport_delays_neither_loop_nor_close_nor_exit() -> None:
+@coroutine
+async def test_a_blocking_transport_delays_neither_loop_nor_close_nor_exit() -> None:
     began, hold = threading.Event(), threading.Event()
 
     def blocking(_: HttpRequest) -> Answer:
@@ -126,60 +117,56 @@ def test_a_blocking_transport_delays_neither_loop_nor_close_nor_exit() -> None:
         hold.wait(PATIENCE_S)
         return {"status": 200}
 
-    async def main() -> None:
-        fake = FakeLibrary()
-        fake.give(request())
-        async with opened(fake, blocking) as app:
-            await until(began.is_set)
-            [thread] = [one for one in threading.enumerate() if one.name == "holdfast-http"]
-            assert thread.daemon
-            await app.session_status()
-        assert thread.is_alive() and fake.closed
-        hold.set()
-        await until(lambda: not thread.is_alive())
-
-    run(main())
+    fake = FakeLibrary()
+    fake.give(request())
+    async with opened(fake, blocking) as app:
+        await until(began.is_set)
+        [thread] = [one for one in threading.enumerate() if one.name == "holdfast-http"]
+        assert thread.daemon
+        await app.session_status()
+    assert thread.is_alive() and fake.closed
+    hold.set()
+    await until(lambda: not thread.is_alive())
 
 
 @pytest.mark.parametrize("stubborn", [False, True])
-def test_closing_cancels_what_is_sent_and_ends_the_iteration(stubborn: bool) -> None:
+@coroutine
+async def test_closing_cancels_what_is_sent_and_ends_the_iteration(stubborn: bool) -> None:
     """A transport that ignored its cancellation made `close()` wait for ever."""
 
-    async def main() -> None:
-        release, began = asyncio.Event(), asyncio.Event()
-        cancelled: list[bool] = []
+    release, began = asyncio.Event(), asyncio.Event()
+    cancelled: list[bool] = []
 
-        async def sending(_: HttpRequest) -> Answer:
-            began.set()
-            try:
-                await release.wait()
-            except asyncio.CancelledError:
-                cancelled.append(True)
-                if not stubborn:
-                    raise
-                await release.wait()
-            return {"status": 200}
+    async def sending(_: HttpRequest) -> Answer:
+        began.set()
+        try:
+            await release.wait()
+        except asyncio.CancelledError:
+            cancelled.append(True)
+            if not stubborn:
+                raise
+            await release.wait()
+        return {"status": 200}
 
-        fake = FakeLibrary(screen=None)
-        fake.give(request())
-        app = opened(fake, sending)
-        async with app:
-            await began.wait()
-            waiting = asyncio.ensure_future(anext(app, "ended"))
-            await until(lambda: fake.asked)
-        assert fake.closed
-        assert await waiting == "ended"
-        await until(lambda: cancelled and not app._sending)
-        assert fake.completed == []
-        release.set()
-        with pytest.raises(ClosedError):
-            await app.session_status()
-        await app.close()
-
-    run(main())
+    fake = FakeLibrary(screen=None)
+    fake.give(request())
+    app = opened(fake, sending)
+    async with app:
+        await began.wait()
+        waiting = asyncio.ensure_future(anext(app, "ended"))
+        await until(lambda: fake.asked)
+    assert fake.closed
+    assert await waiting == "ended"
+    await until(lambda: cancelled and not app._sending)
+    assert fake.completed == []
+    release.set()
+    with pytest.raises(ClosedError):
+        await app.session_status()
+    await app.close()
 
 
-def test_a_close_waits_for_the_call_that_is_running_and_outlives_its_cancellation() -> None:
+@coroutine
+async def test_a_close_waits_for_the_call_that_is_running_and_outlives_its_cancellation() -> None:
     inside, release = threading.Event(), threading.Event()
 
     class Slow(FakeLibrary):
@@ -188,25 +175,23 @@ def test_a_close_waits_for_the_call_that_is_running_and_outlives_its_cancellatio
             release.wait(PATIENCE_S)
             return self.other("session_lock", given)
 
-    async def main() -> None:
-        fake = Slow()
-        app = opened(fake)
-        await app.__aenter__()
-        locking = asyncio.ensure_future(app.session_lock())
-        await until(inside.is_set)
-        closing = asyncio.ensure_future(app.close())
-        await asyncio.sleep(0.02)
-        assert not closing.done()
-        closing.cancel()
-        release.set()
-        assert cast(Any, await locking)["called"] == "session_lock"
-        await until(lambda: fake.closed)
-        await app.close()
-
-    run(main())
+    fake = Slow()
+    app = opened(fake)
+    await app.__aenter__()
+    locking = asyncio.ensure_future(app.session_lock())
+    await until(inside.is_set)
+    closing = asyncio.ensure_future(app.close())
+    await asyncio.sleep(0.02)
+    assert not closing.done()
+    closing.cancel()
+    release.set()
+    assert cast(Any, await locking)["called"] == "session_lock"
+    await until(lambda: fake.closed)
+    await app.close()
 
 
-def test_a_folder_that_cannot_be_opened_leaves_no_thread() -> None:
+@coroutine
+async def test_a_folder_that_cannot_be_opened_leaves_no_thread() -> None:
     class Refusing(FakeLibrary):
         def open(self, *_: object) -> tuple[int, Reply]:
             return 0, (STORAGE, refusal("storage.failed"))
@@ -214,12 +199,9 @@ def test_a_folder_that_cannot_be_opened_leaves_no_thread() -> None:
     def ours() -> list[str]:
         return [one.name for one in threading.enumerate() if one.name.startswith("holdfast_")]
 
-    async def main() -> None:
-        app = opened(Refusing())  # keep the executor: its finalizer would end the thread
-        with pytest.raises(StorageError):
-            await app.__aenter__()
-        await until(lambda: not ours())
-        with pytest.raises(RuntimeError, match="async with"):
-            await app.session_status()
-
-    run(main())
+    app = opened(Refusing())  # keep the executor: its finalizer would end the thread
+    with pytest.raises(StorageError):
+        await app.__aenter__()
+    await until(lambda: not ours())
+    with pytest.raises(RuntimeError, match="async with"):
+        await app.session_status()

@@ -5,19 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
 from typing import Any, cast
 
 import pytest
-from fake_library import CONFIG, KEY, PATIENCE_S, FakeLibrary, Reply, run, until
+from fake_library import CONFIG, KEY, PATIENCE_S, FakeLibrary, Reply, coroutine, until
 from holdfast import AsyncHoldfast, BusyError, ClosedError, KeyStoreAnswer, Library
-from holdfast.keystore import (
-    KEY_CANCELLED,
-    KEY_FAILED,
-    KEY_LOCKOUT,
-    KEY_NOT_FOUND,
-    KEY_OK,
-)
+from holdfast.keystore import KEY_CANCELLED, KEY_FAILED, KEY_LOCKOUT, KEY_NOT_FOUND, KEY_OK
 
 #: What the library gets from the key store within `session_unlock`.
 OPEN = [KEY_OK, KEY.hex()]
@@ -75,16 +69,13 @@ class Locked(FakeLibrary):
         return 0, json.dumps([self.save(b"device", KEY), self.load(b"device")[0]]).encode()
 
 
-Tell = Callable[[AsyncHoldfast, Prompting], Awaitable[None]]
-
-
-def story(tell: Tell, kind: type[Prompting] = Prompting, library: Locked | None = None) -> None:
-    async def main() -> None:
-        store, fake = kind(), cast(Library, library or Locked())
-        async with AsyncHoldfast(CONFIG, store, library=fake) as app:
-            await tell(app, store)
-
-    run(main())
+@contextlib.asynccontextmanager
+async def story(
+    kind: type[Prompting] = Prompting, library: Locked | None = None
+) -> AsyncIterator[tuple[AsyncHoldfast, Prompting]]:
+    store, fake = kind(), cast(Library, library or Locked())
+    async with AsyncHoldfast(CONFIG, store, library=fake) as app:
+        yield app, store
 
 
 async def shown(app: AsyncHoldfast, store: Prompting) -> asyncio.Future[Any]:
@@ -95,8 +86,9 @@ async def shown(app: AsyncHoldfast, store: Prompting) -> asyncio.Future[Any]:
     return unlocking
 
 
-def test_the_prompt_comes_before_the_call_and_its_key_serves_this_call_alone() -> None:
-    async def tell(app: AsyncHoldfast, store: Prompting) -> None:
+@coroutine
+async def test_the_prompt_comes_before_the_call_and_its_key_serves_this_call_alone() -> None:
+    async with story() as (app, store):
         unlocking = await shown(app, store)
         # Other calls do not wait for the user, and the loop carries out what they ask for
         store.keys["session"] = KEY
@@ -111,8 +103,6 @@ def test_the_prompt_comes_before_the_call_and_its_key_serves_this_call_alone() -
         assert cast(Any, await app.session_lock()) == [KEY_OK, KEY_NOT_FOUND]
         assert len(store.prompts) == 1
 
-    story(tell)
-
 
 @pytest.mark.parametrize(
     ("given", "answer"),
@@ -122,37 +112,36 @@ def test_the_prompt_comes_before_the_call_and_its_key_serves_this_call_alone() -
         (ZeroDivisionError("no dialog"), KEY_FAILED),
     ],
 )
-def test_what_the_prompt_refuses_is_the_answer_within_the_call(
+@coroutine
+async def test_what_the_prompt_refuses_is_the_answer_within_the_call(
     given: Exception | None, answer: int
 ) -> None:
-    async def tell(app: AsyncHoldfast, store: Prompting) -> None:
+    async with story() as (app, store):
         if given is None:
             store.answer.set_result(None)
         else:
             store.answer.set_exception(given)
         assert cast(Any, await app.session_unlock()) == [answer, ""]
 
-    story(tell)
-
 
 @pytest.mark.parametrize("call", ["session_lock", "session_logout"])
-def test_a_lock_or_a_logout_takes_the_prompt_back(call: str) -> None:
-    async def tell(app: AsyncHoldfast, store: Prompting) -> None:
+@coroutine
+async def test_a_lock_or_a_logout_takes_the_prompt_back(call: str) -> None:
+    async with story() as (app, store):
         unlocking = await shown(app, store)
         await getattr(app, call)()
         assert await unlocking == CANCELLED
         assert store.on_screen == 0
 
-    story(tell)
-
 
 @pytest.mark.parametrize("steps", range(8))
-def test_a_lock_at_the_moment_of_the_answer_comes_after_the_unlock_or_withdraws_it(
+@coroutine
+async def test_a_lock_at_the_moment_of_the_answer_comes_after_the_unlock_or_withdraws_it(
     steps: int,
 ) -> None:
     library = Locked()
 
-    async def tell(app: AsyncHoldfast, store: Prompting) -> None:
+    async with story(library=library) as (app, store):
         unlocking = await shown(app, store)
         store.answer.set_result(KEY)
         for _ in range(steps):
@@ -162,10 +151,9 @@ def test_a_lock_at_the_moment_of_the_answer_comes_after_the_unlock_or_withdraws_
         # Never a session that opens behind the lock
         assert library.order in (["open", "lock"], ["lock", "refused"])
 
-    story(tell, library=library)
 
-
-def test_a_prompt_that_ignores_its_withdrawal_opens_nothing() -> None:
+@coroutine
+async def test_a_prompt_that_ignores_its_withdrawal_opens_nothing() -> None:
     class Stubborn(Prompting):
         async def load(self, name: str, prompt: str | None) -> bytes | None:
             try:
@@ -173,16 +161,15 @@ def test_a_prompt_that_ignores_its_withdrawal_opens_nothing() -> None:
             except asyncio.CancelledError:
                 return KEY
 
-    async def tell(app: AsyncHoldfast, store: Prompting) -> None:
+    async with story(Stubborn) as (app, store):
         unlocking = await shown(app, store)
         await app.session_lock()
         assert await unlocking == CANCELLED
 
-    story(tell, Stubborn)
 
-
-def test_the_last_of_several_unlocks_has_the_only_prompt() -> None:
-    async def tell(app: AsyncHoldfast, store: Prompting) -> None:
+@coroutine
+async def test_the_last_of_several_unlocks_has_the_only_prompt() -> None:
+    async with story() as (app, store):
         unlocking = [await shown(app, store)]
         unlocking += [asyncio.ensure_future(cast(Any, app.session_unlock())) for _ in range(2)]
         await until(lambda: len(store.prompts) == 2)
@@ -190,11 +177,10 @@ def test_the_last_of_several_unlocks_has_the_only_prompt() -> None:
         assert [await one for one in unlocking] == [CANCELLED, CANCELLED, OPEN]
         assert (store.most, len(store.prompts)) == (1, 2)
 
-    story(tell)
 
-
-def test_an_unlock_that_the_app_gives_up_takes_its_prompt_back() -> None:
-    async def tell(app: AsyncHoldfast, store: Prompting) -> None:
+@coroutine
+async def test_an_unlock_that_the_app_gives_up_takes_its_prompt_back() -> None:
+    async with story() as (app, store):
         unlocking = await shown(app, store)
         unlocking.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -205,11 +191,10 @@ def test_an_unlock_that_the_app_gives_up_takes_its_prompt_back() -> None:
         store.answer.set_result(KEY)
         assert await again == OPEN
 
-    story(tell)
 
-
-def test_closing_takes_the_prompt_back() -> None:
-    async def tell(app: AsyncHoldfast, store: Prompting) -> None:
+@coroutine
+async def test_closing_takes_the_prompt_back() -> None:
+    async with story() as (app, store):
         unlocking = await shown(app, store)
         await app.close()
         with contextlib.suppress(ClosedError):
@@ -220,10 +205,9 @@ def test_closing_takes_the_prompt_back() -> None:
             await app.session_unlock()
         assert len(store.prompts) == 1
 
-    story(tell)
 
-
-def test_a_key_store_that_calls_the_library_is_refused() -> None:
+@coroutine
+async def test_a_key_store_that_calls_the_library_is_refused() -> None:
     """The call waits for the key store, so each would wait for the other."""
     refused: list[str] = []
 
@@ -235,15 +219,14 @@ def test_a_key_store_that_calls_the_library_is_refused() -> None:
                 await self.app.session_status()
             refused.append(raised.value.code)
 
-    async def tell(app: AsyncHoldfast, store: Prompting) -> None:
+    async with story(Calling) as (app, store):
         cast(Calling, store).app = app
         assert cast(Any, await app.session_lock())[0] == KEY_OK
-
-    story(tell, Calling)
     assert refused == ["handle.reentered"]
 
 
-def test_a_coroutine_without_an_end_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+@coroutine
+async def test_a_coroutine_without_an_end_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("holdfast.async_keystore.PATIENCE_S", 0.05)
     cancelled: list[bool] = []
 
@@ -255,9 +238,7 @@ def test_a_coroutine_without_an_end_has_failed(monkeypatch: pytest.MonkeyPatch) 
                 cancelled.append(True)
                 raise
 
-    async def tell(app: AsyncHoldfast, _: Prompting) -> None:
+    async with story(Hanging) as (app, _):
         assert cast(Any, await app.session_lock()) == [KEY_FAILED, KEY_NOT_FOUND]
         # What was given up does not take effect later
         await until(lambda: cancelled)
-
-    story(tell, Hanging)

@@ -461,9 +461,7 @@ def idle(kept: connections.Connections, server: Server, count: int) -> None:
         kept.keep(connection, response)
 
 
-def test_a_refused_or_late_response_ends_its_connection_and_the_idle_ones(
-    serving: Serving,
-) -> None:
+def test_a_refused_or_late_response_ends_its_connection_and_the_idle_ones(serving: Serving) -> None:
     """In the middle of a response none is used again; a time-out may mean another network."""
     head = HEAD + b"Content-Length: 1001\r\n\r\n"
     server = serving([OK, OK, OK, head + b"x" * 1001, head])

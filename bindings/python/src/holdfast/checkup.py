@@ -391,9 +391,7 @@ class Checkup:
         elif self.has_uuids(project, step, table, columns):
             self.ok(step, f"{len(columns)} columns")
 
-    def has_uuids(
-        self, project: Project, step: str, table: str, columns: list[str], bearer: str = ""
-    ) -> bool:
+    def has_uuids(self, project: Project, step: str, table: str, columns: list[str]) -> bool:
         """Whether the ids among the columns are UUIDs, as far as the caller may see.
 
         The server converts a value before it asks who may read. A column that refuses what is no
@@ -402,9 +400,9 @@ class Checkup:
         wrong = []
         for column in [name for name in ("id", "org_id", "user_id") if name in columns]:
             query = {"select": column, "limit": "0"}
-            reply = project.read(table, {**query, column: f"eq.{NO_UUID}"}, bearer=bearer)
+            reply = project.read(table, {**query, column: f"eq.{NO_UUID}"})
             if reply.status != 200 and reply.code.startswith(("22", "42883")):
-                reply = project.read(table, {**query, column: f"eq.{NIL}"}, bearer=bearer)
+                reply = project.read(table, {**query, column: f"eq.{NIL}"})
                 if not reply.code.startswith(("22", "42883")):
                     continue
             elif reply.status != 200:
@@ -463,18 +461,13 @@ class Checkup:
             self.function(project, "summary", names.summary, org)
 
     def function(
-        self,
-        project: Project,
-        section: str,
-        name: str,
-        arguments: dict[str, str],
-        bearer: str = "",
+        self, project: Project, section: str, name: str, arguments: dict[str, str]
     ) -> Reply:
         """A call by GET runs in a transaction that can write nothing."""
-        whose = " for the user" if bearer else ""
+        whose = " for the user" if project.token else ""
         step = f"function {name} ({section}){whose}"
         query = urllib.parse.urlencode(arguments)
-        reply = project.rest(f"rpc/{name}?{query}", bearer=bearer)
+        reply = project.rest(f"rpc/{name}?{query}")
         takes = f"the argument {next(iter(arguments))}" if arguments else "no arguments"
         if reply.code in {"PGRST202", "42883"}:
             near = suggested(reply)
@@ -486,7 +479,7 @@ class Checkup:
             )
         elif reply.code == "PGRST203":
             self.fail(step, f"several functions with {takes}", "Drop all but one of them.")
-        elif reply.code == "42501" and bearer:
+        elif reply.code == "42501" and project.token:
             self.fail(
                 step,
                 f"the user may not use it, or what it reads{table_of(reply)}",

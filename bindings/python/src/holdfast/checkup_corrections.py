@@ -52,9 +52,7 @@ class Corrections:
 
     def _reads(self) -> bool:
         step = f"own rows of {self.kind.name}"
-        reply = self.project.read(
-            self.kind.table, {**self._query(), "limit": "1"}, bearer=self.user.token
-        )
+        reply = self.project.read(self.kind.table, {**self._query(), "limit": "1"})
         if reply.code == "42501":
             self.user.no_grant(step, "select", reply, self.kind.table)
         elif reply.status == 200:
@@ -72,7 +70,7 @@ class Corrections:
     def _row(self) -> dict[str, Any] | None:
         """An own row that is not deleted."""
         query = {**self._query(), "order": "updated_at.desc", "limit": "1"}
-        reply = self.project.read(self.kind.table, query, bearer=self.user.token)
+        reply = self.project.read(self.kind.table, query)
         return reply.rows[0] if reply.rows and isinstance(reply.rows[0], dict) else None
 
     # Changes --------------------------------------------------------------------------------------
@@ -182,7 +180,6 @@ class Corrections:
         return self.project.read(
             self.kind.table,
             {**query, "select": "id,updated_at"},
-            bearer=self.user.token,
             body=values,
             prefer=UNDONE,
             method="PATCH",
@@ -214,7 +211,6 @@ class Corrections:
         reply = self.project.read(
             self.kind.table,
             {"id": f"eq.{uuid.uuid4()}", "select": "id"},
-            bearer=self.user.token,
             prefer=UNDONE,
             method="DELETE",
         )

@@ -24,7 +24,6 @@ class UserCheckup:
 
     checkup: Checkup
     project: Project
-    token: str = ""
     user: str = ""
 
     def run(self, email: str | None, password: str | None, access_token: str | None) -> None:
@@ -36,10 +35,10 @@ class UserCheckup:
                 "Pass the access token of a user who is signed in.",
             )
         elif access_token:
-            self.token = access_token
+            self.project = self.project.seen_by(access_token)
         elif email:
             self._sign_in(email, password or "")
-        if not self.token:
+        if not self.project.token:
             return
         try:
             if self._known():
@@ -53,7 +52,7 @@ class UserCheckup:
                         Corrections(self.checkup, self.project, self, kind, kind.own).run()
         finally:
             if not access_token:
-                self.project.auth("logout?scope=local", bearer=self.token, body={})
+                self.project.auth("logout?scope=local", body={})
 
     def _sign_in(self, email: str, password: str) -> None:
         body = {"email": email, "password": password}
@@ -61,7 +60,7 @@ class UserCheckup:
         value = reply.value if isinstance(reply.value, dict) else {}
         token = value.get("access_token")
         if reply.status == 200 and isinstance(token, str):
-            self.token = token
+            self.project = self.project.seen_by(token)
             return
         causes = {
             "invalid_credentials": "The address or the password is wrong, or no such user exists.",
@@ -73,7 +72,7 @@ class UserCheckup:
         self.checkup.fail("user", f"the sign-in failed: {reply.code or reply.status}", advice)
 
     def _known(self) -> bool:
-        reply = self.project.auth("user", bearer=self.token)
+        reply = self.project.auth("user")
         value = reply.value if isinstance(reply.value, dict) else {}
         if reply.status == 200 and isinstance(value.get("id"), str):
             self.user = value["id"]
@@ -96,7 +95,7 @@ class UserCheckup:
             "user_id": f"eq.{self.user}",
         }
         step = f"memberships ({table})"
-        reply = self.project.read(table, query, bearer=self.token)
+        reply = self.project.read(table, query)
         if reply.code == "42501":
             self.no_grant(step, "select", reply, table)
             return None
@@ -151,7 +150,7 @@ class UserCheckup:
         columns = [*names.cached, "updated_at", "deleted_at"]
         for step, chosen in (("contacts", columns), ("contacts, live", ["id", *names.withheld])):
             query = {"select": ",".join(dict.fromkeys(chosen)), **mine, "limit": "1"}
-            reply = self.project.read(names.contacts, query, bearer=self.token)
+            reply = self.project.read(names.contacts, query)
             if reply.code == "42501":
                 self.no_grant(step, "select", reply, names.contacts)
             elif reply.status != 200:
@@ -164,9 +163,7 @@ class UserCheckup:
                 )
             else:
                 self.checkup.ok(step, "the user reads them")
-        reply = self.project.read(
-            names.contacts, {"select": "id", **mine}, bearer=self.token, prefer="count=exact"
-        )
+        reply = self.project.read(names.contacts, {"select": "id", **mine}, prefer="count=exact")
         total = reply.headers.get("content-range", "").rpartition("/")[2]
         if total.isdigit() and int(total) > len(reply.rows) > 0:
             self.checkup.ok("max_rows", f"{len(reply.rows)}: the library reads in pages")
@@ -174,13 +171,11 @@ class UserCheckup:
     def _summary(self, org: str) -> None:
         if self.project.names.summary:
             arguments = {"org": org} if org else {}
-            self.checkup.function(
-                self.project, "summary", self.project.names.summary, arguments, self.token
-            )
+            self.checkup.function(self.project, "summary", self.project.names.summary, arguments)
 
     def _upload(self, kind: Kind, org: str | None) -> None:
         step = f"upload of {kind.name}"
-        reply = self.project.read(kind.table, {"select": "id", "limit": "0"}, bearer=self.token)
+        reply = self.project.read(kind.table, {"select": "id", "limit": "0"})
         if reply.code == "42501":
             self.checkup.fail(
                 step,
@@ -190,13 +185,13 @@ class UserCheckup:
             )
         elif kind.function:
             self.function(f"queue.{kind.name}", kind.function)
-        elif self.checkup.has_uuids(self.project, step, kind.table, kind.columns, self.token):
+        elif self.checkup.has_uuids(self.project, step, kind.table, kind.columns):
             self._insert(step, kind, org)
 
     def function(self, section: str, name: str) -> None:
         """A function that takes many items."""
         items = {"items": "[]"}
-        reply = self.checkup.function(self.project, section, name, items, bearer=self.token)
+        reply = self.checkup.function(self.project, section, name, items)
         if reply.status == 200 and not isinstance(reply.value, list):
             self.checkup.fail(
                 f"function {name} ({section})",
@@ -214,7 +209,6 @@ class UserCheckup:
         reply = self.project.read(
             kind.table,
             query,
-            bearer=self.token,
             body=[{"id": NO_UUID}],
             prefer="resolution=ignore-duplicates,return=representation,missing=default",
         )
@@ -244,7 +238,6 @@ class UserCheckup:
             reply = self.project.read(
                 kind.table,
                 {"columns": ",".join(row)},
-                bearer=self.token,
                 body=[row, row],
                 prefer="return=minimal,missing=default",
             )

@@ -8,7 +8,7 @@ import json
 import time
 import urllib.parse
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
@@ -219,7 +219,13 @@ class Project:
     names: Names
     transport: Transport
     timeout_s: float
+    #: The access token of a user; empty: nobody is signed in.
+    token: str = ""
     replies: list[Reply] = field(default_factory=list)
+
+    def seen_by(self, token: str) -> Project:
+        """The same project, for requests of the user with this token."""
+        return replace(self, token=token)
 
     def auth(self, path: str, **more: Any) -> Reply:  # noqa: ANN401
         """Ask the auth service."""
@@ -238,7 +244,6 @@ class Project:
         self,
         path: str,
         *,
-        bearer: str = "",
         body: object = None,
         prefer: str = "",
         headers: Mapping[str, str] | None = None,
@@ -246,8 +251,8 @@ class Project:
     ) -> Reply:
         """Send a request; without `method` a GET, or a POST if it has a body."""
         sent = {"apikey": self.names.api_key, "Accept": "application/json", **(headers or {})}
-        if bearer:
-            sent["Authorization"] = f"Bearer {bearer}"
+        if self.token:
+            sent["Authorization"] = f"Bearer {self.token}"
         if prefer:
             sent["Prefer"] = prefer
         if body is not None:

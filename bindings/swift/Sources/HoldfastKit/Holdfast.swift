@@ -44,13 +44,14 @@ public final class Holdfast: Sendable {
     }
   }
 
+  func ask(_ name: String, _ request: Request = [:]) async throws(HoldfastError) {
+    let _: Nothing = try await ask(name, request)
+  }
+
   /// Open the session with the key `biometric`. The key store shows its prompt first, and what came of it is the
   /// outcome. A lock, a logout, another unlock and `close()` take the prompt back: it counts as cancelled then.
   public func sessionUnlock() async throws(HoldfastError) {
-    guard let keys else {
-      let _: Nothing = try await ask("session_unlock")
-      return
-    }
+    guard let keys else { return try await ask("session_unlock") }
     guard !keys.isServing else { throw .reentered }
     driver.goOn()
     try await keys.unlock(handle)

@@ -6,17 +6,6 @@ import Testing
 private let first = Data(repeating: 1, count: 32)
 private let second = Data(repeating: 2, count: 32)
 
-/// The rules over a Keychain in memory. After every test no call has shown a prompt by itself, and no
-/// context that the user has released is left.
-private func withKeychain(
-  _ body: (StandInKeychain, KeychainRules<StandInKeychain>) async throws -> Void
-) async throws {
-  let keychain = StandInKeychain()
-  try await body(keychain, KeychainRules(chain: keychain, service: "app", group: nil))
-  #expect(keychain.unbidden == 0)
-  #expect(keychain.released == 0)
-}
-
 private func refusal<Value>(_ body: () async throws -> Value) async -> KeyResult? {
   do {
     Issue.record("\(try await body())")
@@ -28,118 +17,102 @@ private func refusal<Value>(_ body: () async throws -> Value) async -> KeyResult
   return nil
 }
 
-@Suite struct KeychainMissingTests {
+/// The rules over a Keychain in memory, which no call may have show a prompt by itself.
+@Suite(.timeLimit(.minutes(2))) struct KeychainRulesTests {
+  let keychain = StandInKeychain()
+  var store: KeychainRules<StandInKeychain> {
+    KeychainRules(chain: keychain, service: "app", group: nil)
+  }
+
   @Test("FIX-6: before the first unlock a device key that is not found is locked")
   func aMissingDeviceKeyIsLockedBeforeTheFirstUnlock() async throws {
-    try await withKeychain { keychain, store in
-      var locked = store
-      locked.isReadable = { false }
-      for name in [KeyName.device, KeyName(rawValue: "device_b")] {
-        #expect(try await store.load(name, prompt: nil) == nil)
-        #expect(await refusal { try await locked.load(name, prompt: nil) } == .locked)
-      }
-      // One that is found is there
-      try store.save(.device, first, protection: .device)
-      #expect(try await locked.load(.device, prompt: nil) == first)
-      // What was erased is gone, also while the device is locked
-      #expect(try await locked.load(.session, prompt: nil) == nil)
-      #expect(try await locked.load(.biometric, prompt: nil) == nil)
+    var locked = store
+    locked.isReadable = { false }
+    for name in [KeyName.device, KeyName(rawValue: "device_b")] {
+      #expect(try await store.load(name, prompt: nil) == nil)
+      #expect(await refusal { try await locked.load(name, prompt: nil) } == .locked)
     }
+    // One that is found is there
+    try store.save(.device, first, protection: .device)
+    #expect(try await locked.load(.device, prompt: nil) == first)
+    // What was erased is gone, also while the device is locked
+    #expect(try await locked.load(.session, prompt: nil) == nil)
+    #expect(try await locked.load(.biometric, prompt: nil) == nil)
   }
-}
 
-@Suite struct KeychainSavingTests {
   @Test(arguments: [KeyName.device, .session])
   func aKeyOfTheDeviceIsReadableAfterTheFirstUnlock(name: KeyName) async throws {
-    try await withKeychain { keychain, store in
-      try store.save(name, first, protection: .device)
-      let item = try #require(keychain.item(name))
-      #expect(item.accessible == .afterFirstUnlockThisDeviceOnly)
-      #expect(item.enrolment == nil)
-      keychain.isUnlocked = false
-      #expect(try await store.load(name, prompt: nil) == first)
-      #expect(keychain.prompts == [])
-    }
+    try store.save(name, first, protection: .device)
+    let item = try #require(keychain.item(name))
+    #expect(item.accessible == .afterFirstUnlockThisDeviceOnly)
+    #expect(item.enrolment == nil)
+    keychain.isUnlocked = false
+    #expect(try await store.load(name, prompt: nil) == first)
+    #expect(keychain.prompts == [])
   }
 
   @Test func aKeyOfTheUserIsForThoseWhoAreEnrolledNow() async throws {
-    try await withKeychain { keychain, store in
-      try store.save(.biometric, first, protection: .biometric)
-      let item = try #require(keychain.item(.biometric))
-      #expect(item.accessible == .whenPasscodeSetThisDeviceOnly)
-      #expect(item.enrolment != nil)
-      #expect(keychain.prompts == [])
-    }
+    try store.save(.biometric, first, protection: .biometric)
+    let item = try #require(keychain.item(.biometric))
+    #expect(item.accessible == .whenPasscodeSetThisDeviceOnly)
+    #expect(item.enrolment != nil)
+    #expect(keychain.prompts == [])
   }
 
   @Test func aKeyOfTheDeviceIsUpdatedAndNeverAbsent() async throws {
-    try await withKeychain { keychain, store in
-      try store.save(.device, first, protection: .device)
-      keychain.forgetCalls()
-      try store.save(.device, second, protection: .device)
-      #expect(keychain.calls == [.add, .update])
-      #expect(try await store.load(.device, prompt: nil) == second)
-    }
+    try store.save(.device, first, protection: .device)
+    keychain.forgetCalls()
+    try store.save(.device, second, protection: .device)
+    #expect(keychain.calls == [.add, .update])
+    #expect(try await store.load(.device, prompt: nil) == second)
   }
 
   @Test func anItemWithAnotherAccessibilityGetsOurs() async throws {
-    try await withKeychain { keychain, store in
-      keychain.put(.device, .init(data: first, accessible: .whenPasscodeSetThisDeviceOnly))
-      try store.save(.device, second, protection: .device)
-      #expect(keychain.item(.device)?.accessible == .afterFirstUnlockThisDeviceOnly)
-    }
+    keychain.put(.device, .init(data: first, accessible: .whenPasscodeSetThisDeviceOnly))
+    try store.save(.device, second, protection: .device)
+    #expect(keychain.item(.device)?.accessible == .afterFirstUnlockThisDeviceOnly)
   }
 
   @Test func aKeyOfTheUserIsDeletedAndAddedWithoutAPrompt() async throws {
-    try await withKeychain { keychain, store in
-      try store.save(.biometric, first, protection: .biometric)
-      keychain.forgetCalls()
-      try store.save(.biometric, second, protection: .biometric)
-      #expect(keychain.calls == [.delete, .add])
-      #expect(keychain.item(.biometric)?.data == second)
-    }
+    try store.save(.biometric, first, protection: .biometric)
+    keychain.forgetCalls()
+    try store.save(.biometric, second, protection: .biometric)
+    #expect(keychain.calls == [.delete, .add])
+    #expect(keychain.item(.biometric)?.data == second)
   }
 
   @Test func aKeyThatAnotherProcessAddsMeanwhileIsReplaced() async throws {
-    try await withKeychain { keychain, store in
-      keychain.before[.add] = { [unowned keychain] in
-        keychain.put(
-          .biometric, .init(data: first, accessible: .whenPasscodeSetThisDeviceOnly, enrolment: 1))
-      }
-      try store.save(.biometric, second, protection: .biometric)
-      #expect(keychain.item(.biometric)?.data == second)
-      #expect(keychain.calls == [.delete, .add, .delete, .add])
+    keychain.before[.add] = { [unowned keychain = self.keychain] in
+      keychain.put(
+        .biometric, .init(data: first, accessible: .whenPasscodeSetThisDeviceOnly, enrolment: 1))
     }
+    try store.save(.biometric, second, protection: .biometric)
+    #expect(keychain.item(.biometric)?.data == second)
+    #expect(keychain.calls == [.delete, .add, .delete, .add])
   }
 
   @Test func aKeyThatAnotherProcessErasesMeanwhileIsAdded() async throws {
-    try await withKeychain { keychain, store in
-      try store.save(.device, first, protection: .device)
-      keychain.before[.update] = { [unowned keychain] in
-        try? KeychainRules(chain: keychain, service: "app", group: nil).erase(.device)
-      }
-      try store.save(.device, second, protection: .device)
-      #expect(keychain.item(.device)?.data == second)
+    try store.save(.device, first, protection: .device)
+    keychain.before[.update] = { [unowned keychain = self.keychain] in
+      try? KeychainRules(chain: keychain, service: "app", group: nil).erase(.device)
     }
+    try store.save(.device, second, protection: .device)
+    #expect(keychain.item(.device)?.data == second)
   }
 
   @Test func savingEndsAlsoIfOthersNeverDo() async throws {
-    try await withKeychain { keychain, store in
-      keychain.fail(.add, -25299, -25299, -25299, -25299)
-      #expect(
-        await refusal { try store.save(.biometric, first, protection: .biometric) } == .failed)
-      keychain.fail(.add, -25299, -25299, -25299, -25299)
-      #expect(await refusal { try store.save(.device, first, protection: .device) } == .failed)
-    }
+    keychain.fail(.add, -25299, -25299, -25299, -25299)
+    #expect(
+      await refusal { try store.save(.biometric, first, protection: .biometric) } == .failed)
+    keychain.fail(.add, -25299, -25299, -25299, -25299)
+    #expect(await refusal { try store.save(.device, first, protection: .device) } == .failed)
   }
 
   @Test func anItemThatOnlyTheUserCanUpdateIsNotAskedFor() async throws {
-    try await withKeychain { keychain, store in
-      keychain.put(
-        .device, .init(data: first, accessible: .afterFirstUnlockThisDeviceOnly, enrolment: 1))
-      #expect(await refusal { try store.save(.device, second, protection: .device) } == .locked)
-      #expect(keychain.item(.device)?.data == first)
-    }
+    keychain.put(
+      .device, .init(data: first, accessible: .afterFirstUnlockThisDeviceOnly, enrolment: 1))
+    #expect(await refusal { try store.save(.device, second, protection: .device) } == .locked)
+    #expect(keychain.item(.device)?.data == first)
   }
 
   @Test(arguments: [
@@ -150,191 +123,157 @@ private func refusal<Value>(_ body: () async throws -> Value) async -> KeyResult
   func aStatusOfAddHasItsResult(
     protection: KeyProtection, status: Int32, result: KeyResult
   ) async throws {
-    try await withKeychain { keychain, store in
-      keychain.fail(.add, status)
-      let name: KeyName = protection == .biometric ? .biometric : .device
-      #expect(await refusal { try store.save(name, first, protection: protection) } == result)
-      #expect(keychain.count == 0)
-    }
+    keychain.fail(.add, status)
+    let name: KeyName = protection == .biometric ? .biometric : .device
+    #expect(await refusal { try store.save(name, first, protection: protection) } == result)
+    #expect(keychain.count == 0)
   }
 
   @Test func anOldKeyThatCannotBeDeletedStays() async throws {
-    try await withKeychain { keychain, store in
-      try store.save(.biometric, first, protection: .biometric)
-      keychain.fail(.delete, -25308)
-      #expect(
-        await refusal { try store.save(.biometric, second, protection: .biometric) } == .locked)
-      #expect(keychain.item(.biometric)?.data == first)
-    }
+    try store.save(.biometric, first, protection: .biometric)
+    keychain.fail(.delete, -25308)
+    #expect(
+      await refusal { try store.save(.biometric, second, protection: .biometric) } == .locked)
+    #expect(keychain.item(.biometric)?.data == first)
   }
 
   @Test func aDeviceWithoutBiometricsSaysSo() async throws {
-    try await withKeychain { keychain, store in
-      keychain.removeEnrolment()
-      #expect(
-        await refusal { try store.save(.biometric, first, protection: .biometric) } == .notEnrolled)
-      keychain.removePasscode()
-      #expect(
-        await refusal { try store.save(.biometric, first, protection: .biometric) } == .notEnrolled)
-      // Other keys need none.
-      try store.save(.device, first, protection: .device)
-    }
+    keychain.removeEnrolment()
+    #expect(
+      await refusal { try store.save(.biometric, first, protection: .biometric) } == .notEnrolled)
+    keychain.removePasscode()
+    #expect(
+      await refusal { try store.save(.biometric, first, protection: .biometric) } == .notEnrolled)
+    // Other keys need none.
+    try store.save(.device, first, protection: .device)
   }
 
   @Test func aKeyOfAnotherLengthIsNotSaved() async throws {
-    try await withKeychain { keychain, store in
-      #expect(await refusal { try store.save(.device, Data(), protection: .device) } == .failed)
-      #expect(keychain.calls == [])
-    }
+    #expect(await refusal { try store.save(.device, Data(), protection: .device) } == .failed)
+    #expect(keychain.calls == [])
   }
-}
 
-@Suite(.timeLimit(.minutes(2))) struct KeychainLoadingTests {
+  // MARK: load
+
   @Test func aPromptReleasesTheKeyOnce() async throws {
-    try await withKeychain { keychain, store in
-      try store.save(.biometric, first, protection: .biometric)
-      #expect(try await store.load(.biometric, prompt: "Unlock visits") == first)
-      #expect(keychain.prompts == ["Unlock visits"])
-      #expect(try await store.load(.biometric, prompt: "Again") == first)
-      #expect(keychain.prompts == ["Unlock visits", "Again"])
-    }
+    try store.save(.biometric, first, protection: .biometric)
+    #expect(try await store.load(.biometric, prompt: "Unlock visits") == first)
+    #expect(keychain.prompts == ["Unlock visits"])
+    #expect(try await store.load(.biometric, prompt: "Again") == first)
+    #expect(keychain.prompts == ["Unlock visits", "Again"])
   }
 
   @Test(arguments: [nil, ""])
   func withoutATextThereIsNoPrompt(prompt: String?) async throws {
-    try await withKeychain { keychain, store in
-      #expect(try await store.load(.biometric, prompt: prompt) == nil)
-      try store.save(.biometric, first, protection: .biometric)
-      #expect(await refusal { try await store.load(.biometric, prompt: prompt) } == .cancelled)
-      #expect(keychain.prompts == [])
-    }
+    #expect(try await store.load(.biometric, prompt: prompt) == nil)
+    try store.save(.biometric, first, protection: .biometric)
+    #expect(await refusal { try await store.load(.biometric, prompt: prompt) } == .cancelled)
+    #expect(keychain.prompts == [])
   }
 
   @Test func anErasedKeyIsNotFoundWithoutAPrompt() async throws {
-    try await withKeychain { keychain, store in
-      for name in [KeyName.device, .session, .biometric] {
-        try store.save(name, first, protection: name == .biometric ? .biometric : .device)
-        try store.erase(name)
-        try store.erase(name)
-        #expect(try await store.load(name, prompt: nil) == nil)
-      }
-      #expect(try await store.load(.biometric, prompt: "Unlock") == nil)
-      #expect(keychain.prompts == [])
+    for name in [KeyName.device, .session, .biometric] {
+      try store.save(name, first, protection: name == .biometric ? .biometric : .device)
+      try store.erase(name)
+      try store.erase(name)
+      #expect(try await store.load(name, prompt: nil) == nil)
     }
+    #expect(try await store.load(.biometric, prompt: "Unlock") == nil)
+    #expect(keychain.prompts == [])
   }
 
   @Test(arguments: [(-1, KeyResult.failed), (-2, .cancelled), (-8, .lockoutPermanent)])
   func aPromptThatFailsReleasesNothing(code: Int, result: KeyResult) async throws {
-    try await withKeychain { keychain, store in
-      try store.save(.biometric, first, protection: .biometric)
-      keychain.answer = code
-      keychain.forgetCalls()
-      #expect(await refusal { try await store.load(.biometric, prompt: "Unlock") } == result)
-      // One look for the item, and none at it.
-      #expect(keychain.calls == [.copy])
-      #expect(keychain.item(.biometric)?.data == first)
-    }
+    try store.save(.biometric, first, protection: .biometric)
+    keychain.answer = code
+    keychain.forgetCalls()
+    #expect(await refusal { try await store.load(.biometric, prompt: "Unlock") } == result)
+    // One look for the item, and none at it.
+    #expect(keychain.calls == [.copy])
+    #expect(keychain.item(.biometric)?.data == first)
   }
 
   @Test func anEnrolmentTakesTheKeyAway() async throws {
-    try await withKeychain { keychain, store in
-      try store.save(.biometric, first, protection: .biometric)
-      keychain.enrol()
-      #expect(try await store.load(.biometric, prompt: "Unlock") == nil)
-      // And a new one can be saved.
-      try store.save(.biometric, second, protection: .biometric)
-      #expect(try await store.load(.biometric, prompt: "Unlock") == second)
-    }
+    try store.save(.biometric, first, protection: .biometric)
+    keychain.enrol()
+    #expect(try await store.load(.biometric, prompt: "Unlock") == nil)
+    // And a new one can be saved.
+    try store.save(.biometric, second, protection: .biometric)
+    #expect(try await store.load(.biometric, prompt: "Unlock") == second)
   }
 
   @Test func removingThePasscodeTakesTheKeyAwayAndLeavesTheOthers() async throws {
-    try await withKeychain { keychain, store in
-      try store.save(.device, first, protection: .device)
-      try store.save(.biometric, second, protection: .biometric)
-      keychain.removePasscode()
-      #expect(try await store.load(.biometric, prompt: "Unlock") == nil)
-      #expect(try await store.load(.device, prompt: nil) == first)
-      #expect(keychain.prompts == [])
-    }
+    try store.save(.device, first, protection: .device)
+    try store.save(.biometric, second, protection: .biometric)
+    keychain.removePasscode()
+    #expect(try await store.load(.biometric, prompt: "Unlock") == nil)
+    #expect(try await store.load(.device, prompt: nil) == first)
+    #expect(keychain.prompts == [])
   }
 
   @Test func beforeTheFirstUnlockEverythingIsLockedAndNothingIsNotFound() async throws {
-    try await withKeychain { keychain, store in
-      try store.save(.device, first, protection: .device)
-      try store.save(.biometric, second, protection: .biometric)
-      keychain.wasUnlocked = false
-      keychain.isUnlocked = false
-      #expect(await refusal { try await store.load(.device, prompt: nil) } == .locked)
-      #expect(await refusal { try await store.load(.biometric, prompt: nil) } == .cancelled)
-      #expect(await refusal { try await store.load(.biometric, prompt: "Unlock") } == .cancelled)
-      #expect(keychain.prompts == [])
-    }
+    try store.save(.device, first, protection: .device)
+    try store.save(.biometric, second, protection: .biometric)
+    keychain.wasUnlocked = false
+    keychain.isUnlocked = false
+    #expect(await refusal { try await store.load(.device, prompt: nil) } == .locked)
+    #expect(await refusal { try await store.load(.biometric, prompt: nil) } == .cancelled)
+    #expect(await refusal { try await store.load(.biometric, prompt: "Unlock") } == .cancelled)
+    #expect(keychain.prompts == [])
   }
 
   @Test func aKeychainThatRefusesThisAppIsNoEmptyKeychain() async throws {
-    try await withKeychain { keychain, store in
-      keychain.isEntitled = false
-      #expect(await refusal { try await store.load(.device, prompt: nil) } == .failed)
-      #expect(await refusal { try await store.load(.biometric, prompt: "Unlock") } == .failed)
-      #expect(await refusal { try store.erase(.device) } == .failed)
-      #expect(await refusal { try store.save(.device, first, protection: .device) } == .failed)
-      #expect(keychain.prompts == [])
-    }
+    keychain.isEntitled = false
+    #expect(await refusal { try await store.load(.device, prompt: nil) } == .failed)
+    #expect(await refusal { try await store.load(.biometric, prompt: "Unlock") } == .failed)
+    #expect(await refusal { try store.erase(.device) } == .failed)
+    #expect(await refusal { try store.save(.device, first, protection: .device) } == .failed)
+    #expect(keychain.prompts == [])
   }
 
   @Test func aCancelledTaskEndsThePrompt() async throws {
-    try await withKeychain { keychain, store in
-      try store.save(.biometric, first, protection: .biometric)
-      keychain.keepsPrompt = true
-      let loading = Task { await refusal { try await store.load(.biometric, prompt: "Unlock") } }
-      while keychain.prompts.isEmpty { await Task.yield() }
-      loading.cancel()
-      #expect(await loading.value == .cancelled)
-    }
+    try store.save(.biometric, first, protection: .biometric)
+    keychain.keepsPrompt = true
+    let loading = Task { await refusal { try await store.load(.biometric, prompt: "Unlock") } }
+    while keychain.prompts.isEmpty { await Task.yield() }
+    loading.cancel()
+    #expect(await loading.value == .cancelled)
   }
 
   @Test func aTaskThatIsCancelledAsTheUserAnswersGetsNoKey() async throws {
-    try await withKeychain { keychain, store in
-      try store.save(.biometric, first, protection: .biometric)
-      keychain.with { keychain.onAnswer = { withUnsafeCurrentTask { $0?.cancel() } } }
-      let loading = Task { await refusal { try await store.load(.biometric, prompt: "Unlock") } }
-      #expect(await loading.value == .cancelled)
-      #expect(keychain.prompts == ["Unlock"])
-    }
+    try store.save(.biometric, first, protection: .biometric)
+    keychain.with { keychain.onAnswer = { withUnsafeCurrentTask { $0?.cancel() } } }
+    let loading = Task { await refusal { try await store.load(.biometric, prompt: "Unlock") } }
+    #expect(await loading.value == .cancelled)
+    #expect(keychain.prompts == ["Unlock"])
   }
 
   @Test func aLockWhileTheUserAnswersReleasesNothing() async throws {
-    try await withKeychain { keychain, store in
-      try store.save(.biometric, first, protection: .biometric)
-      keychain.keepsPrompt = true
-      let loading = Task { await refusal { try await store.load(.biometric, prompt: "Unlock") } }
-      while keychain.prompts.isEmpty { await Task.yield() }
-      // The device is locked between the prompt and the reading.
-      keychain.with { (keychain.isUnlocked, keychain.keepsPrompt) = (false, false) }
-      #expect(await loading.value == .locked)
-    }
+    try store.save(.biometric, first, protection: .biometric)
+    keychain.keepsPrompt = true
+    let loading = Task { await refusal { try await store.load(.biometric, prompt: "Unlock") } }
+    while keychain.prompts.isEmpty { await Task.yield() }
+    // The device is locked between the prompt and the reading.
+    keychain.with { (keychain.isUnlocked, keychain.keepsPrompt) = (false, false) }
+    #expect(await loading.value == .locked)
   }
 
   @Test(arguments: [31, 0, 33]) func aKeyOfAnotherLengthIsNoKey(count: Int) async throws {
-    try await withKeychain { keychain, store in
-      keychain.put(
-        .device,
-        .init(data: Data(count: count), accessible: .afterFirstUnlockThisDeviceOnly))
-      #expect(await refusal { try await store.load(.device, prompt: nil) } == .failed)
-    }
+    keychain.put(
+      .device,
+      .init(data: Data(count: count), accessible: .afterFirstUnlockThisDeviceOnly))
+    #expect(await refusal { try await store.load(.device, prompt: nil) } == .failed)
   }
 
   @Test func servicesAndGroupsAreApart() async throws {
-    try await withKeychain { keychain, store in
-      try store.save(.device, first, protection: .device)
-      let other = KeychainRules(chain: keychain, service: "other", group: nil)
-      let shared = KeychainRules(chain: keychain, service: "app", group: "team.shared")
-      #expect(try await other.load(.device, prompt: nil) == nil)
-      #expect(try await shared.load(.device, prompt: nil) == nil)
-      try other.save(.device, second, protection: .device)
-      try shared.erase(.device)
-      #expect(try await store.load(.device, prompt: nil) == first)
-    }
+    try store.save(.device, first, protection: .device)
+    let other = KeychainRules(chain: keychain, service: "other", group: nil)
+    let shared = KeychainRules(chain: keychain, service: "app", group: "team.shared")
+    #expect(try await other.load(.device, prompt: nil) == nil)
+    #expect(try await shared.load(.device, prompt: nil) == nil)
+    try other.save(.device, second, protection: .device)
+    try shared.erase(.device)
+    #expect(try await store.load(.device, prompt: nil) == first)
   }
 }
 
@@ -370,7 +309,6 @@ private func refusal<Value>(_ body: () async throws -> Value) async -> KeyResult
     let gone = try await app.settled()
     #expect(gone.screen == .signIn)
     #expect(!gone.canUnlock)
-    #expect(keychain.unbidden == 0)
     await app.close()
   }
 }

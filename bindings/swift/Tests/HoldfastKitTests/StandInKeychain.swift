@@ -1,9 +1,10 @@
 import Foundation
+import Testing
 
 @testable import HoldfastKit
 
 /// A Keychain in memory that behaves as Apple documents the data protection keychain: statuses,
-/// accessibility, access control, prompts. A call that would show a prompt by itself is counted.
+/// accessibility, access control, prompts. A call that would show a prompt by itself is a failure.
 final class StandInKeychain: Keychain, @unchecked Sendable {
   struct Identity: Hashable {
     let service: String?
@@ -41,11 +42,7 @@ final class StandInKeychain: Keychain, @unchecked Sendable {
   /// Somebody else does something at this moment.
   var before: [Call: @Sendable () -> Void] = [:]
   private(set) var prompts: [String] = []
-  /// Prompts that a call of the Keychain would have shown by itself.
-  private(set) var unbidden = 0
   private(set) var calls: [Call] = []
-  /// Contexts that were released and not invalidated.
-  private(set) var released = 0
 
   func with<Result>(_ body: () -> Result) -> Result { lock.withLock(body) }
 
@@ -154,7 +151,7 @@ final class StandInKeychain: Keychain, @unchecked Sendable {
     case .released: return 0
     case .forbidden: return -25308
     case .fresh, nil:
-      unbidden += 1
+      Issue.record("a call would show a prompt by itself")
       return -128
     case .invalid: return -25293
     }
@@ -172,10 +169,7 @@ final class StandInKeychain: Keychain, @unchecked Sendable {
     }
     let code: Int? = with {
       if context.state == .invalid { return -9 }  // appCancel
-      if answer == nil {
-        context.state = .released
-        released += 1
-      }
+      if answer == nil { context.state = .released }
       return answer
     }
     with { onAnswer }?()
@@ -191,10 +185,7 @@ final class StandInKeychain: Keychain, @unchecked Sendable {
   }
 
   fileprivate func invalidate(_ context: StandInContext) {
-    with {
-      if context.state == .released { released -= 1 }
-      context.state = .invalid
-    }
+    with { context.state = .invalid }
   }
 }
 
@@ -204,6 +195,7 @@ final class StandInContext: KeychainContext, @unchecked Sendable {
   fileprivate var state = State.fresh
 
   fileprivate init(_ keychain: StandInKeychain) { self.keychain = keychain }
+  deinit { if state == .released { Issue.record("what was released once could be used again") } }
 
   func forbidInteraction() { keychain.with { state = .forbidden } }
   func evaluate(_ control: KeychainControl, reason: String) async -> Int? {

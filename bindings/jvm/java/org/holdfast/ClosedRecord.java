@@ -1,7 +1,6 @@
 package org.holdfast;
 
-import java.util.LinkedHashMap;
-import java.util.Map;
+import java.util.*;
 import org.jetbrains.annotations.NotNull;
 
 /**

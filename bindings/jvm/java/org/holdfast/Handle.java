@@ -1,9 +1,7 @@
 package org.holdfast;
 
-import java.lang.ref.PhantomReference;
-import java.lang.ref.ReferenceQueue;
-import java.util.Collections;
-import java.util.Set;
+import java.lang.ref.*;
+import java.util.*;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**

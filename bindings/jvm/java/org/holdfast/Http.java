@@ -1,26 +1,15 @@
 package org.holdfast;
 
 import java.io.InterruptedIOException;
-import java.net.ConnectException;
-import java.net.ProtocolException;
-import java.net.SocketTimeoutException;
-import java.net.UnknownHostException;
+import java.net.*;
 import java.nio.ByteBuffer;
-import java.nio.channels.ClosedByInterruptException;
-import java.nio.channels.UnresolvedAddressException;
-import java.nio.charset.CharacterCodingException;
-import java.nio.charset.StandardCharsets;
+import java.nio.channels.*;
+import java.nio.charset.*;
 import java.security.cert.CertificateException;
-import java.util.LinkedHashMap;
-import java.util.List;
-import java.util.Locale;
-import java.util.Map;
-import java.util.concurrent.CancellationException;
-import java.util.concurrent.TimeoutException;
+import java.util.*;
+import java.util.concurrent.*;
 import javax.net.ssl.SSLException;
-import org.holdfast.Types.HttpAnswer;
-import org.holdfast.Types.HttpRequest;
-import org.holdfast.Types.TransportError;
+import org.holdfast.Types.*;
 import org.jetbrains.annotations.NotNull;
 
 /** What an {@link HttpSender} replies: a response, or the library's word for an exception. */

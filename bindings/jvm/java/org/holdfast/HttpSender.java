@@ -1,7 +1,6 @@
 package org.holdfast;
 
-import org.holdfast.Types.CompleteRequest;
-import org.holdfast.Types.HttpRequest;
+import org.holdfast.Types.*;
 import org.jetbrains.annotations.NotNull;
 
 /**

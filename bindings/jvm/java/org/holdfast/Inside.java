@@ -1,7 +1,6 @@
 package org.holdfast;
 
-import java.util.HashSet;
-import java.util.Set;
+import java.util.*;
 
 /** The threads that are inside something; others wait until all have left. */
 final class Inside {

@@ -1,18 +1,10 @@
 package org.holdfast;
 
-import com.google.gson.stream.JsonReader;
-import com.google.gson.stream.JsonToken;
-import com.google.gson.stream.JsonWriter;
-import java.io.IOException;
-import java.io.StringReader;
-import java.io.StringWriter;
-import java.math.BigDecimal;
-import java.math.BigInteger;
+import com.google.gson.stream.*;
+import java.io.*;
+import java.math.*;
 import java.nio.charset.StandardCharsets;
-import java.util.ArrayList;
-import java.util.LinkedHashMap;
-import java.util.List;
-import java.util.Map;
+import java.util.*;
 
 /**
  * JSON as maps, lists, strings, Long, Double, Boolean and null. Gson's streams read and write it:

@@ -1,7 +1,6 @@
 package org.holdfast;
 
-import org.jetbrains.annotations.NotNull;
-import org.jetbrains.annotations.Nullable;
+import org.jetbrains.annotations.*;
 
 /**
  * The platform's keychain. A key has 32 bytes; {@code device} is one per installation, {@code

@@ -1,7 +1,6 @@
 package org.holdfast;
 
-import org.jetbrains.annotations.NotNull;
-import org.jetbrains.annotations.Nullable;
+import org.jetbrains.annotations.*;
 
 /** A key store's answer other than a key: locked, cancelled, invalidated and so on. */
 public class KeyStoreException extends Exception {

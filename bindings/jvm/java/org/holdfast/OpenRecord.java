@@ -1,10 +1,6 @@
 package org.holdfast;
 
-import java.util.ArrayList;
-import java.util.Collections;
-import java.util.LinkedHashMap;
-import java.util.List;
-import java.util.Map;
+import java.util.*;
 import org.jetbrains.annotations.NotNull;
 
 /**

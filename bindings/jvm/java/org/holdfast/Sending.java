@@ -1,7 +1,6 @@
 package org.holdfast;
 
-import java.util.logging.Level;
-import java.util.logging.Logger;
+import java.util.logging.*;
 import org.holdfast.Types.*;
 
 /** Sends the requests of a handle: a thread takes them, and each is sent on a thread of its own. */

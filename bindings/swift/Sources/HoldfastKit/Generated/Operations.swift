@@ -3,249 +3,169 @@
 
 extension Holdfast {
   /// Set the clock of a handle that was opened with "clock": "manual".
-  ///
   /// - Parameter now: The device's clock.
   /// - Parameter monotonicMs: The monotonic clock. Default: it advances with `now_ms`.
   /// - Parameter bootId: The boot that the monotonic clock counts from. Default: the machine's.
-  ///
-  /// Fails, among others, with `clock.not_manual`: see ``ErrorCode``.
-  ///
+  /// - Throws: among others `clock.not_manual`: see ``ErrorCode``.
   /// ```swift
   /// try await app.clockSet(now: 1796000000000, monotonicMs: 7200000, bootId: "b1")
   /// ```
   public func clockSet(now: Instant, monotonicMs: Int? = nil, bootId: String? = nil) async throws(HoldfastError) {
-    let _: Nothing = try await ask("clock_set", ["now_ms": now, "monotonic_ms": monotonicMs, "boot_id": bootId])
+    try await ask("clock_set", ["now_ms": now, "monotonic_ms": monotonicMs, "boot_id": bootId])
   }
 
   /// Adopt a session that the host obtained.
-  ///
-  /// - Parameter session: The token response exactly as the server sent it. Each token has at most
-  ///   16384 bytes.
-  ///
-  /// Fails, among others, with `session.invalid`: see ``ErrorCode``.
-  ///
+  /// - Parameter session: The token response exactly as the server sent it. Each token has at most 16384 bytes.
+  /// - Throws: among others `session.invalid`: see ``ErrorCode``.
   /// ```swift
   /// try await app.sessionAdopt(session: ["access_token": "...", "refresh_token": "...", "expires_in": 3600, "user": ["id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e02"]])
   /// ```
-  public func sessionAdopt(session: [String: JSON]) async throws(HoldfastError) {
-    let _: Nothing = try await ask("session_adopt", ["session": session])
-  }
+  public func sessionAdopt(session: [String: JSON]) async throws(HoldfastError) { try await ask("session_adopt", ["session": session]) }
 
   /// Begin a sign-in.
-  ///
   /// - Parameter method: An id of `auth_methods`.
-  ///
-  /// Fails, among others, with `sign_in.unknown_method`: see ``ErrorCode``.
-  ///
+  /// - Throws: among others `sign_in.unknown_method`: see ``ErrorCode``.
   /// ```swift
   /// try await app.signInBegin(method: "bankid")
   /// // {"url": "https://x.supabase.co/auth/v1/authorize?provider=bankid"}
   /// ```
-  public func signInBegin(method: String) async throws(HoldfastError) -> SignInBeginReply {
-    try await ask("sign_in_begin", ["method": method])
-  }
+  public func signInBegin(method: String) async throws(HoldfastError) -> SignInBeginReply { try await ask("sign_in_begin", ["method": method]) }
 
   /// Complete a sign-in.
-  ///
   /// - Parameter callbackUrl: The URL with which the browser came back.
-  ///
-  /// Fails, among others, with `sign_in.unknown_method`, `sign_in.foreign_callback`,
-  /// `sign_in.state_mismatch`, `sign_in.expired`, `sign_in.cancelled`: see ``ErrorCode``.
-  ///
+  /// - Throws: among others `sign_in.unknown_method`, `sign_in.foreign_callback`, `sign_in.state_mismatch`, `sign_in.expired`, `sign_in.cancelled`: see ``ErrorCode``.
   /// ```swift
   /// try await app.signInComplete(email: "kari@example.org", password: "...", method: "email")
   /// ```
-  public func signInComplete(callbackUrl: String) async throws(HoldfastError) {
-    let _: Nothing = try await ask("sign_in_complete", ["callback_url": callbackUrl])
-  }
+  public func signInComplete(callbackUrl: String) async throws(HoldfastError) { try await ask("sign_in_complete", ["callback_url": callbackUrl]) }
 
   /// Complete a sign-in.
-  ///
   /// - Parameter idToken: The identity provider's token.
   /// - Parameter nonce: The nonce of sign_in_begin.
   /// - Parameter method: An id of `auth_methods`. Default: the first with this flow.
   public func signInComplete(idToken: String, nonce: String, method: String? = nil) async throws(HoldfastError) {
-    let _: Nothing = try await ask("sign_in_complete", ["id_token": idToken, "nonce": nonce, "method": method])
+    try await ask("sign_in_complete", ["id_token": idToken, "nonce": nonce, "method": method])
   }
 
   /// Complete a sign-in.
-  ///
   /// - Parameter email: The user's address.
   /// - Parameter password: The user's password.
   /// - Parameter method: An id of `auth_methods`. Default: the first with this flow.
   public func signInComplete(email: String, password: String, method: String? = nil) async throws(HoldfastError) {
-    let _: Nothing = try await ask("sign_in_complete", ["email": email, "password": password, "method": method])
+    try await ask("sign_in_complete", ["email": email, "password": password, "method": method])
   }
 
   /// Cancel the sign-in that is under way.
-  ///
   /// ```swift
   /// try await app.signInCancel()
   /// // {"cancelled": true}
   /// ```
-  public func signInCancel() async throws(HoldfastError) -> SignInCancelReply {
-    try await ask("sign_in_cancel")
-  }
+  public func signInCancel() async throws(HoldfastError) -> SignInCancelReply { try await ask("sign_in_cancel") }
 
   /// Decide again what to show, as at a start, from disk alone. Called twice, it undoes nothing.
-  ///
   /// ```swift
   /// try await app.sessionResume()
   /// ```
-  public func sessionResume() async throws(HoldfastError) {
-    let _: Nothing = try await ask("session_resume")
-  }
+  public func sessionResume() async throws(HoldfastError) { try await ask("session_resume") }
 
   /// Lock the session now.
-  ///
   /// ```swift
   /// try await app.sessionLock()
   /// ```
-  public func sessionLock() async throws(HoldfastError) {
-    let _: Nothing = try await ask("session_lock")
-  }
+  public func sessionLock() async throws(HoldfastError) { try await ask("session_lock") }
 
   /// Report that the app left the screen.
-  ///
   /// ```swift
   /// try await app.sessionBackground()
   /// ```
-  public func sessionBackground() async throws(HoldfastError) {
-    let _: Nothing = try await ask("session_background")
-  }
+  public func sessionBackground() async throws(HoldfastError) { try await ask("session_background") }
 
   /// Report that the app is back.
-  ///
   /// ```swift
   /// try await app.sessionForeground()
   /// ```
-  public func sessionForeground() async throws(HoldfastError) {
-    let _: Nothing = try await ask("session_foreground")
-  }
+  public func sessionForeground() async throws(HoldfastError) { try await ask("session_foreground") }
 
   /// Return state, expiry, age of the last validation, and pending requests to the server.
-  ///
   /// ```swift
   /// try await app.sessionStatus()
   /// // {"state": "active", "stale": false, "user_id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e02", "expires_ms": 1796003600000, "validated_ms": 1796000000000, "validated_age_ms": 1200, "owed": [], "clock_offset_ms": 0, "generation": 4}
   /// ```
-  public func sessionStatus() async throws(HoldfastError) -> SessionStatusReply {
-    try await ask("session_status")
-  }
+  public func sessionStatus() async throws(HoldfastError) -> SessionStatusReply { try await ask("session_status") }
 
   /// Return the access token of the open session, for the host's own calls.
-  ///
-  /// Fails, among others, with `session.none`, `session.locked`, `session.refreshing`: see
-  /// ``ErrorCode``.
-  ///
+  /// - Throws: among others `session.none`, `session.locked`, `session.refreshing`: see ``ErrorCode``.
   /// ```swift
   /// try await app.sessionToken()
   /// // {"access_token": "eyJh...", "expires_ms": 1796003600000}
   /// ```
-  public func sessionToken() async throws(HoldfastError) -> SessionTokenReply {
-    try await ask("session_token")
-  }
+  public func sessionToken() async throws(HoldfastError) -> SessionTokenReply { try await ask("session_token") }
 
   /// Log out, online or offline.
-  ///
   /// - Parameter scope: `global`: end the user's sessions on all devices. Default: `local`.
-  /// - Parameter unsent: What becomes of unsent items: `keep` them for their owner's next sign-in,
-  ///   or erase them. Required while there are any.
+  /// - Parameter unsent: What becomes of unsent items: `keep` them for their owner's next sign-in, or erase them. Required while there are any.
   /// - Parameter confirmUnsent: With `discard`: the number of unsent items, as confirmation.
-  ///
-  /// Fails, among others, with `session.confirm_unsent`: see ``ErrorCode``.
-  ///
+  /// - Throws: among others `session.confirm_unsent`: see ``ErrorCode``.
   /// ```swift
   /// try await app.sessionLogout(scope: .local, unsent: .discard, confirmUnsent: 2)
   /// // {"unsent": 2}
   /// ```
   public func sessionLogout(
-    scope: SessionLogoutRequestScope? = nil, unsent: SessionLogoutRequestUnsent? = nil,
-    confirmUnsent: Int? = nil
+    scope: SessionLogoutRequestScope? = nil, unsent: SessionLogoutRequestUnsent? = nil, confirmUnsent: Int? = nil
   ) async throws(HoldfastError) -> SessionLogoutReply {
     try await ask("session_logout", ["scope": scope, "unsent": unsent, "confirm_unsent": confirmUnsent])
   }
 
   /// List the memberships with role, status and freshness.
-  ///
-  /// Fails, among others, with `session.none`, `session.locked`, `config.not_configured`: see
-  /// ``ErrorCode``.
-  ///
+  /// - Throws: among others `session.none`, `session.locked`, `config.not_configured`: see ``ErrorCode``.
   /// ```swift
   /// try await app.orgList()
   /// // {"orgs": [{"org_id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e01", "name": "North", "role": "peer_mentor", "status": "active", "current": true}], "freshness": "confirmed", "as_of_ms": 1796000000000}
   /// ```
-  public func orgList() async throws(HoldfastError) -> OrgListReply {
-    try await ask("org_list")
-  }
+  public func orgList() async throws(HoldfastError) -> OrgListReply { try await ask("org_list") }
 
   /// Choose an organisation, or switch to another.
-  ///
   /// - Parameter orgId: The organisation.
-  ///
-  /// Fails, among others, with `session.none`, `session.locked`, `org.not_a_member`, `org.revoked`,
-  /// `org.disabled`, `org.unknown_role`, `config.not_configured`: see ``ErrorCode``.
-  ///
+  /// - Throws: among others `session.none`, `session.locked`, `org.not_a_member`, `org.revoked`, `org.disabled`, `org.unknown_role`, `config.not_configured`: see ``ErrorCode``.
   /// ```swift
   /// try await app.orgSelect(orgId: "01976b36-5e10-7f3a-9c44-2f0a6d1b8e01")
   /// ```
-  public func orgSelect(orgId: String) async throws(HoldfastError) {
-    let _: Nothing = try await ask("org_select", ["org_id": orgId])
-  }
+  public func orgSelect(orgId: String) async throws(HoldfastError) { try await ask("org_select", ["org_id": orgId]) }
 
   /// Check whether a screen may open.
-  ///
   /// - Parameter route: A path that begins with a slash.
-  ///
   /// ```swift
   /// try await app.routeCheck(route: "/contacts/1")
   /// // {"allow": true}
   /// ```
-  public func routeCheck(route: String) async throws(HoldfastError) -> RouteCheckReply {
-    try await ask("route_check", ["route": route])
-  }
+  public func routeCheck(route: String) async throws(HoldfastError) -> RouteCheckReply { try await ask("route_check", ["route": route]) }
 
   /// Queue an item for the server, online or offline.
-  ///
   /// - Parameter kind: A kind of `backend.queue`.
   /// - Parameter payload: The columns to send.
   /// - Parameter id: The item's id, a UUID. Default: a new one.
   /// - Parameter dependsOn: Items that must be sent before it.
-  /// - Parameter occurredAt: When it happened, in milliseconds. A number below 100000000000 is
-  ///   taken for seconds and refused. Default: now, by the server's clock where an answer has told
-  ///   it, else by the device's, if the kind lists the column `occurred_at`, the payload does not
-  ///   have it, and the request has no `id`. An item with an id of yours gets no default, because
-  ///   it must be the same when you add it again.
-  /// - Parameter orgId: The organisation. Default: the chosen one. An app without organisations
-  ///   leaves it out.
+  /// - Parameter occurredAt: When it happened, in milliseconds. A number below 100000000000 is taken for seconds and refused. Default: now, by the server's clock where an answer has told it, else by the device's, if the kind lists the column `occurred_at`, the payload does not have it, and the request has no `id`. An item with an id of yours gets no default, because it must be the same when you add it again.
+  /// - Parameter orgId: The organisation. Default: the chosen one. An app without organisations leaves it out.
   /// - Parameter state: Has no effect; lets the host add the output of queue_export.
   /// - Parameter operation: Refused: a correction that was exported is no new item.
-  ///
-  /// Fails, among others, with `session.none`, `session.locked`, `org.none`, `org.not_a_member`,
-  /// `org.revoked`, `org.disabled`, `queue.unknown_kind`, `queue.invalid_payload`,
-  /// `queue.unknown_column`, `queue.item_too_large`, `queue.invalid_id`,
-  /// `queue.unknown_dependency`, `queue.id_taken`, `config.not_configured`: see ``ErrorCode``.
-  ///
+  /// - Throws: among others `session.none`, `session.locked`, `org.none`, `org.not_a_member`, `org.revoked`, `org.disabled`, `queue.unknown_kind`, `queue.invalid_payload`, `queue.unknown_column`, `queue.item_too_large`, `queue.invalid_id`, `queue.unknown_dependency`, `queue.id_taken`, `config.not_configured`: see ``ErrorCode``.
   /// ```swift
   /// try await app.queueAdd(kind: "activity", payload: ["type": "visit", "minutes": 30], id: "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", dependsOn: ["01976b36-5e10-7f3a-9c44-2f0a6d1b8e04"], occurredAt: 1795999940000, orgId: "01976b36-5e10-7f3a-9c44-2f0a6d1b8e01", state: .pending)
   /// // {"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", "state": "pending"}
   /// ```
   public func queueAdd(
-    kind: String, payload: Payload, id: String? = nil, dependsOn: [String]? = nil,
-    occurredAt: Instant? = nil, orgId: OrNull<String>? = nil, state: QueuedState? = nil,
-    operation: String? = nil
+    kind: String, payload: Payload, id: String? = nil, dependsOn: [String]? = nil, occurredAt: Instant? = nil, orgId: OrNull<String>? = nil,
+    state: QueuedState? = nil, operation: String? = nil
   ) async throws(HoldfastError) -> QueueAddReply {
     try await ask("queue_add", ["kind": kind, "payload": payload, "id": id, "depends_on": dependsOn, "occurred_at_ms": occurredAt, "org_id": orgId, "state": state, "operation": operation])
   }
 
   /// List queued items in the order of registration, in pages.
-  ///
   /// - Parameter state: Only items in this state.
   /// - Parameter after: The `next` of the last page.
   /// - Parameter limit: The most items of a page. Default: 100.
-  ///
-  /// Fails, among others, with `session.none`, `session.locked`: see ``ErrorCode``.
-  ///
+  /// - Throws: among others `session.none`, `session.locked`: see ``ErrorCode``.
   /// ```swift
   /// try await app.queueList(state: .pending, after: 6, limit: 100)
   /// // {"items": [{"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", "seq": 7, "kind": "activity", "state": "pending", "payload": {"type": "visit", "minutes": 30}, "org_id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e01", "depends_on": ["01976b36-5e10-7f3a-9c44-2f0a6d1b8e04"], "attempts": 0, "created_ms": 1796000000000, "occurred_at_ms": 1795999940000, "reason": null, "field": null, "not_before_ms": null, "operation": "insert", "conflict": null}], "next": null, "counts": {"pending": 2, "sending": 0, "waiting": 1, "parked": 0}}
@@ -255,31 +175,19 @@ extension Holdfast {
   }
 
   /// Read one item: queued, stored or cancelled.
-  ///
   /// - Parameter id: The item's id.
-  ///
-  /// Fails, among others, with `session.none`, `session.locked`, `queue.not_found`: see
-  /// ``ErrorCode``.
-  ///
+  /// - Throws: among others `session.none`, `session.locked`, `queue.not_found`: see ``ErrorCode``.
   /// ```swift
   /// try await app.queueGet(id: "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03")
   /// // {"state": "pending", "item": {"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", "seq": 7, "kind": "activity", "state": "pending", "payload": {"type": "visit", "minutes": 30}, "org_id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e01", "depends_on": ["01976b36-5e10-7f3a-9c44-2f0a6d1b8e04"], "attempts": 0, "created_ms": 1796000000000, "occurred_at_ms": 1795999940000, "reason": null, "field": null, "not_before_ms": null, "operation": "insert", "conflict": null}}
   /// ```
-  public func queueGet(id: String) async throws(HoldfastError) -> QueueGetReply {
-    try await ask("queue_get", ["id": id])
-  }
+  public func queueGet(id: String) async throws(HoldfastError) -> QueueGetReply { try await ask("queue_get", ["id": id]) }
 
   /// Change an item of the user's own, queued or stored.
-  ///
   /// - Parameter id: The item's id.
   /// - Parameter payload: The columns that change.
-  /// - Parameter base: The `payload` of `item_list` that its user saw. Default: what the library
-  ///   has last.
-  ///
-  /// Fails, among others, with `session.none`, `session.locked`, `queue.unknown_kind`,
-  /// `queue.invalid_payload`, `queue.unknown_column`, `queue.item_too_large`, `queue.not_found`,
-  /// `queue.in_flight`, `queue.changed`, `config.not_configured`: see ``ErrorCode``.
-  ///
+  /// - Parameter base: The `payload` of `item_list` that its user saw. Default: what the library has last.
+  /// - Throws: among others `session.none`, `session.locked`, `queue.unknown_kind`, `queue.invalid_payload`, `queue.unknown_column`, `queue.item_too_large`, `queue.not_found`, `queue.in_flight`, `queue.changed`, `config.not_configured`: see ``ErrorCode``.
   /// ```swift
   /// try await app.queueEdit(id: "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", payload: ["type": "visit", "minutes": 45])
   /// // {"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", "state": "pending"}
@@ -289,15 +197,10 @@ extension Holdfast {
   }
 
   /// Take an item of the user's own back, queued or stored.
-  ///
   /// - Parameter id: The item's id.
   /// - Parameter force: Remove it at once, whatever the server has. Default: false.
-  /// - Parameter base: The `payload` of `item_list` that its user saw: an item with other values is
-  ///   refused (`queue.changed`). Default: what the library has last.
-  ///
-  /// Fails, among others, with `session.none`, `session.locked`, `queue.not_found`,
-  /// `queue.in_flight`, `queue.changed`, `config.not_configured`: see ``ErrorCode``.
-  ///
+  /// - Parameter base: The `payload` of `item_list` that its user saw: an item with other values is refused (`queue.changed`). Default: what the library has last.
+  /// - Throws: among others `session.none`, `session.locked`, `queue.not_found`, `queue.in_flight`, `queue.changed`, `config.not_configured`: see ``ErrorCode``.
   /// ```swift
   /// try await app.queueCancel(id: "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", force: false)
   /// // {"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", "released": 0, "state": null}
@@ -307,14 +210,9 @@ extension Holdfast {
   }
 
   /// Send parked items again.
-  ///
   /// - Parameter id: The item. Default: all parked ones.
-  /// - Parameter overwrite: Send the user's values over those of `conflict`, which they have seen.
-  ///   Only with `id`. Default: false.
-  ///
-  /// Fails, among others, with `session.none`, `session.locked`, `queue.not_found`,
-  /// `queue.in_flight`: see ``ErrorCode``.
-  ///
+  /// - Parameter overwrite: Send the user's values over those of `conflict`, which they have seen. Only with `id`. Default: false.
+  /// - Throws: among others `session.none`, `session.locked`, `queue.not_found`, `queue.in_flight`: see ``ErrorCode``.
   /// ```swift
   /// try await app.queueRetry(id: "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03")
   /// // {"retried": 1}
@@ -324,45 +222,30 @@ extension Holdfast {
   }
 
   /// Export the user's items.
-  ///
   /// - Parameter state: Only items in this state.
-  ///
-  /// Fails, among others, with `session.none`, `session.locked`: see ``ErrorCode``.
-  ///
+  /// - Throws: among others `session.none`, `session.locked`: see ``ErrorCode``.
   /// ```swift
   /// try await app.queueExport(state: .parked)
   /// // {"items": [{"kind": "activity", "payload": {"type": "visit", "minutes": 30}, "id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", "org_id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e01", "state": "parked"}]}
   /// ```
-  public func queueExport(state: QueuedState? = nil) async throws(HoldfastError) -> QueueExportReply {
-    try await ask("queue_export", ["state": state])
-  }
+  public func queueExport(state: QueuedState? = nil) async throws(HoldfastError) -> QueueExportReply { try await ask("queue_export", ["state": state]) }
 
   /// Explain why the queue sends nothing.
-  ///
   /// - Parameter id: An item that must be queued.
-  ///
-  /// Fails, among others, with `session.none`, `session.locked`, `queue.not_found`: see
-  /// ``ErrorCode``.
-  ///
+  /// - Throws: among others `session.none`, `session.locked`, `queue.not_found`: see ``ErrorCode``.
   /// ```swift
   /// try await app.queueExplain(id: "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03")
   /// // {"reasons": [{"code": "offline", "text": "No network.", "count": 2, "until_ms": null}], "counts": {"pending": 2, "sending": 0, "waiting": 1, "parked": 0}}
   /// ```
-  public func queueExplain(id: String? = nil) async throws(HoldfastError) -> QueueExplainReply {
-    try await ask("queue_explain", ["id": id])
-  }
+  public func queueExplain(id: String? = nil) async throws(HoldfastError) -> QueueExplainReply { try await ask("queue_explain", ["id": id]) }
 
   /// List the user's own items of a kind, stored and queued in one list, newest first.
-  ///
   /// - Parameter kind: A kind of `backend.queue` with `own`.
   /// - Parameter after: The `next` of the last page.
   /// - Parameter limit: The most items of a page. Default: 50.
   /// - Parameter from: Only items of this time and later.
   /// - Parameter to: Only items before this time.
-  ///
-  /// Fails, among others, with `session.none`, `session.locked`, `org.none`, `org.revoked`,
-  /// `org.disabled`, `queue.unknown_kind`, `config.not_configured`: see ``ErrorCode``.
-  ///
+  /// - Throws: among others `session.none`, `session.locked`, `org.none`, `org.revoked`, `org.disabled`, `queue.unknown_kind`, `config.not_configured`: see ``ErrorCode``.
   /// ```swift
   /// try await app.itemList(kind: "activity", limit: 50)
   /// // {"items": [{"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", "kind": "activity", "state": "changing", "payload": {"type": "visit", "minutes": 90, "occurred_at": "2026-11-30T11:25:40.000Z"}, "occurred_at_ms": 1796037940000, "operation": "change", "reason": null, "conflict": null}], "next": null, "as_of_ms": 1796000000000, "banners": []}
@@ -374,13 +257,9 @@ extension Holdfast {
   }
 
   /// Search contacts in the cache by any part of the name.
-  ///
   /// - Parameter query: Words, up to 256 bytes; empty: all contacts.
   /// - Parameter limit: The most contacts. Default: 50.
-  ///
-  /// Fails, among others, with `session.none`, `session.locked`, `org.none`, `org.revoked`,
-  /// `org.disabled`, `config.not_configured`: see ``ErrorCode``.
-  ///
+  /// - Throws: among others `session.none`, `session.locked`, `org.none`, `org.revoked`, `org.disabled`, `config.not_configured`: see ``ErrorCode``.
   /// ```swift
   /// try await app.contactSearch(query: "kari", limit: 50)
   /// // {"contacts": [{"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e05", "name": "Kari Nordmann", "municipality": "Bergen"}], "total": 1, "as_of_ms": 1796000000000, "banners": []}
@@ -390,13 +269,9 @@ extension Holdfast {
   }
 
   /// Read one contact; fetch withheld columns with `live`.
-  ///
   /// - Parameter id: The contact's id.
   /// - Parameter live: Also fetch the withheld columns. Default: false.
-  ///
-  /// Fails, among others, with `session.none`, `session.locked`, `org.none`, `org.revoked`,
-  /// `org.disabled`, `contact.not_found`, `config.not_configured`: see ``ErrorCode``.
-  ///
+  /// - Throws: among others `session.none`, `session.locked`, `org.none`, `org.revoked`, `org.disabled`, `contact.not_found`, `config.not_configured`: see ``ErrorCode``.
   /// ```swift
   /// try await app.contactGet(id: "01976b36-5e10-7f3a-9c44-2f0a6d1b8e05", live: true)
   /// // {"contact": {"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e05", "name": "Kari Nordmann", "municipality": "Bergen"}, "withheld": ["phone"], "message": null, "as_of_ms": 1796000000000, "request": 3, "banners": []}
@@ -406,50 +281,33 @@ extension Holdfast {
   }
 
   /// Read the cached figures of the server, and what is not yet sent.
-  ///
-  /// Fails, among others, with `session.none`, `session.locked`, `org.none`, `org.revoked`,
-  /// `org.disabled`, `config.not_configured`: see ``ErrorCode``.
-  ///
+  /// - Throws: among others `session.none`, `session.locked`, `org.none`, `org.revoked`, `org.disabled`, `config.not_configured`: see ``ErrorCode``.
   /// ```swift
   /// try await app.summaryGet()
   /// // {"summary": {"activities": 12, "minutes": 480}, "as_of_ms": 1796000000000, "sent": {"activities": 1, "minutes": 30}, "queued": {"activities": 2, "minutes": 75}, "banners": []}
   /// ```
-  public func summaryGet() async throws(HoldfastError) -> SummaryGetReply {
-    try await ask("summary_get")
-  }
+  public func summaryGet() async throws(HoldfastError) -> SummaryGetReply { try await ask("summary_get") }
 
   /// Report whether there is a network.
-  ///
   /// - Parameter online: Whether there is a network.
-  ///
   /// ```swift
   /// try await app.networkReport(online: true)
   /// ```
-  public func networkReport(online: Bool) async throws(HoldfastError) {
-    let _: Nothing = try await ask("network_report", ["online": online])
-  }
+  public func networkReport(online: Bool) async throws(HoldfastError) { try await ask("network_report", ["online": online]) }
 
   /// Pull and send now.
-  ///
-  /// Fails, among others, with `session.none`, `session.locked`: see ``ErrorCode``.
-  ///
+  /// - Throws: among others `session.none`, `session.locked`: see ``ErrorCode``.
   /// ```swift
   /// try await app.syncNow()
   /// // {"started": false, "reason": "offline"}
   /// ```
-  public func syncNow() async throws(HoldfastError) -> SyncNowReply {
-    try await ask("sync_now")
-  }
+  public func syncNow() async throws(HoldfastError) -> SyncNowReply { try await ask("sync_now") }
 
   /// Return the state of sync.
-  ///
-  /// Fails, among others, with `session.none`, `session.locked`: see ``ErrorCode``.
-  ///
+  /// - Throws: among others `session.none`, `session.locked`: see ``ErrorCode``.
   /// ```swift
   /// try await app.syncStatus()
   /// // {"running": false, "counts": {"pending": 2, "sending": 0, "waiting": 1, "parked": 0}, "last_completed_ms": 1796000000000, "not_before_ms": null, "pause": null, "contacts": {"as_of_ms": 1796000000000, "reconciled_ms": 1795996400000, "skipped": 0, "problem": null}, "own": [{"kind": "activity", "as_of_ms": 1796000000000, "reconciled_ms": 1795996400000, "skipped": 0, "problem": null}], "summary": {"as_of_ms": 1796000000000}, "problems": []}
   /// ```
-  public func syncStatus() async throws(HoldfastError) -> SyncStatusReply {
-    try await ask("sync_status")
-  }
+  public func syncStatus() async throws(HoldfastError) -> SyncStatusReply { try await ask("sync_status") }
 }

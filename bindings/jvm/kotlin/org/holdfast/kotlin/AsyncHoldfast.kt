@@ -1,26 +1,10 @@
 package org.holdfast.kotlin
 
 import java.util.concurrent.atomic.AtomicBoolean
-import kotlinx.coroutines.CoroutineScope
-import kotlinx.coroutines.Deferred
-import kotlinx.coroutines.Dispatchers
-import kotlinx.coroutines.SupervisorJob
-import kotlinx.coroutines.async
-import kotlinx.coroutines.delay
-import kotlinx.coroutines.flow.Flow
-import kotlinx.coroutines.flow.MutableStateFlow
-import kotlinx.coroutines.flow.StateFlow
-import kotlinx.coroutines.flow.asStateFlow
-import kotlinx.coroutines.flow.flow
-import kotlinx.coroutines.withContext
-import org.holdfast.Holdfast
-import org.holdfast.HoldfastException
-import org.holdfast.HttpSender
-import org.holdfast.KeyStore
-import org.holdfast.Types.Config
-import org.holdfast.Types.Decision
-import org.holdfast.Types.NextReply
-import org.holdfast.Types.NextScreen
+import kotlinx.coroutines.*
+import kotlinx.coroutines.flow.*
+import org.holdfast.*
+import org.holdfast.Types.*
 
 /**
  * [Holdfast] for coroutines: every operation is a suspend function on [Dispatchers.IO], so it may be

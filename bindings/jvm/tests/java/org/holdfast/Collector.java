@@ -1,9 +1,7 @@
 package org.holdfast;
 
-import java.util.ArrayList;
-import java.util.List;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
+import java.util.*;
+import java.util.concurrent.*;
 import java.util.function.Predicate;
 import org.holdfast.Types.*;
 

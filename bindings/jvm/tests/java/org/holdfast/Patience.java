@@ -1,7 +1,6 @@
 package org.holdfast;
 
-import java.util.concurrent.Callable;
-import java.util.concurrent.TimeUnit;
+import java.util.concurrent.*;
 
 /** How long a test waits. A limit tells a hang, never a speed; HOLDFAST_PATIENCE multiplies it. */
 final class Patience {

@@ -6,8 +6,7 @@ import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
-import java.util.LinkedHashMap;
-import java.util.Map;
+import java.util.*;
 import org.holdfast.Types.*;
 
 /** The local backend that run.py has started, and its control endpoint (Tests/server). */

@@ -1,15 +1,12 @@
 package org.holdfast.android;
 
-import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertSame;
-import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.*;
 
 import android.content.Context;
 import androidx.biometric.BiometricPrompt;
 import androidx.fragment.app.FragmentActivity;
 import javax.crypto.Cipher;
-import org.holdfast.KeyResult;
-import org.holdfast.KeyStoreException;
+import org.holdfast.*;
 import org.junit.jupiter.api.Test;
 
 /** The biometric prompt: its errors, and what counts as a release. */

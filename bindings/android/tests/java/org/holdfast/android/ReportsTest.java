@@ -1,30 +1,17 @@
 package org.holdfast.android;
 
-import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertNull;
-import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assertions.*;
 
 import android.content.Context;
-import android.net.ConnectivityManager;
-import android.net.Network;
-import androidx.lifecycle.DefaultLifecycleObserver;
-import androidx.lifecycle.ProcessLifecycleOwner;
-import androidx.work.ExistingWorkPolicy;
-import androidx.work.OneTimeWorkRequest;
-import androidx.work.WorkManager;
-import androidx.work.WorkerParameters;
+import android.net.*;
+import androidx.lifecycle.*;
+import androidx.work.*;
 import java.nio.file.Path;
-import java.util.ArrayList;
-import java.util.List;
-import org.holdfast.Server;
-import org.holdfast.Collector;
-import org.holdfast.Holdfast;
+import java.util.*;
+import org.holdfast.*;
 import org.holdfast.Types.*;
 import org.holdfast.jdk.JdkHttpSender;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
-import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.*;
 import org.junit.jupiter.api.io.TempDir;
 
 /** The network, the presence of the user and the worker, over the library and a stand-in for Android. */

@@ -1,27 +1,13 @@
 package org.holdfast.kotlin
 
 import java.nio.file.Path
-import kotlinx.coroutines.CoroutineScope
-import kotlinx.coroutines.CoroutineStart
-import kotlinx.coroutines.Dispatchers
-import kotlinx.coroutines.async
-import kotlinx.coroutines.cancelAndJoin
-import kotlinx.coroutines.flow.filterIsInstance
-import kotlinx.coroutines.flow.first
-import kotlinx.coroutines.flow.toList
-import kotlinx.coroutines.launch
-import kotlinx.coroutines.runBlocking
-import kotlinx.coroutines.withTimeout
-import org.holdfast.Server
-import org.holdfast.Holdfast
-import org.holdfast.HoldfastException
+import kotlinx.coroutines.*
+import kotlinx.coroutines.flow.*
+import org.holdfast.*
 import org.holdfast.Types.*
 import org.holdfast.jdk.JdkHttpSender
-import org.junit.jupiter.api.Assertions.assertEquals
-import org.junit.jupiter.api.Assertions.assertTrue
-import org.junit.jupiter.api.AfterEach
-import org.junit.jupiter.api.Test
-import org.junit.jupiter.api.Timeout
+import org.junit.jupiter.api.*
+import org.junit.jupiter.api.Assertions.*
 import org.junit.jupiter.api.io.TempDir
 
 /** The coroutines: suspend functions and the flow of news. */

@@ -1,18 +1,13 @@
 package org.holdfast.android;
 
 import android.content.Context;
-import android.os.Handler;
-import android.os.Looper;
-import androidx.biometric.BiometricManager;
-import androidx.biometric.BiometricPrompt;
+import android.os.*;
+import androidx.biometric.*;
 import androidx.fragment.app.FragmentActivity;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ExecutionException;
+import java.util.concurrent.*;
 import javax.crypto.Cipher;
-import org.holdfast.KeyResult;
-import org.holdfast.KeyStoreException;
-import org.jetbrains.annotations.NotNull;
-import org.jetbrains.annotations.Nullable;
+import org.holdfast.*;
+import org.jetbrains.annotations.*;
 
 /**
  * Shows androidx.biometric's prompt over the activity on the screen, with strong biometrics alone:

@@ -1,13 +1,10 @@
 package org.holdfast.android;
 
 import android.content.Context;
-import android.net.ConnectivityManager;
-import android.net.Network;
-import java.util.HashSet;
-import java.util.Set;
+import android.net.*;
+import java.util.*;
 import java.util.concurrent.Executor;
-import org.holdfast.Holdfast;
-import org.holdfast.HoldfastException;
+import org.holdfast.*;
 import org.holdfast.Types.NetworkReportRequest;
 import org.jetbrains.annotations.NotNull;
 

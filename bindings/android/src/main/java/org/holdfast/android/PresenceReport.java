@@ -1,11 +1,8 @@
 package org.holdfast.android;
 
-import androidx.lifecycle.DefaultLifecycleObserver;
-import androidx.lifecycle.LifecycleOwner;
-import androidx.lifecycle.ProcessLifecycleOwner;
+import androidx.lifecycle.*;
 import java.util.concurrent.Executor;
-import org.holdfast.Holdfast;
-import org.holdfast.HoldfastException;
+import org.holdfast.*;
 import org.jetbrains.annotations.NotNull;
 
 /**

@@ -1,16 +1,7 @@
 package org.holdfast.android;
 
-import android.system.ErrnoException;
-import android.system.Os;
-import android.system.OsConstants;
-import java.io.DataInputStream;
-import java.io.DataOutputStream;
-import java.io.File;
-import java.io.FileDescriptor;
-import java.io.FileInputStream;
-import java.io.FileNotFoundException;
-import java.io.FileOutputStream;
-import java.io.IOException;
+import android.system.*;
+import java.io.*;
 
 /**
  * One sealed key in one file: the alias of the key that seals it, the initialisation vector and the

@@ -1,16 +1,9 @@
 package org.holdfast.android;
 
 import android.content.Context;
-import androidx.work.Constraints;
-import androidx.work.ExistingWorkPolicy;
-import androidx.work.NetworkType;
-import androidx.work.OneTimeWorkRequest;
-import androidx.work.WorkManager;
-import androidx.work.Worker;
-import androidx.work.WorkerParameters;
+import androidx.work.*;
 import java.util.concurrent.TimeUnit;
-import org.holdfast.Holdfast;
-import org.holdfast.HoldfastException;
+import org.holdfast.*;
 import org.holdfast.Types.SyncStatusReply;
 import org.jetbrains.annotations.NotNull;
 
