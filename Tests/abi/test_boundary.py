@@ -34,9 +34,6 @@ def error_of(reply: bytes | None) -> dict[str, Any]:
 
 
 def test_ABI_2_null_and_garbage_handles_answer_closed(library: Library) -> None:
-    # Given NULL, or numbers that were never a handle
-    # When every operation is called with them
-    # Then each returns CLOSED with an error reply and dereferences nothing
     garbage = [None, 1, 8, 0xDEADBEEF, 0x7FFF_FFFF_FFFF_FFFF, 0xFFFF_FFFF_FFFF_FFFF, id(library)]
     for handle in garbage:
         for name in OPERATIONS:
@@ -71,9 +68,6 @@ def test_ABI_2_a_null_reply_pointer_allocates_no_reply(phone: Phone) -> None:
 
 
 def test_ABI_2_null_in_open_and_free(library: Library, phone: Phone) -> None:
-    # Given a NULL configuration, or a NULL output pointer for the handle
-    # When the library is opened
-    # Then it fails, and no handle is left
     handle, (status, reply) = library.open(None, None)
     assert (handle, status) == (0, INVALID)
     assert error_of(reply)["code"].startswith(("request.", "config."))
@@ -113,9 +107,6 @@ def test_ABI_2_closing_twice_and_using_a_closed_handle(phone: Phone) -> None:
 
 
 def test_ABI_2_close_wakes_every_waiter(phone: Phone) -> None:
-    # Given four threads in an unlimited holdfast_next
-    # When another thread closes the handle
-    # Then all of them return CLOSED
     app = phone.start()
     app.settle()
     waiting = [Waiting(app) for _ in range(4)]
@@ -125,9 +116,6 @@ def test_ABI_2_close_wakes_every_waiter(phone: Phone) -> None:
 
 
 def test_ABI_2_many_threads_survive_a_concurrent_close(sign_in: MakeUser) -> None:
-    # Given sixteen threads that read, write and poll through one handle
-    # When the handle is closed meanwhile
-    # Then every call succeeds or returns CLOSED, and every acknowledged item is stored
     user = sign_in(contacts=5)
     app = user.app
     app.go_offline()
@@ -171,9 +159,6 @@ def test_ABI_2_many_threads_survive_a_concurrent_close(sign_in: MakeUser) -> Non
 
 
 def test_ABI_2_a_forked_child_gets_forked(phone: Phone) -> None:
-    # Given a handle that was opened before fork()
-    # When the child uses it
-    # Then every call returns FORKED, closing it there is harmless, and the parent continues
     phone.open()
     phone.close()
     children.run("fork.py", phone.spec()).check()
@@ -182,32 +167,23 @@ def test_ABI_2_a_forked_child_gets_forked(phone: Phone) -> None:
 def test_ABI_2_what_a_forked_child_adds_outlives_the_parents_handle(
     sign_in: MakeUser, tmp_path: Path
 ) -> None:
-    # Given a process that forks with an open handle, and a child that opens its own
     user = sign_in()
     user.phone.close()
-    # When both add, the parent closes its handle first, and the child adds more
     ended = children.run("fork_and_add.py", user.phone.spec(), str(tmp_path))
     ended.check()
     ids = ended.output.split()
     assert len(ids) == 7
-    # Then every acknowledged item is there
     app = user.restart(online=False)
     assert {item["id"] for item in app.queue_list({"limit": 100})["items"]} == set(ids)
 
 
 def test_ABI_2_a_fork_during_other_threads_calls_does_not_deadlock(phone: Phone) -> None:
-    # Given threads that run calls and write to the log
-    # When the process forks again and again
-    # Then no child blocks on a lock that a thread held, and each gets FORKED
     phone.open()
     phone.close()
     children.run("fork_busy.py", phone.spec(), sized("40", "150")).check()
 
 
 def test_ABI_2_a_call_from_a_key_store_callback_answers_busy(phone: Phone) -> None:
-    # Given a key store that calls the library
-    # When the library asks it for a key
-    # Then the inner call returns BUSY and the outer call succeeds
     app = phone.open()
     inner: list[int] = []
 
@@ -227,9 +203,6 @@ def misspelt(name: str) -> str:
 
 
 def test_ABI_3_unknown_fields_are_refused_with_a_suggestion(sign_in: MakeUser) -> None:
-    # Given a user at home
-    # When a request has a field that the function does not know
-    # Then it is refused, and the error names the field and suggests the nearest known name
     app = sign_in().app
     generation = app.session_status()["generation"]
     for operation in OPERATIONS:
@@ -423,9 +396,6 @@ def enriched(_request: HttpRequest, answer: Answer) -> Answer:
 def test_ABI_3_unknown_fields_in_server_replies_are_ignored(
     phones: MakePhone, sign_in: MakeUser
 ) -> None:
-    # Given a server that adds fields to every answer
-    # When a user signs in, refreshes, reads contacts and sends items
-    # Then the result is the same as without them
     user = sign_in(contacts=4)
     user.phone.network.alter.append(enriched)
     user.phone.pass_time(3700)

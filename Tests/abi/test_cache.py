@@ -70,7 +70,6 @@ def test_CAC_2_withheld_columns_are_never_requested(sign_in: MakeUser) -> None:
 def test_CAC_1_a_pull_follows_late_changed_and_deleted_rows(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given cached contacts
     user = sign_in()
     names = ["Kari Prøve", "Ola Prøve", "Per Prøve"]
     ids = [directory.contact(user.org, name) for name in names]
@@ -82,7 +81,6 @@ def test_CAC_1_a_pull_follows_late_changed_and_deleted_rows(
         return sorted(c["name"] for c in user.app.contact_search({"query": ""})["contacts"])
 
     assert shown() == names
-    # When one changes, one is marked as deleted, and a new one has an older time
     directory.control.sql("update contacts set name = 'Kari Ny' where id = %s", ids[0])
     directory.control.sql("update contacts set deleted_at = now() where id = %s", ids[1])
     assert shown() == ["Kari Ny", "Per Prøve"]
@@ -91,9 +89,7 @@ def test_CAC_1_a_pull_follows_late_changed_and_deleted_rows(
         directory.control.sql(
             "update contacts set updated_at = now() - interval '5 seconds' where id = %s", late
         )
-    # Then the next pull brings all three changes
     assert shown() == ["Kari Ny", "Per Prøve", "Sen Commit"]
-    # and the reconcile removes rows that were deleted without a mark
     directory.control.sql("delete from contacts where id = %s", ids[2])
     user.phone.pass_time(2 * 86_400)
     user.restart()
@@ -207,14 +203,11 @@ def test_CAC_4_a_cache_deleted_while_the_app_runs_is_rebuilt(sign_in: MakeUser) 
 def test_the_cache_is_erased_when_the_user_changes(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given the cached contacts of a user
     user = sign_in(contacts=300)
     blobs = contact_data.sealed(user.phone.folder)
     assert contact_data.left_on_disk(user.phone.folder, blobs) == len(blobs) > 300
-    # When another user signs in without a logout before
     person = directory.person(directory.organisation())
     user.app.session_adopt({"session": user.phone.session(person)})
-    # Then nothing of it is on the disk
     assert contact_data.left_on_disk(user.phone.folder, blobs) == 0
     user.app.settle()
     assert user.app.contact_search({"query": ""})["total"] == 0
@@ -230,17 +223,14 @@ def test_the_cache_stays_when_the_same_user_signs_in_again(sign_in: MakeUser) ->
 
 
 def test_other_columns_leave_no_bytes_of_the_rows_before(sign_in: MakeUser) -> None:
-    # Given cached contacts
     user = sign_in(contacts=300)
     blobs = contact_data.sealed(user.phone.folder)
     rows = attacker.rows(user.phone.folder / "cache.db", "SELECT sealed FROM contact")
     assert len(rows) == 300
-    # When the next version of the app caches fewer columns
     contacts = {"table": "contacts", "columns": ["id", "org_id", "name", "updated_at"]}
     user.phone.config["backend"]["contacts"] = contacts
     user.restart()
     user.app.settle()
-    # Then no byte of the rows with the others is on the disk
     [first, *_] = user.app.contact_search({"query": ""})["contacts"]
     assert set(first) <= {"id", "org_id", "name", "updated_at"}
     assert contact_data.left_on_disk(user.phone.folder, [row for (row,) in rows]) == 0
@@ -267,12 +257,10 @@ def test_CAC_2_no_withheld_column_is_on_the_disk(
     if sends == "everything":
         user.phone.network.alter.append(everything)
     pull(user, after_s=60)
-    # When the app also reads it live
     user.app.contact_get({"id": contact, "live": True})
     user.app.settle()
     [event] = user.app.of_type("contact")
     assert event["contact"]["phone"] == secret["phone"]
-    # Then whoever has the key finds the cached columns, and none of these
     key = user.phone.keychain.stored("session")
     for running in (True, False):
         if not running:
@@ -281,7 +269,6 @@ def test_CAC_2_no_withheld_column_is_on_the_disk(
         assert "Ragna Prøve".encode() in opened
         for value in secret.values():
             assert value.encode() not in opened
-    # and they are in no file
     for path in user.phone.folder.rglob("*"):
         if path.is_file():
             data = path.read_bytes()
@@ -443,7 +430,6 @@ def test_CAC_1_the_cache_converges_to_the_server(open_world: World, seed: int) -
     for _ in range(STEPS):
         [(move, _)] = world.chance.choices(moves, [weight for _, weight in moves])
         move()
-    # When everything is committed, no answer is lost, and a day has passed
     world.commit_late()
     world.bad = 0.0
     world.user.app.settle()
@@ -451,11 +437,9 @@ def test_CAC_1_the_cache_converges_to_the_server(open_world: World, seed: int) -
     world.user.app.settle()
     world.a_day()
     world.pull()
-    # Then the cache equals the server's rows
     assert world.user.app.screen["screen"] == "home", world.user.app.screen
     expected = contact_data.truth(world.directory.control, world.user.org.id)
     assert contact_data.cached(world.user.app) == expected
-    # and every search finds exactly the expected contacts
     for query in ("a", "berg", "an os"):
         assert {
             contact["id"]
@@ -466,7 +450,6 @@ def test_CAC_1_the_cache_converges_to_the_server(open_world: World, seed: int) -
 def test_a_membership_that_vanishes_and_is_not_the_chosen_one_is_over(
     phones: MakePhone, directory: DirectoryFixtures
 ) -> None:
-    # Given a user who has chosen one of two organisations, with an item and contacts of the other
     first, second = directory.organisation(contacts=3), directory.organisation(contacts=300)
     person = directory.person(first, second)
     phone = phones()
@@ -485,12 +468,10 @@ def test_a_membership_that_vanishes_and_is_not_the_chosen_one_is_over(
     app.settle()
     assert contact_data.left_on_disk(phone.folder, of_second) == len(of_second)
     assert item_of(app, item)["state"] == "pending"
-    # When the membership of the other one is deleted
     directory.control.sql(
         "delete from memberships where user_id = %s and org_id = %s", person.id, second.id
     )
     return_to_foreground(user)
-    # Then its cache is off the disk, and its items are held; the chosen one stays
     assert contact_data.left_on_disk(phone.folder, of_second) == 0
     assert code_of(app, item) == "waiting_organisation"
     assert app.screen["screen"] == "home"

@@ -111,9 +111,6 @@ def test_the_schema_check_refuses_mismatches() -> None:
 def test_ABI_5_every_operation_and_all_that_next_gives_fits_the_schema(
     sign_in: MakeUser, phones: MakePhone, directory: DirectoryFixtures
 ) -> None:
-    # Given the schema check that every reply of these tests passes
-    # When a session of use calls every operation and meets all but storage_recovered
-    # Then each succeeded at least once, and each reply matches its published shape
     before = Counter(contract.judged)
     user = sign_in(contacts=3, tables=own_rows.tables())
     app, org = user.app, user.org
@@ -186,9 +183,6 @@ def test_ABI_5_every_operation_and_all_that_next_gives_fits_the_schema(
 
 
 def test_ABI_5_errors_carry_code_class_and_field(sign_in: MakeUser) -> None:
-    # Given a user at home
-    # When requests are wrong in the ways that the header names
-    # Then each error has its code, its class and the field
     app = sign_in().app
     wrong: list[tuple[str, dict[str, Any], str, str | None, int]] = [
         ("queue_add", {"kind": "nothing", "payload": {}}, "queue.unknown_kind", "/kind", 1),

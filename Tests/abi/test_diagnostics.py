@@ -108,12 +108,10 @@ def test_HST_4_a_read_that_the_schema_refuses_is_a_problem_until_it_is_mended(
     sign_in: MakeUser, directory: DirectoryFixtures, library: Library, mistake: str
 ) -> None:
     change, back, expected = READS[mistake]
-    # Given a server that answers well: there are no problems
     user = sign_in(contacts=2)
     lines: list[tuple[int, str]] = []
     library.set_log(1, lambda level, line: lines.append((level, line)))
     assert problems(user.app) == []
-    # When the schema is changed
     with changed(directory, change, back):
         ask_again(user)
         since = user.phone.now_ms
@@ -130,7 +128,6 @@ def test_HST_4_a_read_that_the_schema_refuses_is_a_problem_until_it_is_mended(
         told = [(level, line) for level, line in lines if f": {expected['purpose']}, " in line]
         assert [level for level, _ in told] == [1], told
         assert expected["code"] in told[0][1]
-    # and mended, it disappears
     ask_again(user)
     assert problems(user.app) == []
 
@@ -220,7 +217,6 @@ def test_HST_4_problems_of_kinds_are_kept_apart(
     directory.control.clear_faults()
     directory.control.respond(path, 502, body="<html>", method="POST", times=1)
     ask_again(user)
-    # Then the problem is gone only after a good answer
     assert problems(app) in ([], before)
     user.phone.pass_time(7200)
     app.settle()
@@ -310,7 +306,6 @@ def test_HST_4_a_time_in_seconds_is_refused(sign_in: MakeUser) -> None:
         assert "milliseconds" in error.message
         assert "seconds" in error.message
     assert app.queue_list()["items"] == []
-    # and what can be milliseconds is taken
     app.queue_add({**visit, "occurred_at_ms": 100_000_000_000})  # type: ignore[typeddict-item]
 
 

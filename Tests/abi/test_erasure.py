@@ -73,12 +73,10 @@ sys.stdin.read()
 def test_CAC_3_an_erasure_that_fails_is_owed_and_made_later(
     phones: MakePhone, directory: DirectoryFixtures
 ) -> None:
-    # Given cached contacts of an organisation that the user has left for another one
     user, second = member_of_two(phones, directory)
     blobs = taken(user)
     user.app.org_select({"org_id": second.id})
     user.app.settle()
-    # When the first membership vanishes from the list while the cache cannot be written
     directory.control.sql(
         "delete from memberships where user_id = %s and org_id = %s", user.person.id, user.org.id
     )
@@ -104,7 +102,6 @@ def test_CAC_3_an_erasure_that_fails_is_owed_and_made_later(
     user.phone.network.alter.clear()
     assert [membership["org_id"] for membership in user.app.org_list()["orgs"]] == [second.id]
     assert contact_data.left_on_disk(user.phone.folder, blobs) > 0
-    # Then the next answer of the server, which does not name it either, has it erased
     user.restart()
     if user.app.screen["screen"] == "unlock":
         user.app.touch()

@@ -255,7 +255,6 @@ for folder in sys.argv[3:]:
 def test_LCK_6_a_damaged_file_is_not_read_through_others(sign_in: MakeUser, fault: str) -> None:
     if fault == "owner" and os.geteuid() != 0:
         pytest.skip("needs root to change the owner of a file")
-    # Given an item in a damaged file that was set aside before the device was unlocked
     user = sign_in()
     user.app.go_offline()
     queued = user.app.register()
@@ -268,7 +267,6 @@ def test_LCK_6_a_damaged_file_is_not_read_through_others(sign_in: MakeUser, faul
     user.phone.open()
     user.phone.close()
     [aside] = user.phone.folder.glob("holdfast.db.damaged-*")
-    # When it is another user's, or a link
     elsewhere = user.phone.folder.with_name("elsewhere")
     if fault == "owner":
         os.chown(aside, NOBODY, NOBODY)
@@ -280,7 +278,6 @@ def test_LCK_6_a_damaged_file_is_not_read_through_others(sign_in: MakeUser, faul
         user.phone.start(online=False)
     assert caught.value.code == "storage.not_private"
     assert aside.name in str(caught.value)
-    # Then nothing is lost: the items come when it is in order
     if fault == "owner":
         os.chown(aside, os.geteuid(), os.getegid())
     else:

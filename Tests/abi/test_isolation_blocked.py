@@ -49,7 +49,6 @@ def sent_since(user: SignedIn, item: str, at: int, directory: DirectoryFixtures)
 def test_ATK_9_B2_an_item_that_a_firewall_refuses_is_parked_and_delays_no_other(
     sign_in: MakeUser, directory: DirectoryFixtures, form: str, upload: str
 ) -> None:
-    # Given 30 items, of which a firewall refuses one
     user = patient(sign_in, upload)
     app = user.app
     app.go_offline()
@@ -60,12 +59,10 @@ def test_ATK_9_B2_an_item_that_a_firewall_refuses_is_parked_and_delays_no_other(
     began_ms = user.phone.now_ms
     app.go_online()
     app.settle()
-    # Then the others are stored at once, and their completion is told
     assert stored(directory, user.person) == sorted(ids)
     [told] = app.of_type("sync_completed")
     assert (told["sent"], told["parked"], told["waiting"]) == (29, 0, 1)
     assert told["message"]["code"] == "sync_completed_waiting"
-    # and the app can show why that one waits, and until when
     shown = item_of(app, bad)
     assert (shown["state"], shown["reason"]["code"]) == ("waiting", "waiting_blocked")
     assert shown["not_before_ms"] > user.phone.now_ms
@@ -73,7 +70,6 @@ def test_ATK_9_B2_an_item_that_a_firewall_refuses_is_parked_and_delays_no_other(
     assert (why["code"], why["count"]) == ("waiting_blocked", 1)
     assert why["until_ms"] == shown["not_before_ms"]
     assert app.sync_status()["not_before_ms"] is None
-    # When visits are registered for a day, or three
     waits: list[float] = []
     parked_ms = None
     for _ in range(sized(12, 36)):
@@ -83,11 +79,9 @@ def test_ATK_9_B2_an_item_that_a_firewall_refuses_is_parked_and_delays_no_other(
         waits.append(sent_since(user, ids[-1], at, directory))
         if parked_ms is None and app.of_type("item_parked"):
             parked_ms = user.phone.now_ms
-    # Then each is sent at once,
     assert stored(directory, user.person) == sorted(ids)
     assert mean(waits) < 1, waits
     assert max(waits) < 10, waits
-    # and the refused one is parked with the reason after a few tries over hours
     assert code_of(app, bad) == "blocked"
     [event] = app.of_type("item_parked")
     assert (event["id"], event["reason"]) == (bad, "blocked")
@@ -99,7 +93,6 @@ def test_ATK_9_B2_an_item_that_a_firewall_refuses_is_parked_and_delays_no_other(
     most = 28 if form == "unauthorized" else 14
     assert 7 <= len(alone) <= most
     assert len(firewall.refused) <= most + 8
-    # and that is told, too
     assert sum(event["parked"] for event in app.of_type("sync_completed")) == 1
     assert sum(event["sent"] for event in app.of_type("sync_completed")) == len(ids)
 
@@ -107,19 +100,16 @@ def test_ATK_9_B2_an_item_that_a_firewall_refuses_is_parked_and_delays_no_other(
 def test_ATK_9_B2_an_item_that_is_refused_while_nothing_else_is_sent_is_parked(
     sign_in: MakeUser,
 ) -> None:
-    # Given one item only, which a firewall refuses
     user = patient(sign_in)
     app = user.app
     firewall = Firewall(user, "html", has_words)
     bad = add(app, note=WORDS)
     app.settle()
     assert code_of(app, bad) == "waiting_blocked"
-    # Then after a day it is parked, after a bounded number of tries
     took = live(user, 24 * HOUR_S, lambda: bool(app.of_type("item_parked")))
     assert 10 * HOUR_S < took < 20 * HOUR_S
     assert len(firewall.refused) <= 24
     assert code_of(app, bad) == "blocked"
-    # and nothing more is sent
     live(user, 48 * HOUR_S)
     assert len(firewall.refused) <= 24
 
@@ -135,7 +125,6 @@ def test_ATK_9_B2_an_item_that_is_refused_while_nothing_else_is_sent_is_parked(
 def test_ATK_9_a_portal_that_refuses_everything_parks_and_isolates_nothing(
     sign_in: MakeUser, directory: DirectoryFixtures, refused: str, form: str
 ) -> None:
-    # Given a captive portal that refuses every request for hours, or a day
     user = patient(sign_in)
     app = user.app
     app.go_offline()
@@ -146,7 +135,6 @@ def test_ATK_9_a_portal_that_refuses_everything_parks_and_isolates_nothing(
     hours = sized(6, 24)
     for _ in range(hours):
         live(user, HOUR_S)
-        # Then no item is blamed: all wait for the service
         assert app.queue_list()["counts"] == {**EMPTY, "pending": 20}
         [why] = app.queue_explain()["reasons"]
         assert why["code"] in {"back_off", "token", "not_supabase"}
@@ -155,7 +143,6 @@ def test_ATK_9_a_portal_that_refuses_everything_parks_and_isolates_nothing(
     uploads = [request for request in portal.refused if request["purpose"] == "upload"]
     assert len(uploads) <= hours * (90 if form == "unauthorized" else 75)
     assert app.screen["screen"] == "home"
-    # When the portal lets the phone through, then all are sent within minutes, in few requests
     portal.end()
     user.phone.network.forget()
     took = live(user, HOUR_S, lambda: len(stored(directory, user.person)) == 20)
@@ -168,7 +155,6 @@ def test_ATK_9_a_portal_that_refuses_everything_parks_and_isolates_nothing(
 def test_ATK_9_an_outage_is_no_try_of_an_item_that_was_refused_before(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given an item that a firewall has refused six times, while others were sent
     user = patient(sign_in)
     app = user.app
     firewall = Firewall(user, "html", has_words)
@@ -178,15 +164,12 @@ def test_ATK_9_an_outage_is_no_try_of_an_item_that_was_refused_before(
     ids.append(add(app))
     live(user, 24 * HOUR_S, lambda: len(firewall.refused) == 6)
     assert code_of(app, bad) == "waiting_blocked"
-    # and then an outage for a day, in which no upload is judged
     firewall.end()
     portal = Firewall(user, "html", lambda request: "/rest/v1/" in request["url"])
     portal.answer = {**REFUSALS["html"], "status": 511}  # type: ignore[typeddict-item]
     live(user, 24 * HOUR_S)
-    # Then the outage parks nothing,
     assert app.of_type("item_parked") == []
     assert len([request for request in portal.refused if is_alone(request, bad)]) > 3
-    # and the item is sent when it ends
     portal.end()
     live(user, 3 * HOUR_S, lambda: app.queue_list()["counts"] == EMPTY)
     assert stored(directory, user.person) == sorted([*ids, bad])
@@ -195,7 +178,6 @@ def test_ATK_9_an_outage_is_no_try_of_an_item_that_was_refused_before(
 def test_ATK_9_visits_to_portals_park_nothing(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given an item that is registered behind a portal, again and again
     user = patient(sign_in)
     app = user.app
     ids: list[str] = []
@@ -206,7 +188,6 @@ def test_ATK_9_visits_to_portals_park_nothing(
         # (the phone leaves the portal's network without a word to the library)
         portal.end()
         took = live(user, HOUR_S, lambda: len(stored(directory, user.person)) == len(ids))
-        # Then it is sent within minutes each time
         assert took <= 300
         live(user, HOUR_S)
     assert app.of_type("item_parked") == []
@@ -216,7 +197,6 @@ def test_ATK_9_visits_to_portals_park_nothing(
 def test_ATK_9_a_service_that_refuses_every_upload_for_hours_parks_nothing(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a gateway that refuses every upload by mistake for hours; reads are answered
     user = patient(sign_in)
     app = user.app
     app.go_offline()
@@ -225,10 +205,8 @@ def test_ATK_9_a_service_that_refuses_every_upload_for_hours_parks_nothing(
     app.go_online()
     hours = sized(4, 9)
     live(user, hours * HOUR_S)
-    # Then nothing is parked, and the uploads keep to a back-off
     assert app.of_type("item_parked") == []
     assert len(gateway.refused) <= hours * 40
-    # When it works again, then all are sent
     gateway.end()
     live(user, 3 * HOUR_S, lambda: len(stored(directory, user.person)) == 60)
     assert stored(directory, user.person) == sorted(ids)
@@ -248,7 +226,6 @@ def test_ATK_9_a_bad_item_in_a_full_batch_costs_few_requests(
     user.phone.network.forget()
     app.go_online()
     took = live(user, HOUR_S, lambda: code_of(app, bad) == "waiting_blocked")
-    # Then all others are stored without a pause
     assert took < 1
     assert stored(directory, user.person) == sorted(ids)
     assert len(firewall.refused) <= 8
@@ -258,7 +235,6 @@ def test_ATK_9_a_bad_item_in_a_full_batch_costs_few_requests(
 def test_ATK_9_a_row_that_was_stored_although_the_answer_was_refused_counts_as_sent(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a proxy that lets an upload through and refuses its answer
     user = patient(sign_in)
     app = user.app
     user.phone.network.alter.append(
@@ -266,7 +242,6 @@ def test_ATK_9_a_row_that_was_stored_although_the_answer_was_refused_counts_as_s
     )
     item = add(app)
     done = drain(app)
-    # Then the server is asked, and says that it has the item
     assert (done["sent"], done["parked"]) == (1, 0)
     assert stored(directory, user.person) == [item]
     assert app.queue_list()["counts"] == EMPTY
@@ -305,18 +280,14 @@ def test_ATK_9_sync_now_keeps_the_item_s_own_pause(sign_in: MakeUser) -> None:
 def test_ATK_9_queue_retry_sends_the_item_at_once_and_uses_up_no_try(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given an item that waits because it was refused
     user, firewall, item = blocked(sign_in)
     until_ms = item_of(user.app, item)["not_before_ms"]
-    # When the user tries again, and again
     for turn in range(1, 25):
         assert user.app.queue_retry({"id": item})["retried"] == 1
         user.app.settle()
-        # Then it is sent each time, and waits as long as before
         assert len(firewall.refused) == 1 + turn
         shown = item_of(user.app, item)
         assert (shown["state"], shown["not_before_ms"]) == ("waiting", until_ms)
-    # and on another network it gets through
     firewall.end()
     user.app.queue_retry({"id": item})
     user.app.settle()
@@ -326,22 +297,18 @@ def test_ATK_9_queue_retry_sends_the_item_at_once_and_uses_up_no_try(
 def test_ATK_9_a_parked_item_is_tried_once_more(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given an item that was parked because it was refused
     user, firewall, item = blocked(sign_in)
     app = user.app
     until_parked(user)
     firewall.refused.clear()
-    # When the user tries again, with another item beside it
     other = add(app)
     assert app.queue_retry()["retried"] == 1
     app.settle()
-    # Then it is sent once, alone, and told to be refused again
     assert len(firewall.refused) == 1
     assert is_alone(firewall.refused[0], item)
     assert code_of(app, item) == "blocked"
     assert len(app.of_type("item_parked")) == 2
     assert stored(directory, user.person) == [other]
-    # and with another text it is sent
     app.queue_edit({"id": item, "payload": {"type": "visit", "minutes": 5, "note": "plain"}})
     app.settle()
     assert stored(directory, user.person) == sorted([item, other])
@@ -384,7 +351,6 @@ def test_ATK_9_the_figures_are_pulled_while_an_item_is_refused(sign_in: MakeUser
 def test_ATK_9_the_tries_are_counted_over_restarts_and_salvages(
     sign_in: MakeUser, directory: DirectoryFixtures, after: str
 ) -> None:
-    # Given a refused item in an app that is restarted every hour
     user = patient(sign_in)
     app = user.app
     firewall = Firewall(user, "html", has_words)
@@ -404,7 +370,6 @@ def test_ATK_9_the_tries_are_counted_over_restarts_and_salvages(
         if app.screen["screen"] == "unlock":
             app.touch()
         app.settle()
-    # Then it is parked as if the app had not been restarted
     assert app.of_type("item_parked")[0]["id"] == bad
     assert code_of(app, bad) == "blocked"
     assert 5 <= len([request for request in firewall.refused if is_alone(request, bad)]) <= 16
@@ -414,7 +379,6 @@ def test_ATK_9_the_tries_are_counted_over_restarts_and_salvages(
 def test_B6_a_cancel_of_a_blocked_item_asks_the_server_that_has_not_said_whether_it_has_it(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given an item that the server has stored without the app's knowing
     user = patient(sign_in)
     app = user.app
     app.go_offline()
@@ -423,7 +387,6 @@ def test_B6_a_cancel_of_a_blocked_item_asks_the_server_that_has_not_said_whether
     app.go_online()
     app.settle()
     assert stored(directory, user.person) == [item]
-    # and a firewall that refuses it now, while the service does not answer the question about it
     Firewall(user, "html", has_words)
     locked: Answer = {
         "status": 500,
@@ -437,7 +400,6 @@ def test_B6_a_cancel_of_a_blocked_item_asks_the_server_that_has_not_said_whether
     )
     live(user, 24 * HOUR_S, lambda: item_of(app, item)["state"] == "parked")
     assert code_of(app, item) == "blocked"
-    # When its user cancels it, then the server is asked, and the stored row is not missed
     user.phone.network.alter.clear()
     assert app.queue_cancel({"id": item})["state"] == "pending"
     live(user, HOUR_S, lambda: item_of(app, item)["state"] == "parked")

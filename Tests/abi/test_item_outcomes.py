@@ -58,7 +58,6 @@ def store(user: SignedIn) -> str:
 def test_HST_6_stored_cancelled_and_unknown_items_have_three_answers(
     sign_in: MakeUser, restarted: bool
 ) -> None:
-    # Given an item that is stored, one that was cancelled, one that waits, and one that never was
     user = sign_in(policy={"biometric": "off"})
     app = user.app
     before = user.phone.now_ms
@@ -69,7 +68,6 @@ def test_HST_6_stored_cancelled_and_unknown_items_have_three_answers(
     after = user.phone.now_ms
     if restarted:
         app = user.restart(online=False)
-    # When the host asks for each, Then each has its own answer
     first = app.queue_get({"id": sent})
     assert first == {"state": "stored", "stored_ms": first["stored_ms"]}
     assert before - 1000 <= first["stored_ms"] <= after + 1000
@@ -80,7 +78,6 @@ def test_HST_6_stored_cancelled_and_unknown_items_have_three_answers(
     assert (third["state"], third["item"]["id"]) == ("pending", waits)
     assert set(third) == {"state", "item"}
     assert fate(app, str(uuid.uuid4())) == "unknown"
-    # and a call that needs a queued item says what became of it
     for item, said in ((sent, "stored"), (cancelled, "cancelled")):
         with pytest.raises(HoldfastError, match=said) as caught:
             app.queue_edit({"id": item, "payload": {"type": "call", "minutes": 1}})
@@ -90,19 +87,16 @@ def test_HST_6_stored_cancelled_and_unknown_items_have_three_answers(
 def test_HST_6_an_item_that_is_cancelled_after_the_server_was_asked_is_known(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given an item whose request was lost on the way, so that the server must be asked
     user = sign_in()
     user.phone.network.up = False
     item = add(user.app)
     user.app.settle()
     assert user.app.queue_cancel({"id": item})["state"] is not None
     assert fate(user.app, item) in {"pending", "waiting"}
-    # When the server says that it has none
     user.phone.network.up = True
     user.app.go_online()
     user.app.sync_now()
     user.app.settle()
-    # Then it is cancelled
     assert fate(user.app, item) == "cancelled"
     assert stored(directory, user.person) == []
 
@@ -141,19 +135,16 @@ def test_HST_6_the_memory_is_bounded_by_a_time(sign_in: MakeUser) -> None:
 
 
 def test_HST_6_a_clock_that_is_set_forward_empties_no_memory(sign_in: MakeUser) -> None:
-    # Given a stored item, and a device's clock that is set a year ahead of the server's
     user = sign_in(policy={"session_window_s": 1000 * DAY_S, "offline_limit_s": 1000 * DAY_S})
     ahead = user.phone.ahead_ms()
     user.phone.network.ahead_ms = lambda: ahead
     item = store(user)
     user.phone.set_wall_clock(400 * DAY_S)
-    # When others are cancelled and stored meanwhile
     user.app.go_offline()
     user.app.queue_cancel({"id": add(user.app)})
     user.app.go_online()
     user.app.settle()
     other = store(user)
-    # Then the first is still known as stored, and its time is the server's
     reply = user.app.queue_get({"id": item})
     assert reply["state"] == "stored"
     later = user.app.queue_get({"id": other})
@@ -199,13 +190,11 @@ def lose_an_answer(user: SignedIn, directory: DirectoryFixtures) -> str:
 def test_B10_a_cancelled_item_that_the_server_may_have_is_no_cancelled_one(
     sign_in: MakeUser, directory: DirectoryFixtures, how: str, restarted: bool
 ) -> None:
-    # Given an item that the server has, and whose answer was lost
     user = sign_in(policy={"biometric": "off"})
     app = user.app
     item = lose_an_answer(user, directory)
     if how == "after a refused edit":
         app.queue_edit({"id": item, "payload": {"type": "visit", "minutes": BAD_MINUTES}})
-    # When its user cancels it at once, or after the library has said that it cannot know
     if how == "twice":
         app.queue_edit({"id": item, "payload": {"type": "visit", "minutes": 45}})
     if how != "by force":
@@ -217,7 +206,6 @@ def test_B10_a_cancelled_item_that_the_server_may_have_is_no_cancelled_one(
     app.queue_cancel({"id": item, "force": how != "twice"})
     if restarted:
         app = user.restart(online=False)
-    # Then it is gone, and its fate is what the library knows: nothing
     assert app.queue_list()["items"] == []
     reply = app.queue_get({"id": item})
     assert reply == {"state": "unknown_outcome", "cancelled_ms": reply["cancelled_ms"]}
@@ -280,7 +268,6 @@ REFUSED: Answer = {
 def test_B5_a_read_back_that_another_session_may_not_send_is_an_attempt(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given an item that the server stored and did not name
     user = sign_in()
     app = user.app
     app.go_offline()
@@ -293,14 +280,12 @@ def test_B5_a_read_back_that_another_session_may_not_send_is_an_attempt(
     app.complete({"id": flying["id"], **user.phone.network(flying)})
     user.app.go_offline()
     app.touch()
-    # When the user edits it, then the edit is not lost
     edited_is_not_lost(user, directory, item)
 
 
 def test_B5_an_item_that_is_not_visible_before_the_memberships_are_known_is_an_attempt(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given an item that the server stored and did not name, while the memberships are being asked
     user = sign_in()
     app = user.app
     app.go_offline()
@@ -314,7 +299,6 @@ def test_B5_an_item_that_is_not_visible_before_the_memberships_are_known_is_an_a
             if request["purpose"] == "guard":
                 checks.append(request)
             elif is_read_back(request):
-                # and that the read-back does not show
                 read_backs += 1
                 body = {"content-type": "application/json"}
                 app.complete({"id": request["id"], "status": 200, "headers": body, "body": "[]"})
@@ -322,7 +306,6 @@ def test_B5_an_item_that_is_not_visible_before_the_memberships_are_known_is_an_a
                 app.complete({"id": request["id"], **user.phone.network(request)})
     assert read_backs == 1
     assert app.queue_list()["counts"] == {**EMPTY, "waiting": 1}
-    # When the user edits it, then the edit is not lost
     edit: Any = {"id": item, "payload": {"type": "visit", "minutes": 45}}
     app.queue_edit(edit)
     for request in checks:
@@ -348,16 +331,13 @@ def lost_answer(user: SignedIn, directory: DirectoryFixtures, item: str) -> None
 def test_B6_a_cancel_after_a_lost_answer_asks_the_server_first(
     sign_in: MakeUser, directory: DirectoryFixtures, restarted: bool
 ) -> None:
-    # Given an item that the server has stored without the app's knowing
     user = sign_in(policy={"biometric": "off"})
     user.app.go_offline()
     item = add(user.app)
     lost_answer(user, directory, item)
-    # When the user cancels it, once and again
     for _ in range(2):
         reply = user.app.queue_cancel({"id": item})
         assert reply == {"id": item, "released": 0, "state": "pending"}
-    # Then it is not gone here while it is stored there
     assert code_of(user.app, item) == "unknown_outcome"
     if restarted:
         user.restart(online=False)
@@ -365,12 +345,10 @@ def test_B6_a_cancel_after_a_lost_answer_asks_the_server_first(
     user.phone.pass_time(60)
     app.go_online()
     assert drain(app)["parked"] == 1
-    # but parked, so that the user sees it,
     assert code_of(app, item) == "unknown_outcome"
     [event] = app.of_type("item_parked")
     assert (event["id"], event["reason"]) == (item, "unknown_outcome")
     assert user.phone.network.count("upload") >= 1
-    # and cancelling it now removes it here
     assert app.queue_cancel({"id": item})["state"] is None
     assert app.queue_list()["counts"] == EMPTY
     assert stored(directory, user.person) == [item]
@@ -395,7 +373,6 @@ def is_stored_by(request: HttpRequest) -> bool:
 def test_a_success_without_a_body_is_read_back_and_not_sent_again(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str, form: str, count: int
 ) -> None:
-    # Given a proxy that takes the bodies of all successes
     user = user_of(sign_in, upload)
     app, network = user.app, user.phone.network
     network.alter.append(
@@ -404,10 +381,8 @@ def test_a_success_without_a_body_is_read_back_and_not_sent_again(
     app.go_offline()
     ids = [add(app) for _ in range(count)]
     network.forget()
-    # When items are sent
     app.go_online()
     done = drain(app)
-    # Then the server is asked whether it has them, and they are not sent twice
     assert (done["sent"], done["parked"], done["waiting"]) == (count, 0, 0)
     assert stored(directory, user.person) == sorted(ids)
     assert app.queue_list()["counts"] == EMPTY
@@ -420,7 +395,6 @@ def test_a_success_without_a_body_is_read_back_and_not_sent_again(
 def test_an_item_that_a_success_without_a_body_has_not_stored_is_sent_again(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str, form: str
 ) -> None:
-    # Given something on the way that answers two uploads itself, without a body
     user = user_of(sign_in, upload)
     app, network = user.app, user.phone.network
     answers = [WITHOUT_A_BODY[form]] * 2
@@ -428,7 +402,6 @@ def test_an_item_that_a_success_without_a_body_has_not_stored_is_sent_again(
         lambda request: answers.pop() if answers and is_stored_by(request) else None
     )
     item = add(app)
-    # Then the item is neither lost nor blamed
     app.settle()
     assert item_of(app, item)["attempts"] > 0
     assert app.of_type("item_parked") == []
@@ -442,7 +415,6 @@ def test_an_item_that_a_success_without_a_body_has_not_stored_is_sent_again(
 def test_ATK_12_a_wish_after_a_doubtful_answer_is_neither_lost_nor_stored_in_silence(
     sign_in: MakeUser, directory: DirectoryFixtures, trouble: str, wish: str
 ) -> None:
-    # Given an item that the server has stored, and no answer that says so
     user = sign_in()
     app = user.app
     app.go_offline()
@@ -456,7 +428,6 @@ def test_ATK_12_a_wish_after_a_doubtful_answer_is_neither_lost_nor_stored_in_sil
         app.go_online()
         app.settle()
     assert stored(directory, user.person) == [item]
-    # When the user edits or cancels it, and it is sent
     if wish == "edit":
         app.queue_edit({"id": item, "payload": {"type": "visit", "minutes": 45}})
     else:
@@ -482,8 +453,6 @@ def test_ATK_12_a_wish_after_a_doubtful_answer_is_neither_lost_nor_stored_in_sil
 def test_ATK_12_a_batch_that_is_split_after_a_doubtful_answer_may_be_stored(
     sign_in: MakeUser, directory: DirectoryFixtures, code: str, wish: str
 ) -> None:
-    # Given a server that works, and a batch that it has stored while something on the way answers
-    # with one of the service's codes that blame no item
     user = sign_in()
     app = user.app
     network = user.phone.network
@@ -507,7 +476,6 @@ def test_ATK_12_a_batch_that_is_split_after_a_doubtful_answer_may_be_stored(
     app.go_online()
     app.settle()
     assert set(stored(directory, user.person)) > {item, *others}
-    # When the user edits or cancels an item of the batch, which was split meanwhile
     if wish == "edit":
         app.queue_edit({"id": item, "payload": {"type": "visit", "minutes": 45}})
     else:
@@ -524,7 +492,6 @@ def test_ATK_12_a_batch_that_is_split_after_a_doubtful_answer_may_be_stored(
 def test_B6_a_cancelled_item_that_the_server_does_not_have_goes(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given an item that did not reach the server, one that depends on it, and another
     user = sign_in()
     app = user.app
     app.go_offline()
@@ -540,9 +507,7 @@ def test_B6_a_cancelled_item_that_the_server_does_not_have_goes(
     app.go_online()
     app.settle()
     other = add(app, minutes=7)
-    # When the user cancels it
     assert app.queue_cancel({"id": item})["state"] == "pending"
-    # Then the server is asked, the item goes, and the others are sent
     drain(app)
     app.settle()
     assert stored(directory, user.person) == sorted([child, other])
@@ -568,7 +533,6 @@ def test_B6_a_forced_cancel_removes_the_item_at_once(
 def test_B6_a_cancel_is_taken_back(
     sign_in: MakeUser, directory: DirectoryFixtures, back: str
 ) -> None:
-    # Given a cancelled item that did not reach the server
     user = sign_in()
     app = user.app
     app.go_offline()
@@ -578,14 +542,12 @@ def test_B6_a_cancel_is_taken_back(
     app.go_online()
     app.settle()
     assert app.queue_cancel({"id": item})["state"] == "pending"
-    # When the user wants it after all
     if back == "add":
         app.queue_add(exported)  # type: ignore[arg-type]
     elif back == "edit":
         app.queue_edit({"id": item, "payload": {"type": "visit", "minutes": 6}})
     else:
         assert app.queue_retry({"id": item})["retried"] == 1
-    # Then it is sent
     assert drain(app)["sent"] == 1
     assert stored(directory, user.person) == [item]
 
@@ -593,7 +555,6 @@ def test_B6_a_cancel_is_taken_back(
 def test_B6_cancelling_a_refused_edit_of_a_stored_item_asks_the_server_first(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given an item that the server has, and an edit of it that the server refused
     user = sign_in()
     app = user.app
     app.go_offline()
@@ -604,7 +565,6 @@ def test_B6_cancelling_a_refused_edit_of_a_stored_item_asks_the_server_first(
     app.go_online()
     drain(app)
     assert code_of(app, item) == "server_rule"
-    # When the user cancels it, then the stored row does not go unnoticed
     assert app.queue_cancel({"id": item})["state"] == "pending"
     app.settle()
     assert code_of(app, item) == "unknown_outcome"
@@ -615,7 +575,6 @@ def test_B6_cancelling_a_refused_edit_of_a_stored_item_asks_the_server_first(
 def test_an_upload_whose_process_ended_counts_as_an_attempt(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str, end: str
 ) -> None:
-    # Given an item that the server has stored, and a process that ends before the answer comes
     user = user_of(sign_in, upload)
     user.app.go_offline()
     item = add(user.app, minutes=30)
@@ -634,11 +593,8 @@ def test_an_upload_whose_process_ended_counts_as_an_attempt(
         user.phone.network(request)
         user.phone.close()
     assert stored(directory, user.person) == [item]
-    # When the app starts again
     app = user.restart(online=False)
-    # Then the item has been tried once
     assert item_of(app, item)["attempts"] == 1
-    # and an edit is not taken for what the server has
     app.queue_edit({"id": item, "payload": {"type": "visit", "minutes": 45}})
     app.go_online()
     done = drain(app)

@@ -104,7 +104,6 @@ def test_API_3_an_error_names_the_key_the_operation_and_the_answer(
     assert name in error.message
     assert word in error.message
     assert [level for level, _ in told(lines, call, name, word)] == [1], lines
-    # and it works when the store does
     app.session_adopt(session)
     app.settle()
     assert app.screen["screen"] == "home"
@@ -231,11 +230,9 @@ def test_API_3_a_key_store_that_fails_ends_a_sign_in_at_once(
     app = phone.start()
     phone.keychain.answer(call, name, *[answer] * 100)
     exchange(app, person)
-    # Then the sign-in ends at once, the decision names the key store, and the log the key
     assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", "sign_in_failed")
     assert cause(app) == "key_store"
     assert told(lines, name, word), lines
-    # and the grant is not repeated, and the session that the server gave is signed out there
     assert phone.network.count("sign_in") == 1
     app.settle()
     assert directory.control.sessions(person.id) == []
@@ -246,7 +243,6 @@ def test_API_3_a_key_store_that_fails_ends_a_sign_in_at_once(
         app.settle()
     assert phone.network.count("sign_in") == 1
     assert app.screen["screen"] == "sign_in"
-    # When the store works again, then so does the next sign-in
     phone.keychain.forget_script()
     exchange(app, person)
     assert app.screen["screen"] == "home"
@@ -265,7 +261,6 @@ def test_API_3_a_sign_in_over_a_session_leaves_it_usable(
     [before] = directory.control.sessions(user.person.id)
     keychain.answer("save", name, KEY_FAILED)
     exchange(app, user.person)
-    # Then the decision says why, and the session from before is as it was
     assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", "sign_in_failed")
     assert cause(app) == "key_store"
     assert app.screen["can_unlock"] == is_locked
@@ -307,7 +302,6 @@ def test_API_3_a_session_is_signed_out_when_the_key_store_answers_nothing(
                 lambda request: {"error": "offline"} if request["purpose"] == "revoke" else None
             )
         exchange(app, other)
-        # Then the sign-in ends, and the session is signed out with one request
         assert phone.network.count("sign_in") == 1
         assert phone.network.count("revoke") == 1
         assert len(directory.control.sessions(other.id)) == (loss == "offline")
@@ -316,7 +310,6 @@ def test_API_3_a_session_is_signed_out_when_the_key_store_answers_nothing(
             app.settle()
         assert phone.network.count("sign_in") == 1
         assert phone.network.count("revoke") == 1, "a try without the key is not repeated"
-        # and the session from before is there when the store works again
         phone.keychain.forget_script()
         phone.network.alter.clear()
         app.session_resume()

@@ -37,7 +37,6 @@ from support.phone import App, Phone
 def test_LCK_7_nothing_is_acknowledged_on_a_key_that_is_not_kept(
     phones: MakePhone, directory: DirectoryFixtures, lie: str, since: str
 ) -> None:
-    # Given a key store that answers OK and does not keep what it is given
     phone = phones()
     keychain = with_liar(phone)
     session = directory.session(directory.person(directory.organisation()))
@@ -45,12 +44,10 @@ def test_LCK_7_nothing_is_acknowledged_on_a_key_that_is_not_kept(
     if since == "the sign-in":
         app.session_resume()
     keychain.lie = lie
-    # When the host signs in, then it gets an error, and nothing is stored
     with pytest.raises(HoldfastError) as caught:
         app.session_adopt({"session": session})
     assert caught.value.code == "keystore.failed"
     assert tamper.read(phone.folder) is None
-    # and it works when the store does
     keychain.lie = ""
     app.session_adopt({"session": session})
     app.settle()
@@ -60,7 +57,6 @@ def test_LCK_7_nothing_is_acknowledged_on_a_key_that_is_not_kept(
 def test_LCK_7_a_key_store_that_knows_one_key_only_loses_no_device_key(
     phones: MakePhone, directory: DirectoryFixtures
 ) -> None:
-    # Given a key store that was written for one key, and puts every key in its place
     phone = phones()
     keychain = with_liar(phone)
     app = phone.open()
@@ -79,13 +75,11 @@ def test_LCK_7_a_key_store_that_knows_one_key_only_loses_no_device_key(
 def test_LCK_7_a_key_that_is_still_there_after_an_erase_is_owed(
     sign_in: MakeUser, end: str
 ) -> None:
-    # Given a key store that answers OK to an erase, and keeps the key
     user = sign_in()
     keychain = with_liar(user.phone)
     app = user.restart()
     keychain.lie = "keeps"
     getattr(app, end)()
-    # Then the library finds that out, says so, and asks again
     assert "erasure_owed" in [banner["code"] for banner in app.screen["banners"]]
     assert "erase" in app.session_status()["owed"]
     keychain.lie = ""
@@ -121,7 +115,6 @@ def test_finding_4_the_key_files_must_be_asked_for_by_name(phone: Phone) -> None
         "/keystore/kind",
     ]
     assert not phone.folder.exists(), "a refused configuration created files"
-    # and the reply says which one is in use
     assert phone.open().opened["keystore"] == "host"
     phone.close()
     other: Any = {**config, **files, **preferred, "data_dir": f"{phone.folder}-2"}
@@ -143,7 +136,6 @@ def test_ABI_2_destroy_is_called_once_when_the_context_is_free(phone: Phone) -> 
     phone.library.close(handle)
     phone.library.close(handle)
     assert calls == [42]
-    # and when open fails
     assert phone.library.open(b"{}", struct)[0] == 0
     assert calls == [42, 42]
 
@@ -281,6 +273,5 @@ def test_ABI_2_a_callback_that_calls_the_library_is_refused_on_every_handle(
     user.phone.keychain.watch = lambda _call, _name: None
     assert answers
     assert set(answers) == {"handle.reentered"}
-    # and afterwards both are served
     assert other.session_status()["state"] == "signed_out"
     assert user.app.session_status()["state"] == "active"

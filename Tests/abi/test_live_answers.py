@@ -37,15 +37,12 @@ def answers(user: SignedIn, within_s: float = 31) -> list[dict[str, Any]]:
 def test_B7_a_refresh_meanwhile_does_not_swallow_the_answer(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a live read under way
     user = sign_in(contacts=1)
     number, contact = asked(user)
     live = taken(user, "live")
-    # When the session is refreshed, and the answer comes after it
     user.phone.pass_time(TOKEN_S)
     user.app.settle()
     user.app.complete(cast("Any", {"id": live["id"], **user.phone.network(live)}))
-    # Then one event answers
     [event] = answers(user)
     assert (event["request"], event["id"]) == (number, contact)
     assert directory.refreshes() == 1
@@ -54,7 +51,6 @@ def test_B7_a_refresh_meanwhile_does_not_swallow_the_answer(
 def test_B7_a_refresh_shortly_before_the_answer_brings_the_contact(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a live read whose token is refreshed within its time
     user = sign_in(contacts=1)
     user.phone.pass_time(TOKEN_S - 100)
     user.app.settle()
@@ -64,10 +60,8 @@ def test_B7_a_refresh_shortly_before_the_answer_brings_the_contact(
     held_refreshes = directory.refreshes()
     user.app.settle()
     assert directory.refreshes() == held_refreshes + 1
-    # When the first answer comes
     user.app.complete(cast("Any", {"id": live["id"], **user.phone.network(live)}))
     user.app.settle()
-    # Then the event brings the contact
     [event] = user.app.of_type("contact")
     assert event["request"] == number
     assert event["contact"]["id"] == contact
@@ -116,7 +110,6 @@ def test_B7_a_switch_of_organisation_answers(
 def test_B7_a_read_that_cannot_be_sent_is_answered_in_time(
     sign_in: MakeUser, directory: DirectoryFixtures, trouble: str
 ) -> None:
-    # Given a live read that cannot be answered for long
     user = sign_in(contacts=1)
     if trouble == "back-off":
         directory.control.respond("/rest/v1", 503, times=-1, retry_after_s=3600)
@@ -135,9 +128,7 @@ def test_B7_a_read_that_cannot_be_sent_is_answered_in_time(
     else:
         number, _ = asked(user)
         user.app.go_offline()
-    # When its time is up
     [event] = answers(user, 1 if trouble == "offline" else 31)
-    # Then one event answers, with the reason
     assert (event["request"], event["contact"]) == (number, None)
     code = "offline" if trouble == "offline" else "contact_unreachable"
     assert event["message"]["code"] == code
@@ -146,7 +137,6 @@ def test_B7_a_read_that_cannot_be_sent_is_answered_in_time(
 def test_a_live_contact_that_moved_to_another_organisation_is_gone(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a contact that moves to another organisation of the user before the answer
     user = sign_in()
     contact = directory.contact(user.org, "Prøve", phone="+47 000 00 002")
     second = directory.organisation()
@@ -155,7 +145,6 @@ def test_a_live_contact_that_moved_to_another_organisation_is_gone(
     asked = user.app.contact_get({"id": contact, "live": True})
     directory.control.sql("update contacts set org_id = %s where id = %s", second.id, contact)
     user.app.settle()
-    # Then this organisation no longer shows it
     [event] = user.app.of_type("contact")
     assert event["request"] == asked["request"]
     assert (event["contact"], event["message"]["code"]) == (None, "contact_gone")

@@ -48,18 +48,15 @@ def test_SES_10_after_a_lock_files_and_device_key_reveal_nothing(
         "the attacker code does not work"
     )
     assert user.org.name.encode() in before["memberships"]
-    # When the session is locked
     lock(user)  # type: ignore[operator]
     if not app_runs:
         user.phone.close()
-    # Then the files and the device key reveal neither session nor organisation nor contacts,
     assert attacker.vault_keys(user.phone.folder, device) == set()
     assert attacker.decrypted(user.phone.folder, device) == {}
     # nor does an old copy of the row that SQLite may have left in its files,
     vault = attacker.vault_keys(user.phone.folder, biometric)
     assert len(vault) == 1
     assert scan.scan_files(user.phone.folder, *vault) == []
-    # and only the biometric key does
     assert set(attacker.decrypted(user.phone.folder, biometric)) == set(before)
 
 
@@ -82,7 +79,6 @@ def test_SES_12_no_vault_key_stays_in_memory(
     directory: DirectoryFixtures,
     end: str,
 ) -> None:
-    # Given a process with a signed-in user and requests in flight
     person = directory.person(directory.organisation(contacts=3))
     phone = FilePhone(tmp_path / "phone", hosted, backend)
     app = phone.start()
@@ -98,9 +94,7 @@ def test_SES_12_no_vault_key_stays_in_memory(
     ]
     [vault] = attacker.vault_keys(phone.folder, *keys)
     assert scan.scan_memory(hosted.pid, vault) != [], "the scan does not find a planted secret"
-    # When the session is locked or ended
     getattr(app, end)()
-    # Then the process memory holds neither its tokens nor its vault key
     secrets = [vault, *keys[1:], session["access_token"], session["refresh_token"]]
     assert scan.scan_memory(hosted.pid, *secrets) == []
     phone.close()

@@ -58,12 +58,10 @@ LOSSES = ["not_found", "not_found_dead", "invalidated", "invalidated_dead", "oth
 def test_FIX_6_keys_that_are_missing_for_a_while_cost_nothing(
     sign_in: MakeUser, directory: DirectoryFixtures, how: str, when: str
 ) -> None:
-    # Given a user with an unsent item and a cached contact
     user = sign_in(contacts=1)
     phone = user.phone
     item = with_item(user)
     tokens = tamper.stored(phone.folder)
-    # When the key store has no key of the files at the next start
     lose_all(phone, how)
     keys = phone.keychain.path.read_bytes()
     app = user.restart(online=False)
@@ -75,11 +73,9 @@ def test_FIX_6_keys_that_are_missing_for_a_while_cost_nothing(
         with pytest.raises(HoldfastError) as refused:
             app.queue_list()
         assert refused.value.code == "keystore.key_lost"
-    # Then nothing has changed, on the disk or in the store
     assert aside(phone) == []
     assert phone.keychain.path.read_bytes() == keys
     assert tamper.stored(phone.folder) == tokens
-    # and when the keys are back, the user is at home without a call, or at the next start
     bring_back(phone)
     if when == "next_start":
         app = user.restart(online=False)
@@ -185,22 +181,18 @@ def test_FIX_6_a_sign_in_begins_anew_and_keeps_the_old_file_and_its_key(
     device = phone.keychain.stored("device")
     app = user.restart()
     until_lost(app)
-    # When the user signs in
     enter(app, how, user.person)
     assert app.screen["screen"] == "home"
-    # Then the old file stays, and the old key, and what is missing is said
     assert len(aside(phone)) == 1
     assert phone.keychain.stored("device") == device
     assert phone.keychain.names() == {*NAMES, "device_b"}
     [event] = app.of_type("storage_recovered")
     assert (event["unreadable"], event["reason"]) == (True, "storage_key_lost")
     assert [event["file"]] == aside(phone)
-    # and the app works, also after a restart
     app.contact_search({"query": ""})
     assert shown(user.restart()) == ("home", "active")
     user.app.settle()
     assert stored(directory, user.person) == []
-    # and when the old key is back, so is the item
     phone.close()
     bring_back(phone)
     app = user.restart()

@@ -23,11 +23,9 @@ def codes(banners: list[Any]) -> dict[str, str]:
 
 
 def work_offline(sign_in: MakeUser, directory: DirectoryFixtures, role: str) -> None:
-    # Given a signed-in user whose network is lost
     user = sign_in(role)
     app = user.app
     app.go_offline()
-    # When an activity is registered
     added = app.queue_add(
         {
             "kind": "activity",
@@ -35,7 +33,6 @@ def work_offline(sign_in: MakeUser, directory: DirectoryFixtures, role: str) -> 
             "occurred_at_ms": user.phone.now_ms,
         }
     )
-    # Then it is accepted as usual and queued
     assert added["state"] == "pending"
     item = app.queue_get({"id": added["id"]})["item"]
     assert item["payload"]["note"] == "på kaféen"
@@ -44,20 +41,16 @@ def work_offline(sign_in: MakeUser, directory: DirectoryFixtures, role: str) -> 
     assert [reason["code"] for reason in app.queue_explain()["reasons"]] == ["offline"]
     app.settle()
     assert directory.activities(user.person) == []
-    # and it is in the queue after a restart
     app = user.restart(online=False)
     assert [each["id"] for each in app.queue_list()["items"]] == [added["id"]]
 
 
 def open_offline(sign_in: MakeUser, directory: DirectoryFixtures, role: str) -> None:
-    # Given cached data and an expired token, offline
     user = sign_in(role, contacts=6)
     user.phone.pass_time(TOKEN_S + 60)
-    # When the app is opened and biometrics succeed
     app = user.restart(online=False)
     assert app.screen["screen"] == "unlock"
     screen = app.touch()
-    # Then home is shown at once from cached data, without a request
     assert (screen["screen"], screen["reason"]) == ("home", "unlocked")
     assert screen["route"] == user.home
     assert codes(list(screen["banners"]))["offline"] == "info"
@@ -68,15 +61,12 @@ def open_offline(sign_in: MakeUser, directory: DirectoryFixtures, role: str) -> 
 
 
 def read_live_offline(sign_in: MakeUser, directory: DirectoryFixtures, role: str) -> None:
-    # Given cached contacts, offline
     user = sign_in(role, contacts=1)
     app = user.app
     [contact] = app.contact_search({"query": ""})["contacts"]
     app.go_offline()
     user.phone.network.forget()
-    # When a screen asks for live data
     reply = app.contact_get({"id": contact["id"], "live": True})
-    # Then it gets the cached data, with an informational banner
     assert reply["contact"]["name"] == contact["name"]
     assert reply["request"] is None
     assert codes(list(reply["banners"]))["offline"] == "info"
@@ -89,15 +79,12 @@ def read_live_offline(sign_in: MakeUser, directory: DirectoryFixtures, role: str
 
 
 def connectivity_returns(sign_in: MakeUser, directory: DirectoryFixtures, role: str) -> None:
-    # Given items that were registered offline
     user = sign_in(role)
     app = user.app
     app.go_offline()
     ids = [app.register(minutes=10 + number) for number in range(3)]
-    # When the network is back
     app.go_online()
     events = app.settle_until("sync_completed")
-    # Then they are sent automatically, and one event reports how many
     done: list[Any] = [event for event in events if event["type"] == "sync_completed"]
     assert [(event["sent"], event["parked"], event["waiting"]) for event in done] == [(3, 0, 0)]
     assert {str(row["id"]) for row in directory.activities(user.person)} == set(ids)
@@ -109,17 +96,14 @@ def connectivity_returns(sign_in: MakeUser, directory: DirectoryFixtures, role: 
 
 
 def validated_in_silence(sign_in: MakeUser, directory: DirectoryFixtures, role: str) -> None:
-    # Given an unlock offline with an expired token
     user = sign_in(role)
     user.phone.pass_time(TOKEN_S + 60)
     app = user.restart(online=False)
     app.touch()
     app.settle()
     loads = user.phone.keychain.calls["load", "biometric"]
-    # When the network is back
     app.go_online()
     app.settle()
-    # Then the session is refreshed and validated, without a prompt or a new screen
     assert directory.refreshes() == 1
     status = app.session_status()
     assert (status["state"], status["owed"], status["stale"]) == ("active", [], False)
@@ -130,7 +114,6 @@ def validated_in_silence(sign_in: MakeUser, directory: DirectoryFixtures, role: 
 
 
 def withheld_offline(sign_in: MakeUser, directory: DirectoryFixtures, role: str) -> None:
-    # Given a cached contact with withheld columns
     user = sign_in(role)
     secret = {"phone": "+47 000 12 345", "address": "Prøveveien 17", "national_id": "00000012345"}
     contact = directory.contact(user.org, "Frøydis Prøvesen", municipality="Vadsø", **secret)
@@ -138,10 +121,7 @@ def withheld_offline(sign_in: MakeUser, directory: DirectoryFixtures, role: str)
     app.sync_now()
     app.settle()
     app.go_offline()
-    # When the contact is opened offline
     reply = app.contact_get({"id": contact, "live": True})
-    # Then the reply has the cached columns, names the withheld ones, and says they need a
-    # connection
     assert sorted(reply["withheld"]) == ["address", "national_id", "phone"]
     assert reply["message"] is not None
     assert reply["message"]["text"]
@@ -150,7 +130,6 @@ def withheld_offline(sign_in: MakeUser, directory: DirectoryFixtures, role: str)
     assert reply["contact"]["municipality"] == "Vadsø"
     assert set(reply["contact"]) & set(secret) == set()
     assert scan.scan_files(user.phone.folder, *secret.values()) == []
-    # and with a connection an event brings them
     app.go_online()
     reply = app.contact_get({"id": contact, "live": True})
     assert reply["request"] is not None
@@ -165,7 +144,6 @@ def withheld_offline(sign_in: MakeUser, directory: DirectoryFixtures, role: str)
 
 
 def search_offline(sign_in: MakeUser, directory: DirectoryFixtures, role: str) -> None:
-    # Given cached contacts with Norwegian and Sámi names
     user = sign_in(role)
     names = ["Åse Øvingsdal", "Bjørn Prøvé", "Cæcilie Testås", "Kåre Bjørnsen", "O'Brien, Pål"]
     for name in names:
@@ -192,10 +170,8 @@ def search_offline(sign_in: MakeUser, directory: DirectoryFixtures, role: str) -
         "%": [],
         "_": [],
     }
-    # When they are searched
     for query, expected in hits.items():
         reply = app.contact_search({"query": query})
-        # Then any part of a name matches, case and diacritics folded, and the reply carries the age
         assert sorted(contact["name"] for contact in reply["contacts"]) == expected, query
         assert reply["total"] == len(expected)
         assert reply["as_of_ms"] is not None
@@ -206,7 +182,6 @@ def search_offline(sign_in: MakeUser, directory: DirectoryFixtures, role: str) -
 
 
 def summary_offline(sign_in: MakeUser, directory: DirectoryFixtures, role: str) -> None:
-    # Given a summary from the server, and registrations since
     user = sign_in(role)
     app = user.app
     app.register(minutes=60)
@@ -218,9 +193,7 @@ def summary_offline(sign_in: MakeUser, directory: DirectoryFixtures, role: str) 
     app.register(minutes=20)
     app.register(minutes=25)
     user.phone.pass_time(300)
-    # When the summary is opened offline
     reply = app.summary_get()
-    # Then the reply has the cached summary with its age, and counts queued items separately
     assert reply["summary"] is not None
     assert (reply["summary"]["activities"], reply["summary"]["minutes"]) == (2, 75)
     assert reply["queued"] == {"activities": 2, "minutes": 45}
@@ -248,16 +221,13 @@ def test_OFF_1_an_activity_is_registered_offline(
 
 
 def test_OFF_1_it_is_durable_before_the_call_returns(sign_in: MakeUser) -> None:
-    # Given an app that is killed right after its last call returned
     user = sign_in()
     user.phone.close()
     ended = children.run("register_and_die.py", user.phone.spec(), "5")
     assert ended.killed, ended.errors
     acknowledged = ended.output.split()
     assert len(acknowledged) == 5
-    # When it starts again
     app = user.restart(online=False)
-    # Then every acknowledged item is there, complete and in order
     items = app.queue_list()["items"]
     assert [item["id"] for item in items] == acknowledged
     assert [item["payload"]["minutes"] for item in items] == [10, 11, 12, 13, 14]
@@ -274,7 +244,6 @@ def test_OFF_3_live_data_offline_comes_from_the_cache(
 
 
 def test_OFF_3_an_empty_cache_says_so(sign_in: MakeUser, directory: DirectoryFixtures) -> None:
-    # Given an organisation whose data was never fetched
     user = sign_in()
     second = directory.organisation(contacts=3)
     directory.control.set_membership(user.person.id, second.id, role="peer_mentor")
@@ -282,8 +251,6 @@ def test_OFF_3_an_empty_cache_says_so(sign_in: MakeUser, directory: DirectoryFix
     app.settle()
     app.go_offline()
     app.org_select({"org_id": second.id})
-    # When its data is read offline
-    # Then a message says that there is no data yet
     for reply in (app.contact_search({"query": ""}), app.summary_get()):
         assert "nothing_cached_yet" in codes(list(reply["banners"]))
         assert reply["as_of_ms"] is None
@@ -356,9 +323,6 @@ def test_OFF_8_the_summary_counts_queued_items_separately(
 def test_OFF_9_an_administrator_s_app_works_offline_too(
     sign_in: MakeUser, directory: DirectoryFixtures, scenario: str
 ) -> None:
-    # Given an organisation administrator
-    # When OFF-1 to OFF-8 are run
-    # Then they pass with the administrator's role and routes
     WALKS[scenario](sign_in, directory, "org_admin")
 
 
@@ -372,18 +336,14 @@ def test_OFF_9_the_administrator_s_routes_hold_offline(sign_in: MakeUser) -> Non
 def test_coming_online_makes_the_memberships_cached_until_the_server_answers(
     sign_in: MakeUser,
 ) -> None:
-    # Given memberships that the server has confirmed
     user = sign_in()
     app = user.app
     assert app.org_list()["freshness"] == "confirmed"
-    # When the network goes and comes
     app.go_offline()
     app.go_online()
-    # Then they are cached
     assert app.org_list()["freshness"] == "cached"
     request = taken(user, "guard")
     assert app.org_list()["freshness"] == "cached"
-    # until the server answers
     answer: Any = {"id": request["id"], **user.phone.network(request)}
     app.complete(answer)
     assert app.org_list()["freshness"] == "confirmed"

@@ -37,16 +37,13 @@ def member_of_two(phones: MakePhone, directory: DirectoryFixtures) -> tuple[Sign
 def test_ORG_1_the_chosen_organisation_is_opened_again(
     member_of_two: tuple[SignedIn, Organisation],
 ) -> None:
-    # Given an organisation chosen earlier
     user, _ = member_of_two
     user.phone.pass_time(TOKEN_S + 60)
-    # When the app starts and the biometric prompt succeeds
     app = user.restart()
     assert app.screen["reason"] == "session_expired"
     shown = [app.touch()]
     app.settle()
     shown += [event["screen"] for event in app.of_type("screen")]
-    # Then that organisation's home is shown, without a selection screen before it
     assert "select_org" not in {decision["screen"] for decision in shown}
     assert app.screen["screen"] == "home"
     assert app.screen["org"] == {"id": user.org.id, "name": user.org.name, "role": user.role}
@@ -58,16 +55,13 @@ def test_ORG_1_the_chosen_organisation_is_opened_again(
 def test_ORG_2_ended_access_leads_to_the_selection(
     member_of_two: tuple[SignedIn, Organisation], directory: DirectoryFixtures, cause: str
 ) -> None:
-    # Given a chosen organisation whose membership was revoked, or that was disabled
     user, second = member_of_two
     if cause == "membership_revoked":
         directory.control.set_membership(user.person.id, user.org.id, status="ended")
     else:
         directory.control.set_org(user.org.id, "disabled")
-    # When the app starts, online
     app = user.restart()
     app.settle()
-    # Then the selection names the organisation and the reason
     screen = app.screen
     assert (screen["screen"], screen["reason"]) == ("select_org", cause)
     assert screen["message"] is not None
@@ -77,7 +71,6 @@ def test_ORG_2_ended_access_leads_to_the_selection(
     ended = "revoked" if cause == "membership_revoked" else "disabled"
     assert statuses == {user.org.id: ended, second.id: "active"}
     assert [event["reason"] for event in app.of_type("org_access_changed")] == [cause]
-    # and the user stays signed in and can choose the other one
     assert app.session_status()["state"] == "active"
     with pytest.raises(HoldfastError) as caught:
         app.org_select({"org_id": user.org.id})
@@ -113,23 +106,18 @@ def test_ORG_2_access_that_ends_during_use_leads_to_the_selection(
 
 
 def test_ORG_3_cached_memberships_serve_offline(sign_in: MakeUser) -> None:
-    # Given cached memberships, offline
     user = sign_in(contacts=4)
     confirmed = user.app.org_list()["as_of_ms"]
     assert confirmed is not None
     user.phone.pass_time(1200)
-    # When the app starts
     app = user.restart(online=False)
-    # Then home is shown, with a banner that carries the age
     assert (app.screen["screen"], app.screen["reason"]) == ("home", "active")
     stale = banner(app, "stale_data")
     assert (stale["tone"], stale["as_of_ms"]) == ("warning", confirmed)
     assert stale["text"]
     assert banner(app, "offline")["tone"] == "info"
     assert app.org_list()["freshness"] == "cached"
-    # and the cached data is readable
     assert app.contact_search({"query": ""})["total"] == 4
-    # and both banners disappear when the server has answered
     app.go_online()
     app.settle()
     assert app.screen["banners"] == []
@@ -150,15 +138,12 @@ def test_ORG_3_a_failed_guard_shows_the_banner_without_a_network_report(sign_in:
 def test_ORG_4_the_newest_choice_is_resumed(
     member_of_two: tuple[SignedIn, Organisation],
 ) -> None:
-    # Given a user who has switched the organisation
     user, second = member_of_two
     screen = user.app.org_select({"org_id": second.id})
     assert (screen["screen"], screen["reason"]) == ("home", "switched")
     assert screen["org"] is not None
     assert screen["org"]["id"] == second.id
-    # When the app is closed at once and opened again
     app = user.restart()
-    # Then it resumes in the newest organisation
     assert app.screen["screen"] == "home"
     assert app.screen["org"] == {"id": second.id, "name": second.name, "role": "peer_mentor"}
 
@@ -188,7 +173,6 @@ def test_KEEP_5_a_process_killed_at_any_write_of_a_switch_mixes_nothing(
     tmp_path: Path,
     stride: int,
 ) -> None:
-    # Given a user in organisation A, with cached contacts of A
     user, second = member_of_two
     directory.contact(user.org, "Kari Første")
     directory.contact(second, "Ola Andre")
@@ -197,14 +181,12 @@ def test_KEEP_5_a_process_killed_at_any_write_of_a_switch_mixes_nothing(
     user.phone.close()
     ended_in = []
     for number in range(1, 200, stride):
-        # When the process dies at its n-th file change while switching to B, for every n
         twin = user.phone.twin(tmp_path / f"switch-{number}")
         request = json.dumps({"org_id": second.id})
         arguments = [twin.spec(), "org_select", request, str(number)]
         ended = children.run("die_during.py", *arguments, env={"LD_PRELOAD": str(killer)})
         assert not ended.crashed, ended.errors
         app = twin.start(online=False)
-        # Then the next start is in A or in B and shows no data of the other
         assert (app.screen["screen"], app.screen["org"] is not None) == ("home", True)
         org = app.screen["org"] or {"id": "", "name": "", "role": ""}
         current = [each["org_id"] for each in app.org_list()["orgs"] if each["current"]]
@@ -226,7 +208,6 @@ def test_KEEP_5_a_process_killed_at_any_write_of_a_switch_mixes_nothing(
 def test_KEEP_5_a_late_answer_for_one_organisation_never_enters_another(
     member_of_two: tuple[SignedIn, Organisation], directory: DirectoryFixtures
 ) -> None:
-    # Given a request for A's contacts in flight
     user, second = member_of_two
     directory.contact(user.org, "Kari Første")
     app = user.app
@@ -236,11 +217,9 @@ def test_KEEP_5_a_late_answer_for_one_organisation_never_enters_another(
     answers: list[Any] = [
         {"id": request["id"], **user.phone.network(request)} for request in requests
     ]
-    # When the user switches to B before its answer arrives
     app.org_select({"org_id": second.id})
     for answer in answers:
         app.complete(answer)
-    # Then B shows none of its rows
     assert app.contact_search({"query": ""})["contacts"] == []
     app.settle()
     assert app.contact_search({"query": ""})["contacts"] == []
@@ -251,15 +230,12 @@ def test_KEEP_5_a_late_answer_for_one_organisation_never_enters_another(
 def test_ORG_6_one_membership_is_chosen_for_the_user(
     phones: MakePhone, directory: DirectoryFixtures
 ) -> None:
-    # Given one membership and no choice yet
     org = directory.organisation()
     person = directory.person(org)
     app = phones().start()
-    # When the sign-in completes
     screen = app.session_adopt({"session": directory.session(person)})
     assert screen["screen"] in {"wait", "home"}
     app.settle()
-    # Then the organisation is chosen
     assert (app.screen["screen"], app.screen["reason"]) == ("home", "chosen")
     assert app.screen["org"] == {"id": org.id, "name": org.name, "role": "peer_mentor"}
 
@@ -298,18 +274,14 @@ def test_ORG_6_a_user_without_membership_gets_an_empty_selection(
 def test_ORG_7_navigation_waits_for_the_guard_then_uses_cached_memberships(
     sign_in: MakeUser,
 ) -> None:
-    # Given a membership check in flight
     user = sign_in()
     app = user.restart()
     requests = app.poll()["requests"]
     assert "guard" in [request["purpose"] for request in requests]
-    # When the host checks a route
     answer: Any = app.route_check({"route": "/mentor"})["screen"]
-    # Then it must wait, at most for guard_timeout_ms
     assert (answer["screen"], answer["reason"]) == ("wait", "guard_pending")
     left = answer["deadline_ms"] - user.phone.now_ms
     assert 0 < left <= 2500
-    # and then gets the cached answer, with the banner
     user.phone.pass_time(2.6)
     events = [event for event in app.poll()["events"] if event["type"] == "screen"]
     assert events, "no decision followed the wait"
@@ -349,13 +321,10 @@ DEEP_LINKS = {
 
 @pytest.mark.parametrize("role", DEEP_LINKS)
 def test_ORG_8_a_forbidden_deep_link_is_redirected(sign_in: MakeUser, role: str) -> None:
-    # Given a user of each role
     app = sign_in(role).app
     home = ROUTES[role]["home"]
     for route, is_allowed in DEEP_LINKS[role].items():
-        # When the route of a deep link is checked
         answer: Any = app.route_check({"route": route})
-        # Then it is allowed, or redirected to the role's home with a code
         if is_allowed:
             assert answer == {"allow": True}, route
             continue
@@ -364,7 +333,6 @@ def test_ORG_8_a_forbidden_deep_link_is_redirected(sign_in: MakeUser, role: str)
         assert (answer["screen"], answer["reason"]) == ("home", "route_forbidden"), route
         assert answer["route"] == home, route
         assert answer["message"]["code"] == "route_forbidden", route
-        # and the redirection is advice: it changes no state
         assert app.route_check({"route": str(home)}) == {"allow": True}, route
 
 

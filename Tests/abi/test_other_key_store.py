@@ -79,17 +79,14 @@ def test_KEEP_2_another_kind_of_key_store_is_refused_and_the_queue_is_kept(
     before = contents(other.folder)
     lines: list[tuple[int, str]] = []
     library.set_log(1, lambda level, line: lines.append((level, line)))
-    # When the configuration names another kind, the folder is not opened, and the error says why,
     with pytest.raises(HoldfastError) as refused:
         other.open()
     error = refused.value
     assert error.code == "request.invalid_value"
     assert error.field == "/keystore/kind"
     assert ('{"kind":"file"}' if first == "file" else "the host's key store") in str(error)
-    # and one line of the log
     [line] = [text for level, text in lines if level == 1 and "key" in text]
     assert str(other.folder) not in line
-    # and nothing is touched: with the first kind everything is there
     assert contents(other.folder) == before
     library.set_log(0, None)
     app = opened(first).start()

@@ -72,10 +72,8 @@ def test_CAC_1_a_row_committed_late_is_still_fetched(
 ) -> None:
     user = sign_in()
     with psycopg.connect(backend.dsn) as slow:
-        # Given a transaction that has written a row and is still open
         insert = "insert into contacts (org_id, name) values (%s, 'Sen Commit')"
         slow.execute(insert, [user.org.id])
-        # and a later row that is committed first and pulled
         directory.contact(user.org, "Rask Commit")
         pull(user)
         assert names(user) == ["Rask Commit"]
@@ -87,7 +85,6 @@ def test_CAC_1_a_row_committed_late_is_still_fetched(
         user.org.id, user.org.id,
     )  # fmt: skip
     assert behind == []
-    # Then the next pull still fetches it
     pull(user, after_s=30)
     assert names(user) == ["Rask Commit", "Sen Commit"]
 
@@ -99,7 +96,6 @@ def test_CAC_1_the_reconcile_fetches_a_row_committed_after_the_overlap(
     user = sign_in()
     ids = [directory.contact(user.org, name) for name in ("Alva Prøve", "Birk Prøve")]
     pull(user)
-    # Given a change whose time is two minutes before the cursor
     with directory.times_as_given():
         if change == "new":
             directory.control.sql(
@@ -117,9 +113,7 @@ def test_CAC_1_the_reconcile_fetches_a_row_committed_after_the_overlap(
             expected = ["Alva Ny", "Birk Prøve"]
     pull(user, after_s=60)
     assert names(user) != expected
-    # When a day has passed
     pull(user, after_s=DAY_S)
-    # Then the reconcile finds it and fetches only that row
     assert names(user) == expected
     single = [query for query in asked(user) if query.get("id", "").startswith("in.(")]
     assert [query["id"].count(",") for query in single] == [0]
@@ -132,11 +126,9 @@ def test_CAC_1_deleted_and_moved_rows_disappear(
     ids = [directory.contact(user.org, f"Prøve {number}") for number in range(6)]
     elsewhere = directory.organisation()
     pull(user)
-    # When one row is marked as deleted, one is deleted, and one moves to another organisation
     directory.control.sql("update contacts set deleted_at = now() where id = %s", ids[0])
     directory.control.sql("delete from contacts where id = %s", ids[1])
     directory.control.sql("update contacts set org_id = %s where id = %s", elsewhere.id, ids[2])
-    # Then the next pull removes the marked row, and the reconcile the others
     [told] = pull(user, after_s=30)
     assert told["removed"] == 1
     assert names(user) == [f"Prøve {number}" for number in (1, 2, 3, 4, 5)]
@@ -220,7 +212,6 @@ def test_smaller_pages_than_requested_are_read_to_the_end(
     [told] = pull(user)
     assert (told["rows"], told["problem"]) == (40, None)
     assert contact_data.cached(user.app) == contact_data.truth(directory.control, user.org.id)
-    # and the reconcile reads to the end, too
     directory.control.sql("delete from contacts where org_id = %s and name like 'A%%'", user.org.id)
     pull(user, after_s=DAY_S)
     assert contact_data.cached(user.app) == contact_data.truth(directory.control, user.org.id)
@@ -230,16 +221,13 @@ def test_smaller_pages_than_requested_are_read_to_the_end(
 def test_low_a_page_limit_that_is_lowered_during_a_reconcile_erases_nothing(
     sign_in: MakeUser, directory: DirectoryFixtures, most: int
 ) -> None:
-    # Given 530 or 1,430 cached contacts, and a reconcile a day later
     user = sign_in()
     count = 1_430 if most > 1 else 530
     contact_data.fill(directory.control, user.org.id, count)
     pull(user)
     assert user.app.contact_search({"query": ""})["total"] == count
-    # When the server lowers its page limit between the first page and the second
     lower_after_first_versions(user, directory, most)
     told = pull(user, after_s=DAY_S)
-    # Then no contact is erased, during or after it
     assert sum(event["removed"] for event in told) == 0
     assert user.app.contact_search({"query": ""})["total"] == count
 
@@ -278,15 +266,12 @@ def test_low_a_page_limit_that_is_lowered_hides_no_row_of_a_first_pull(
 def test_low_a_page_limit_that_is_lowered_loses_no_row_that_a_reconcile_fetches(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given 150 cached contacts that were all changed behind the cursor
     user = sign_in()
     contact_data.fill(directory.control, user.org.id, 150)
     pull(user)
     contact_data.change_behind_the_cursor(directory, user.org.id)
-    # When the server lowers its page limit before the reconcile fetches them by their ids
     lower_after_first_versions(user, directory, 40)
     [told] = pull(user, after_s=DAY_S)
-    # Then all are fetched, and none is erased
     assert (told["rows"], told["removed"]) == (150, 0)
     assert contact_data.cached(user.app) == contact_data.truth(directory.control, user.org.id)
 
@@ -336,7 +321,6 @@ def test_a_pull_stops_when_a_page_repeats(
     reply = user.app.contact_search({"query": ""})
     assert reply["total"] == 50
     assert "stale_data" in {banner["code"] for banner in reply["banners"]}
-    # When the server works again, the next pull completes the cache.
     user.phone.network._http = user.phone.network._http.http  # type: ignore[attr-defined]
     [told] = pull(user, after_s=DAY_S)
     assert told["problem"] is None
@@ -383,14 +367,12 @@ def test_an_interrupted_pull_continues(
     assert reply["total"] == 400 * pages
     assert reply["as_of_ms"] is not None
     assert reply["as_of_ms"] < user.phone.now_ms
-    # When the network is back
     user.phone.network.alter.clear()
     user.phone.network.forget()
     if again == "restart":
         user.restart()
     user.phone.pass_time(600)
     user.app.settle()
-    # Then the pull continues there, and no row is missing
     assert "or" in asked(user)[0]
     assert user.app.contact_search({"query": ""})["total"] == 1_300
     assert user.app.contact_search({"query": ""})["as_of_ms"] is not None
@@ -520,7 +502,6 @@ def test_one_bad_row_does_not_hold_up_the_page(
             rows = [bad(row) if row["id"] == ids[2] else row for row in rows]
             return {**answer, "body": json.dumps(rows)}  # type: ignore[typeddict-item]
 
-        # When the server sends rows that have changed, one of them new and bad
         directory.control.sql("delete from contacts where id = %s", ids[2])
         pull(user, after_s=DAY_S)
         new = [f"Prøve {number}: {kind}" for number in range(5)]
@@ -532,12 +513,10 @@ def test_one_bad_row_does_not_hold_up_the_page(
             )  # fmt: skip
         user.phone.network.alter.append(spoil)
         [told] = pull(user)
-        # Then the others are stored, and the bad one is counted
         assert spoilt > 0, kind
         assert (told["skipped"], told["problem"]) == (spoilt, None), kind
         assert user.app.sync_status()["contacts"]["skipped"] == spoilt, kind
         assert names(user) == new[:2] + new[3:], kind
-        # When the server sends a valid row
         user.phone.network.alter.clear()
         pull(user, after_s=DAY_S)
         assert names(user) == new, kind
@@ -598,21 +577,17 @@ def test_the_same_id_twice_in_a_page_is_stored_once(
 def test_CAC_2_a_newly_withheld_column_is_removed(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given an app that cached a column
     contacts = {"columns": ["name", "municipality", "relation"], "withheld": ["phone"]}
     user = sign_in(tables={"contacts": contacts})
     contact = directory.contact(user.org, "Prøve", phone="+47 000 00 001", relation="bruker")
     pull(user)
     assert user.app.contact_get({"id": contact})["contact"]["relation"] == "bruker"
-    # When the app's next version withholds that column
     user.phone.config["backend"]["contacts"] = {
         "columns": ["name", "municipality"], "withheld": ["relation", "phone"],
     }  # fmt: skip
     user.restart(online=False)
-    # Then the column is no longer shown, even before the next pull
     assert "relation" not in user.app.contact_get({"id": contact})["contact"]
     assert "relation" not in user.app.contact_search({"query": ""})["contacts"][0]
-    # and the next pull fetches every row again
     user.app.go_online()
     user.app.settle()
     assert set(user.app.contact_get({"id": contact})["contact"]) == {

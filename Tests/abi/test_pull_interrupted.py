@@ -89,12 +89,10 @@ def test_CAC_2_a_newly_withheld_column_is_erased_at_once(
     fill(directory, user.org)
     pull(user, 60)
     blobs = contact_data.sealed(user.phone.folder)
-    # When the app's next version withholds a column and is closed after one page
     contacts = {"columns": ["name", "municipality"], "withheld": ["relation", "phone"]}
     user.phone.config["backend"]["contacts"] = contacts
     user.restart()
     hold(user.app, page(2))
-    # Then nothing that was fetched with that column is left
     assert contact_data.left_on_disk(user.phone.folder, blobs[:COUNT]) == 0
     user.restart()
     user.app.settle()
@@ -112,7 +110,6 @@ def test_CAC_1_a_changed_membership_restarts_a_reconcile(
     user.phone.pass_time(DAY_S)
     user.app.sync_now()
     hold(user.app, lambda url: "deleted_at=is.null&id=gt." in url)
-    # Given a change that the reconcile has passed, with a new role
     directory.control.sql("delete from contacts where id = %s", first["id"])
     directory.control.set_membership(user.person.id, user.org.id, role="coordinator")
     user.restart()
@@ -151,21 +148,18 @@ def test_two_processes_that_reconcile_at_once_delete_nothing(
         directory.control.sql(late, first["id"])
     user.phone.pass_time(3700)
     user.app.sync_now()
-    # Given one process that fetches missed rows, and another that starts the next reconcile
     missing = hold(user.app, lambda url: "id=in." in url)
     other = App(user.phone, user.phone.config)
     other.clock_set({"now_ms": user.phone.now_ms, "monotonic_ms": user.phone.monotonic_ms})
     other.session_resume()
     other.sync_now()
     hold(other, lambda url: "deleted_at=is.null" in url)
-    # When the first one gets its answer, and the other one dies
     answer(user.app, missing)
     other.close()
     user.restart()
     unlock(user)
     user.app.settle()
     pull(user, 1000)
-    # Then no row was deleted
     assert total(user.app) == COUNT
 
 
@@ -230,17 +224,14 @@ def test_OFF_3_a_first_pull_under_way_is_not_an_empty_cache(
     fill(directory, org)
     app = phones().start()
     app.sign_in_complete({"email": directory.person(org).email, "password": PASSWORD})
-    # Given a first pull before its first page
     first = hold(app, page(1))
     reply = app.contact_search({"query": ""})
     assert ([banner["code"] for banner in reply["banners"]], reply["total"]) == (
         ["nothing_cached_yet"],
         0,
     )
-    # When a page has come, and not the last one
     answer(app, first)
     second = hold(app, page(1))
-    # Then what is there is shown, and that more is to come, also to a search without a result
     assert 0 < total(app) < 1200
     for query in ("", "nobody has this name"):
         reply = app.contact_search({"query": query})
@@ -248,7 +239,6 @@ def test_OFF_3_a_first_pull_under_way_is_not_an_empty_cache(
         assert reply["as_of_ms"] is None
     some = app.contact_search({"query": "", "limit": 1})["contacts"][0]["id"]
     assert [b["code"] for b in app.contact_get({"id": some})["banners"]] == ["partly_cached"]
-    # and with the last page the banner goes
     answer(app, second)
     app.settle()
     assert total(app) == 1200

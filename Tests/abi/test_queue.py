@@ -38,16 +38,13 @@ from support.users import MakeUser
 def test_QUE_2_a_lost_answer_after_the_commit_duplicates_nothing(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str, count: int
 ) -> None:
-    # Given queued items
     user = user_of(sign_in, upload)
     app = user.app
     app.go_offline()
     ids = [app.register(minutes=1 + number) for number in range(count)]
-    # When the server stores a batch and its answer is lost
     fault = directory.control.drop_after(UPLOADS[upload], method="POST")
     app.go_online()
     events: list[Any] = app.settle_until("sync_completed")
-    # Then no item is duplicated or reported as lost
     [rule] = [each for each in directory.control.faults() if each["id"] == fault]
     assert rule["hits"] == 1
     stored = directory.activities(user.person)
@@ -63,18 +60,15 @@ def test_QUE_2_a_lost_answer_after_the_commit_duplicates_nothing(
 def test_QUE_2_a_page_limit_of_the_server_makes_no_conflicts(
     sign_in: MakeUser, directory: DirectoryFixtures, limit: int
 ) -> None:
-    # Given a batch that the server has stored, whose answer is lost
     user = sign_in()
     app = user.app
     app.settle()
     app.go_offline()
     ids = [app.register(minutes=1 + number) for number in range(7)]
     directory.control.drop_after(UPLOADS["table"], method="POST")
-    # When the server returns at most so many rows to the read-back
     directory.control.set(max_rows=limit)
     app.go_online()
     app.settle_until("sync_completed", within_s=7200)
-    # Then no stored item is parked as a conflict
     assert app.of_type("item_parked") == []
     assert app.queue_list()["items"] == []
     assert sorted(str(row["id"]) for row in directory.activities(user.person)) == sorted(ids)
@@ -84,7 +78,6 @@ def test_QUE_2_a_page_limit_of_the_server_makes_no_conflicts(
 def test_QUE_2_a_death_between_commit_and_answer_duplicates_nothing(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str
 ) -> None:
-    # Given a batch that the server has stored
     user = user_of(sign_in, upload)
     app = user.app
     ids = [app.register(minutes=1 + number) for number in range(10)]
@@ -95,10 +88,8 @@ def test_QUE_2_a_death_between_commit_and_answer_duplicates_nothing(
             assert user.phone.network(request)["status"] in {200, 201}
         if uploads:
             break
-    # When the app dies before it gets the answer, and starts again
     app = user.restart()
     app.settle_until("sync_completed")
-    # Then each row is stored once, and the queue is empty
     assert sorted(str(row["id"]) for row in directory.activities(user.person)) == sorted(ids)
     assert sum(event["sent"] for event in app.of_type("sync_completed")) == 10
     assert app.queue_list()["items"] == []
@@ -174,7 +165,6 @@ BAD = {"minutes": 100_000}
 def test_QUE_1_a_process_killed_at_any_write_loses_no_acknowledged_item(
     sign_in: MakeUser, killer: Path, tmp_path: Path
 ) -> None:
-    # Given three acknowledged items
     user = sign_in()
     user.app.go_offline()
     ids = [user.app.register(minutes=1 + number) for number in range(3)]
@@ -185,14 +175,12 @@ def test_QUE_1_a_process_killed_at_any_write_loses_no_acknowledged_item(
     )
     found = []
     for number in range(1, 100, sized(4, 1)):
-        # When the process dies at its n-th file change while it adds one, for every n
         twin = user.phone.twin(tmp_path / f"add-{number}")
         arguments = [twin.spec(), "queue_add", request, str(number)]
         ended = children.run("die_during.py", *arguments, env={"LD_PRELOAD": str(killer)})
         assert not ended.crashed, ended.errors
         items = twin.start(online=False).queue_list()["items"]
         twin.close()
-        # Then every acknowledged item is there, and the fourth is complete or absent
         assert [item["id"] for item in items[:3]] == ids
         assert [item["payload"]["minutes"] for item in items[:3]] == [1, 2, 3]
         assert [(i["id"], i["payload"]) for i in items[3:]] in (
@@ -228,16 +216,13 @@ def test_QUE_4_a_parked_item_is_corrected_and_sent(
 def test_QUE_5_a_refused_token_is_refreshed_and_no_attempt_is_charged(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a server that refuses the access token
     user = sign_in()
     user.app.go_offline()
     item = user.app.register()
     body = {"code": "PGRST303", "message": "JWT expired", "details": None, "hint": None}
     directory.control.respond("/rest/v1/activities", 401, body=body)
-    # When the queue is sent
     user.app.go_online()
     done = drain(user.app)
-    # Then there is one refresh, and the item is sent
     assert (done["sent"], done["parked"]) == (1, 0)
     assert directory.refreshes() == 1
     assert stored(directory, user.person) == [item]
@@ -246,7 +231,6 @@ def test_QUE_5_a_refused_token_is_refreshed_and_no_attempt_is_charged(
 def test_QUE_6_items_of_an_ended_membership_are_held(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given items of two organisations, one of which has ended the membership
     user = sign_in()
     second = directory.organisation()
     directory.control.set_membership(user.person.id, second.id, role="peer_mentor")
@@ -257,20 +241,17 @@ def test_QUE_6_items_of_an_ended_membership_are_held(
     app.org_select({"org_id": second.id})
     free = app.register()
     directory.control.set_membership(user.person.id, user.org.id, status="ended")
-    # When they are sent
     app.go_online()
     app.settle()
     for _ in range(5):
         user.phone.pass_time(60)
         app.settle()
-    # Then the first is held with the reason, and the other is sent
     assert stored(directory, user.person) == [free]
     item = app.queue_get({"id": held})["item"]
     assert item["state"] == "waiting"
     assert item["reason"] is not None
     assert "organisation" in [r["code"] for r in app.queue_explain()["reasons"]]
     assert app.of_type("item_parked") == []
-    # and a restored membership releases it
     directory.control.set_membership(user.person.id, user.org.id, status="active")
     app.session_background()
     app.session_foreground()
@@ -284,7 +265,6 @@ def test_QUE_6_items_of_an_ended_membership_are_held(
 def test_QUE_7_retry_after_holds_while_other_requests_succeed(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a phone that comes online, and a server that sends Retry-After for uploads only
     user = sign_in()
     app = user.app
     app.go_offline()
@@ -294,7 +274,6 @@ def test_QUE_7_retry_after_holds_while_other_requests_succeed(
         "/rest/v1/activities", 503, body=busy, retry_after_s=60, method="POST"
     )
     user.phone.network.forget()
-    # When a read in flight with the upload is answered after the upload's refusal
     app.go_online()
     under_way = app.poll()["requests"]
     assert {"guard", "upload"} <= {request["purpose"] for request in under_way}
@@ -304,7 +283,6 @@ def test_QUE_7_retry_after_holds_while_other_requests_succeed(
     user.phone.pass_time(50)
     app.sync_now()
     app.settle()
-    # Then the upload is repeated after Retry-After and not earlier
     assert user.phone.network.count("upload") == 1
     user.phone.pass_time(70)
     app.settle()
@@ -315,7 +293,6 @@ def test_QUE_7_retry_after_holds_while_other_requests_succeed(
 def test_QUE_8_an_item_waits_for_the_one_it_depends_on(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given an item that depends on another one, which the server refuses
     user = sign_in()
     app = user.app
     app.go_offline()
@@ -331,13 +308,11 @@ def test_QUE_8_an_item_waits_for_the_one_it_depends_on(
     assert added["state"] == "waiting"
     app.go_online()
     drain(user.app)
-    # Then it waits with a reason
     item = app.queue_get({"id": added["id"]})["item"]
     assert (item["state"], item["depends_on"]) == ("waiting", [first])
     assert item["reason"] is not None
     assert item["reason"]["code"] == "dependency_parked"
     assert stored(directory, user.person) == []
-    # and is sent after the first one is corrected
     app.queue_edit({"id": first, "payload": {"type": "visit", "minutes": 5}})
     app.events.clear()
     drain(user.app)
@@ -348,17 +323,14 @@ def test_QUE_8_an_item_waits_for_the_one_it_depends_on(
 def test_QUE_11_items_belong_to_their_owner(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given unsent items of a user who logged out
     user = sign_in()
     user.app.go_offline()
     item = user.app.register()
     assert user.app.session_logout()["unsent"] == 1
-    # When another user signs in, online
     other = directory.person(directory.organisation())
     user.app.go_online()
     user.app.sign_in(other)
     user.app.settle()
-    # Then the items are neither sent nor shown, and they are there when the owner signs in again
     assert directory.activities(other) == []
     assert user.app.queue_list()["items"] == []
     assert "other_user" in [r["code"] for r in user.app.queue_explain()["reasons"]]
@@ -391,7 +363,6 @@ def test_QUE_12_only_an_explicit_discard_deletes_items(
 def test_QUE_15_two_processes_drain_the_same_queue(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given two handles on one folder, as in two processes, and a long queue
     user = sign_in()
     first = user.app
     first.go_offline()
@@ -399,7 +370,6 @@ def test_QUE_15_two_processes_drain_the_same_queue(
     second = user.phone.start(online=False)
     ids = [first.register(minutes=1 + number % 60) for number in range(30)]
     try:
-        # When both send it alternately
         user.phone.network.up = True
         apps = [first, second]
         for app in apps:
@@ -414,7 +384,6 @@ def test_QUE_15_two_processes_drain_the_same_queue(
                 app.settle()
             user.phone.pass_time(60)
             first.clock_set({"now_ms": user.phone.now_ms})
-        # Then each item is sent by one of them, and stored once
         uploads = directory.control.requests("/rest/v1/activities", "POST")
         assert sum(entry["rows_in"] for entry in uploads) == len(ids)
         assert stored(directory, user.person) == sorted(set(ids))
@@ -426,7 +395,6 @@ def test_QUE_15_two_processes_drain_the_same_queue(
 def test_QUE_18_queue_explain_names_the_cause(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given items that wait for each possible cause
     user = sign_in()
     app = user.app
 
@@ -435,7 +403,6 @@ def test_QUE_18_queue_explain_names_the_cause(
         assert all(reason["text"] for reason in reasons)
         return {reason["code"] for reason in reasons}
 
-    # Then queue_explain returns the cause, as code and text
     assert causes() == {"nothing_queued"}
     app.go_offline()
     app.register()
@@ -472,18 +439,14 @@ def test_items_that_wait_for_a_time_are_held_with_their_organisation(
     item = add(app)
     app.settle()
     assert code_of(app, item) == "schema_not_ready"
-    # When the membership ends
     directory.control.set_membership(user.person.id, user.org.id, status="ended")
     return_to_foreground(user)
-    # Then the item waits for the organisation,
     assert code_of(app, item) == "waiting_organisation"
-    # and nothing is sent when its time has come
     user.phone.network.forget()
     user.phone.pass_time(600)
     app.settle()
     assert user.phone.network.count("upload") == 0
     assert code_of(app, item) == "waiting_organisation"
-    # but when the membership is back
     directory.control.set_membership(user.person.id, user.org.id, status="active")
     return_to_foreground(user)
     drain(app)
@@ -494,7 +457,6 @@ def test_items_that_wait_for_a_time_are_held_with_their_organisation(
 def test_released_items_still_wait_for_the_items_that_they_depend_on(
     sign_in: MakeUser, directory: DirectoryFixtures, linked: str
 ) -> None:
-    # Given an item that the server refuses and one that follows it, held with the organisation
     user = sign_in()
     app = user.app
     app.go_offline()
@@ -508,17 +470,14 @@ def test_released_items_still_wait_for_the_items_that_they_depend_on(
         assert code_of(app, child) == "waiting_organisation"
         payload: Any = {"type": "visit", "minutes": 6, "follows": parent}
         app.queue_edit({"id": child, "payload": payload})
-    # When the membership is back
     directory.control.set_membership(user.person.id, user.org.id, status="active")
     user.phone.network.forget()
     return_to_foreground(user)
-    # Then the second still waits for the first, and is not sent without it
     assert item_of(app, parent)["state"] == "parked"
     assert item_of(app, child)["state"] == "waiting"
     posts = [r for r in user.phone.network.sent if r["purpose"] == "upload"]
     assert posts
     assert not [request for request in posts if f'"id":"{child}"' in (request["body"] or "")]
-    # but after it
     app.queue_edit({"id": parent, "payload": {"type": "visit", "minutes": 5}})
     app.settle()
     assert stored(directory, user.person) == sorted([parent, child])
@@ -527,7 +486,6 @@ def test_released_items_still_wait_for_the_items_that_they_depend_on(
 def test_OFF_4_the_end_of_a_run_is_told_once(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a sync run with every outcome
     user = sign_in()
     app = user.app
     app.go_offline()
@@ -535,9 +493,7 @@ def test_OFF_4_the_end_of_a_run_is_told_once(
     child = add(app, follows=bad)
     user.phone.pass_time(5000)
     app.go_online()
-    # When it is sent
     app.settle()
-    # Then the state after its end is given once
     [done] = app.of_type("sync_completed")
     assert (done["sent"], done["parked"], done["waiting"]) == (1, 1, 1)
     assert (done["running"], done["left"]) == (False, 1)
@@ -546,7 +502,6 @@ def test_OFF_4_the_end_of_a_run_is_told_once(
     assert done["message"]["text"]
     app.settle()
     assert stored(directory, user.person) == [good]
-    # and the next sync run has its own event
     app.queue_edit({"id": bad, "payload": {"type": "visit", "minutes": 5}})
     app.settle()
     ends = app.of_type("sync_completed")[1:]
@@ -595,17 +550,14 @@ def test_OFF_9_an_administrators_queue_works_the_same(
 def test_OFF_5_waiting_items_are_sent_after_a_silent_refresh(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given an offline phone with an expired token
     user = sign_in()
     app = user.app
     app.go_offline()
     item = add(app)
     user.phone.pass_time(4000)
     app.events.clear()
-    # When the network returns
     app.go_online()
     drain(app)
-    # Then there is one refresh, the screen stays, and the item is stored
     assert directory.refreshes() == 1
     assert {d["screen"]["screen"] for d in app.of_type("screen")} <= {"home"}
     assert stored(directory, user.person) == [item]

@@ -47,7 +47,6 @@ def test_adding_the_same_id_again_is_a_no_op_or_a_conflict(
         error = refused(app.queue_add, other)
         assert (error.code, error.status, error.field) == ("queue.id_taken", 4, "/id")
     assert len(app.queue_list()["items"]) == 1
-    # and a parked item returns its state
     app.go_online()
     [bad] = new_ids(1)
     app.queue_add({**activity(bad, minutes=BAD_MINUTES), "occurred_at_ms": 1_795_000_000_000})
@@ -155,12 +154,10 @@ def test_QUE_13_invalid_input_is_refused_by_queue_add(sign_in: MakeUser) -> None
 def test_an_item_in_flight_cannot_be_changed_and_is_not_lost(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given an item in flight
     user = sign_in()
     app = user.app
     item = add(app)
     flying = taken(user, "upload")
-    # When it is edited, cancelled or retried
     for call, more in (
         ("edit", {"payload": {"type": "call", "minutes": 9}}),
         ("cancel", {}),
@@ -168,7 +165,6 @@ def test_an_item_in_flight_cannot_be_changed_and_is_not_lost(
     ):
         error = refused(getattr(app, f"queue_{call}"), {"id": item, **more})
         assert (error.code, error.status, error.retryable) == ("queue.in_flight", 2, True)
-    # Then it is sent unchanged and then leaves the queue
     app.complete({"id": flying["id"], **user.phone.network(flying)})
     app.settle()
     assert [row["minutes"] for row in directory.activities(user.person)] == [5]
@@ -199,7 +195,6 @@ def test_the_list_is_paged_and_filtered(sign_in: MakeUser) -> None:
 def test_QUE_4_exported_items_can_be_added_unchanged(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given items of two organisations, in every state, one depending on another
     user = sign_in()
     second = directory.organisation()
     directory.control.set_membership(user.person.id, second.id, role="peer_mentor")
@@ -213,16 +208,13 @@ def test_QUE_4_exported_items_can_be_added_unchanged(
     other = add(app, note="æøå")
     exported = app.queue_export()["items"]
     assert [item["state"] for item in exported] == ["parked", "waiting", "pending"]
-    # When all are cancelled and added again exactly as they were exported
     for item in exported:
         app.queue_cancel({"id": item["id"]})
     for item in exported:
         app.queue_add(cast("Any", item))
-    # Then their content, state and organisation are the same as before
     again = app.queue_export()["items"]
     assert [{**item, "state": ""} for item in again] == [{**item, "state": ""} for item in exported]
     assert [item["id"] for item in again] == [bad, child, other]
-    # and adding them once more changes nothing
     for item in exported:
         app.queue_add(cast("Any", item))
     assert app.queue_export()["items"] == again
@@ -231,7 +223,6 @@ def test_QUE_4_exported_items_can_be_added_unchanged(
 def test_QUE_8_an_edit_changes_what_an_item_waits_for(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given an item that depends on a parked one
     user = sign_in()
     app = user.app
     bad = add(app, minutes=BAD_MINUTES)
@@ -239,7 +230,6 @@ def test_QUE_8_an_edit_changes_what_an_item_waits_for(
     child = add(app, follows=bad)
     app.settle()
     assert code_of(app, child) == "dependency_parked"
-    # When the user removes the reference, it is sent
     edited = app.queue_edit({"id": child, "payload": {"type": "visit", "minutes": 6}})
     assert edited["state"] == "pending"
     drain(app)
@@ -307,7 +297,6 @@ def test_depends_on_an_item_that_was_never_added_is_refused(
     app.go_offline()
     parent = add(app)
     [later] = new_ids(1)
-    # When an item names one that is not there, Then it is refused, and nothing is kept
     unknown = "queue.unknown_dependency"
     assert refusal_of_child(app, parent, later) == (unknown, "/depends_on/1")
     assert app.queue_list()["counts"]["pending"] == 1
@@ -327,9 +316,7 @@ def test_depends_on_a_stored_item_is_accepted(sign_in: MakeUser) -> None:
     user = sign_in()
     parent = add(user.app)
     drain(user.app)
-    # Given a parent that was stored, also before a restart
     app = user.restart(online=False)
-    # When an item names it, Then it waits for nothing
     request = child_of(parent)
     assert app.queue_add(request)["state"] == "pending"
     # and its export does not name it, since another device does not know it
@@ -398,9 +385,7 @@ def test_QUE_8_a_child_waits_for_a_parent_that_another_handle_sends(
     app.go_online()
     flying = taken(user, "upload")
     add(app, parent)
-    # When the server reports that the parent does not exist
     app.complete({"id": flying["id"], **user.phone.network(flying)})
-    # Then the child waits for the parent, and both are sent
     assert code_of(app, child) == "dependency_waiting"
     drain(app)
     app.settle()
@@ -410,7 +395,6 @@ def test_QUE_8_a_child_waits_for_a_parent_that_another_handle_sends(
 def test_a_kind_that_is_no_longer_configured_waits(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given items of a kind that the app's next version does not configure
     user = sign_in()
     app = user.app
     app.go_offline()
@@ -426,14 +410,12 @@ def test_a_kind_that_is_no_longer_configured_waits(
     app = user.restart()
     kept = add(app)
     done = drain(app)
-    # Then they wait with a reason and block no other item
     assert (done["sent"], done["parked"], done["waiting"]) == (1, 0, 1)
     assert stored(directory, user.person) == [kept]
     assert code_of(app, lost) == "schema_not_ready"
     assert [r["code"] for r in app.queue_explain()["reasons"]] == ["schema_not_ready"]
     error = refused(app.queue_edit, {"id": lost, "payload": {"name": "Kari"}})
     assert error.code == "queue.unknown_kind"
-    # and they are sent when the kind is configured again
     del user.phone.config["backend"]["queue"]
     app = user.restart()
     drain(app)

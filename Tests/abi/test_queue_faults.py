@@ -56,13 +56,11 @@ def test_QUE_2_a_connection_lost_around_the_commit_duplicates_nothing(
 def test_QUE_10_rows_missing_from_an_answer_are_read_back(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str, keep: int
 ) -> None:
-    # Given a server that stores all rows and returns only some of them
     user = user_of(sign_in, upload)
     user.app.go_offline()
     ids = [add(user.app) for _ in range(250)]
     directory.control.truncate_rows(UPLOADS[upload], keep=keep, method="POST")
     user.app.go_online()
-    # Then the others are read back, at most 100 ids per request, and none is reported as lost
     assert drain(user.app)["sent"] == 250
     assert_all_sent(user, directory, ids)
 
@@ -71,7 +69,6 @@ def test_QUE_10_rows_missing_from_an_answer_are_read_back(
 def test_empty_answers_cause_a_back_off(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str
 ) -> None:
-    # Given a server that answers 200 without rows and has stored none
     user = user_of(sign_in, upload)
     user.app.go_offline()
     ids = [add(user.app) for _ in range(5)]
@@ -115,7 +112,6 @@ def test_QUE_20_server_faults_park_no_item(
     user = user_of(sign_in, upload, policy=DAYS)
     ids: list[str] = []
     for status, body in OUT_OF_ORDER:
-        # Given a server that gives this answer several times and then recovers
         user.app.go_offline()
         new = [add(user.app) for _ in range(9)]
         ids += new
@@ -128,7 +124,6 @@ def test_QUE_20_server_faults_park_no_item(
         user.app.settle_until("sync_completed", within_s=7200)
         while drain(user.app)["waiting"]:
             pass
-        # Then no item is parked, and all are sent
         case = (status, body)
         assert set(new) <= set(stored(directory, user.person)), case
         [rule] = [each for each in directory.control.faults() if each["id"] == fault]
@@ -148,7 +143,6 @@ def test_QUE_20_server_faults_park_no_item(
 def test_QUE_20_a_function_s_row_with_a_code_that_blames_no_item_is_not_parked(
     sign_in: MakeUser, directory: DirectoryFixtures, sqlstate: str
 ) -> None:
-    # Given a function that refuses one row several times, with a passing or unknown code
     user = user_of(sign_in, "rpc")
     app = user.app
     app.go_offline()
@@ -170,7 +164,6 @@ def test_QUE_20_a_function_s_row_with_a_code_that_blames_no_item_is_not_parked(
     user.phone.network.instead.append(refuse)
     app.go_online()
     app.settle()
-    # Then the others are stored at once,
     assert stored(directory, user.person) == sorted(set(ids) - {ids[4]})
     assert item_of(app, ids[4])["state"] == "waiting"
     # items that are added meanwhile do not wait for it,
@@ -189,7 +182,6 @@ def test_QUE_20_a_function_s_row_with_a_code_that_blames_no_item_is_not_parked(
 def test_QUE_20_an_answer_that_cannot_be_used_ends_no_back_off(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str
 ) -> None:
-    # Given something on the way that answers every upload with 200 and a JSON of its own
     user = user_of(sign_in, upload)
     app = user.app
     item = add(app)
@@ -204,7 +196,6 @@ def test_QUE_20_an_answer_that_cannot_be_used_ends_no_back_off(
         app.settle()
         if directory.control.count(UPLOADS[upload], "POST") == 12:
             break
-    # Then the pauses grow as after any failure: twelve uploads take minutes
     began = app.queue_get({"id": item})["item"]["created_ms"]
     assert user.phone.now_ms - began > 12 * 4_000
     directory.control.clear_faults(fault)
@@ -236,7 +227,6 @@ def test_QUE_20_a_stopped_database_parks_no_item(
 def test_QUE_20_a_late_answer_after_the_timeout_is_ignored(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str
 ) -> None:
-    # Given an upload that the server has stored, without an answer
     user = user_of(sign_in, upload)
     user.app.go_offline()
     ids = [add(user.app) for _ in range(3)]
@@ -251,10 +241,8 @@ def test_QUE_20_a_late_answer_after_the_timeout_is_ignored(
                 user.app.complete({"id": request["id"], **answer})
     [(request, answer)] = late
     assert {item["state"] for item in user.app.queue_list()["items"]} == {"sending"}
-    # When its timeout and 5 s have passed
     user.phone.pass_time(request["timeout_ms"] / 1000 + 5)
     assert drain(user.app)["sent"] == 3
-    # Then the batch is sent again, and the late answer is ignored
     assert user.app.complete({"id": request["id"], **answer}) == {}
     assert_all_sent(user, directory, ids)
 
@@ -262,7 +250,6 @@ def test_QUE_20_a_late_answer_after_the_timeout_is_ignored(
 def test_a_missing_table_blocks_no_other_kind(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a kind whose table the server lacks, and other kinds
     kinds = {
         "visit": {"table": "visits_of_next_year", "columns": ["name"]},
         "activity": {
@@ -276,7 +263,6 @@ def test_a_missing_table_blocks_no_other_kind(
     ids = [add(user.app) for _ in range(5)]
     user.app.go_online()
     user.app.settle()
-    # Then the others are sent at once, and that item waits
     assert stored(directory, user.person) == sorted(ids)
     assert item_of(user.app, early)["state"] == "waiting"
     directory.control.clear_requests()
@@ -305,7 +291,6 @@ def test_a_failing_summary_does_not_delay_uploads(
 def test_QUE_5_refused_new_tokens_cause_no_refresh_storm(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str
 ) -> None:
-    # Given a data service that refuses every token
     user = user_of(sign_in, upload)
     user.app.go_offline()
     ids = [add(user.app) for _ in range(3)]
@@ -316,7 +301,6 @@ def test_QUE_5_refused_new_tokens_cause_no_refresh_storm(
     for _ in range(20):
         user.app.settle()
         user.phone.pass_time(30)
-    # Then refreshes stay few, no item counts an attempt, and the user stays signed in
     assert directory.refreshes() - before <= 20
     assert {item["attempts"] for item in user.app.queue_list()["items"]} == {0}
     assert user.app.screen["screen"] == "home"
@@ -330,7 +314,6 @@ def test_QUE_5_refused_new_tokens_cause_no_refresh_storm(
 def test_QUE_7_retry_after_is_kept_over_a_restart(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str, form: str
 ) -> None:
-    # Given a server that sends Retry-After: ten minutes
     user = user_of(sign_in, upload)
     user.app.go_offline()
     ids = [add(user.app) for _ in range(3)]
@@ -339,13 +322,11 @@ def test_QUE_7_retry_after_is_kept_over_a_restart(
     directory.control.respond(UPLOADS[upload], 429, method="POST", **asked)
     user.app.go_online()
     user.app.settle()
-    # When the app is started again
     app = user.restart()
     app.settle()
     user.phone.pass_time(590)
     app.settle()
     assert directory.control.count(UPLOADS[upload], "POST") == 1
-    # Then it sends within five minutes after that, woken by `wake_in_ms`
     assert 0 < (app.poll()["wake_in_ms"] or 0) <= 312_000
     drain(app)
     assert_all_sent(user, directory, ids)
@@ -354,7 +335,6 @@ def test_QUE_7_retry_after_is_kept_over_a_restart(
 def test_QUE_7_full_jitter_and_no_request_while_offline(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a server that is unavailable for long
     user = sign_in()
     app = user.app
     add(app)
@@ -365,7 +345,6 @@ def test_QUE_7_full_jitter_and_no_request_while_offline(
         until = app.sync_status()["not_before_ms"]
         assert until is not None
         pauses.append(until - user.phone.now_ms)
-        # When no call forces it, nothing is sent before the pause ends
         directory.control.clear_requests()
         user.phone.pass_time((pauses[-1] - 1) / 1000)
         app.settle()
@@ -373,12 +352,10 @@ def test_QUE_7_full_jitter_and_no_request_while_offline(
         user.phone.pass_time(0.001)
         app.settle()
         assert directory.control.count("/rest/v1/activities", "POST") == 1
-    # Then the pauses are 2 s to 5 min, random within a growing step
     assert all(2000 <= pause <= 300_000 for pause in pauses)
     assert all(pause <= 2000 * 2 ** (n + 1) for n, pause in enumerate(pauses))
     assert max(pauses) > 30_000
     assert len(set(pauses)) > 10
-    # and offline nothing is sent at all
     app.go_offline()
     directory.control.clear_faults()
     user.phone.network.forget()
@@ -391,7 +368,6 @@ def test_QUE_7_full_jitter_and_no_request_while_offline(
 def test_QUE_6_items_stored_before_the_membership_ended_are_held(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str
 ) -> None:
-    # Given a stored batch whose answer was lost and whose membership then ended
     user = user_of(sign_in, upload)
     app = user.app
     app.go_offline()
@@ -401,14 +377,11 @@ def test_QUE_6_items_stored_before_the_membership_ended_are_held(
     app.settle()
     assert stored(directory, user.person) == sorted(ids)
     directory.control.set_membership(user.person.id, user.org.id, status="ended")
-    # When it is sent again
     for _ in range(6):
         user.phone.pass_time(60)
         app.settle()
-    # Then it is held with the reason; it is not parked and does not count as stored
     assert app.queue_list()["counts"] == {**EMPTY, "waiting": 4}
     assert {code_of(app, item) for item in ids} == {"waiting_organisation"}
-    # and it is sent when the membership returns, found by following `wake_in_ms` alone
     directory.control.set_membership(user.person.id, user.org.id, status="active")
     drain(app)
     assert_all_sent(user, directory, ids)
@@ -444,7 +417,6 @@ def test_QUE_6_a_membership_that_ends_twice_parks_nothing(
 def test_QUE_10_a_taken_id_is_parked_and_the_others_are_sent(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str
 ) -> None:
-    # Given an id that another tenant already uses
     other = sign_in()
     taken = add(other.app)
     drain(other.app)
@@ -455,7 +427,6 @@ def test_QUE_10_a_taken_id_is_parked_and_the_others_are_sent(
     add(app, taken)
     app.go_online()
     done = drain(app)
-    # Then it is parked as a conflict, and the others are stored
     assert (done["sent"], done["parked"]) == (5, 1)
     assert code_of(app, taken) == "conflict"
     assert stored(directory, user.person) == sorted(ids)
@@ -475,7 +446,6 @@ def test_logout_during_an_unconfirmed_batch_uses_no_other_users_token(
     pending: list[HttpRequest] = []
     while not pending:
         pending = [r for r in app.poll()["requests"] if r["purpose"] == "upload"]
-    # When the user logs out before the answer, and another user signs in
     assert app.session_logout()["unsent"] == 3
     answer = user.phone.network(pending[0])
     app.complete({"id": pending[0]["id"], **answer})
@@ -485,10 +455,8 @@ def test_logout_during_an_unconfirmed_batch_uses_no_other_users_token(
     for _ in range(3):
         user.phone.pass_time(100)
         app.settle()
-    # Then no item of the first user is read back or sent
     assert "upload" not in user.phone.network.purposes()
     app.session_logout()
-    # and the owner's next sign-in confirms them
     app.sign_in(user.person)
     drain(app)
     assert stored(directory, user.person) == sorted(ids)

@@ -110,16 +110,13 @@ def test_A4_every_number_reaches_postgresql_as_it_was_written(
     sign_in: MakeUser, measurements: DirectoryFixtures
 ) -> None:
     """A4, ATK-4: one item's digits do not change another item's numbers."""
-    # Given items with numbers of every form, and one that needs 17 digits
     user = sign_in(tables=TABLES)
     user.app.go_offline()
     ids = dict(zip(HELD, new_ids(len(HELD)), strict=True))
     for text, item in ids.items():
         add(user, item, f'{{"exact":{text},"document":{{"list":[{text},{{"n":{text}}}]}}}}')
-    # When they are sent in one batch
     user.app.go_online()
     drain(user.app)
-    # Then PostgreSQL has each number as it was written, in columns and in documents
     exact = stored(measurements, "exact")
     assert {text: exact.get(item) for text, item in ids.items()} == HELD
     documents = stored(measurements, "(document->'list'->1->'n')")
@@ -129,18 +126,15 @@ def test_A4_every_number_reaches_postgresql_as_it_was_written(
 def test_ATK_4_numbers_beside_each_other_in_one_item_stay_as_they_were_written(
     sign_in: MakeUser, measurements: DirectoryFixtures
 ) -> None:
-    # Given one item with a number that needs 17 digits and others that need two
     user = sign_in(tables=TABLES)
     [item] = new_ids(1)
     numbers = ["3.3", "0.30000000000000004", "9.99", "0.1", "-0.25", "1.1"]
     user.app.go_offline()
     add(user, item, f'{{"exact":0.1,"document":[{",".join(numbers)}]}}')
-    # When it is sent after a restart
     user.restart(online=False)
     user.phone.network.up = True
     user.restart()
     drain(user.app)
-    # Then each number arrives as it was written
     assert stored(measurements, "exact") == {item: "0.1"}
     places = range(len(numbers))
     assert [stored(measurements, f"(document->{place})")[item] for place in places] == numbers

@@ -87,12 +87,9 @@ def answer(phone: Phone, request: Any) -> None:  # noqa: ANN401
 def test_HST_7_the_redirect_url_is_sent_exactly_as_configured(
     phones: MakePhone, person: Person, allow: Callable[[str], None], redirect: str
 ) -> None:
-    # Given a project that lists exactly this URL
     allow(redirect)
     app = phones(redirect_url=redirect).start()
-    # When a sign-in begins
     begun = begin(app)
-    # Then the page gets the URL, and nothing is added to it
     assert set(begun) == {"url"}
     query = urllib.parse.parse_qs(urllib.parse.urlsplit(begun["url"]).query)
     assert query["redirect_to"] == [redirect]
@@ -165,18 +162,14 @@ def test_HST_7_sign_ins_in_a_browser_need_a_redirect_url(phone: Phone) -> None:
 def test_HST_7_another_device_s_code_is_refused_and_the_sign_in_goes_on(
     phones: MakePhone, victim: Phone, foreign: str
 ) -> None:
-    # Given a sign-in in the browser
     app = victim.app
     assert app is not None
     own = browse(begin(app)["url"])
-    # When a callback with the code of another device's sign-in arrives
     assert complete(app, foreign) == ("wait", "signing_in")
     app.settle()
-    # Then it is refused, with its own reason
     assert shown(app) == ("sign_in", "sign_in_foreign")
     assert app.screen["message"] is not None
     assert app.session_status()["state"] == "signed_out"
-    # and the sign-in under way goes on, also after a restart
     app = victim.start()
     finish(app, own)
     assert app.screen["screen"] == "home"
@@ -185,18 +178,15 @@ def test_HST_7_another_device_s_code_is_refused_and_the_sign_in_goes_on(
 def test_HST_7_a_foreign_code_does_not_disturb_an_exchange(
     victim: Phone, foreign: str, directory: DirectoryFixtures
 ) -> None:
-    # Given a callback whose exchange is in flight
     app = victim.app
     assert app is not None
     assert complete(app, browse(begin(app)["url"])) == ("wait", "signing_in")
     [request] = app.poll()["requests"]
-    # When more foreign ones arrive than are remembered
     for number in range(8):
         assert complete(app, f"{JUNK}{number}") == ("wait", "signing_in")
     assert complete(app, foreign) == ("wait", "signing_in")
     assert complete(app, DENIED) == ("wait", "signing_in")
     assert app.poll()["requests"] == []
-    # Then the answer signs the user in
     answer(victim, request)
     app.settle()
     assert [screen for screen, _ in told(app)] == ["home"]
@@ -208,16 +198,13 @@ def test_HST_7_a_foreign_code_does_not_disturb_an_exchange(
 def test_HST_7_the_right_callback_follows_a_foreign_one_at_once(
     victim: Phone, foreign: str
 ) -> None:
-    # Given a foreign code whose exchange is in flight
     app = victim.app
     assert app is not None
     own = browse(begin(app)["url"])
     complete(app, foreign)
     [request] = app.poll()["requests"]
-    # When the right callback comes, twice
     assert complete(app, own) == ("wait", "signing_in")
     assert complete(app, own) == ("wait", "signing_in")
-    # Then the user sees no failure in between
     answer(victim, request)
     app.settle()
     assert [screen for screen, _ in told(app)] == ["home"]
@@ -245,15 +232,12 @@ def test_HST_7_a_callback_does_not_replace_a_sign_in_with_a_password(
 def test_HST_7_a_foreign_callback_over_a_session_shows_the_session_again(
     sign_in: MakeUser, foreign: str, kind: str
 ) -> None:
-    # Given a user at home who has begun another sign-in
     user = sign_in()
     app = user.app
     begin(app)
     callback = {"another device's code": foreign, "an error": DENIED}.get(kind, JUNK)
-    # When a callback arrives that proves nothing
     app.sign_in_complete({"callback_url": callback})
     app.settle()
-    # Then the user is at home
     assert (app.screen["screen"], app.screen["route"]) == ("home", user.home)
     assert app.session_status()["state"] == "active"
     # A lock stays a lock
@@ -276,7 +260,6 @@ def test_HST_7_an_error_in_a_callback_ends_no_sign_in(victim: Phone) -> None:
     expired = f"{BACK}?error=server_error&error_code=flow_state_expired"
     assert complete(app, expired) == ("sign_in", "sign_in_expired")
     assert complete(app, f"{BACK}?error=server_error") == ("sign_in", "sign_in_failed")
-    # and the answer, if it comes, is taken
     finish(app, own)
     assert app.screen["screen"] == "home"
 
@@ -315,12 +298,10 @@ def test_B10_a_callback_with_a_repeated_parameter_is_refused(
     assert app is not None
     own = browse(begin(app)["url"])
     [code] = urllib.parse.parse_qs(urllib.parse.urlsplit(own).query)["code"]
-    # When a parameter comes twice, then the callback is refused, and the message names it
     with pytest.raises(HoldfastError, match=f"the parameter {name} comes more than once") as caught:
         app.sign_in_complete({"callback_url": BACK + answer.format(code=code)})
     error = caught.value
     assert (error.code, error.field) == ("request.invalid_value", "/callback_url")
-    # and nothing was sent, and the sign-in goes on
     assert verifiers(victim) == []
     finish(app, own)
     assert app.screen["screen"] == "home"
@@ -339,19 +320,15 @@ def verifiers(phone: Phone) -> list[str]:
 def test_HST_7_the_verifier_of_a_code_is_found_by_trying(
     phone: Phone, person: Person, which: int
 ) -> None:
-    # Given a user who began three sign-ins
     app = phone.start()
     callbacks = []
     for method in ("bankid", "vipps", "bankid"):
         callbacks.append(browse(begin(app, method)["url"]))
         phone.pass_time(1)
-    # When one of them comes back
     finish(app, callbacks[which])
-    # Then its verifier is found, the newest first, and the screen changes once
     assert app.screen["screen"] == "home"
     assert len(verifiers(phone)) == len(set(verifiers(phone))) == 3 - which
     assert [screen for screen, _ in told(app)] == ["home"]
-    # and the sign-in ends the others
     for callback in callbacks:
         assert refused(app, callback) == "sign_in.state_mismatch"
 

@@ -302,16 +302,13 @@ def test_contacts_pulled_by_another_process_are_found(
 ) -> None:
     user = sign_in(contacts=2)
     assert user.app.contact_search({"query": "Felles"})["total"] == 0
-    # Given a second process on the same folder, with an index of its own
     other = App(user.phone, user.phone.config)
     other.clock_set({"now_ms": user.phone.now_ms, "monotonic_ms": user.phone.monotonic_ms})
     other.session_resume()
     other.settle()
     directory.contact(user.org, "Felles Prøve")
-    # When one of them pulls
     other.sync_now()
     other.settle()
-    # Then the other one finds the contact
     assert found(user.app, "felles") == ["Felles Prøve"]
     other.close()
 
@@ -349,12 +346,10 @@ def test_OFF_6_a_lock_discards_undelivered_live_details(
     contact = directory.contact(user.org, "Prøve", phone="+47 000 00 001")
     pull(user, after_s=60)
     app = user.app
-    # When the session locks before the poll that would return the answer
     app.contact_get({"id": contact, "live": True})
     for request in app.poll()["requests"]:
         app.complete({"id": request["id"], **user.phone.network(request)})  # type: ignore[typeddict-item]
     app.session_lock()
-    # Then the answer holds nothing of it
     [event] = [event for event in app.poll()["events"] if event["type"] == "contact"]
     assert event["contact"] is None  # type: ignore[typeddict-item]
     app.touch()

@@ -32,12 +32,9 @@ def session_of(reply: dict[str, Any]) -> str:
 
 
 def test_KEEP_4_logging_out_online(sign_in: MakeUser, directory: DirectoryFixtures) -> None:
-    # Given a signed-in user, online
     user = sign_in(contacts=3)
     assert len(directory.control.sessions(user.person.id)) == 1
-    # When the user logs out
     reply = user.app.session_logout()
-    # Then tokens and the biometric credential are gone at once
     assert reply["unsent"] == 0
     assert (reply["screen"]["screen"], reply["screen"]["reason"]) == ("sign_in", "signed_out")
     assert left(user.phone) == set()
@@ -46,7 +43,6 @@ def test_KEEP_4_logging_out_online(sign_in: MakeUser, directory: DirectoryFixtur
     with pytest.raises(HoldfastError) as caught:
         user.app.contact_search({"query": ""})
     assert caught.value.code == "session.none"
-    # and the server's session ends when the host sends the revoke
     user.app.settle()
     assert directory.control.sessions(user.person.id) == []
     assert user.app.session_status()["owed"] == []
@@ -55,17 +51,13 @@ def test_KEEP_4_logging_out_online(sign_in: MakeUser, directory: DirectoryFixtur
 
 
 def test_KEEP_4_logging_out_offline(sign_in: MakeUser, directory: DirectoryFixtures) -> None:
-    # Given a signed-in user, offline
     user = sign_in()
     user.app.go_offline()
-    # When the user logs out
     user.app.session_logout()
-    # Then the phone has erased the session, and the server still has it
     assert left(user.phone) == set()
     assert "biometric" not in user.phone.keychain.names()
     assert user.app.session_status()["owed"] == ["revoke"]
     assert len(directory.control.sessions(user.person.id)) == 1
-    # and it ends when the phone is online again, even after a restart and with an expired token
     user.phone.pass_time(2 * TOKEN_S)
     user.phone.network.up = True
     app = user.restart()
@@ -89,21 +81,17 @@ def test_KEEP_4_a_global_logout_ends_all_sessions(
 def test_KEEP_4_a_delayed_global_logout_spares_the_users_newer_session(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a global logout that waits for the network, and another session of the user
     user = sign_in()
     directory.session(user.person)
     user.app.go_offline()
     user.app.session_logout({"scope": "global"})
-    # When the same user signs in again before the logout is sent
     newer = directory.session(user.person)
     user.app.session_adopt({"session": newer})
     user.app.go_online()
     user.app.settle()
-    # Then all sessions end but the newer one
     (left_over,) = directory.control.sessions(user.person.id)
     assert left_over["id"] == session_of(newer)
     assert user.app.session_status()["owed"] == []
-    # and it is refreshed as before
     user.phone.pass_time(2 * TOKEN_S)
     user.app.settle()
     assert user.app.screen["screen"] == "home"
@@ -113,7 +101,6 @@ def test_KEEP_4_a_delayed_global_logout_spares_the_users_newer_session(
 def test_KEEP_4_a_delayed_global_logout_waits_while_the_newer_session_is_locked(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a global logout that waits, and a newer session of the same user that is locked
     user = sign_in()
     directory.session(user.person)
     user.app.go_offline()
@@ -122,13 +109,11 @@ def test_KEEP_4_a_delayed_global_logout_waits_while_the_newer_session_is_locked(
     user.app.session_adopt({"session": newer})
     user.app.session_lock()
     user.app.go_online()
-    # When the app works for a while
     user.phone.pass_time(60)
     user.app.settle()
     # Then nothing ended, because only the locked token can spare its own session
     assert len(directory.control.sessions(user.person.id)) == 3
     assert user.app.session_status()["owed"] == ["revoke"]
-    # and the other sessions end soon after the user has unlocked
     user.app.touch()
     user.phone.pass_time(60)
     user.app.settle()
@@ -139,17 +124,14 @@ def test_KEEP_4_a_delayed_global_logout_waits_while_the_newer_session_is_locked(
 def test_KEEP_4_a_delayed_global_logout_is_global_when_another_user_has_signed_in(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a global logout that waits
     user = sign_in()
     directory.session(user.person)
     user.app.go_offline()
     user.app.session_logout({"scope": "global"})
-    # When another user signs in
     stranger = directory.person(directory.organisation())
     user.app.session_adopt({"session": directory.session(stranger)})
     user.app.go_online()
     user.app.settle()
-    # Then every session of the first user ends, and none of the other
     assert directory.control.sessions(user.person.id) == []
     assert len(directory.control.sessions(stranger.id)) == 1
 
@@ -157,12 +139,10 @@ def test_KEEP_4_a_delayed_global_logout_is_global_when_another_user_has_signed_i
 def test_KEEP_4_a_refused_logout_of_the_others_is_repeated(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a global logout that waits, and a newer session of the same user
     user = sign_in()
     user.app.go_offline()
     user.app.session_logout({"scope": "global"})
     user.app.session_adopt({"session": directory.session(user.person)})
-    # When the server refuses the newer session's token for once
     directory.control.respond("/auth/v1/logout", 403, body={"code": "session_not_found"})
     user.app.go_online()
     user.app.settle()
@@ -197,7 +177,6 @@ def test_KEEP_4_a_key_store_that_does_not_erase_is_asked_again(sign_in: MakeUser
 def test_KEEP_4_a_process_killed_at_any_write_of_a_logout_leaves_all_or_nothing(
     sign_in: MakeUser, killer: Path, tmp_path: Path, stride: int
 ) -> None:
-    # Given a user who is signed in
     user = sign_in(contacts=2)
     user.app.go_offline()
     user.phone.close()
@@ -209,14 +188,12 @@ def test_KEEP_4_a_process_killed_at_any_write_of_a_logout_leaves_all_or_nothing(
 
     outcomes: dict[str, int] = {"in": 0, "out": 0}
     for number in range(1, 300, stride):
-        # When the process dies at its n-th file change while logging out, for every n
         ended, twin = attempt(number)
         app = twin.start(online=False)
         screen = app.screen["screen"]
         app.settle()
         twin.close()
         if screen == "home":
-            # Then either the whole session is still there,
             outcomes["in"] += 1
             assert left(twin) == set(SESSION_COLUMNS)
             assert "biometric" in twin.keychain.names()
@@ -292,16 +269,13 @@ def refused_at_start(user: SignedIn) -> None:
 def test_KEEP_7_a_session_ended_by_the_server_signs_out_once(
     sign_in: MakeUser, directory: DirectoryFixtures, refused: Callable[[SignedIn], None]
 ) -> None:
-    # Given queued items, and a session that the server has ended
     user = sign_in()
     user.app.go_offline()
     queued = user.app.register()
     directory.control.revoke_sessions(user.person.id)
     user.app.go_online()
     directory.control.add_fault("respond", path="/rest/v1/activities", status=503, times=-1)
-    # When a request is refused for that reason
     refused(user)
-    # Then session_ended arrives once,
     app = user.app
     assert len(app.of_type("session_ended")) == 1
     assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", "session_ended")
@@ -313,7 +287,6 @@ def test_KEEP_7_a_session_ended_by_the_server_signs_out_once(
     assert left(user.phone) == set()
     assert app.session_status()["state"] == "signed_out"
     assert "biometric" not in user.phone.keychain.names()
-    # and the queue is kept until the owner signs in again
     directory.control.clear_faults()
     app.sign_in(user.person)
     if not app.of_type("sync_completed"):
@@ -324,7 +297,6 @@ def test_KEEP_7_a_session_ended_by_the_server_signs_out_once(
 def test_KEEP_7_session_ended_is_told_again_until_it_is_followed(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given an ended session, and a host that died after it was given the notice
     user = sign_in()
     directory.control.revoke_sessions(user.person.id)
     user.phone.pass_time(TOKEN_S + 60)
@@ -337,10 +309,8 @@ def test_KEEP_7_session_ended_is_told_again_until_it_is_followed(
         seen = thing.get("notice")
     assert seen["type"] == "session_ended"
     assert seen["text"]
-    # When the app starts again
     app = user.restart()
     app.settle()
-    # Then the notice comes again, and then no longer
     assert app.of_type("session_ended") == [seen]
     user.restart().settle()
     assert user.app.of_type("session_ended") == []
@@ -349,7 +319,6 @@ def test_KEEP_7_session_ended_is_told_again_until_it_is_followed(
 def test_KEEP_7_other_refusals_do_not_end_the_session(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a server whose refusal does not prove an end
     user = sign_in()
     refusals = [
         (500, '{"code":"unexpected_failure","message":"x"}'),
@@ -361,7 +330,6 @@ def test_KEEP_7_other_refusals_do_not_end_the_session(
         directory.control.respond("/auth/v1", status, body=body, times=-1)
         refused_at_return(user)
         directory.control.clear_faults()
-        # Then the user stays signed in
         assert user.app.of_type("session_ended") == []
         assert user.app.session_status()["state"] == "active"
         user.phone.pass_time(600)

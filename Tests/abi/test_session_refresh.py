@@ -59,18 +59,15 @@ TRANSIENT: dict[str, dict[str, Any]] = {
 def test_SES_1_without_proof_of_an_end_the_session_is_kept(
     sign_in: MakeUser, directory: DirectoryFixtures, refusal: str
 ) -> None:
-    # Given a refresh whose failure does not prove that the session has ended
     user = sign_in()
     user.phone.pass_time(TOKEN_S)
     request = take_refresh(user)
     answer: Any = {"id": request["id"], **TRANSIENT[refusal]}
     user.app.complete(answer)
-    # Then the session is kept and marked stale, and the user stays signed in
     status = user.app.session_status()
     assert (status["state"], status["stale"]) == ("active", True)
     assert "refresh" in status["owed"]
     assert [e for e in user.app.poll()["events"] if e["type"] == "session_ended"] == []
-    # and the next attempt after the back-off brings a new session
     user.phone.pass_time(900)
     user.app.settle()
     status = user.app.session_status()
@@ -104,7 +101,6 @@ def test_SES_2_proof_of_an_end_signs_out_with_a_reason(sign_in: MakeUser, body: 
 def test_SES_3_a_death_between_answer_and_commit_keeps_the_session(
     sign_in: MakeUser, directory: DirectoryFixtures, times: int
 ) -> None:
-    # Given a refresh that the server has done
     user = sign_in()
     directory.control.set(reuse_interval=0)
     for _ in range(times):
@@ -113,12 +109,10 @@ def test_SES_3_a_death_between_answer_and_commit_keeps_the_session(
         user.app.touch()
         request = take_refresh(user)
         assert user.phone.network(request)["status"] == 200
-        # When the process dies before it stores the answer, and starts again
         app = user.restart()
         if app.screen["screen"] == "unlock":
             app.touch()
         app.settle()
-        # Then it refreshes once with the old token and gets the active one; the user stays at home
         assert app.screen["screen"] == "home"
         assert user.phone.network.count("refresh") == 1
         assert app.of_type("session_ended") == []
@@ -129,7 +123,6 @@ def test_SES_3_a_death_between_answer_and_commit_keeps_the_session(
 def test_SES_4_sixteen_threads_cause_one_refresh(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given an expired token, and sixteen threads that poll
     user = sign_in()
     user.phone.pass_time(TOKEN_S + 60)
     barrier = threading.Barrier(16)
@@ -145,7 +138,6 @@ def test_SES_4_sixteen_threads_cause_one_refresh(
         thread.start()
     for thread in threads:
         thread.join()
-    # Then exactly one refresh is requested, and no request uses the old token meanwhile
     assert [request["purpose"] for request in taken] == ["refresh"]
     user.app.complete(answered(user, taken[0]))
     user.app.settle()
@@ -170,17 +162,13 @@ def two_processes(sign_in: MakeUser) -> Iterator[tuple[SignedIn, App, App]]:
 def test_SES_4_two_processes_refresh_once(
     two_processes: tuple[SignedIn, App, App], directory: DirectoryFixtures, first_asks_first: bool
 ) -> None:
-    # Given two processes and an expired token
     user, first, second = two_processes
     apps = [first, second] if first_asks_first else [second, first]
-    # When both poll
     asked = [app.poll()["requests"] for app in apps]
-    # Then one refreshes, and the other waits for it
     assert [[r["purpose"] for r in requests] for requests in asked] == [["refresh"], []]
     apps[0].complete(answered(user, asked[0][0]))
     for app in reversed(apps):
         Runner(app, None, user.phone.network).run_until_idle()
-    # and both end with the same session, after one request
     first_status, second_status = (app.session_status() for app in apps)
     assert directory.refreshes() == 1
     assert first_status["generation"] == second_status["generation"]
@@ -250,13 +238,11 @@ def moved(phone: Phone, session: dict[str, Any]) -> dict[str, Any]:
 def test_SES_7_a_wrong_clock_does_not_sign_the_user_out(
     sign_in: MakeUser, directory: DirectoryFixtures, hours: int
 ) -> None:
-    # Given a phone whose clock is moved while the app runs; the server's time continues
     user = sign_in(policy={"session_window_s": 10**7, "offline_limit_s": 10**7})
     network = user.phone.network
     real = network.ahead_ms()
     network.ahead_ms = lambda: real
     user.phone.set_wall_clock(hours * 3600)
-    # When the app runs on, is closed and opened
     for _ in range(5):
         user.app.settle()
         user.app.sync_now()
@@ -265,7 +251,6 @@ def test_SES_7_a_wrong_clock_does_not_sign_the_user_out(
     if app.screen["screen"] == "unlock":
         app.touch()
     app.settle()
-    # Then the user stays signed in, refreshes stay few, and the clock offset is known
     assert app.screen["screen"] == "home"
     assert app.of_type("session_ended") == []
     assert directory.refreshes() <= 1
@@ -277,7 +262,6 @@ def test_SES_7_a_wrong_clock_does_not_sign_the_user_out(
 def test_SES_8_the_first_user_s_session_is_revoked_after_the_second_has_signed_in(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a user who logged out offline, and another who signs in before the revoke is sent
     user = sign_in()
     user.app.go_offline()
     user.app.session_logout()
@@ -286,10 +270,8 @@ def test_SES_8_the_first_user_s_session_is_revoked_after_the_second_has_signed_i
     app: App = user.app
     app.session_adopt({"session": directory.session(other)})
     assert len(directory.control.sessions(user.person.id)) == 1
-    # When the phone is online again
     app.network_report({"online": True})
     app.settle()
-    # Then the first user's session has ended, and the second user's is unchanged
     assert directory.control.sessions(user.person.id) == []
     assert len(directory.control.sessions(other.id)) == 1
     assert app.screen["screen"] == "home"
@@ -343,7 +325,6 @@ def test_FIX_11_successful_refreshes_have_a_pause_between_them(
     [problem] = app.sync_status()["problems"]
     assert (problem["code"], problem["purpose"]) == ("token_lifetime", "refresh")
     assert f" {lifetime_s} s" in problem["text"]
-    # and it goes with the cause
     user.phone.network.alter.clear()
     live(app, 60)
     assert app.sync_status()["problems"] == []

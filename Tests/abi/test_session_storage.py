@@ -50,7 +50,6 @@ def test_the_scan_finds_planted_secrets_in_memory() -> None:
 def test_KEEP_1_no_token_is_readable_in_any_file(
     phones: MakePhone, directory: DirectoryFixtures
 ) -> None:
-    # Given a user who has just signed in
     phone = phones()
     org = directory.organisation(contacts=5)
     person = directory.person(org)
@@ -64,7 +63,6 @@ def test_KEEP_1_no_token_is_readable_in_any_file(
         person.id,
     ]
     app = phone.start()
-    # When the session is stored and used, and the app goes to the background and is closed
     app.session_adopt({"session": session})
     assert scan.scan_files(phone.folder, *secrets) == []
     app.settle()
@@ -73,7 +71,6 @@ def test_KEEP_1_no_token_is_readable_in_any_file(
     assert scan.scan_files(phone.folder, *secrets) == []
     app.session_lock()
     phone.close()
-    # Then neither token is readable in any file, in any encoding
     assert scan.scan_files(phone.folder, *secrets) == []
     assert tamper.stored(phone.folder), "no session was stored, so the scan proves nothing"
     assert scan.total_size(phone.folder) > 10_000
@@ -110,7 +107,6 @@ def test_KEEP_1_only_the_user_of_the_device_can_read_the_files(sign_in: MakeUser
 
 
 def test_ORG_5_nothing_of_the_organisation_is_readable(sign_in: MakeUser) -> None:
-    # Given a chosen organisation, cached contacts and queued items
     user = sign_in("org_admin", contacts=7)
     user.app.go_offline()
     item = user.app.register(note="en fortrolig samtale om noe viktig")
@@ -126,8 +122,6 @@ def test_ORG_5_nothing_of_the_organisation_is_readable(sign_in: MakeUser) -> Non
         *(contact["name"] for contact in contacts),
         *(contact["id"] for contact in contacts),
     ]
-    # When the files are scanned, while the app runs and after it
-    # Then no organisation id, name or role is readable, and no contact's name
     assert scan.scan_files(user.phone.folder, *secrets) == []
     user.phone.close()
     assert scan.scan_files(user.phone.folder, *secrets) == []

@@ -72,7 +72,6 @@ def test_HST_3_an_open_session_gives_its_token(sign_in: MakeUser) -> None:
 def test_HST_3_a_new_token_wakes_the_host(
     sign_in: MakeUser, directory: DirectoryFixtures, another_token: Callable[[], None]
 ) -> None:
-    # Given a host that has the token, and waits
     user = sign_in()
     app = user.app
     app.session_token()
@@ -80,10 +79,8 @@ def test_HST_3_a_new_token_wakes_the_host(
     app.go_offline()
     app.settle()
     assert not readable(app.wake_fd())
-    # When the same user signs in anew
     another_token()
     app.session_adopt({"session": directory.session(user.person)})
-    # Then the descriptor says that there is an event
     assert readable(app.wake_fd())
     assert [event["type"] for event in app.poll()["events"]] == ["session_token"]
 
@@ -92,15 +89,12 @@ def test_HST_3_a_new_token_wakes_the_host(
 def test_HST_3_a_token_that_is_about_to_end_is_refreshed_first(
     sign_in: MakeUser, another_token: Callable[[], None], left_s: int
 ) -> None:
-    # Given a token near its end, or past it, while the app is used
     user = sign_in()
     another_token()
     app = user.app
     old = app.session_token()
     user.phone.pass_time(TOKEN_S - left_s)
-    # When the host asks
     error = refusal(app)
-    # Then it is to ask again, and knows when
     assert (error.status, error.code, error.retryable) == (2, "session.refreshing", True)
     assert 0 < cast(int, error.detail["wait_ms"]) <= 60_000
     # The next poll refreshes, and an answer tells of the new token, without it
@@ -133,7 +127,6 @@ def test_HST_3_every_new_token_is_announced_once_asked_for_one(
         assert len(changes(app)) == number
         app.settle()
         assert len(changes(app)) == number
-    # and a new choice, a background or a pull is none
     app.session_background()
     app.session_foreground()
     app.settle()
@@ -184,7 +177,6 @@ def test_HST_3_a_token_that_the_server_refused_is_not_handed_out(
     app.session_foreground()
     [request] = [one for one in app.poll()["requests"] if one["purpose"] == "validate"]
     app.complete(cast(Any, {"id": request["id"], **user.phone.network(request)}))
-    # Then the host waits for the next one
     assert refusal(app).code == "session.refreshing"
     app.settle()
     assert len(changes(app)) == 1
@@ -264,7 +256,6 @@ def test_HST_3_the_next_user_s_token_is_announced(
 def test_HST_3_another_process_s_refresh_is_announced(
     sign_in: MakeUser, another_token: Callable[[], None]
 ) -> None:
-    # Given two processes on one folder, one of which refreshes
     user = sign_in()
     another_token()
     first = user.app
@@ -274,7 +265,6 @@ def test_HST_3_another_process_s_refresh_is_announced(
     user.phone.pass_time(TOKEN_S - 60)
     second.settle()
     assert user.phone.directory.refreshes() == 1
-    # Then the other one's host learns of it
     first.clock_set({"now_ms": user.phone.now_ms, "monotonic_ms": user.phone.monotonic_ms})
     first.settle()
     assert len(changes(first)) == 1

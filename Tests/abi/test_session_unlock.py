@@ -57,22 +57,18 @@ def expired(user: SignedIn, *, online: bool = True) -> SignedIn:
 
 @pytest.mark.both_flavours
 def test_RES_3_biometrics_bring_a_new_session_and_home(sign_in: MakeUser) -> None:
-    # Given an expired access token, online
     user = expired(sign_in())
     app, directory = user.app, user.phone.directory
     generation = app.session_status()["generation"]
     directory.control.clear_requests()
-    # When the prompt succeeds
     screen = app.touch()
     assert screen["screen"] in {"wait", "home"}
     assert (screen["deadline_ms"] is not None) == (screen["screen"] == "wait")
     app.settle()
-    # Then home is shown after exactly one refresh
     assert (app.screen["screen"], app.screen["route"]) == ("home", user.home)
     assert app.screen["reason"] in {"unlocked", "active"}
     assert directory.refreshes() == 1
     assert user.phone.keychain.calls["load", "biometric"] == 1
-    # and the new session is stored: the next start needs neither prompt nor refresh
     status = app.session_status()
     assert status["state"] == "active"
     assert status["owed"] == []
@@ -98,11 +94,8 @@ def test_RES_3_the_old_refresh_token_is_not_used_again(sign_in: MakeUser) -> Non
 
 @pytest.mark.parametrize("outcome", OUTCOMES)
 def test_RES_6_a_failed_prompt_leads_to_the_sign_in(sign_in: MakeUser, outcome: str) -> None:
-    # Given the biometric prompt
     user = expired(sign_in())
-    # When it fails
     screen = user.app.unlock(outcome)  # type: ignore[typeddict-item]
-    # Then the sign-in offers BankID and Vipps, and the reason names the cause
     assert (screen["screen"], screen["reason"]) == ("sign_in", OUTCOMES[outcome])
     assert {"bankid", "vipps"} <= {method["id"] for method in screen["methods"]}
     assert screen["message"] is not None
@@ -149,14 +142,11 @@ def test_RES_6_a_second_try_after_a_temporary_failure_works(
 def test_RES_6_without_enrolled_biometrics_a_required_prompt_is_a_sign_in(
     sign_in: MakeUser,
 ) -> None:
-    # Given a phone without an enrolled finger, and a policy that requires one
     user = sign_in(policy={"biometric": "preferred"})
     assert user.phone.keychain.names() == {"device", "session", "biometric"}
     user.phone.keychain.enrolled = False
     expired(user)
-    # When the host reports success
     screen = user.app.touch()
-    # Then the session stays locked
     assert (screen["screen"], screen["reason"]) == ("sign_in", "biometric_not_enrolled")
 
 
@@ -190,16 +180,12 @@ AGAIN = {
 def test_RES_6_a_failed_prompt_says_whether_another_one_is_possible(
     sign_in: MakeUser, outcome: str
 ) -> None:
-    # Given the biometric prompt
     user = expired(sign_in())
     app = user.app
     assert app.screen["can_unlock"]
-    # When it fails
     screen = app.unlock(outcome)  # type: ignore[typeddict-item]
-    # Then the sign-in offers the prompt beside the methods if that can help
     assert (screen["screen"], screen["can_unlock"]) == ("sign_in", AGAIN[outcome])
     assert screen["methods"]
-    # and stays as it is until the user chooses
     app.settle()
     assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", OUTCOMES[outcome])
     assert app.of_type("screen") == []
@@ -218,11 +204,9 @@ def test_RES_6_the_key_store_s_answer_says_it_too(sign_in: MakeUser, answer: int
 
 
 def test_RES_6_a_sign_in_that_fails_still_offers_the_prompt(sign_in: MakeUser) -> None:
-    # Given a failed prompt, and a user who tries a method instead
     user = expired(sign_in())
     app = user.app
     app.unlock("cancelled")
-    # When that is refused, or offline, or cancelled in the browser
     waiting = app.sign_in_complete({"email": user.person.email, "password": "wrong-wrong"})
     assert (waiting["screen"], waiting["can_unlock"]) == ("wait", False)
     app.settle()
@@ -235,7 +219,6 @@ def test_RES_6_a_sign_in_that_fails_still_offers_the_prompt(sign_in: MakeUser) -
     screen = app.sign_in_complete({"email": user.person.email, "password": "x"})
     assert (screen["reason"], screen["can_unlock"]) == ("sign_in_offline", True)
     app.network_report({"online": True})
-    # Then the finger opens the session
     app.touch()
     app.settle()
     assert app.screen["screen"] == "home"
@@ -253,7 +236,6 @@ def test_HST_4_a_lock_of_the_user_is_not_a_lost_key_without_biometrics(sign_in: 
     user = sign_in(policy={"biometric": "off"})
     screen = user.app.session_lock()
     assert (screen["screen"], screen["reason"]) == ("sign_in", "biometric_off")
-    # and so does the next start
     app = user.restart()
     assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", "biometric_off")
     assert app.session_status()["state"] == "locked"
@@ -286,7 +268,6 @@ def test_HST_4_a_lost_biometric_key_stays_the_reason_after_a_lock_of_the_user(
 def test_RES_2_a_start_that_was_refused_lets_nobody_in_later(
     phones: MakePhone, directory: DirectoryFixtures, *, online: bool
 ) -> None:
-    # Given a device without an enrolled finger, a policy that requires one, and an expired token
     person = directory.person(directory.organisation())
     app = signed_in_without_a_finger(phones, person, "required")
     phone = app.phone
@@ -294,11 +275,9 @@ def test_RES_2_a_start_that_was_refused_lets_nobody_in_later(
     item = app.register()
     phone.close()
     phone.pass_time(TOKEN_S + 60)
-    # When the app starts, then the sign-in is all that it offers
     app = phone.start(online=online)
     refused = ("sign_in", "biometric_not_enrolled")
     assert (app.screen["screen"], app.screen["reason"]) == refused
-    # and neither the loop, nor a refresh of the tokens, nor a return opens the session
     app.settle()
     app.network_report({"online": not online})
     app.settle()
@@ -310,7 +289,6 @@ def test_RES_2_a_start_that_was_refused_lets_nobody_in_later(
     with pytest.raises(HoldfastError) as caught:
         app.contact_search({"query": ""})
     assert caught.value.code == "session.locked"
-    # until the user signs in; what waits is sent then at the latest
     app.go_online()
     app.sign_in(person)
     app.settle()

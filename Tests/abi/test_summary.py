@@ -41,29 +41,23 @@ def fails(purpose: str, status: int = 503) -> Answer:
 def test_OFF_8_a_sent_item_stays_counted_until_the_figures_include_it(sign_in: MakeUser) -> None:
     user = sign_in()
     before = user.app.summary_get()["summary"]
-    # Given a summary that cannot be fetched again
     user.phone.network.alter.append(
         lambda request, answer: fails("summary") if request["purpose"] == "summary" else answer
     )
     user.app.register(minutes=40)
     assert user.app.summary_get()["queued"] == {"activities": 1, "minutes": 40}
-    # When the item is sent
     user.app.settle_until("sync_completed")
-    # Then the old figures stay, and the item is counted beside them
     reply = user.app.summary_get()
     assert reply["summary"] == before
     assert reply["queued"] == {"activities": 0, "minutes": 0}
     assert reply["sent"] == {"activities": 1, "minutes": 40}
     assert "queued_not_sent" not in {banner["code"] for banner in reply["banners"]}
-    # and also after a restart
     user.restart(online=False)
     assert user.app.summary_get()["sent"] == {"activities": 1, "minutes": 40}
-    # When the new figures arrive
     user.phone.network.alter.clear()
     user.app.go_online()
     user.phone.pass_time(900)
     user.app.settle()
-    # Then only they count the item
     reply = user.app.summary_get()
     assert reply["summary"] is not None
     assert (reply["summary"]["activities"], reply["summary"]["minutes"]) == (1, 40)
@@ -87,20 +81,16 @@ def test_A6_a_portal_s_json_is_no_summary(sign_in: MakeUser, body: str) -> None:
     user.phone.pass_time(900)
     user.app.settle()
     before = user.app.summary_get()
-    # Given a portal that answers the request for the figures with JSON of its own
     answer: Answer = {"status": 200, "headers": {"content-type": "application/json"}, "body": body}
     user.phone.network.alter.append(
         lambda request, real: answer if request["purpose"] == "summary" else real
     )
     asked = user.phone.network.count("summary")
-    # When the figures are requested again
     user.phone.pass_time(900)
     user.app.settle()
-    # Then those of the server stay, with their age
     assert user.phone.network.count("summary") > asked
     after = user.app.summary_get()
     assert (after["summary"], after["as_of_ms"]) == (before["summary"], before["as_of_ms"])
-    # and the next answer of the server counts
     user.phone.network.alter.clear()
     user.phone.pass_time(900)
     user.app.settle()
@@ -139,7 +129,6 @@ def test_figures_fetched_during_an_upload_are_fetched_again(sign_in: MakeUser) -
     app = user.app
     app.sync_now()
     held: list[HttpRequest] = []
-    # Given a summary request in flight
     while not held:
         for request in app.poll()["requests"]:
             if request["purpose"] == "summary":
@@ -147,13 +136,11 @@ def test_figures_fetched_during_an_upload_are_fetched_again(sign_in: MakeUser) -
             else:
                 app.complete({"id": request["id"], **user.phone.network(request)})  # type: ignore[typeddict-item]
     early = user.phone.network(held[0])
-    # When an item is sent meanwhile
     app.register(minutes=25)
     for request in app.poll()["requests"]:
         if request["purpose"] == "upload":
             app.complete({"id": request["id"], **user.phone.network(request)})  # type: ignore[typeddict-item]
     assert total(user) == (1, 25)
-    # Then the late answer counts the item exactly once
     app.complete({"id": held[0]["id"], **early})  # type: ignore[typeddict-item]
     assert total(user) == (1, 25)
     app.settle()
@@ -264,7 +251,6 @@ def test_OFF_8_an_item_of_unknown_outcome_is_counted_once(
     sign_in: MakeUser, directory: DirectoryFixtures, wish: str
 ) -> None:
     """Seed 1006416 of the simulation: the server's figures counted it, and so did `queued`."""
-    # Given an edited item whose first version the server has stored, and figures that count it
     user = sign_in()
     app = user.app
     app.go_offline()
@@ -281,17 +267,14 @@ def test_OFF_8_an_item_of_unknown_outcome_is_counted_once(
     app.settle()
     assert code_of(app, item) == "unknown_outcome"
     assert total(user) == (1, 30)
-    # When its user edits or retries it without a network
     app.go_offline()
     if wish == "edit":
         app.queue_edit({"id": item, "payload": {"type": "visit", "minutes": 50}})
     else:
         assert app.queue_retry({"id": item} if wish == "retry" else {})["retried"] == 1
-    # Then it waits to be sent, and is counted once
     assert app.queue_list()["counts"]["pending"] == 1
     assert "queued_not_sent" in {banner["code"] for banner in app.summary_get()["banners"]}
     assert total(user) == (1, 30)
-    # and also after the server was asked again
     app.go_online()
     app.settle()
     assert total(user) == (1, 30)
@@ -300,7 +283,6 @@ def test_OFF_8_an_item_of_unknown_outcome_is_counted_once(
 def test_OFF_8_a_stored_item_that_was_parked_is_counted_once(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a cancelled item that the server turns out to have, and figures that count it
     user = sign_in()
     app = user.app
     app.go_offline()
@@ -313,14 +295,12 @@ def test_OFF_8_a_stored_item_that_was_parked_is_counted_once(
     user.phone.pass_time(900)
     app.settle()
     assert total(user) == (1, 30)
-    # When its user wants it after all, and no new figures come
     user.phone.network.alter.append(
         lambda request, answer: fails("summary") if request["purpose"] == "summary" else answer
     )
     app.queue_retry({"id": item})
     app.settle()
     assert app.queue_get({"id": item})["state"] == "stored"
-    # Then it is counted once
     assert total(user) == (1, 30)
 
 
@@ -328,7 +308,6 @@ def test_OFF_8_an_item_about_which_the_server_did_not_answer_is_counted_once(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     """Seed 1015496 of the simulation: the figures are read while the item waits as refused."""
-    # Given an item that the server has stored without the app's knowing
     user = sign_in()
     app = user.app
     app.go_offline()
@@ -353,7 +332,6 @@ def test_OFF_8_an_item_about_which_the_server_did_not_answer_is_counted_once(
     assert code_of(app, item) == "waiting_blocked"
     user.phone.pass_time(900)
     app.settle()
-    # Then the figures count the item, and nothing else does
     reply = app.summary_get()
     assert reply["summary"] is not None
     assert reply["summary"]["activities"] == 1
@@ -368,7 +346,6 @@ def test_an_item_of_the_largest_size_can_be_cancelled(
     app = user.app
     app.go_offline()
 
-    # Given the largest item that the library accepts, and an upload that did not reach the server
     def with_note(length: int) -> dict[str, object]:
         payload = {"type": "visit", "minutes": 5, "note": "x" * length}
         occurred = user.phone.now_ms
@@ -382,9 +359,7 @@ def test_an_item_of_the_largest_size_can_be_cancelled(
     app.go_online()
     app.settle()
     assert item_of(app, item)["attempts"] == 1
-    # When its user cancels it
     assert app.queue_cancel({"id": item})["state"] == "pending"
-    # Then the server is asked, and the item goes
     user.phone.pass_time(60)
     app.settle()
     assert app.queue_get({"id": item})["state"] == "cancelled"
@@ -393,7 +368,6 @@ def test_an_item_of_the_largest_size_can_be_cancelled(
 def test_a_summary_of_the_user_before_is_not_shown(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a user with figures, and a summary on its way to them
     user = sign_in()
     user.app.register(minutes=40)
     drain(user.app)
@@ -402,11 +376,9 @@ def test_a_summary_of_the_user_before_is_not_shown(
     request = taken(user, "summary")
     answer: Any = {"id": request["id"], **user.phone.network(request)}
     assert json.loads(answer["body"])["activities"] == 1
-    # When another user of the same organisation signs in before it arrives
     user.start_as(directory.person(user.org))
     before = user.app.summary_get()
     user.app.complete(answer)
-    # Then the figures are not shown to them, and their own arrive
     assert user.app.summary_get() == before
     user.app.settle()
     figures = user.app.summary_get()["summary"]

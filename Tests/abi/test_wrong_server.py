@@ -68,7 +68,6 @@ def test_HST_4_the_wait_for_the_token_is_told_with_its_end(
     status = app.sync_status()
     assert (status["pause"], status["not_before_ms"]) == ("back_off", reason["until_ms"])
     assert app.sync_now() == {"started": False, "reason": "token"}
-    # and that is true: nothing is sent
     app.settle()
     assert len(user.phone.network.sent) == sent
     # At the end of that time everything goes on
@@ -140,13 +139,11 @@ def test_HST_4_a_wrong_key_or_address_under_an_open_session_is_named(
     user.app.settle()
     lines: list[tuple[int, str]] = []
     library.set_log(1, lambda level, line: lines.append((level, line)))
-    # Given a restart with the mistake
     user.phone.network.instead.append(lambda request: given)
     app = user.restart()
     before = user.phone.now_ms
     item = add(app)
     app.settle()
-    # Then the screens stay, and exactly this is the problem, with what to do,
     assert app.screen["screen"] == "home"
     problems = [dict(problem) for problem in app.sync_status()["problems"]]
     assert [(p["what"], p["code"]) for p in problems] == [("backend", cause)]
@@ -154,7 +151,6 @@ def test_HST_4_a_wrong_key_or_address_under_an_open_session_is_named(
     assert problem["text"].endswith(".")
     assert [problem[name] for name in ("kind", "table", "function", "column")] == [None] * 4
     assert problem["since_ms"] == before
-    # and explained, for what an answer proves
     silent = cause in {"refused", "dns", "tls", "timeout"}
     if not silent:
         assert why(app)["code"] == cause
@@ -166,7 +162,6 @@ def test_HST_4_a_wrong_key_or_address_under_an_open_session_is_named(
     assert [level for level, _ in told] == [1], lines
     assert "host 127.0.0.1" in told[0][1]
     assert [dict(again) for again in app.sync_status()["problems"]] == problems
-    # and mended, it is gone
     user.phone.network.instead.clear()
     user.phone.pass_time(7200)
     app.settle()
@@ -209,7 +204,6 @@ def test_HST_4_the_first_silence_is_weather(sign_in: MakeUser, library: Library)
     add(user.app)
     user.app.settle()
     assert user.app.sync_status()["problems"] == []
-    # nor is a phone without a network
     user.phone.network.up = False
     for _ in range(3):
         add(user.app)
