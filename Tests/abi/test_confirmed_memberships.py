@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 
-import pytest
-from holdfast import HoldfastError
 from holdfast.transport import Answer
 from holdfast.types import HttpRequest
 
 from conftest import MakeUser
 from support.directory_fixtures import DirectoryFixtures
+from support.errors import error_of
 from support.phone import TOKEN_S
 
 DAY_S = 86_400
@@ -37,12 +36,8 @@ def test_LCK_8_memberships_that_nobody_confirmed_are_not_shown(sign_in: MakeUser
     assert app.screen["org"] is None
     assert app.org_list()["orgs"] == []
     for call in (lambda: app.contact_search({"query": ""}), app.summary_get):
-        with pytest.raises(HoldfastError) as caught:
-            call()
-        assert caught.value.code == "org.none"
-    with pytest.raises(HoldfastError) as caught:
-        app.org_select({"org_id": user.org.id})
-    assert caught.value.code == "org.not_a_member"
+        assert error_of(call).code == "org.none"
+    assert error_of(app.org_select, {"org_id": user.org.id}).code == "org.not_a_member"
     user.phone.network.instead.clear()
     app.settle_until("screen")
     assert app.screen["screen"] == "home"

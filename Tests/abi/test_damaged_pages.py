@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from holdfast import HoldfastError
 
 from support.damage import PAGE, destroy_header, root_of
+from support.errors import error_of
 from support.flips import FILES, INDEX
 from support.phone import App
 from support.users import MakePhone, MakeUser, SignedIn
@@ -218,10 +218,9 @@ def test_A3_a_folder_that_has_a_recovery_s_name_keeps_no_intact_file_from_openin
     user.phone.close()
     if name == "holdfast.db.damaged":
         destroy_header(user.phone.folder)
-        with pytest.raises(HoldfastError) as caught:
-            user.phone.start(online=False)
-        assert caught.value.code == "storage.failed"
-        assert caught.value.detail["file"] == name
+        error = error_of(lambda: user.phone.start(online=False))
+        assert error.code == "storage.failed"
+        assert error.detail["file"] == name
 
 
 @pytest.mark.both_flavours
@@ -233,10 +232,9 @@ def test_A3_a_folder_in_the_place_of_a_file_is_named(sign_in: MakeUser, name: st
     path.unlink(missing_ok=True)
     path.mkdir()
     # The cache is opened when it is used.
-    with pytest.raises(HoldfastError) as caught:
-        user.phone.start(online=False).contact_search({"query": ""})
-    assert caught.value.code == "storage.failed"
-    assert caught.value.detail["file"] == name
+    error = error_of(user.phone.start(online=False).contact_search, {"query": ""})
+    assert error.code == "storage.failed"
+    assert error.detail["file"] == name
 
 
 @pytest.mark.both_flavours

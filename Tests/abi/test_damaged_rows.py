@@ -11,7 +11,8 @@ import pytest
 from support import secrecy, tamper
 from support.contact_data import pull
 from support.directory_fixtures import DirectoryFixtures
-from support.queue import EMPTY, add, drain, refused, stored
+from support.errors import error_of
+from support.queue import EMPTY, add, drain, stored
 from support.tamper import flipped
 from support.users import MakeUser
 
@@ -173,7 +174,7 @@ def test_an_unreadable_item_is_parked_and_can_be_cancelled(
     secrecy.current.is_public(
         item["id"]
     )  # an id derived from the row's tag, since its own is unreadable
-    assert refused(app.queue_edit, {"id": item["id"], "payload": {}}).status != 0
+    assert error_of(app.queue_edit, {"id": item["id"], "payload": {}}).status != 0
     app.queue_cancel({"id": item["id"]})
     assert app.queue_list()["counts"] == EMPTY
 

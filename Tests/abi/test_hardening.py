@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from holdfast import HoldfastError
 
 from conftest import MakePhone, MakeUser
 from support import children, contract
 from support.directory_fixtures import DirectoryFixtures
+from support.errors import error_of
 from support.phone import FilePhone, Phone
 
 pytestmark = pytest.mark.both_flavours
@@ -274,10 +274,9 @@ def test_LCK_6_a_damaged_file_is_not_read_through_others(sign_in: MakeUser, faul
         aside.rename(elsewhere)
         aside.symlink_to(elsewhere)
     user.phone.keychain.unlocked_since_boot = True
-    with pytest.raises(HoldfastError) as caught:
-        user.phone.start(online=False)
-    assert caught.value.code == "storage.not_private"
-    assert aside.name in str(caught.value)
+    error = error_of(lambda: user.phone.start(online=False))
+    assert error.code == "storage.not_private"
+    assert aside.name in str(error)
     if fault == "owner":
         os.chown(aside, os.geteuid(), os.getegid())
     else:

@@ -22,6 +22,7 @@ from holdfast.keystore import (
 from conftest import MakePhone, MakeUser
 from support import secrecy
 from support.directory_fixtures import PASSWORD, DirectoryFixtures, Person
+from support.errors import error_of
 from support.liar import with_liar
 from support.loop import Host
 from support.phone import App, Phone
@@ -66,9 +67,7 @@ def cause(app: App) -> str | None:
 
 
 def failure(app: Any, name: str, request: Any) -> HoldfastError:  # noqa: ANN401
-    with pytest.raises(HoldfastError) as caught:
-        app.raw(name, request)
-    return caught.value
+    return error_of(app.raw, name, request)
 
 
 def new_session(phone: Phone) -> Any:  # noqa: ANN401

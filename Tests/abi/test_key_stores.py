@@ -27,6 +27,7 @@ from holdfast.keystore import (
 from conftest import MakePhone, MakeUser
 from support import tamper
 from support.directory_fixtures import DirectoryFixtures
+from support.errors import error_of
 from support.liar import with_liar
 from support.loop import Host
 from support.phone import App, Phone
@@ -44,9 +45,7 @@ def test_LCK_7_nothing_is_acknowledged_on_a_key_that_is_not_kept(
     if since == "the sign-in":
         app.session_resume()
     keychain.lie = lie
-    with pytest.raises(HoldfastError) as caught:
-        app.session_adopt({"session": session})
-    assert caught.value.code == "keystore.failed"
+    assert error_of(app.session_adopt, {"session": session}).code == "keystore.failed"
     assert tamper.read(phone.folder) is None
     keychain.lie = ""
     app.session_adopt({"session": session})
@@ -63,11 +62,13 @@ def test_LCK_7_a_key_store_that_knows_one_key_only_loses_no_device_key(
     app.session_resume()
     device = keychain.load("device")
     keychain.lie = "mixes"
-    with pytest.raises(HoldfastError) as caught:
-        app.session_adopt(
-            {"session": directory.session(directory.person(directory.organisation()))}
-        )
-    assert caught.value.code == "keystore.failed"
+    assert (
+        error_of(
+            app.session_adopt,
+            {"session": directory.session(directory.person(directory.organisation()))},
+        ).code
+        == "keystore.failed"
+    )
     assert keychain.load("device") == device
 
 

@@ -15,6 +15,7 @@ from holdfast import HoldfastError
 from holdfast.keystore import KEY_FAILED
 
 from conftest import MakeUser, SignedIn
+from support.errors import error_of
 from support.phone import TOKEN_S
 
 AT_ONCE = {"lock_on_background": "at_once"}
@@ -127,9 +128,7 @@ def test_KEEP_4_a_logout_that_the_disk_does_not_take_leaves_the_session_to_be_re
     request = {"unsent": "discard", "confirm_unsent": 1} if discard else {"unsent": "keep"}
     with full_disk():
         for _ in range(2):
-            with pytest.raises(HoldfastError) as caught:
-                user.app.session_logout(request)
-            assert caught.value.code.startswith("storage.")
+            assert error_of(user.app.session_logout, request).code.startswith("storage.")
     assert "session" in user.phone.keychain.names()
     assert user.app.session_logout(request)["unsent"] == 1
     assert "session" not in user.phone.keychain.names()

@@ -7,11 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from holdfast import HoldfastError, Library
+from holdfast import Library
 from holdfast.transport import Answer
 from holdfast.types import HttpRequest
 
 from support.directory_fixtures import PASSWORD, DirectoryFixtures, Person
+from support.errors import error_of
 from support.phone import TOKEN_S, App, Phone
 from support.queue import stored
 from support.sign_in import begin, browse, finish
@@ -51,10 +52,9 @@ def test_the_longest_token_is_taken_and_a_longer_one_is_named(phone: Phone, name
     directory = DirectoryFixtures(phone.backend)
     person = directory.person(directory.organisation())
     given: Any = phone.session(person)
-    with pytest.raises(HoldfastError) as caught:
-        app.session_adopt({"session": lengthened(given, name, LONGEST + 1)})
-    assert (caught.value.code, caught.value.field) == ("session.invalid", f"/session/{name}")
-    assert str(LONGEST) in str(caught.value)
+    error = error_of(app.session_adopt, {"session": lengthened(given, name, LONGEST + 1)})
+    assert (error.code, error.field) == ("session.invalid", f"/session/{name}")
+    assert str(LONGEST) in str(error)
     assert app.session_status()["state"] == "signed_out"
     app.session_adopt({"session": lengthened(given, name, LONGEST)})
     assert app.session_status()["state"] == "active"

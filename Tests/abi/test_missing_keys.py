@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from holdfast import HoldfastError
 from holdfast.keystore import KEY_NOT_FOUND
 
 from conftest import MakePhone, MakeUser
 from support import damage, tamper
 from support import sign_in as browser
 from support.directory_fixtures import PASSWORD, DirectoryFixtures, Person
+from support.errors import error_of
 from support.loop import Host
 from support.missing import ALWAYS, NAMES, NEXT, WAIT, aside, lose, shown, until_lost
 from support.phone import App, FilePhone, Phone
@@ -70,9 +70,7 @@ def test_FIX_6_keys_that_are_missing_for_a_while_cost_nothing(
         until_lost(app)
         app.session_resume()
         app.session_foreground()
-        with pytest.raises(HoldfastError) as refused:
-            app.queue_list()
-        assert refused.value.code == "keystore.key_lost"
+        assert error_of(app.queue_list).code == "keystore.key_lost"
     assert aside(phone) == []
     assert phone.keychain.path.read_bytes() == keys
     assert tamper.stored(phone.folder) == tokens
@@ -125,9 +123,8 @@ def test_FIX_6_no_sign_in_begins_anew_on_a_store_that_saves_nothing(
         if is_lost:
             until_lost(app)
         for name, request in attempts(user):
-            with pytest.raises(HoldfastError) as refused:
-                app.raw(name, request)
-            assert (refused.value.code, refused.value.retryable) == ("keystore.failed", True), name
+            error = error_of(app.raw, name, request)
+            assert (error.code, error.retryable) == ("keystore.failed", True), name
     assert aside(phone) == []
     assert phone.keychain.path.read_bytes() == keys
     bring_back(phone)
@@ -147,9 +144,7 @@ def test_FIX_6_no_sign_in_begins_anew_on_a_store_that_forgets(sign_in: MakeUser)
     app = user.restart()
     until_lost(app)
     for name, request in attempts(user):
-        with pytest.raises(HoldfastError) as refused:
-            app.raw(name, request)
-        assert refused.value.code == "keystore.failed", name
+        assert error_of(app.raw, name, request).code == "keystore.failed", name
     assert aside(phone) == []
     bring_back(phone)
     app.settle_until("screen", within_s=30)
@@ -208,9 +203,10 @@ def test_FIX_6_a_callback_begins_nothing(sign_in: MakeUser) -> None:
     lose(user.phone, "not_found")
     app = user.restart()
     until_lost(app)
-    with pytest.raises(HoldfastError) as refused:
-        app.sign_in_complete({"callback_url": "app.example://signed-in?code=1"})
-    assert refused.value.code == "keystore.key_lost"
+    assert (
+        error_of(app.sign_in_complete, {"callback_url": "app.example://signed-in?code=1"}).code
+        == "keystore.key_lost"
+    )
     assert aside(user.phone) == []
 
 

@@ -10,13 +10,14 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from holdfast import Holdfast, HoldfastError
+from holdfast import Holdfast
 from holdfast.errors import InvalidError
 from holdfast.library import ALL, NEWS, REQUESTS
 
 from support import children, secrecy
 from support.damage import restart_after
 from support.directory_fixtures import DirectoryFixtures
+from support.errors import error_of
 from support.events import answered, park, parked_items, second_handle
 from support.missing import lose, until_lost
 from support.phone import App, Phone
@@ -403,9 +404,7 @@ def test_a_response_that_storage_does_not_take_is_kept(
     with full_disk():
         assert app.raw("complete", {"id": request["id"], **answer}) == {}
         user.phone.pass_time(120)
-        with pytest.raises(HoldfastError) as caught:
-            app.take()
-        assert caught.value.code == "storage.full"
+        assert error_of(app.take).code == "storage.full"
     app.settle()
     assert stored(directory, user.person) == [item]
     assert user.phone.network.count("upload") == 1

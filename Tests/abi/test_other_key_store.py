@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from holdfast import HoldfastError, Library
+from holdfast import Library
 
 from support.directory_fixtures import Backend, DirectoryFixtures, Person
+from support.errors import error_of
 from support.missing import LOST, shown, until_lost
 from support.phone import App, FilePhone, Phone
 from support.queue import add, stored
@@ -79,9 +80,7 @@ def test_KEEP_2_another_kind_of_key_store_is_refused_and_the_queue_is_kept(
     before = contents(other.folder)
     lines: list[tuple[int, str]] = []
     library.set_log(1, lambda level, line: lines.append((level, line)))
-    with pytest.raises(HoldfastError) as refused:
-        other.open()
-    error = refused.value
+    error = error_of(other.open)
     assert error.code == "request.invalid_value"
     assert error.field == "/keystore/kind"
     assert ('{"kind":"file"}' if first == "file" else "the host's key store") in str(error)
@@ -142,14 +141,11 @@ def test_KEEP_2_a_lost_key_is_not_called_damage(
     for name in phone.keychain.names():
         phone.keychain.erase(name)
     app = phone.open()
-    with pytest.raises(HoldfastError) as missing:
-        app.queue_list()
-    assert missing.value.code == "keystore.failed"
+    assert error_of(app.queue_list).code == "keystore.failed"
     phone.pass_time(10)
-    with pytest.raises(HoldfastError) as lost:
-        app.queue_list()
-    assert lost.value.code == "keystore.key_lost"
-    assert "the key store no longer has the key" in str(lost.value)
+    error = error_of(app.queue_list)
+    assert error.code == "keystore.key_lost"
+    assert "the key store no longer has the key" in str(error)
     phone.network.up = True
     app.session_resume()
     assert shown(app) == LOST

@@ -10,6 +10,7 @@ import pytest
 from holdfast import HoldfastError
 
 from support.damage import destroy_header
+from support.errors import error_of
 from support.phone import App, Phone
 from support.queue import add
 from support.users import MakePhone, MakeUser, SignedIn
@@ -27,9 +28,7 @@ def with_url(phone: Phone, url: str) -> App:
 
 def refusal(phone: Phone, url: str) -> HoldfastError:
     """The error of an open with this URL."""
-    with pytest.raises(HoldfastError) as caught:
-        with_url(phone, url)
-    return caught.value
+    return error_of(with_url, phone, url)
 
 
 def with_item(sign_in: MakeUser) -> tuple[SignedIn, str]:
@@ -142,9 +141,7 @@ def test_FIX_16_a_running_app_does_not_follow_a_folder_to_another_project(
         log.unlink()
     (other.folder / "holdfast.db").replace(user.phone.folder / "holdfast.db")
     for _ in range(2):
-        with pytest.raises(HoldfastError) as caught:
-            user.app.session_status()
-        assert caught.value.code == "storage.failed"
+        assert error_of(user.app.session_status).code == "storage.failed"
 
 
 def moved_cache(source: Phone, target: Phone) -> None:

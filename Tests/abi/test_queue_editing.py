@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, cast
 
 import pytest
-from holdfast import HoldfastError
 
 from support.directory_fixtures import DirectoryFixtures
+from support.errors import error_of
 from support.held import taken
 from support.phone import App
 from support.queue import (
@@ -20,7 +20,6 @@ from support.queue import (
     drain,
     item_of,
     new_ids,
-    refused,
     stored,
     user_of,
 )
@@ -44,7 +43,7 @@ def test_adding_the_same_id_again_is_a_no_op_or_a_conflict(
         activity(item, note="x"),
         {**activity(item), "occurred_at_ms": 1_795_000_000_000},
     ):
-        error = refused(app.queue_add, other)
+        error = error_of(app.queue_add, other)
         assert (error.code, error.status, error.field) == ("queue.id_taken", 4, "/id")
     assert len(app.queue_list()["items"]) == 1
     app.go_online()
@@ -143,7 +142,7 @@ def test_QUE_13_invalid_input_is_refused_by_queue_add(sign_in: MakeUser) -> None
     app = sign_in().app
     app.go_offline()
     for request, code, field in INVALID:
-        error = refused(app.queue_add, request)
+        error = error_of(app.queue_add, request)
         case = f"{str(request)[:200]}: {error}"
         assert error.status == (3 if code == "org.not_a_member" else 1), case
         assert code is None or error.code == code, case
@@ -163,12 +162,12 @@ def test_an_item_in_flight_cannot_be_changed_and_is_not_lost(
         ("cancel", {}),
         ("retry", {}),
     ):
-        error = refused(getattr(app, f"queue_{call}"), {"id": item, **more})
+        error = error_of(getattr(app, f"queue_{call}"), {"id": item, **more})
         assert (error.code, error.status, error.retryable) == ("queue.in_flight", 2, True)
     app.complete({"id": flying["id"], **user.phone.network(flying)})
     app.settle()
     assert [row["minutes"] for row in directory.activities(user.person)] == [5]
-    assert refused(app.queue_edit, {"id": item, "payload": {}}).code == "queue.not_found"
+    assert error_of(app.queue_edit, {"id": item, "payload": {}}).code == "queue.not_found"
 
 
 def test_the_list_is_paged_and_filtered(sign_in: MakeUser) -> None:
@@ -283,9 +282,8 @@ def child_of(*parents: str) -> Any:  # noqa: ANN401
 
 def refusal_of_child(app: App, *parents: str) -> tuple[str, str | None]:
     """The code and the field that refuse such an item."""
-    with pytest.raises(HoldfastError) as caught:
-        app.queue_add(child_of(*parents))
-    return caught.value.code, caught.value.field
+    error = error_of(app.queue_add, child_of(*parents))
+    return error.code, error.field
 
 
 def test_depends_on_an_item_that_was_never_added_is_refused(
@@ -414,7 +412,7 @@ def test_a_kind_that_is_no_longer_configured_waits(
     assert stored(directory, user.person) == [kept]
     assert code_of(app, lost) == "schema_not_ready"
     assert [r["code"] for r in app.queue_explain()["reasons"]] == ["schema_not_ready"]
-    error = refused(app.queue_edit, {"id": lost, "payload": {"name": "Kari"}})
+    error = error_of(app.queue_edit, {"id": lost, "payload": {"name": "Kari"}})
     assert error.code == "queue.unknown_kind"
     del user.phone.config["backend"]["queue"]
     app = user.restart()

@@ -16,6 +16,7 @@ from local_supabase import LocalSupabase
 
 from support.damage import change, destroy_header, home, restart_after
 from support.directory_fixtures import DirectoryFixtures
+from support.errors import error_of
 from support.held import return_to_foreground
 from support.missing import lose, until_lost
 from support.phone import App, FilePhone
@@ -146,9 +147,7 @@ def test_a_file_that_a_newer_library_has_migrated_stays_where_it_is(sign_in: Mak
             "PRAGMA user_version = 99; PRAGMA application_id = 99; COMMIT"
         )
     for _ in range(3):
-        with pytest.raises(HoldfastError) as caught:
-            add(user.app)
-        assert caught.value.code == "storage.newer_version"
+        assert error_of(add, user.app).code == "storage.newer_version"
     assert not list(user.phone.folder.glob("holdfast.db.*"))
     with contextlib.closing(sqlite3.connect(path)) as database:
         assert database.execute("SELECT count(*) FROM queue").fetchone() == (1,)

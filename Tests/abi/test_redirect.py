@@ -15,6 +15,7 @@ from holdfast import HoldfastError
 
 from conftest import MakePhone, MakeUser
 from support.directory_fixtures import PASSWORD, DirectoryFixtures, Person
+from support.errors import error_of
 from support.phone import METHODS, App, Phone
 from support.sign_in import begin, browse, finish, refused
 
@@ -134,18 +135,14 @@ def test_HST_7_a_redirect_url_that_is_no_redirect_is_refused(phone: Phone) -> No
         phone.config["redirect_url"] = redirect
         for methods in (METHODS, [METHODS[2]]):
             phone.config["auth_methods"] = methods
-            with pytest.raises(HoldfastError) as caught:
-                phone.open()
-            error = caught.value
+            error = error_of(phone.open)
             assert (error.code, error.field) == ("request.invalid_value", "/redirect_url"), redirect
 
 
 def test_HST_7_sign_ins_in_a_browser_need_a_redirect_url(phone: Phone) -> None:
     """No default: a scheme that all apps share delivers one app's answer to another."""
     del phone.config["redirect_url"]
-    with pytest.raises(HoldfastError) as caught:
-        phone.open()
-    error = caught.value
+    error = error_of(phone.open)
     assert (error.code, error.field) == ("request.missing_field", "/redirect_url")
     assert '"bankid", "vipps"' in error.message
     # The default, a password, needs none; other methods need none either

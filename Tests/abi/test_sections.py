@@ -12,6 +12,7 @@ from holdfast import Holdfast, HoldfastError
 
 from conftest import MakePhone, MakeUser, SignedIn
 from support.directory_fixtures import DirectoryFixtures, Person
+from support.errors import error_of
 from support.phone import App, Phone
 from support.queue import EMPTY, drain, item_of, stored
 
@@ -146,9 +147,10 @@ def test_HST_5_without_organisations_an_item_is_the_users(
         ({"org_id": str(uuid.uuid4())}, "config.not_configured", "/org_id"),
         ({"payload": {"org_id": "x"}}, "queue.unknown_column", "/payload/org_id"),
     ):
-        with pytest.raises(HoldfastError) as caught:
-            app.queue_add(cast(Any, {"kind": "note", "payload": {"title": "x"}, **request}))
-        assert (caught.value.code, caught.value.field) == (code, field)
+        error = error_of(
+            app.queue_add, cast(Any, {"kind": "note", "payload": {"title": "x"}, **request})
+        )
+        assert (error.code, error.field) == (code, field)
 
 
 def test_HST_5_without_organisations_a_refusal_is_the_items(
@@ -334,9 +336,8 @@ def test_HST_5_an_item_that_waits_for_an_organisation_is_released_without(
 
 
 def test_HST_5_an_app_without_organisations_has_one_role(phones: MakePhone) -> None:
-    with pytest.raises(HoldfastError) as caught:
-        phones(tables=NOTHING).open()
-    assert (caught.value.code, caught.value.field) == ("request.missing_field", "/routes/user")
+    error = error_of(phones(tables=NOTHING).open)
+    assert (error.code, error.field) == ("request.missing_field", "/routes/user")
     phone = phones(tables=NOTHING)
     del phone.config["routes"]
     assert phone.start().screen["screen"] == "sign_in"

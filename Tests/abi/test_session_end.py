@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from holdfast import HoldfastError
 from holdfast.keystore import KEY_FAILED
 
 from conftest import MakeUser, SignedIn
 from support import children, tamper
 from support.directory_fixtures import DirectoryFixtures
+from support.errors import error_of
 from support.phone import TOKEN_S, Phone
 
 SESSION_COLUMNS = ["tokens", "wrap_session", "wrap_biometric", "choice", "memberships", "owner"]
@@ -40,9 +40,7 @@ def test_KEEP_4_logging_out_online(sign_in: MakeUser, directory: DirectoryFixtur
     assert left(user.phone) == set()
     assert "biometric" not in user.phone.keychain.names()
     assert user.app.session_status()["state"] == "signed_out"
-    with pytest.raises(HoldfastError) as caught:
-        user.app.contact_search({"query": ""})
-    assert caught.value.code == "session.none"
+    assert error_of(user.app.contact_search, {"query": ""}).code == "session.none"
     user.app.settle()
     assert directory.control.sessions(user.person.id) == []
     assert user.app.session_status()["owed"] == []

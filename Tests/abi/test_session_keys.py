@@ -21,6 +21,7 @@ from holdfast.keystore import (
 from conftest import MakePhone, MakeUser
 from support import tamper
 from support.directory_fixtures import DirectoryFixtures
+from support.errors import error_of
 from support.missing import aside, until_lost
 from support.phone import TOKEN_S, FilePhone
 
@@ -34,9 +35,7 @@ def test_SES_10_an_unlock_without_the_key_opens_nothing(sign_in: MakeUser, claim
         screen = app.unlock("success")
         assert (screen["screen"], screen["reason"]) == ("sign_in", "biometric_failed")
         assert app.session_status()["state"] == "locked"
-        with pytest.raises(HoldfastError) as caught:
-            app.contact_search({"query": ""})
-        assert caught.value.code == "session.locked"
+        assert error_of(app.contact_search, {"query": ""}).code == "session.locked"
     app.settle()
     assert user.phone.network.sent == []
     # and the device key alone reveals nothing: its wrap is erased
@@ -137,10 +136,9 @@ def test_KEEP_1_a_sign_in_that_cannot_be_stored_changes_nothing(
     session = directory.session(person)
     app = phone.open()
     phone.keychain.answer(call, name, answer)
-    with pytest.raises(HoldfastError) as caught:
-        app.session_adopt({"session": session})
-    assert caught.value.code == ("keystore.locked" if answer == KEY_LOCKED else "keystore.failed")
-    assert (caught.value.status, caught.value.retryable) == (5, True)
+    error = error_of(app.session_adopt, {"session": session})
+    assert error.code == ("keystore.locked" if answer == KEY_LOCKED else "keystore.failed")
+    assert (error.status, error.retryable) == (5, True)
     assert tamper.read(phone.folder) is None
     assert app.session_status()["state"] == "signed_out"
     app.session_adopt({"session": session})
@@ -212,9 +210,10 @@ def test_KEEP_1_a_sign_in_whose_keys_are_not_saved_leaves_the_open_session_usabl
             keychain.watch = lambda _call, _name: None
 
     keychain.watch = forget
-    with pytest.raises(HoldfastError) as caught:
-        app.session_adopt({"session": directory.session(person)})
-    assert caught.value.code == "keystore.failed"
+    assert (
+        error_of(app.session_adopt, {"session": directory.session(person)}).code
+        == "keystore.failed"
+    )
     assert app.session_status()["state"] == "active"
     app = user.restart(online=False)
     assert app.screen["screen"] == "home"
@@ -265,9 +264,7 @@ def test_KEEP_1_a_sign_in_whose_keys_are_not_saved_leaves_a_locked_session_to_th
         user.app.session_adopt({"session": user.phone.directory.session(user.person)})
     if name == "session":
         user.phone.keychain.answer("save", name, KEY_FAILED)
-        with pytest.raises(HoldfastError) as caught:
-            user.app.touch()
-        assert caught.value.code == "keystore.failed"
+        assert error_of(user.app.touch).code == "keystore.failed"
     assert user.restart().screen["screen"] == "unlock"
     assert user.app.touch()["screen"] == "home"
 
@@ -351,9 +348,7 @@ def test_KEEP_1_an_invalid_session_is_refused(sign_in: MakeUser) -> None:
         session = {**given, field: value}
         if value is None:
             del session[field]
-        with pytest.raises(HoldfastError) as caught:
-            user.app.session_adopt({"session": session})
-        error = caught.value
+        error = error_of(user.app.session_adopt, {"session": session})
         assert (error.code, error.status) == ("session.invalid", 1), (field, value)
         assert error.field is not None
         assert error.field.startswith(f"/session/{field}"), (field, value)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from holdfast import HoldfastError
 
 from conftest import MakePhone, MakeUser
 from support import tamper
 from support.directory_fixtures import DirectoryFixtures
+from support.errors import error_of
 from support.network import real_now_ms
 from support.phone import ROUTES, TOKEN_S
 from support.sizes import sampled
@@ -65,9 +65,7 @@ def test_RES_2_expired_token_asks_for_biometrics(sign_in: MakeUser) -> None:
     app.settle()
     assert user.phone.network.sent == []
     for call in (app.org_list, app.summary_get, app.queue_list):
-        with pytest.raises(HoldfastError) as caught:
-            call()
-        assert caught.value.code == "session.locked"
+        assert error_of(call).code == "session.locked"
 
 
 def test_RES_2_a_token_is_valid_until_its_last_second(sign_in: MakeUser) -> None:
@@ -286,9 +284,8 @@ def test_KEEP_6_a_long_time_in_the_background_locks(sign_in: MakeUser) -> None:
             ("org_list", {}),
             ("org_select", {"org_id": user.org.id}),
         ]:
-            with pytest.raises(HoldfastError) as caught:
-                getattr(app, name)(request)
-            codes.append(caught.value.code)
+            error = error_of(getattr(app, name), request)
+            codes.append(error.code)
         return codes
 
     assert refused() == ["session.locked"] * 8

@@ -15,6 +15,7 @@ from holdfast.keystore import KEY_FAILED
 
 from conftest import MakePhone, MakeUser, SignedIn
 from support.directory_fixtures import DirectoryFixtures
+from support.errors import error_of
 from support.phone import TOKEN_S, App
 from support.waking import readable
 
@@ -28,9 +29,7 @@ def another_token(directory: DirectoryFixtures) -> Iterator[Callable[[], None]]:
 
 
 def refusal(app: App) -> HoldfastError:
-    with pytest.raises(HoldfastError) as caught:
-        app.session_token()
-    return caught.value
+    return error_of(app.session_token)
 
 
 def works(user: SignedIn, token: str) -> bool:
@@ -292,6 +291,5 @@ def test_HST_3_the_token_is_in_no_event_and_no_log(sign_in: MakeUser) -> None:
 
 
 def test_HST_3_a_request_takes_no_fields(sign_in: MakeUser) -> None:
-    with pytest.raises(HoldfastError) as caught:
-        cast(Any, sign_in().app)._call("session_token", {"force": True})
-    assert (caught.value.code, caught.value.field) == ("request.unknown_field", "/force")
+    error = error_of(cast(Any, sign_in().app)._call, "session_token", {"force": True})
+    assert (error.code, error.field) == ("request.unknown_field", "/force")

@@ -6,10 +6,10 @@ import urllib.parse
 from typing import Any, cast
 
 import pytest
-from holdfast import HoldfastError
 
 from conftest import MakePhone
 from support.directory_fixtures import PASSWORD, DirectoryFixtures, Person
+from support.errors import error_of
 from support.phone import METHODS, Phone
 from support.sign_in import begin, browse, finish, refused
 
@@ -131,9 +131,8 @@ def test_a_nonce_is_stored_and_completes_one_sign_in(
     token = directory.control.identity_token(person.email, nonce=begun["nonce"])
 
     def mismatch(nonce: str) -> None:
-        with pytest.raises(HoldfastError) as caught:
-            app.sign_in_complete({"id_token": token, "nonce": nonce})
-        assert (caught.value.code, caught.value.field) == ("sign_in.state_mismatch", "/nonce")
+        error = error_of(app.sign_in_complete, {"id_token": token, "nonce": nonce})
+        assert (error.code, error.field) == ("sign_in.state_mismatch", "/nonce")
 
     mismatch("another-nonce-than-asked")
     # It outlives the process, as a state does
@@ -144,9 +143,9 @@ def test_a_nonce_is_stored_and_completes_one_sign_in(
     mismatch(begun["nonce"])
     late = begin(app, "vipps-app")["nonce"]
     phone.pass_time(901)
-    with pytest.raises(HoldfastError) as caught:
-        app.sign_in_complete({"id_token": token, "nonce": late})
-    assert caught.value.code == "sign_in.expired"
+    assert (
+        error_of(app.sign_in_complete, {"id_token": token, "nonce": late}).code == "sign_in.expired"
+    )
 
 
 def test_B10_signing_in_without_a_network_is_answered_at_once(phone: Phone, person: Person) -> None:
@@ -242,7 +241,6 @@ def test_ABI_3_requests_that_mix_two_forms_are_refused(phone: Phone) -> None:
         ("complete", {"id": 1}),
     ]
     for operation, request in mixed:
-        with pytest.raises(HoldfastError) as caught:
-            getattr(app, operation)(request)
-        assert caught.value.status == 1, request
-        assert caught.value.code.startswith("request."), (request, caught.value.code)
+        error = error_of(getattr(app, operation), request)
+        assert error.status == 1, request
+        assert error.code.startswith("request."), (request, error.code)

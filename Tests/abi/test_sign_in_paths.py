@@ -14,6 +14,7 @@ from holdfast import HoldfastError
 from conftest import MakePhone, MakeUser
 from support import scan
 from support.directory_fixtures import DirectoryFixtures, Person
+from support.errors import error_of
 from support.phone import App, Phone
 from support.sign_in import begin, browse, finish, refused
 
@@ -164,9 +165,8 @@ def test_HST_7_a_flow_of_no_configured_method_is_refused(
         app.sign_in_complete(request_)  # type: ignore[arg-type]
     assert (caught.value.code, caught.value.field) == ("sign_in.unknown_method", field)
     assert app.poll()["requests"] == []
-    with pytest.raises(HoldfastError) as caught:
-        app.sign_in_begin({"method": flow})
-    assert (caught.value.code, caught.value.field) == ("sign_in.unknown_method", "/method")
+    error = error_of(app.sign_in_begin, {"method": flow})
+    assert (error.code, error.field) == ("sign_in.unknown_method", "/method")
 
 
 def forged(token: str, **claims: Any) -> str:  # noqa: ANN401
@@ -194,7 +194,6 @@ def test_KEEP_1_a_garbled_or_forged_token_is_refused(
         "other user": forged(token, sub="01976b36-0000-7000-8000-00000000abcd"),
         "no end": forged(token, exp=None),
     }[fault]
-    with pytest.raises(HoldfastError) as caught:
-        user.app.session_adopt({"session": session})
-    assert (caught.value.code, caught.value.field) == ("session.invalid", "/session/access_token")
+    error = error_of(user.app.session_adopt, {"session": session})
+    assert (error.code, error.field) == ("session.invalid", "/session/access_token")
     assert user.app.session_status() == before

@@ -22,6 +22,7 @@ from holdfast.keystore import (
 
 from conftest import MakeUser
 from support.directory_fixtures import PASSWORD, DirectoryFixtures
+from support.errors import error_of
 from support.missing import ALWAYS, WAIT, shown, until_lost
 from support.queue import stored
 from support.users import SignedIn
@@ -32,10 +33,9 @@ HOME = ("home", "active")
 def refused(user: SignedIn) -> HoldfastError:
     """The error of a sign-in by a session that the host passes."""
     assert user.phone.app is not None
-    with pytest.raises(HoldfastError) as caught:
-        user.phone.app.session_adopt({"session": user.phone.session(user.person)})
-    assert caught.value.code in {"keystore.failed", "keystore.locked"}
-    return caught.value
+    error = error_of(user.phone.app.session_adopt, {"session": user.phone.session(user.person)})
+    assert error.code in {"keystore.failed", "keystore.locked"}
+    return error
 
 
 # A sign-in that is refused --------------------------------------------------------------------

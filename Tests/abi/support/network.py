@@ -54,6 +54,20 @@ class Network:
             answer = change(request, answer)
         return answer
 
+    def replace(self, purpose: str, answer: Answer) -> None:
+        """Give this answer to requests of the purpose in place of the server's."""
+        self.alter.append(lambda request, real: answer if request["purpose"] == purpose else real)
+
+    def rewrite(self, purpose: str, change: Callable[[Any], Any]) -> None:
+        """Change the JSON of the server's answers to requests of the purpose."""
+
+        def alter(request: HttpRequest, real: Answer) -> Answer:
+            if request["purpose"] != purpose or "status" not in real or not real["body"]:
+                return real
+            return {**real, "body": json.dumps(change(json.loads(real["body"])))}
+
+        self.alter.append(alter)
+
     def purposes(self) -> list[str]:
         """The purposes of the requests, in order."""
         return [request["purpose"] for request in self.sent]

@@ -6,7 +6,6 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from holdfast import HoldfastError
 
 from .directory_fixtures import DirectoryFixtures, Person
 from .phone import App
@@ -79,13 +78,6 @@ def new_ids(count: int) -> list[str]:
     """Fresh ids in growing order."""
     stem = uuid.uuid4().hex[:8]
     return [f"{stem}-0000-7000-8000-{number:012x}" for number in range(count)]
-
-
-def refused(call: Any, request: Any) -> HoldfastError:  # noqa: ANN401
-    """The error of a call that must fail."""
-    with pytest.raises(HoldfastError) as caught:
-        call(request)
-    return caught.value
 
 
 def activity(item: str, **payload: Any) -> Any:  # noqa: ANN401

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from .directory_fixtures import Organisation, Person
 from .phone import ROUTES, App, Phone
@@ -36,6 +37,19 @@ class SignedIn:
         self.phone.keychain.calls.clear()
         self.app = self.phone.start(online=online)
         return self.app
+
+
+def signed_in(
+    phones: MakePhone,
+    person: Person,
+    org: Organisation,
+    **options: Any,  # noqa: ANN401
+) -> SignedIn:
+    """A member of this organisation, among others, at home on a new phone."""
+    phone = phones(**options)
+    app = phone.start()
+    app.sign_in(person, org)
+    return SignedIn(phone, app, person, org, "peer_mentor")
 
 
 #: Creates phones; keyword arguments are those of `Phone`.
