@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import random
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -12,7 +11,6 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from holdfast import HoldfastError
 from holdfast.transport import Answer
 from holdfast.types import HttpRequest
 from local_supabase import LocalSupabase
@@ -20,107 +18,11 @@ from local_supabase import LocalSupabase
 from support import attacker, contact_data
 from support.contact_data import pull
 from support.directory_fixtures import DirectoryFixtures, Organisation
-from support.held import return_to_foreground
+from support.held import return_to_foreground, total, unlock
 from support.phone import App
 from support.queue import add, code_of, item_of, stored
 from support.sizes import crossed, sampled
-from support.users import MakePhone, MakeUser, SignedIn
-
-
-def rows(folder: Path) -> int:
-    """The number of contacts in the cache file."""
-    [(count,)] = attacker.rows(folder / "cache.db", "SELECT count(*) FROM contact")
-    return int(count)
-
-
-def test_KEEP_4_logout_erases_the_cache(sign_in: MakeUser) -> None:
-    user = sign_in(contacts=5)
-    assert rows(user.phone.folder) == 5
-    user.app.session_logout()
-    assert rows(user.phone.folder) == 0
-
-
-def test_CAC_5_a_locked_session_refuses_cache_reads(sign_in: MakeUser) -> None:
-    user = sign_in(contacts=300)
-    assert user.app.contact_search({"query": "", "limit": 200})["total"] == 300
-    user.app.session_lock()
-    with pytest.raises(HoldfastError) as caught:
-        user.app.contact_search({"query": ""})
-    assert caught.value.code == "session.locked"
-    user.app.touch()
-    reply = user.app.contact_search({"query": "", "limit": 200})
-    assert (len(reply["contacts"]), reply["total"]) == (200, 300)
-
-
-def test_CAC_2_withheld_columns_are_never_requested(sign_in: MakeUser) -> None:
-    user = sign_in(contacts=5)
-    user.app.sync_now()
-    user.app.settle()
-    pulls = [r["url"] for r in user.phone.network.sent if "/rest/v1/contacts" in r["url"]]
-    assert pulls
-    for url in pulls:
-        assert "select=" in url
-        assert "select=*" not in url
-        for column in ("phone", "address", "national_id"):
-            assert column not in url
-    for contact in user.app.contact_search({"query": ""})["contacts"]:
-        assert set(contact) & {"phone", "address", "national_id"} == set()
-
-
-def test_CAC_1_a_pull_follows_late_changed_and_deleted_rows(
-    sign_in: MakeUser, directory: DirectoryFixtures
-) -> None:
-    user = sign_in()
-    names = ["Kari Prøve", "Ola Prøve", "Per Prøve"]
-    ids = [directory.contact(user.org, name) for name in names]
-
-    def shown() -> list[str]:
-        user.phone.pass_time(60)
-        user.app.sync_now()
-        user.app.settle()
-        return sorted(c["name"] for c in user.app.contact_search({"query": ""})["contacts"])
-
-    assert shown() == names
-    directory.control.sql("update contacts set name = 'Kari Ny' where id = %s", ids[0])
-    directory.control.sql("update contacts set deleted_at = now() where id = %s", ids[1])
-    assert shown() == ["Kari Ny", "Per Prøve"]
-    with directory.times_as_given():
-        late = directory.contact(user.org, "Sen Commit")
-        directory.control.sql(
-            "update contacts set updated_at = now() - interval '5 seconds' where id = %s", late
-        )
-    assert shown() == ["Kari Ny", "Per Prøve", "Sen Commit"]
-    directory.control.sql("delete from contacts where id = %s", ids[2])
-    user.phone.pass_time(2 * 86_400)
-    user.restart()
-    if user.app.screen["screen"] == "unlock":
-        user.app.touch()
-        user.app.settle()
-    assert shown() == ["Kari Ny", "Sen Commit"]
-
-
-def test_CAC_3_the_cache_of_an_ended_membership_is_erased(
-    phones: MakePhone, directory: DirectoryFixtures
-) -> None:
-    first, second = directory.organisation(contacts=4), directory.organisation(contacts=3)
-    person = directory.person(first, second)
-    app = phones().start()
-    app.sign_in(person, first)
-    assert app.contact_search({"query": ""})["total"] == 4
-    directory.control.set_membership(person.id, first.id, status="ended")
-    app.session_background()
-    app.session_foreground()
-    app.settle()
-    assert app.screen["screen"] == "select_org"
-    app.org_select({"org_id": second.id})
-    app.settle()
-    directory.control.set_membership(person.id, first.id, status="active")
-    app.session_background()
-    app.session_foreground()
-    app.settle()
-    app.go_offline()
-    app.org_select({"org_id": first.id})
-    assert app.contact_search({"query": ""})["total"] == 0
+from support.users import MakePhone, MakeUser, SignedIn, signed_in
 
 
 def lost(app: App) -> list[dict[str, object]]:
@@ -194,9 +96,9 @@ def test_CAC_4_a_cache_deleted_while_the_app_runs_is_rebuilt(sign_in: MakeUser) 
     user = sign_in(contacts=20)
     for path in user.phone.folder.glob("cache.db*"):
         path.unlink()
-    assert user.app.contact_search({"query": ""})["total"] == 0
+    assert total(user.app) == 0
     user.app.settle()
-    assert user.app.contact_search({"query": ""})["total"] == 20
+    assert total(user.app) == 20
     assert len(lost(user.app)) == 1
 
 
@@ -210,7 +112,7 @@ def test_the_cache_is_erased_when_the_user_changes(
     user.app.session_adopt({"session": user.phone.session(person)})
     assert contact_data.left_on_disk(user.phone.folder, blobs) == 0
     user.app.settle()
-    assert user.app.contact_search({"query": ""})["total"] == 0
+    assert total(user.app) == 0
 
 
 def test_the_cache_stays_when_the_same_user_signs_in_again(sign_in: MakeUser) -> None:
@@ -219,22 +121,7 @@ def test_the_cache_stays_when_the_same_user_signs_in_again(sign_in: MakeUser) ->
     user.start_as(user.person)
     user.app.go_offline()
     assert contact_data.left_on_disk(user.phone.folder, blobs) >= 300
-    assert user.app.contact_search({"query": ""})["total"] == 300
-
-
-def test_other_columns_leave_no_bytes_of_the_rows_before(sign_in: MakeUser) -> None:
-    user = sign_in(contacts=300)
-    blobs = contact_data.sealed(user.phone.folder)
-    rows = attacker.rows(user.phone.folder / "cache.db", "SELECT sealed FROM contact")
-    assert len(rows) == 300
-    contacts = {"table": "contacts", "columns": ["id", "org_id", "name", "updated_at"]}
-    user.phone.config["backend"]["contacts"] = contacts
-    user.restart()
-    user.app.settle()
-    [first, *_] = user.app.contact_search({"query": ""})["contacts"]
-    assert set(first) <= {"id", "org_id", "name", "updated_at"}
-    assert contact_data.left_on_disk(user.phone.folder, [row for (row,) in rows]) == 0
-    assert contact_data.left_on_disk(user.phone.folder, blobs) < len(blobs)
+    assert total(user.app) == 300
 
 
 @pytest.mark.parametrize("sends", ["asked", "everything"])
@@ -246,16 +133,8 @@ def test_CAC_2_no_withheld_column_is_on_the_disk(
     secret = {"phone": "+47 471 11 222", "address": "Kirkeveien 4711", "national_id": "01019912345"}
     contact = directory.contact(user.org, "Ragna Prøve", **secret)
 
-    def everything(request: HttpRequest, answer: Answer) -> Answer:
-        if request["purpose"] != "pull" or "status" not in answer:
-            return answer
-        rows = json.loads(answer["body"] or "null")
-        if not isinstance(rows, list):
-            return answer
-        return {**answer, "body": json.dumps([{**row, **secret} for row in rows])}
-
     if sends == "everything":
-        user.phone.network.alter.append(everything)
+        user.phone.network.rewrite("pull", lambda rows: [{**row, **secret} for row in rows])
     pull(user, after_s=60)
     user.app.contact_get({"id": contact, "live": True})
     user.app.settle()
@@ -368,9 +247,7 @@ class World:
             self.directory.control.set_membership(
                 self.user.person.id, self.user.org.id, role=self.user.role, status=status
             )
-            self.user.app.session_background()
-            self.user.app.session_foreground()
-            self.user.app.settle()
+            return_to_foreground(self.user)
             if status == "ended" and self.bad == 0:
                 assert self.user.app.screen["screen"] == "select_org"
         if self.user.app.screen["screen"] == "select_org":
@@ -393,8 +270,7 @@ class World:
 
     def restart(self) -> None:
         self.user.restart()
-        if self.user.app.screen["screen"] == "unlock":
-            self.user.app.touch()
+        unlock(self.user)
 
     def a_day(self) -> None:
         self.user.phone.pass_time(DAY_S)
@@ -452,11 +328,8 @@ def test_a_membership_that_vanishes_and_is_not_the_chosen_one_is_over(
 ) -> None:
     first, second = directory.organisation(contacts=3), directory.organisation(contacts=300)
     person = directory.person(first, second)
-    phone = phones()
-    app = phone.start()
-    app.sign_in(person, second)
-    user = SignedIn(phone, app, person, second, "peer_mentor")
-    app.settle()
+    user = signed_in(phones, person, second)
+    phone, app = user.phone, user.app
     of_second = contact_data.sealed(phone.folder)
     assert len(of_second) > 300
     app.go_offline()

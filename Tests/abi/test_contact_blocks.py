@@ -14,7 +14,7 @@ from support.contact_data import pull
 from support.directory_fixtures import DirectoryFixtures
 from support.phone import App
 from support.sizes import sampled
-from support.users import MakePhone, MakeUser, SignedIn
+from support.users import MakePhone, MakeUser, SignedIn, signed_in
 
 #: Contacts in one block.
 BLOCK = 250
@@ -135,9 +135,8 @@ def test_LCK_3_a_block_of_another_organisation_does_not_open(
     first, second = directory.organisation(), directory.organisation()
     directory.contact(first, "Ragnfrid Prøve")
     directory.contact(second, "Kari Prøve")
-    phone, person = phones(), directory.person(first, second)
-    app = phone.start()
-    app.sign_in(person, first)
+    user = signed_in(phones, directory.person(first, second), first)
+    phone, app = user.phone, user.app
     assert total(app, "ragnfrid") == 1
     app.org_select({"org_id": second.id})
     app.settle()

@@ -5,19 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from holdfast import HoldfastError
 
-from conftest import MakePhone, MakeUser, SignedIn
+from conftest import MakePhone, MakeUser
 from support.directory_fixtures import DirectoryFixtures
+from support.errors import error_of
+from support.held import return_to_foreground
 from support.phone import ROUTES, App
-
-
-def return_to_foreground(user: SignedIn) -> None:
-    """Background and foreground the app, which starts a membership check."""
-    user.app.session_background()
-    user.phone.pass_time(10)
-    user.app.session_foreground()
-    user.app.settle()
+from support.users import signed_in
 
 
 def test_ORG_8_a_changed_role_leads_to_its_home(
@@ -42,40 +36,33 @@ def test_ORG_8_a_new_role_with_the_same_home_is_reported(
     phones: MakePhone, directory: DirectoryFixtures
 ) -> None:
     routes = {**ROUTES, "coordinator": {"home": "/mentor", "screens": ["/mentor", "/reports/*"]}}
-    phone = phones(routes=routes)
     org = directory.organisation()
-    person = directory.person(org)
-    app = phone.start()
-    app.sign_in(person)
-    user = SignedIn(phone, app, person, org, "peer_mentor")
-    seen = len(app.events)
-    directory.control.set_membership(person.id, org.id, role="coordinator")
+    user = signed_in(phones, directory.person(org), org, routes=routes)
+    seen = len(user.app.events)
+    directory.control.set_membership(user.person.id, org.id, role="coordinator")
     return_to_foreground(user)
-    told = [e["screen"] for e in app.events[seen:] if e["type"] == "screen"]
+    told = [e["screen"] for e in user.app.events[seen:] if e["type"] == "screen"]
     assert [d["org"] and d["org"]["role"] for d in told] == ["coordinator"]
-    assert app.route_check({"route": "/reports/1"}) == {"allow": True}
+    assert user.app.route_check({"route": "/reports/1"}) == {"allow": True}
 
 
 def test_ORG_2_an_unknown_role_cannot_be_chosen(
     phones: MakePhone, directory: DirectoryFixtures
 ) -> None:
     routes = {name: ROUTES[name] for name in ("peer_mentor", "org_admin")}
-    phone = phones(routes=routes)
     first, second = directory.organisation("Nordlys"), directory.organisation("Vestland")
     person = directory.person(first)
     directory.control.set_membership(person.id, second.id, role="coordinator")
-    app = phone.start()
-    app.sign_in(person, first)
+    user = signed_in(phones, person, first, routes=routes)
+    app = user.app
     before = app.org_list()["orgs"]
     generation = app.session_status()["generation"]
-    with pytest.raises(HoldfastError) as caught:
-        app.org_select({"org_id": second.id})
-    error = caught.value
+    error = error_of(app.org_select, {"org_id": second.id})
     assert (error.code, error.status, error.field) == ("org.unknown_role", 2, "/org_id")
     assert app.org_list()["orgs"] == before
     assert app.session_status()["generation"] == generation
     directory.control.set_membership(person.id, first.id, role="coordinator")
-    return_to_foreground(SignedIn(phone, app, person, first, "coordinator"))
+    return_to_foreground(user)
     assert (app.screen["screen"], app.screen["reason"]) == ("select_org", "role_unknown")
     assert app.screen["message"] is not None
     assert first.name in app.screen["message"]["text"]
@@ -83,30 +70,32 @@ def test_ORG_2_an_unknown_role_cannot_be_chosen(
     assert app.session_status()["state"] == "active"
 
 
-def test_ORG_6_an_only_membership_with_an_unknown_role_leads_to_the_selection(
-    phones: MakePhone, directory: DirectoryFixtures
-) -> None:
-    app = phones(routes={"org_admin": ROUTES["org_admin"]}).start()
-    app.sign_in(directory.person(directory.organisation()))
-    assert (app.screen["screen"], app.screen["reason"]) == ("select_org", "role_unknown")
-
-
-@pytest.mark.parametrize("access", ["ended", "disabled"])
-def test_ORG_6_an_unusable_only_membership_leads_to_the_selection(
-    phones: MakePhone, directory: DirectoryFixtures, access: str
+@pytest.mark.parametrize(
+    ("membership", "reason"),
+    [
+        ("none", "no_membership"),
+        ("unknown role", "role_unknown"),
+        ("ended", "no_membership"),
+        ("disabled", "first_choice"),
+    ],
+)
+def test_ORG_6_without_a_usable_membership_nothing_is_chosen(
+    phones: MakePhone, directory: DirectoryFixtures, membership: str, reason: str
 ) -> None:
     org = directory.organisation()
-    person = directory.person(org)
-    if access == "ended":
+    person = directory.person(*([] if membership == "none" else [org]))
+    if membership == "ended":
         directory.control.set_membership(person.id, org.id, status="ended")
-    else:
+    elif membership == "disabled":
         directory.control.set_org(org.id, "disabled")
-    app = phones().start()
+    routes = {"org_admin": ROUTES["org_admin"]} if membership == "unknown role" else ROUTES
+    app = phones(routes=routes).start()
     app.sign_in(person)
-    assert app.screen["screen"] == "select_org"
-    with pytest.raises(HoldfastError) as caught:
-        app.register()
-    assert caught.value.code == "org.none"
+    assert (app.screen["screen"], app.screen["reason"]) == ("select_org", reason)
+    if membership == "none":
+        assert app.screen["orgs"] == []
+        assert app.screen["message"] is not None
+    assert error_of(app.register).code == "org.none"
 
 
 def test_ORG_2_restored_access_leads_back_home(
@@ -188,10 +177,9 @@ def test_ORG_7_an_unanswered_guard_falls_back_to_cached_memberships(
 def test_ORG_6_an_invalid_choice_changes_nothing(sign_in: MakeUser, org: str) -> None:
     user = sign_in()
     generation = user.app.session_status()["generation"]
-    with pytest.raises(HoldfastError) as caught:
-        user.app.org_select({"org_id": org})
-    assert caught.value.field == "/org_id"
-    assert caught.value.code in {"org.not_a_member", "request.invalid_value"}
+    error = error_of(user.app.org_select, {"org_id": org})
+    assert error.field == "/org_id"
+    assert error.code in {"org.not_a_member", "request.invalid_value"}
     assert user.app.session_status()["generation"] == generation
     assert user.restart().screen["org"] is not None
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 from holdfast.transport import Answer
-from holdfast.types import HttpRequest
 
 from support import contact_data
 from support.contact_data import DAY_S, pull
@@ -20,8 +19,7 @@ def test_a_pull_continues_after_switching_organisation_and_back(
 ) -> None:
     first, second = directory.organisation(), directory.organisation(contacts=3)
     fill(directory, first)
-    phone = phones(policy={"erase_on_switch": erase})
-    app = phone.start()
+    app = phones(policy={"erase_on_switch": erase}).start()
     app.sign_in(directory.person(first, second))
     app.org_select({"org_id": first.id})
     late = hold(app, page(3, first))
@@ -51,33 +49,6 @@ def test_a_pull_is_complete_after_an_ended_membership_returns(
     answer(app, late)
     if app.screen["screen"] != "home":
         app.org_select({"org_id": first.id})
-    app.settle()
-    assert total(app) == COUNT
-
-
-@pytest.mark.parametrize("how", ["deleted", "noise"])
-def test_a_cache_lost_between_two_pages_is_pulled_from_the_start(
-    phones: MakePhone, directory: DirectoryFixtures, how: str
-) -> None:
-    org = directory.organisation()
-    fill(directory, org)
-    phone = phones()
-    app = phone.start()
-    pages = 0
-
-    def lose(request: HttpRequest, real: Answer) -> Answer:
-        nonlocal pages
-        pages += request["purpose"] == "pull"
-        if request["purpose"] == "pull" and pages == 2:
-            for path in phone.folder.glob("cache.db*"):
-                if how == "deleted":
-                    path.unlink()
-                else:
-                    path.write_bytes(bytes(range(256)) * (path.stat().st_size // 256))
-        return real
-
-    phone.network.alter.append(lose)
-    app.sign_in(directory.person(org))
     app.settle()
     assert total(app) == COUNT
 
@@ -124,12 +95,13 @@ def test_an_invalid_reconcile_page_deletes_nothing(sign_in: MakeUser, body: str)
     user = sign_in(contacts=20)
     pull(user, 60)
 
-    def garble(request: HttpRequest, real: Answer) -> Answer:
-        if request["purpose"] == "pull" and "deleted_at=is.null" in request["url"]:
-            return {**real, "body": body}  # type: ignore[typeddict-item]
-        return real
-
-    user.phone.network.alter.append(garble)
+    user.phone.network.alter.append(
+        lambda request, real: (
+            {**real, "body": body}  # type: ignore[typeddict-item]
+            if request["purpose"] == "pull" and "deleted_at=is.null" in request["url"]
+            else real
+        )
+    )
     [told] = pull(user, DAY_S)
     assert told["skipped"] > 0
     assert total(user.app) == 20
