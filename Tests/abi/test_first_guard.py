@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any, cast
 
 import pytest
@@ -17,7 +18,11 @@ from support.waking import another
 
 
 def signed_in(
-    phones: MakePhone, directory: DirectoryFixtures, *, online: bool, failure: TransportError
+    phones: MakePhone,
+    directory: DirectoryFixtures,
+    *,
+    online: bool = True,
+    failure: TransportError = "timeout",
 ) -> App:
     """An app whose user has just signed in and whose server became unreachable."""
     phone = phones()
@@ -43,7 +48,7 @@ def polled_until_quiet(app: App) -> int | None:
 def test_a_failed_guard_ends_the_wait_and_backs_off(
     phones: MakePhone, directory: DirectoryFixtures
 ) -> None:
-    app = signed_in(phones, directory, online=True, failure="timeout")
+    app = signed_in(phones, directory)
     assert (app.screen["screen"], app.screen["reason"]) == ("wait", "guard_pending")
     wake = polled_until_quiet(app)
     told = [event["screen"]["reason"] for event in app.of_type("screen")]
@@ -58,7 +63,7 @@ def test_a_failed_guard_ends_the_wait_and_backs_off(
 def test_an_unanswered_guard_is_reported_once(
     phones: MakePhone, directory: DirectoryFixtures
 ) -> None:
-    app = signed_in(phones, directory, online=True, failure="timeout")
+    app = signed_in(phones, directory)
     deadline = app.screen["deadline_ms"]
     assert deadline is not None
     assert [request["purpose"] for request in app.poll()["requests"]] == ["guard"]
@@ -90,30 +95,6 @@ def pass_the_deadline(app: App, wait: Decision) -> list[str]:
     return [decision["reason"] for decision in told]
 
 
-def test_ORG_7_pull_to_refresh_keeps_the_announced_deadline(
-    phones: MakePhone, directory: DirectoryFixtures
-) -> None:
-    app = signed_in(phones, directory, online=True, failure="timeout")
-    assert [request["purpose"] for request in app.poll()["requests"]] == ["guard"]
-    app.phone.pass_time(1)
-    app.sync_now()
-    assert pass_the_deadline(app, app.screen) == ["server_unreachable"]
-
-
-@pytest.mark.parametrize("arrive", ["session_foreground", "session_resume"])
-def test_ORG_7_a_return_keeps_the_deadline_that_it_announces(
-    phones: MakePhone, directory: DirectoryFixtures, arrive: str
-) -> None:
-    app = signed_in(phones, directory, online=True, failure="timeout")
-    assert [request["purpose"] for request in app.poll()["requests"]] == ["guard"]
-    first = app.screen["deadline_ms"]
-    app.phone.pass_time(1)
-    app.session_background()
-    wait: Decision = getattr(app, arrive)()
-    assert wait["deadline_ms"] == first
-    assert pass_the_deadline(app, wait) == ["server_unreachable"]
-
-
 def test_ORG_7_a_denied_item_keeps_the_announced_deadline(
     sign_in: MakeUser,
 ) -> None:
@@ -129,24 +110,11 @@ def test_ORG_7_a_denied_item_keeps_the_announced_deadline(
     assert pass_the_deadline(app, wait) == ["active"]
 
 
-def test_ORG_7_a_wait_for_the_guard_ends_in_time_during_another_sign_in(
-    phones: MakePhone, directory: DirectoryFixtures
-) -> None:
-    app = signed_in(phones, directory, online=True, failure="timeout")
-    app.sign_in_begin({"method": "email"})
-    app.sign_in_complete({"email": "somebody@example.org", "password": "correct-horse"})
-    assert app.screen["reason"] == "signing_in"
-    wait = app.session_foreground()
-    app.poll()
-    assert pass_the_deadline(app, wait) == ["server_unreachable"]
-
-
 def test_ORG_7_a_sign_in_during_a_wait_for_the_guard_announces_the_new_deadline(
     phones: MakePhone, directory: DirectoryFixtures
 ) -> None:
-    app = signed_in(phones, directory, online=True, failure="timeout")
-    app.sign_in_begin({"method": "email"})
-    app.sign_in_complete({"email": "somebody@example.org", "password": "correct-horse"})
+    app = signed_in(phones, directory)
+    sign_in_again(app)
     wait = app.session_background()
     asked = {request["purpose"]: request["id"] for request in app.poll()["requests"]}
     app.phone.pass_time(1)
@@ -159,16 +127,62 @@ def test_ORG_7_a_sign_in_during_a_wait_for_the_guard_announces_the_new_deadline(
     assert pass_the_deadline(app, told) == ["server_unreachable"]
 
 
-def test_ORG_7_a_wait_ends_in_time_when_another_process_signs_in_another_user(
-    phones: MakePhone, directory: DirectoryFixtures
-) -> None:
-    app = signed_in(phones, directory, online=True, failure="timeout")
-    wait = app.screen
+def sign_in_again(app: App) -> None:
+    """Begin another sign-in over the session."""
+    app.sign_in_begin({"method": "email"})
+    app.sign_in_complete({"email": "somebody@example.org", "password": "correct-horse"})
+    assert app.screen["reason"] == "signing_in"
+
+
+def pulls_to_refresh(app: App) -> Decision:
+    app.phone.pass_time(1)
+    app.sync_now()
+    return app.screen
+
+
+def returns(arrive: str) -> Callable[[App], Decision]:
+    def come_back(app: App) -> Decision:
+        first = app.screen["deadline_ms"]
+        app.phone.pass_time(1)
+        app.session_background()
+        wait: Decision = getattr(app, arrive)()
+        assert wait["deadline_ms"] == first
+        return wait
+
+    return come_back
+
+
+def signs_in_again(app: App) -> Decision:
+    sign_in_again(app)
+    wait = app.session_foreground()
     app.poll()
+    return wait
+
+
+def another_signs_in_elsewhere(app: App) -> Decision:
+    wait, directory = app.screen, app.phone.directory
     other = App(app.phone, app.phone.config)
     other.session_adopt({"session": directory.session(directory.person(directory.organisation()))})
     other.close()
-    assert pass_the_deadline(app, wait) == ["server_unreachable"]
+    return wait
+
+
+@pytest.mark.parametrize(
+    "happens",
+    [
+        pulls_to_refresh,
+        returns("session_foreground"),
+        returns("session_resume"),
+        signs_in_again,
+        another_signs_in_elsewhere,
+    ],
+)
+def test_ORG_7_a_wait_for_the_guard_ends_at_the_deadline_that_was_announced(
+    phones: MakePhone, directory: DirectoryFixtures, happens: Callable[[App], Decision]
+) -> None:
+    app = signed_in(phones, directory)
+    assert [request["purpose"] for request in app.poll()["requests"]] == ["guard"]
+    assert pass_the_deadline(app, happens(app)) == ["server_unreachable"]
 
 
 def test_ORG_7_a_wait_ends_in_time_when_another_process_signs_the_user_in_again(
@@ -192,7 +206,7 @@ def test_ORG_7_a_wait_ends_in_time_when_another_process_signs_the_user_in_again(
 def test_ORG_7_a_wait_for_the_guard_ends_when_the_key_store_refuses(
     phones: MakePhone, directory: DirectoryFixtures
 ) -> None:
-    app = signed_in(phones, directory, online=True, failure="timeout")
+    app = signed_in(phones, directory)
     wait = app.screen
     app.poll()
     phone = app.phone

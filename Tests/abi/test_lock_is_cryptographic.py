@@ -1,14 +1,15 @@
-"""A lock holds against an attacker with the phone's files: only the finger opens the data."""
+"""What an attacker with the phone's files reads; after a lock only the finger opens them."""
 
 from __future__ import annotations
 
+import stat
 from pathlib import Path
 
 import pytest
 from local_supabase import LocalSupabase
 
 from conftest import MakeUser, SignedIn
-from support import attacker, scan
+from support import attacker, scan, tamper
 from support.directory_fixtures import DirectoryFixtures
 from support.hosted import HostedLibrary
 from support.phone import TOKEN_S, FilePhone
@@ -61,8 +62,6 @@ def test_SES_10_after_a_lock_files_and_device_key_reveal_nothing(
 
 
 def test_SES_10_the_files_do_not_hold_the_erased_wrap(sign_in: MakeUser) -> None:
-    from support import tamper
-
     user = sign_in()
     wrap = tamper.stored(user.phone.folder, "wrap_session")
     assert scan.scan_files(user.phone.folder, wrap) != [], "the scan does not find a planted secret"
@@ -98,3 +97,34 @@ def test_SES_12_no_vault_key_stays_in_memory(
     secrets = [vault, *keys[1:], session["access_token"], session["refresh_token"]]
     assert scan.scan_memory(hosted.pid, *secrets) == []
     phone.close()
+
+
+def test_KEEP_1_only_the_user_of_the_device_can_read_the_files(sign_in: MakeUser) -> None:
+    user = sign_in()
+    assert stat.S_IMODE(user.phone.folder.stat().st_mode) == 0o700
+    files = [path for path in user.phone.folder.rglob("*") if path.is_file()]
+    assert {path.name for path in files} >= {"holdfast.db", "cache.db"}
+    assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
+
+
+def test_ORG_5_nothing_of_the_organisation_is_readable(sign_in: MakeUser) -> None:
+    user = sign_in("org_admin", contacts=7)
+    user.app.go_offline()
+    item = user.app.register(note="en fortrolig samtale om noe viktig")
+    contacts = user.app.contact_search({"query": ""})["contacts"]
+    assert len(contacts) == 7
+    secrets = [
+        user.org.id,
+        user.org.name,
+        "org_admin",
+        user.person.id,
+        item,
+        "en fortrolig samtale om noe viktig",
+        *(contact["name"] for contact in contacts),
+        *(contact["id"] for contact in contacts),
+    ]
+    assert scan.scan_files(user.phone.folder, *secrets) == []
+    user.phone.close()
+    assert scan.scan_files(user.phone.folder, *secrets) == []
+    assert tamper.stored(user.phone.folder, "choice")
+    assert tamper.stored(user.phone.folder, "memberships")

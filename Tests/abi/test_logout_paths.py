@@ -26,14 +26,18 @@ def revoke_under_way(user: SignedIn) -> Any:  # noqa: ANN401
     return request
 
 
-@pytest.mark.parametrize("online", [True, False])
-def test_KEEP_4_logging_out_with_an_expired_token_revokes_the_session(
-    sign_in: MakeUser, directory: DirectoryFixtures, online: bool
+@pytest.mark.parametrize("token", ["expired", "expired offline", "refused"])
+def test_KEEP_4_logging_out_without_a_valid_token_revokes_the_session(
+    sign_in: MakeUser, directory: DirectoryFixtures, token: str
 ) -> None:
     user = sign_in()
-    if not online:
+    if token == "expired offline":
         user.app.go_offline()
-    user.phone.pass_time(TOKEN_S + 60)
+    if token == "refused":
+        body = '{"code":"bad_jwt","message":"x"}'
+        directory.control.respond("/auth/v1/logout", 403, body=body, times=1)
+    else:
+        user.phone.pass_time(TOKEN_S + 60)
     user.app.session_logout()
     user.app.go_online()
     directory.control.clear_requests()
@@ -42,18 +46,6 @@ def test_KEEP_4_logging_out_with_an_expired_token_revokes_the_session(
     assert directory.control.sessions(user.person.id) == []
     assert user.app.session_status()["owed"] == []
     assert user.app.session_status()["state"] == "signed_out"
-
-
-def test_KEEP_4_logging_out_with_a_refused_token_revokes_the_session(
-    sign_in: MakeUser, directory: DirectoryFixtures
-) -> None:
-    user = sign_in()
-    body = '{"code":"bad_jwt","message":"x"}'
-    directory.control.respond("/auth/v1/logout", 403, body=body, times=1)
-    user.app.session_logout()
-    user.app.settle()
-    assert directory.refreshes() == 1
-    assert directory.control.sessions(user.person.id) == []
 
 
 @pytest.mark.parametrize("answers", [[KEY_FAILED] * 3, [KEY_LOCKED], [KEY_FAILED] * 50])
@@ -129,24 +121,6 @@ def test_KEEP_4_a_process_killed_during_the_revoke_revokes_later(
     assert len(directory.control.sessions(other.id)) == 1
     assert user.app.session_status()["owed"] == []
     assert user.app.session_status()["user_id"] == other.id
-
-
-def test_SES_8_the_same_user_signs_in_again_before_the_revoke(
-    sign_in: MakeUser, directory: DirectoryFixtures
-) -> None:
-    user = sign_in()
-    user.app.go_offline()
-    user.app.session_logout()
-    user.phone.network.up = True
-    user.app.session_adopt({"session": directory.session(user.person)})
-    user.app.go_online()
-    user.app.settle()
-    assert len(directory.control.sessions(user.person.id)) == 1
-    assert user.app.session_status()["state"] == "active"
-    user.phone.pass_time(TOKEN_S + 60)
-    user.app.settle()
-    assert user.app.session_status()["owed"] == []
-    assert user.app.of_type("session_ended") == []
 
 
 def test_SES_8_several_pending_revokes_are_sent(

@@ -3,29 +3,18 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from typing import Any, cast
 
 import pytest
 
-from conftest import MakeUser, SignedIn
+from conftest import MakeUser
 from support.directory_fixtures import DirectoryFixtures
+from support.held import return_to_foreground, unlock
 from support.phone import TOKEN_S, Phone
+from support.refusals import live
 from support.sizes import sampled
 
 DAY = 86_400
-
-
-def followed(user: SignedIn, seconds: float) -> None:
-    """Follow `wake_in_ms` for this time."""
-    while seconds > 0:
-        user.app.settle()
-        wake = user.app.poll()["wake_in_ms"]
-        assert wake is not None, "the library waits for nothing"
-        step = min(max(wake, 1) / 1000, seconds)
-        user.phone.pass_time(step)
-        seconds -= step
-    user.app.settle()
 
 
 @pytest.mark.parametrize(
@@ -48,10 +37,10 @@ def test_A6_a_code_that_proves_nothing_never_takes_the_session_away(
     for _ in range(4):
         user.app.session_background()
         user.app.session_foreground()
-        followed(user, 2)
-    followed(user, TOKEN_S)
+        live(user, 2)
+    live(user, TOKEN_S)
     user.restart()
-    followed(user, 2 * 3600)
+    live(user, 2 * 3600)
     app = user.app
     assert app.session_status()["state"] == "active"
     assert app.session_status()["stale"] is True
@@ -61,7 +50,7 @@ def test_A6_a_code_that_proves_nothing_never_takes_the_session_away(
     asked = directory.refreshes()
     assert 20 <= asked <= 150
     directory.control.clear_faults()
-    followed(user, 400)
+    live(user, 400)
     assert directory.refreshes() > asked
     assert app.session_status()["owed"] == []
     assert app.session_status()["stale"] is False
@@ -83,29 +72,14 @@ def test_ATK_6_a_portal_s_minute_costs_minutes(
     for _ in range(6):
         user.app.session_background()
         user.app.session_foreground()
-        followed(user, 10)
+        live(user, 10)
     directory.control.clear_faults()
-    followed(user, 600)
+    live(user, 600)
     assert user.app.of_type("session_ended") == []
     assert user.app.session_status()["state"] == "active"
     assert user.app.session_status()["owed"] == []
     assert user.app.screen["screen"] == "home"
     assert [str(row["id"]) for row in directory.activities(user.person)] == [item]
-
-
-def test_A6_a_session_that_an_earlier_version_took_away_comes_back(
-    sign_in: MakeUser, directory: DirectoryFixtures
-) -> None:
-    user = sign_in(policy={"biometric": "off"})
-    user.phone.close()
-    with sqlite3.connect(user.phone.folder / "holdfast.db") as database:
-        columns = [row[1] for row in database.execute("PRAGMA table_info(session)")]
-        database.execute(f"UPDATE session SET {columns[14]} = 3")
-    database.close()
-    user.restart()
-    user.app.settle()
-    assert user.app.screen["screen"] == "home"
-    assert user.app.session_status()["state"] == "active"
 
 
 @pytest.mark.parametrize("days", sampled([-30, 30], 2))
@@ -170,30 +144,16 @@ def test_A6_a_clock_set_back_and_forth_does_not_end_the_session(
     for days in (-40, 80, -40, 40, -80, 40):
         user.phone.set_wall_clock(days * DAY)
         user.app.settle()
-        user.app.session_background()
-        user.app.session_foreground()
-        user.app.settle()
+        return_to_foreground(user)
         for started in (False, True):
             if started:
                 user.restart(online=online)
             assert user.app.screen["screen"] in {"home", "unlock"}
-            if user.app.screen["screen"] == "unlock":
-                user.app.touch()
+            unlock(user)
             user.app.settle()
             assert user.app.screen["screen"] == "home"
             assert user.app.of_type("session_ended") == []
             assert user.app.session_status()["state"] == "active"
-
-
-def test_A6_the_offline_limit_still_holds(sign_in: MakeUser) -> None:
-    user = sign_in()
-    user.app.go_offline()
-    user.phone.pass_time(13 * DAY)
-    user.restart(online=False)
-    assert user.app.screen["screen"] == "unlock"
-    user.phone.pass_time(2 * DAY)
-    user.restart(online=False)
-    assert (user.app.screen["screen"], user.app.screen["reason"]) == ("sign_in", "session_ended")
 
 
 def test_A6_a_session_handed_over_under_a_clock_that_was_moved_back_does_not_end(

@@ -247,16 +247,19 @@ def test_HST_7_a_foreign_callback_over_a_session_shows_the_session_again(
     assert app.screen["screen"] == "home"
 
 
-def test_HST_7_an_error_in_a_callback_ends_no_sign_in(victim: Phone) -> None:
+@pytest.mark.parametrize("mark", ["?", "#"])
+def test_HST_7_an_error_in_a_callback_ends_no_sign_in(victim: Phone, mark: str) -> None:
     """Any app and any page can open the redirect URL with an error: it proves nothing."""
     app = victim.app
     assert app is not None
     own = browse(begin(app)["url"])
     # The user is told, since it may be true
-    assert complete(app, DENIED) == ("sign_in", "sign_in_cancelled")
-    expired = f"{BACK}?error=server_error&error_code=flow_state_expired"
-    assert complete(app, expired) == ("sign_in", "sign_in_expired")
-    assert complete(app, f"{BACK}?error=server_error") == ("sign_in", "sign_in_failed")
+    for error, reason in (
+        ("access_denied&error_code=access_denied", "sign_in_cancelled"),
+        ("server_error&error_code=flow_state_expired", "sign_in_expired"),
+        ("server_error", "sign_in_failed"),
+    ):
+        assert complete(app, f"{BACK}{mark}error={error}") == ("sign_in", reason)
     finish(app, own)
     assert app.screen["screen"] == "home"
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
-from holdfast.types import HttpRequest
 
 from conftest import MakeUser, SignedIn
 from support import children
 from support.directory_fixtures import DirectoryFixtures
+from support.held import taken
 from support.phone import TOKEN_S, Phone
 from support.sizes import sized
 
@@ -87,12 +86,7 @@ def outcome(twin: Phone, directory: DirectoryFixtures, person: str) -> int:
 
 @pytest.mark.parametrize(("step", "again"), [("asked", 1), ("sent", 1), ("stored", 0)])
 def test_SES_3_the_refreshing_process_is_killed_between_its_steps(
-    sign_in: MakeUser,
-    directory: DirectoryFixtures,
-    killer: Path,
-    tmp_path: Path,
-    step: str,
-    again: int,
+    sign_in: MakeUser, directory: DirectoryFixtures, killer: Path, step: str, again: int
 ) -> None:
     user = sign_in(policy={"biometric": "off"})
     directory.control.set(reuse_interval=0)
@@ -120,17 +114,11 @@ def test_SES_3_the_refreshing_process_is_killed_at_any_write(
     stride: int,
 ) -> None:
     user = sign_in(policy={"biometric": "off"})
-    phone = expired(user)
-    needed = []
-    for number in range(1, 100, stride):
-        twin = phone.twin(tmp_path / f"refresh-{number}")
-        env = {"LD_PRELOAD": str(killer)}
-        ended = children.run("die_refreshing.py", twin.spec(), step, str(number), env=env)
-        assert not ended.crashed, ended.errors
-        needed.append(outcome(twin, directory, user.person.id))
-        if not ended.killed:
-            ended.check()
-            break
+    arguments = expired(user), tmp_path, killer, "die_refreshing.py", step
+    needed = [
+        outcome(twin, directory, user.person.id)
+        for twin, _ in children.deaths(*arguments, stride=stride)
+    ]
     assert needed[0] == 1, "no process died before the commit: the killer did not work"
     assert needed[-1] == 0
     assert set(needed) == {0, 1}
@@ -171,16 +159,7 @@ def test_SES_3_a_stored_refresh_intent_is_completed_with_a_valid_token(
     directory.control.respond("/rest/v1", 401, body=body, times=1)
     directory.control.clear_requests()
     user.app.sync_now()
-    requests: list[HttpRequest] = []
-    for _ in range(5):
-        for request in user.app.poll()["requests"]:
-            if request["purpose"] == "refresh":
-                requests.append(request)
-                continue
-            answer: Any = {"id": request["id"], **user.phone.network(request)}
-            user.app.complete(answer)
-    [refresh] = requests
-    assert user.phone.network(refresh)["status"] == 200
+    assert user.phone.network(taken(user, "refresh"))["status"] == 200
     assert directory.refreshes() == 1
     app = user.restart()
     assert "refresh" in app.session_status()["owed"]

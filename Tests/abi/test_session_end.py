@@ -6,10 +6,9 @@ import base64
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
-from holdfast.keystore import KEY_FAILED
 
 from conftest import MakeUser, SignedIn
 from support import children, tamper
@@ -65,19 +64,21 @@ def test_KEEP_4_logging_out_offline(sign_in: MakeUser, directory: DirectoryFixtu
     assert app.session_status()["owed"] == []
 
 
-def test_KEEP_4_a_global_logout_ends_all_sessions(
-    sign_in: MakeUser, directory: DirectoryFixtures
+@pytest.mark.parametrize(("scope", "left"), [("local", 1), ("global", 0)])
+def test_KEEP_4_a_local_logout_ends_one_session_and_a_global_one_all(
+    sign_in: MakeUser, directory: DirectoryFixtures, scope: Literal["local", "global"], left: int
 ) -> None:
     user = sign_in()
     directory.session(user.person)
     assert len(directory.control.sessions(user.person.id)) == 2
-    user.app.session_logout({"scope": "global"})
+    user.app.session_logout({"scope": scope})
     user.app.settle()
-    assert directory.control.sessions(user.person.id) == []
+    assert len(directory.control.sessions(user.person.id)) == left
 
 
+@pytest.mark.parametrize("locked", [False, True])
 def test_KEEP_4_a_delayed_global_logout_spares_the_users_newer_session(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    sign_in: MakeUser, directory: DirectoryFixtures, locked: bool
 ) -> None:
     user = sign_in()
     directory.session(user.person)
@@ -85,8 +86,18 @@ def test_KEEP_4_a_delayed_global_logout_spares_the_users_newer_session(
     user.app.session_logout({"scope": "global"})
     newer = directory.session(user.person)
     user.app.session_adopt({"session": newer})
+    if locked:
+        user.app.session_lock()
     user.app.go_online()
+    user.phone.pass_time(60)
     user.app.settle()
+    if locked:
+        # Only the locked token can spare its own session.
+        assert len(directory.control.sessions(user.person.id)) == 3
+        assert user.app.session_status()["owed"] == ["revoke"]
+        user.app.touch()
+        user.phone.pass_time(60)
+        user.app.settle()
     (left_over,) = directory.control.sessions(user.person.id)
     assert left_over["id"] == session_of(newer)
     assert user.app.session_status()["owed"] == []
@@ -94,29 +105,6 @@ def test_KEEP_4_a_delayed_global_logout_spares_the_users_newer_session(
     user.app.settle()
     assert user.app.screen["screen"] == "home"
     assert user.app.session_status()["state"] == "active"
-
-
-def test_KEEP_4_a_delayed_global_logout_waits_while_the_newer_session_is_locked(
-    sign_in: MakeUser, directory: DirectoryFixtures
-) -> None:
-    user = sign_in()
-    directory.session(user.person)
-    user.app.go_offline()
-    user.app.session_logout({"scope": "global"})
-    newer = directory.session(user.person)
-    user.app.session_adopt({"session": newer})
-    user.app.session_lock()
-    user.app.go_online()
-    user.phone.pass_time(60)
-    user.app.settle()
-    # Then nothing ended, because only the locked token can spare its own session
-    assert len(directory.control.sessions(user.person.id)) == 3
-    assert user.app.session_status()["owed"] == ["revoke"]
-    user.app.touch()
-    user.phone.pass_time(60)
-    user.app.settle()
-    (left_over,) = directory.control.sessions(user.person.id)
-    assert left_over["id"] == session_of(newer)
 
 
 def test_KEEP_4_a_delayed_global_logout_is_global_when_another_user_has_signed_in(
@@ -151,24 +139,8 @@ def test_KEEP_4_a_refused_logout_of_the_others_is_repeated(
     assert user.app.session_status()["owed"] == []
 
 
-def test_KEEP_4_a_local_logout_ends_only_this_session(
-    sign_in: MakeUser, directory: DirectoryFixtures
-) -> None:
-    user = sign_in()
-    directory.session(user.person)
-    user.app.session_logout({"scope": "local"})
-    user.app.settle()
-    assert len(directory.control.sessions(user.person.id)) == 1
-
-
-def test_KEEP_4_a_key_store_that_does_not_erase_is_asked_again(sign_in: MakeUser) -> None:
-    user = sign_in()
-    user.phone.keychain.answer("erase", "biometric", KEY_FAILED)
-    user.app.session_logout()
-    assert left(user.phone) == set()
-    app = user.restart()
-    app.settle()
-    assert "biometric" not in user.phone.keychain.names()
+#: A process that resumes and logs out.
+LOGOUT = ("die_during.py", "session_logout", "{}")
 
 
 @pytest.mark.parametrize("stride", [8, pytest.param(1, marks=pytest.mark.slow)])
@@ -178,61 +150,38 @@ def test_KEEP_4_a_process_killed_at_any_write_of_a_logout_leaves_all_or_nothing(
     user = sign_in(contacts=2)
     user.app.go_offline()
     user.phone.close()
-
-    def attempt(number: int) -> tuple[children.Ended, Phone]:
-        twin = user.phone.twin(tmp_path / f"logout-{number}")
-        env = {"LD_PRELOAD": str(killer)}
-        return run_logout(twin, str(number), env), twin
-
-    outcomes: dict[str, int] = {"in": 0, "out": 0}
-    for number in range(1, 300, stride):
-        ended, twin = attempt(number)
+    shown = []
+    for twin, _ in children.deaths(user.phone, tmp_path, killer, *LOGOUT, stride=stride):
         app = twin.start(online=False)
-        screen = app.screen["screen"]
+        shown.append(app.screen["screen"])
         app.settle()
         twin.close()
-        if screen == "home":
-            outcomes["in"] += 1
+        if shown[-1] == "home":
             assert left(twin) == set(SESSION_COLUMNS)
             assert "biometric" in twin.keychain.names()
         else:
-            # or nothing of it is, and no key but the device's (LCK-2)
-            outcomes["out"] += 1
-            assert (screen, left(twin)) == ("sign_in", set())
+            # No key but the device's is left (LCK-2).
+            assert (shown[-1], left(twin)) == ("sign_in", set())
             assert twin.keychain.names() == {"device"}
-        if not ended.killed:
-            ended.check()
-            assert screen == "sign_in"
-            break
-    else:
-        raise AssertionError("the process died at every change")
-    assert outcomes["in"] >= 1, "no process died before the commit: the killer did not work"
-    assert outcomes["out"] >= 2, "no process died after the commit"
-
-
-def run_logout(phone: Phone, point: str, env: dict[str, str]) -> children.Ended:
-    """Run a child that resumes, logs out and dies at this point."""
-    ended = children.run("die_during.py", phone.spec(), "session_logout", "{}", point, env=env)
-    assert not ended.crashed, ended.errors
-    return ended
+    assert shown[0] == "home", "no process died before the commit: the killer did not work"
+    assert shown[-2:] == ["sign_in"] * 2, "no process died after the commit"
 
 
 def test_KEEP_4_a_process_killed_during_the_erase_leaves_no_session(
-    sign_in: MakeUser, killer: Path, tmp_path: Path
+    sign_in: MakeUser, killer: Path
 ) -> None:
     user = sign_in()
     user.app.go_offline()
     user.phone.close()
-    twin = user.phone.twin(tmp_path / "twin")
-    ended = run_logout(twin, "erase biometric", {"LD_PRELOAD": str(killer)})
-    assert ended.killed
-    assert "biometric" in twin.keychain.names()
-    app = twin.start(online=False)
+    script, *arguments = LOGOUT
+    point, env = "erase biometric", {"LD_PRELOAD": str(killer)}
+    assert children.run(script, user.phone.spec(), *arguments, point, env=env).killed
+    assert "biometric" in user.phone.keychain.names()
+    app = user.restart(online=False)
     assert app.screen["screen"] == "sign_in"
     app.settle()
-    assert "biometric" not in twin.keychain.names()
-    assert left(twin) == set()
-    twin.close()
+    assert "biometric" not in user.phone.keychain.names()
+    assert left(user.phone) == set()
 
 
 def refused_at_refresh(user: SignedIn) -> None:
@@ -256,14 +205,7 @@ def refused_at_start(user: SignedIn) -> None:
     user.app.settle()
 
 
-@pytest.mark.parametrize(
-    "refused",
-    [
-        refused_at_refresh,
-        refused_at_return,
-        refused_at_start,
-    ],
-)
+@pytest.mark.parametrize("refused", [refused_at_refresh, refused_at_return, refused_at_start])
 def test_KEEP_7_a_session_ended_by_the_server_signs_out_once(
     sign_in: MakeUser, directory: DirectoryFixtures, refused: Callable[[SignedIn], None]
 ) -> None:
@@ -310,26 +252,6 @@ def test_KEEP_7_session_ended_is_told_again_until_it_is_followed(
     app = user.restart()
     app.settle()
     assert app.of_type("session_ended") == [seen]
+    assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", "session_ended")
     user.restart().settle()
     assert user.app.of_type("session_ended") == []
-
-
-def test_KEEP_7_other_refusals_do_not_end_the_session(
-    sign_in: MakeUser, directory: DirectoryFixtures
-) -> None:
-    user = sign_in()
-    refusals = [
-        (500, '{"code":"unexpected_failure","message":"x"}'),
-        (401, "<html>Captive portal</html>"),
-        (429, '{"code":"over_request_rate_limit","message":"slow down"}'),
-        (400, "Bad Request"),
-    ]
-    for status, body in refusals:
-        directory.control.respond("/auth/v1", status, body=body, times=-1)
-        refused_at_return(user)
-        directory.control.clear_faults()
-        assert user.app.of_type("session_ended") == []
-        assert user.app.session_status()["state"] == "active"
-        user.phone.pass_time(600)
-        user.app.settle()
-    assert user.app.screen["screen"] == "home"

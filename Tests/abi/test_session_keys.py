@@ -45,17 +45,6 @@ def test_SES_10_an_unlock_without_the_key_opens_nothing(sign_in: MakeUser, claim
     assert app.screen["screen"] == "home"
 
 
-def test_SES_10_another_biometric_key_opens_nothing(sign_in: MakeUser) -> None:
-    user = sign_in()
-    user.phone.pass_time(TOKEN_S + 60)
-    user.phone.close()
-    user.phone.keychain.replace("biometric", bytes(32))
-    app = user.restart()
-    screen = app.touch()
-    assert screen["screen"] in {"unlock", "sign_in"}
-    assert app.session_status()["state"] == "locked"
-
-
 def test_SES_9_a_changed_enrolment_loses_the_key(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
@@ -159,21 +148,6 @@ def test_KEEP_2_a_phone_without_biometrics_can_sign_in(
     assert phone.keychain.names() == {"device", "session"}
     app = phone.start()
     assert (app.screen["screen"], app.screen["reason"]) == ("home", "active")
-
-
-def test_KEEP_1_a_sign_in_over_an_existing_session_survives_a_failing_key_store(
-    sign_in: MakeUser,
-) -> None:
-    user = sign_in(contacts=1)
-    session = user.phone.directory.session(user.person)
-    user.phone.keychain.answer("save", "biometric", KEY_FAILED)
-    with pytest.raises(HoldfastError):
-        user.app.session_adopt({"session": session})
-    assert user.app.session_status()["state"] == "active"
-    assert user.app.contact_search({"query": ""})["total"] == 1
-    assert user.restart().screen["screen"] == "home"
-    user.app.session_lock()
-    assert user.app.touch()["screen"] == "home"
 
 
 @pytest.mark.parametrize("other_user", [False, True])

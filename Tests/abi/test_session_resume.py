@@ -8,7 +8,6 @@ import pytest
 
 from conftest import MakePhone, MakeUser
 from support import tamper
-from support.directory_fixtures import DirectoryFixtures
 from support.errors import error_of
 from support.network import real_now_ms
 from support.phone import ROUTES, TOKEN_S
@@ -192,16 +191,6 @@ def test_RES_7_the_wait_is_followed_by_a_decision(sign_in: MakeUser) -> None:
     assert decisions[-1]["screen"]["screen"] == "home"
 
 
-def test_KEEP_2_closing_and_opening_resumes_silently(sign_in: MakeUser) -> None:
-    user = sign_in()
-    for _ in range(3):
-        user.phone.pass_time(600)
-        app = user.restart()
-        assert (app.screen["screen"], app.screen["reason"]) == ("home", "active")
-        assert user.phone.keychain.calls["load", "biometric"] == 0
-        app.settle()
-
-
 def test_KEEP_2_opening_asks_for_biometrics_if_the_policy_says_so(sign_in: MakeUser) -> None:
     user = sign_in(policy={"session_window_s": 0})
     user.phone.pass_time(1)
@@ -248,19 +237,6 @@ def test_KEEP_3_the_limit_also_counts_when_the_app_comes_to_the_foreground(
     user.app.session_background()
     user.phone.pass_time(86_401)
     screen = user.app.session_foreground()
-    assert (screen["screen"], screen["reason"]) == ("sign_in", "session_ended")
-
-
-def test_KEEP_3_a_session_that_the_server_ended_is_over_at_the_next_start(
-    sign_in: MakeUser, directory: DirectoryFixtures
-) -> None:
-    user = sign_in()
-    directory.control.revoke_sessions(user.person.id)
-    app = user.restart()
-    app.settle()
-    assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", "session_ended")
-    assert app.screen["message"] is not None
-    screen = user.restart().screen
     assert (screen["screen"], screen["reason"]) == ("sign_in", "session_ended")
 
 

@@ -10,6 +10,7 @@ from conftest import MakeUser
 from support.directory_fixtures import PASSWORD, DirectoryFixtures, Person
 from support.phone import App, Phone
 from support.sign_in import begin, browse, finish, refused
+from support.waking import another
 
 
 def cancel(app: App) -> tuple[bool, str]:
@@ -146,10 +147,8 @@ def test_ATK_15_a_cancel_over_an_open_session_shows_it_again(sign_in: MakeUser) 
 def test_ATK_15_a_cancel_of_one_handle_reaches_the_browser_flow_of_another(phone: Phone) -> None:
     app = phone.start()
     begin(app)
-    other = App(phone, phone.config)
-    other.clock_set({"now_ms": phone.now_ms, "monotonic_ms": phone.monotonic_ms})
-    assert cancel(other) == (True, "sign_in")
-    other.close()
+    with another(phone) as other:
+        assert cancel(other) == (True, "sign_in")
     assert refused(app, "app.example://signed-in?code=1") == "sign_in.cancelled"
 
 
@@ -160,19 +159,3 @@ def test_ATK_15_without_a_network_a_sign_in_can_be_cancelled(phone: Phone) -> No
     screen = app.sign_in_complete({"email": "a@example.org", "password": PASSWORD})
     assert (screen["screen"], screen["reason"]) == ("sign_in", "sign_in_offline")
     assert cancel(app) == (True, "sign_in")
-
-
-@pytest.mark.parametrize("part", ["query", "fragment"])
-def test_an_error_callback_ends_no_sign_in(
-    phone: Phone, directory: DirectoryFixtures, part: str
-) -> None:
-    person = directory.person(directory.organisation())
-    directory.control.sign_in_as(person.email)
-    app = phone.start()
-    begun = begin(app)
-    right = browse(begun["url"])
-    mark = "?" if part == "query" else "#"
-    callback = f"app.example://signed-in{mark}error=access_denied&error_code=access_denied"
-    assert app.sign_in_complete({"callback_url": callback})["reason"] == "sign_in_cancelled"
-    finish(app, right)
-    assert app.screen["screen"] == "home"

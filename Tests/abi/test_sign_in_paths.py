@@ -41,19 +41,6 @@ def test_SES_13_a_slow_dialogue_has_its_own_message(
     failed = message(app)
     assert (expired[0], failed[0]) == ("sign_in_expired", "sign_in_failed")
     assert expired[1] != failed[1]
-    begin(app)
-    late = "app.example://signed-in?error=server_error&error_code=flow_state_expired"
-    assert app.sign_in_complete({"callback_url": late})["reason"] == "sign_in_expired"
-
-
-def test_SES_13_two_open_sign_ins_are_distinguished(phone: Phone, person: Person) -> None:
-    app = phone.start()
-    first, second = browse(begin(app)["url"]), browse(begin(app, "vipps")["url"])
-    finish(app, second)
-    assert app.screen["screen"] == "home"
-    assert refused(app, second) == "sign_in.state_mismatch"
-    assert refused(app, first) == "sign_in.state_mismatch"
-    assert app.session_status()["state"] == "active"
 
 
 def test_SES_13_a_callback_works_once_across_processes(
@@ -99,15 +86,19 @@ def test_SES_13_no_verifier_is_readable(phone: Phone, person: Person, tmp_path: 
     assert scan.scan_files(phone.folder, verifier) == []
 
 
+#: What is no callback of this app: other forms of its own, and other addresses with its code.
 CALLBACKS_OF_OTHERS = [
+    "nonsense",
     "app.example://signed-in",
     "app.example://signed-in?state=x",
-    "app.example://signed-in/deeper?code=1&state=x",
-    "app.example:signed-in?code=1&state=x",
-    "app.example.evil://signed-in?code=1",
-    "https://app.example/signed-in?code=1",
-    "app.example://user@signed-in?code=1",
-    "app.example://signed-in:8080?code=1",
+    "app.example://signed-in?kode={code}",
+    "app.example://signed-in/deeper?code={code}&state=x",
+    "app.example:signed-in?code={code}&state=x",
+    "app.example.evil://signed-in?code={code}",
+    "evil.example://signed-in?code={code}",
+    "https://app.example/signed-in?code={code}",
+    "app.example://user@signed-in?code={code}",
+    "app.example://signed-in:8080?code={code}",
     "javascript:alert(1)",
 ]
 
@@ -115,9 +106,9 @@ CALLBACKS_OF_OTHERS = [
 def test_SES_13_a_callback_of_another_app_is_refused(phone: Phone, person: Person) -> None:
     app = phone.start()
     right = browse(begin(app)["url"])
-    codes = {"sign_in.foreign_callback", "sign_in.state_mismatch"}
+    code = right.partition("code=")[2]
     for callback in CALLBACKS_OF_OTHERS:
-        assert refused(app, callback) in codes, callback
+        assert refused(app, callback.format(code=code)) == "sign_in.foreign_callback", callback
         assert app.session_status()["state"] == "signed_out", callback
     finish(app, right)
     assert app.screen["screen"] == "home"

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from holdfast.keystore import KEY_FAILED
-
 from conftest import MakePhone, MakeUser
 from support.directory_fixtures import PASSWORD, DirectoryFixtures
-from support.phone import App
 
 
 def test_SES_10_a_lock_discards_undelivered_screens(sign_in: MakeUser) -> None:
@@ -104,14 +101,3 @@ def test_a_sign_in_over_another_user_s_session_leads_home(
     assert user.app.screen["screen"] == "home"
     assert user.app.screen["org"] is not None
     assert user.app.screen["org"]["role"] == "coordinator"
-
-
-def test_RES_7_a_wait_for_the_key_store_ends_when_it_answers(sign_in: MakeUser) -> None:
-    user = sign_in()
-    user.phone.close()
-    user.phone.keychain.answer("load", "device", KEY_FAILED)
-    app: App = user.phone.start()
-    assert (app.screen["screen"], app.screen["reason"]) == ("wait", "keystore_failed")
-    events = app.settle_until("screen", within_s=60)
-    assert events
-    assert app.screen["screen"] == "home"

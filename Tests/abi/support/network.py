@@ -85,9 +85,10 @@ class Network:
         if "status" not in answer or abs(ahead_s) < 1:
             return answer
         headers = dict(answer["headers"])
-        if "date" in headers:
-            moment = email.utils.parsedate_to_datetime(headers["date"]).timestamp() + ahead_s
-            headers["date"] = email.utils.formatdate(moment, usegmt=True)
+        for name in ("date", "retry-after"):
+            if not headers.get(name, "0").isdigit():
+                moment = email.utils.parsedate_to_datetime(headers[name]).timestamp() + ahead_s
+                headers[name] = email.utils.formatdate(moment, usegmt=True)
         return {**answer, "headers": headers, "body": moved_session(answer["body"], ahead_s)}
 
 
