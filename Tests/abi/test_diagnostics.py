@@ -9,7 +9,13 @@ import pytest
 from holdfast import HoldfastError, Library
 
 from support import contract
-from support.directory_fixtures import DirectoryFixtures, changed
+from support.directory_fixtures import (
+    UPLOAD_RIGHT,
+    DirectoryFixtures,
+    altered,
+    changed,
+    revoked,
+)
 from support.errors import error_of
 from support.phone import App
 from support.queue import BOTH, add, code_of, stored, user_of
@@ -37,69 +43,51 @@ def ask_again(user: SignedIn, seconds: float = 3600) -> None:
     user.app.settle()
 
 
-#: What is changed, how it is changed back, and what `problems` says.
-READS: dict[str, tuple[str, str, dict[str, Any]]] = {
+def refusal(what: str, purpose: str, code: str, **names: str) -> dict[str, Any]:
+    """What `problems` says of a refusal."""
+    return {"what": what, "purpose": purpose, "code": code, **names}
+
+
+#: How the schema is changed and changed back, and what `problems` says.
+READS: dict[str, tuple[tuple[str, str], dict[str, Any]]] = {
     "memberships table": (
-        "alter table memberships rename to members",
-        "alter table members rename to memberships",
-        {"what": "memberships", "purpose": "guard", "table": "memberships", "code": "PGRST205"},
+        altered("table {} rename to {}", "memberships", "members"),
+        refusal("memberships", "guard", "PGRST205", table="memberships"),
     ),
     "memberships column": (
-        "alter table memberships rename column status to state",
-        "alter table memberships rename column state to status",
-        {
-            "what": "memberships",
-            "purpose": "guard",
-            "table": "memberships",
-            "column": "status",
-            "code": "42703",
-        },
+        altered("table memberships rename column {} to {}", "status", "state"),
+        refusal("memberships", "guard", "42703", table="memberships", column="status"),
     ),
     "memberships grant": (
-        "revoke select on memberships from authenticated",
-        "grant select on memberships to authenticated",
-        {"what": "memberships", "purpose": "guard", "table": "memberships", "code": "42501"},
+        revoked("select on memberships"),
+        refusal("memberships", "guard", "42501", table="memberships"),
     ),
     "organisations grant": (
-        "revoke select on organizations from authenticated",
-        "grant select on organizations to authenticated",
-        {"what": "memberships", "purpose": "guard", "table": "organizations", "code": "42501"},
+        revoked("select on organizations"),
+        refusal("memberships", "guard", "42501", table="organizations"),
     ),
     "contacts table": (
-        "alter table contacts rename to people",
-        "alter table people rename to contacts",
-        {"what": "contacts", "purpose": "pull", "table": "contacts", "code": "PGRST205"},
+        altered("table {} rename to {}", "contacts", "people"),
+        refusal("contacts", "pull", "PGRST205", table="contacts"),
     ),
     "contacts column": (
-        "alter table contacts rename column municipality to town",
-        "alter table contacts rename column town to municipality",
-        {
-            "what": "contacts",
-            "purpose": "pull",
-            "table": "contacts",
-            "column": "municipality",
-            "code": "42703",
-        },
+        altered("table contacts rename column {} to {}", "municipality", "town"),
+        refusal("contacts", "pull", "42703", table="contacts", column="municipality"),
     ),
     "contacts grant": (
-        "revoke select on contacts from authenticated",
-        "grant select on contacts to authenticated",
-        {"what": "contacts", "purpose": "pull", "table": "contacts", "code": "42501"},
+        revoked("select on contacts"),
+        refusal("contacts", "pull", "42501", table="contacts"),
     ),
     "summary function": (
-        "alter function activity_summary rename to figures",
-        "alter function figures rename to activity_summary",
-        {
-            "what": "summary",
-            "purpose": "summary",
-            "function": "activity_summary",
-            "code": "PGRST202",
-        },
+        altered("function {} rename to {}", "activity_summary", "figures"),
+        refusal("summary", "summary", "PGRST202", function="activity_summary"),
     ),
     "summary grant": (
-        "revoke execute on function activity_summary from authenticated, public",
-        "grant execute on function activity_summary to authenticated",
-        {"what": "summary", "purpose": "summary", "function": "activity_summary", "code": "42501"},
+        (
+            "revoke execute on function activity_summary from authenticated, public",
+            "grant execute on function activity_summary to authenticated",
+        ),
+        refusal("summary", "summary", "42501", function="activity_summary"),
     ),
 }
 
@@ -108,12 +96,12 @@ READS: dict[str, tuple[str, str, dict[str, Any]]] = {
 def test_HST_4_a_read_that_the_schema_refuses_is_a_problem_until_it_is_mended(
     sign_in: MakeUser, directory: DirectoryFixtures, library: Library, mistake: str
 ) -> None:
-    change, back, expected = READS[mistake]
+    change, expected = READS[mistake]
     user = sign_in(contacts=2)
     lines: list[tuple[int, str]] = []
     library.set_log(1, lambda level, line: lines.append((level, line)))
     assert problems(user.app) == []
-    with changed(directory, change, back):
+    with changed(directory, *change):
         ask_again(user)
         since = user.phone.now_ms
         # Then exactly this is a problem, since it was first seen, with a sentence
@@ -133,30 +121,14 @@ def test_HST_4_a_read_that_the_schema_refuses_is_a_problem_until_it_is_mended(
     assert problems(user.app) == []
 
 
-#: What is changed and changed back, the server's code, and the column that it names.
 UPLOAD_CHANGES: dict[str, tuple[tuple[str, str], str, str | None]] = {
-    "table": (
-        ("alter table activities rename to visits", "alter table visits rename to activities"),
-        "PGRST205",
-        None,
-    ),
+    "table": (altered("table {} rename to {}", "activities", "visits"), "PGRST205", None),
     "column": (
-        (
-            "alter table activities rename column minutes to length",
-            "alter table activities rename column length to minutes",
-        ),
+        altered("table activities rename column {} to {}", "minutes", "length"),
         "PGRST204",
         "minutes",
     ),
-    "grant": (
-        (
-            "revoke insert on activities from authenticated",
-            "grant insert (id, org_id, user_id, type, occurred_at, minutes, contact_id, follows,"
-            " note) on activities to authenticated",
-        ),
-        "42501",
-        None,
-    ),
+    "grant": (UPLOAD_RIGHT, "42501", None),
 }
 
 
@@ -250,11 +222,7 @@ def test_HST_4_a_first_start_with_a_missing_table_says_so(
     phone = phones()
     app = phone.start()
     person = directory.person(directory.organisation())
-    with changed(
-        directory,
-        "alter table memberships rename to members",
-        "alter table members rename to memberships",
-    ):
+    with changed(directory, *altered("table {} rename to {}", "memberships", "members")):
         app.sign_in(person)
         assert app.screen["screen"] == "wait"
         [problem] = problems(app)
@@ -316,11 +284,5 @@ def test_CLK_2_a_device_whose_clock_fell_back_to_1970_registers(
     user = sign_in(policy={"biometric": "off"})
     user.phone.now_ms = 86_400_000
     user.app.clock_set({"now_ms": user.phone.now_ms, "monotonic_ms": user.phone.monotonic_ms})
-    user.app.queue_add(
-        {
-            "kind": "activity",
-            "payload": {"type": "visit", "minutes": 1},
-            "occurred_at_ms": user.phone.now_ms,
-        }
-    )
+    add(user.app)
     assert len(user.app.queue_list()["items"]) == 1

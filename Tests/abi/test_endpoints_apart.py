@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from holdfast.transport import Answer
-from holdfast.types import HttpRequest
 
 from support.directory_fixtures import PASSWORD, DirectoryFixtures
+from support.held import taken
 from support.phone import TOKEN_S
-from support.queue import EMPTY, add, item_of, stored
+from support.queue import EMPTY, add, stored
+from support.refusals import coded
 from support.sizes import crossed, sized
 from support.users import MakeUser, SignedIn
 
@@ -23,32 +22,12 @@ PATHS = {
     "validate": ("/auth/v1/user", "GET"),
 }
 FAILURES: dict[str, Answer] = {
-    "recursion in a policy": {
-        "status": 500,
-        "headers": {"content-type": "application/json"},
-        "body": '{"code":"42P17","message":"infinite recursion detected in policy"}',
-    },
-    "statement timeout": {
-        "status": 500,
-        "headers": {"content-type": "application/json"},
-        "body": '{"code":"57014","message":"canceling statement due to statement timeout"}',
-    },
-    "no such table": {
-        "status": 404,
-        "headers": {"content-type": "application/json"},
-        "body": '{"code":"42P01","message":"relation does not exist"}',
-    },
-    "gateway time-out": {
-        "status": 504,
-        "headers": {"content-type": "text/html", "retry-after": "240"},
-        "body": "<html>",
-    },
+    "recursion in a policy": coded(500, "42P17", "infinite recursion detected in policy"),
+    "statement timeout": coded(500, "57014", "canceling statement due to statement timeout"),
+    "no such table": coded(404, "42P01", "relation does not exist"),
+    "gateway time-out": {"status": 504, "headers": {"retry-after": "240"}, "body": "<html>"},
     "no answer": {"error": "timeout"},
-    "token refused": {
-        "status": 401,
-        "headers": {"content-type": "application/json"},
-        "body": '{"code":"PGRST301","message":"No suitable key"}',
-    },
+    "token refused": coded(401, "PGRST301", "No suitable key"),
 }
 
 
@@ -136,15 +115,7 @@ def test_A1_the_probe_of_one_purpose_blocks_no_other(
     app.settle()
     assert stored(directory, user.person) == []
     user.phone.pass_time(30)
-    held: list[HttpRequest] = []
-    for _ in range(20):
-        for request in app.poll()["requests"]:
-            if request["purpose"] == "guard":
-                held.append(request)
-                continue
-            answer: Any = {"id": request["id"], **user.phone.network(request)}
-            app.complete(answer)
-    assert len(held) == 1
+    taken(user, "guard")
     assert stored(directory, user.person) == [item]
 
 
@@ -200,29 +171,6 @@ def test_low_sync_now_ends_a_portals_pause(sign_in: MakeUser, directory: Directo
     app.settle()
     assert stored(directory, user.person) == []
     assert app.sync_now() == {"started": True, "reason": None}
-    app.settle()
-    assert stored(directory, user.person) == [item]
-
-
-def test_low_a_pause_that_the_service_asked_for_stays(
-    sign_in: MakeUser, directory: DirectoryFixtures
-) -> None:
-    user = sign_in()
-    app = user.app
-    body = {"code": "PGRST001", "message": "no connection", "details": None, "hint": None}
-    path, method = PATHS["upload"]
-    directory.control.respond(path, 503, body=body, retry_after_s=7200, method=method)
-    item = add(app)
-    app.settle()
-    app.go_offline()
-    app.go_online()
-    assert app.sync_now() == {"started": False, "reason": "server_pause"}
-    app.settle()
-    user.phone.pass_time(7190)
-    app.settle()
-    assert directory.control.count(path, method) == 1
-    assert item_of(app, item)["state"] == "pending"
-    user.phone.pass_time(400)
     app.settle()
     assert stored(directory, user.person) == [item]
 

@@ -129,7 +129,7 @@ def limited(script: str, user: SignedIn, size: int) -> Any:  # noqa: ANN401
     return json.loads(done.stdout)
 
 
-def test_FIX_14_a_file_size_limit_refuses_items_and_the_queue_drains_below_it(
+def test_FIX_14_QUE_17_a_file_size_limit_refuses_items_and_the_queue_drains_below_it(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
@@ -230,11 +230,6 @@ phone.close()
 """
 
 
-def register_until_refused(user: SignedIn) -> list[str]:
-    """The command of a process that registers until three refusals."""
-    return [sys.executable, "-c", FULL, user.phone.spec()]
-
-
 def test_QUE_17_a_real_full_disk_refuses_items_and_loses_none(
     sign_in: MakeUser, directory: DirectoryFixtures, tmp_path: Path
 ) -> None:
@@ -247,7 +242,8 @@ def test_QUE_17_a_real_full_disk_refuses_items_and_loses_none(
         f" && cp -a {room}/. {folder}/"
     )
     # When more is registered than fits (the folder is then copied to a normal disk)
-    done = children.isolated(register_until_refused(user), prepare, f"cp -a {folder}/. {room}/")
+    command = [sys.executable, "-c", FULL, user.phone.spec()]
+    done = children.isolated(command, prepare, f"cp -a {folder}/. {room}/")
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
     assert result["codes"] == [[7, "storage.full", True]] * 3
@@ -260,20 +256,6 @@ def test_QUE_17_a_real_full_disk_refuses_items_and_loses_none(
     drain(app)
     assert stored(directory, user.person) == sorted([*result["kept"], more])
     twin.close()
-
-
-def test_QUE_17_a_file_size_limit_refuses_items_and_loses_none(
-    sign_in: MakeUser, directory: DirectoryFixtures
-) -> None:
-    user = sign_in()
-    user.phone.close()
-
-    result = limited(FULL, user, 1_500_000)
-    assert result["codes"] == [[7, "storage.full", True]] * 3
-    assert len(result["kept"]) > 20
-    app = user.restart()
-    drain(app)
-    assert stored(directory, user.person) == sorted(result["kept"])
 
 
 READ_ONLY = """

@@ -9,6 +9,7 @@ import os
 import shutil
 import sqlite3
 import stat
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -109,23 +110,66 @@ def refused_unchanged(phone: Phone, name: str, reason: str) -> None:
     assert snapshot(phone.folder.parent) == before, "a refused folder was changed"
 
 
-@needs_root
-def test_LCK_6_a_file_of_another_user_is_refused(used: FilePhone) -> None:
-    for name in (*FILES, "keys"):
-        path = used.folder / name
-        os.chown(path, NOBODY, NOBODY)
-        refused_unchanged(used, name, "owner")
-        os.chown(path, os.geteuid(), os.getegid())
-    opens(used)
+Fault = Callable[[Path], contextlib.AbstractContextManager[None]]
 
 
-def test_LCK_6_a_file_that_everybody_may_write_is_refused(used: FilePhone) -> None:
-    for name in (*FILES, "keys"):
-        path = used.folder / name
+@contextlib.contextmanager
+def of_another_user(path: Path) -> Iterator[None]:
+    os.chown(path, NOBODY, NOBODY)
+    yield
+    os.chown(path, os.geteuid(), os.getegid())
+
+
+def with_mode(bits: int) -> Fault:
+    @contextlib.contextmanager
+    def changed(path: Path) -> Iterator[None]:
         mode = stat.S_IMODE(path.stat().st_mode)
-        path.chmod(mode | stat.S_IWOTH)
-        refused_unchanged(used, name, "writable")
+        path.chmod(mode | bits)
+        yield
         path.chmod(mode)
+
+    return changed
+
+
+@contextlib.contextmanager
+def linked(path: Path) -> Iterator[None]:
+    elsewhere = path.with_name("elsewhere")
+    path.rename(elsewhere)
+    path.symlink_to(elsewhere)
+    yield
+    path.unlink()
+    elsewhere.rename(path)
+
+
+@contextlib.contextmanager
+def named_twice(path: Path) -> Iterator[None]:
+    elsewhere = path.with_name("elsewhere")
+    os.link(path, elsewhere)
+    yield
+    elsewhere.unlink()
+
+
+#: What is wrong with one of these files, and the reason that open() gives.
+FAULTS: dict[str, tuple[Fault, list[str], str]] = {
+    "the owner": (of_another_user, [*FILES, "keys"], "owner"),
+    "all may write": (with_mode(stat.S_IWOTH), [*FILES, "keys"], "writable"),
+    "a link": (linked, [*FILES, "keys"], "link"),
+    "two names": (named_twice, FILES, "second_name"),
+    "a group reads a key": (with_mode(stat.S_IRGRP), KEYS, "readable"),
+    "all read a key": (with_mode(stat.S_IROTH), KEYS, "readable"),
+}
+
+
+@pytest.mark.parametrize(
+    "fault", [pytest.param(f, marks=needs_root if "own" in f else ()) for f in FAULTS]
+)
+def test_LCK_6_a_file_that_others_could_change_or_read_is_refused(
+    used: FilePhone, fault: str
+) -> None:
+    change, names, reason = FAULTS[fault]
+    for name in names:
+        with change(used.folder / name):
+            refused_unchanged(used, name, reason)
     opens(used)
 
 
@@ -179,18 +223,6 @@ print(json.dumps([status, json.loads(reply)]))
 """
 
 
-def test_LCK_6_a_link_in_the_place_of_a_file_is_refused(used: FilePhone) -> None:
-    elsewhere = used.folder.with_name("elsewhere")
-    for name in (*FILES, "keys"):
-        path = used.folder / name
-        path.rename(elsewhere)
-        path.symlink_to(elsewhere)
-        refused_unchanged(used, name, "link")
-        path.unlink()
-        elsewhere.rename(path)
-    opens(used)
-
-
 def test_LCK_6_a_link_to_nothing_makes_no_file(used: FilePhone) -> None:
     elsewhere, kept = used.folder.with_name("elsewhere"), used.folder.with_name("kept")
     for name in ("holdfast.db", "holdfast.db-wal", "holdfast.handles", KEYS[1]):
@@ -201,24 +233,6 @@ def test_LCK_6_a_link_to_nothing_makes_no_file(used: FilePhone) -> None:
         assert not elsewhere.exists(), name
         path.unlink()
         kept.rename(path)
-
-
-def test_LCK_6_a_file_with_a_second_name_is_refused(used: FilePhone) -> None:
-    elsewhere = used.folder.with_name("elsewhere")
-    for name in FILES:
-        os.link(used.folder / name, elsewhere)
-        refused_unchanged(used, name, "second_name")
-        elsewhere.unlink()
-    opens(used)
-
-
-def test_LCK_6_a_key_that_others_may_read_is_refused(used: FilePhone) -> None:
-    for name in KEYS:
-        for mode in (0o640, 0o604):
-            (used.folder / name).chmod(mode)
-            refused_unchanged(used, name, "readable")
-            (used.folder / name).chmod(0o600)
-    opens(used)
 
 
 def test_LCK_6_a_pipe_in_the_place_of_a_file_is_refused(used: FilePhone) -> None:

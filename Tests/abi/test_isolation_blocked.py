@@ -5,15 +5,18 @@ from __future__ import annotations
 from statistics import mean
 
 import pytest
-from holdfast.transport import Answer
 
+from support.damage import destroy_header
 from support.directory_fixtures import DirectoryFixtures
+from support.held import unlock
 from support.queue import (
     EMPTY,
     UPLOADS,
     add,
     code_of,
     drain,
+    edit,
+    in_doubt,
     item_of,
     stored,
 )
@@ -22,6 +25,7 @@ from support.refusals import (
     REFUSALS,
     WORDS,
     Firewall,
+    coded,
     has_words,
     is_alone,
     is_store,
@@ -309,7 +313,7 @@ def test_ATK_9_a_parked_item_is_tried_once_more(
     assert code_of(app, item) == "blocked"
     assert len(app.of_type("item_parked")) == 2
     assert stored(directory, user.person) == [other]
-    app.queue_edit({"id": item, "payload": {"type": "visit", "minutes": 5, "note": "plain"}})
+    edit(app, item, 5, note="plain")
     app.settle()
     assert stored(directory, user.person) == sorted([item, other])
 
@@ -318,7 +322,7 @@ def test_ATK_9_an_edit_while_the_item_waits_is_sent_at_once(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user, _, item = blocked(sign_in)
-    user.app.queue_edit({"id": item, "payload": {"type": "visit", "minutes": 5, "note": "plain"}})
+    edit(user.app, item, 5, note="plain")
     user.app.settle()
     assert stored(directory, user.person) == [item]
 
@@ -364,11 +368,9 @@ def test_ATK_9_the_tries_are_counted_over_restarts_and_salvages(
             break
         if after == "salvage" and turn == 2:
             user.phone.close()
-            database = user.phone.folder / "holdfast.db"
-            database.write_bytes(bytes(4096) + database.read_bytes()[4096:])
+            destroy_header(user.phone.folder)
         app = user.restart()
-        if app.screen["screen"] == "unlock":
-            app.touch()
+        unlock(user)
         app.settle()
     assert app.of_type("item_parked")[0]["id"] == bad
     assert code_of(app, bad) == "blocked"
@@ -381,23 +383,16 @@ def test_B6_a_cancel_of_a_blocked_item_asks_the_server_that_has_not_said_whether
 ) -> None:
     user = patient(sign_in)
     app = user.app
-    app.go_offline()
-    item = add(app, note=WORDS)
-    directory.control.drop_after(UPLOADS["table"], method="POST", times=1)
-    app.go_online()
-    app.settle()
-    assert stored(directory, user.person) == [item]
+    item = in_doubt(user, directory, note=WORDS)
     Firewall(user, "html", has_words)
-    locked: Answer = {
-        "status": 500,
-        "headers": {"content-type": "application/json"},
-        "body": '{"code":"55P03","message":"could not obtain lock"}',
-    }
     user.phone.network.alter.append(
         lambda request, answer: (
-            locked if (request["purpose"], request["method"]) == ("upload", "GET") else answer
+            coded(500, "55P03")
+            if (request["purpose"], request["method"]) == ("upload", "GET")
+            else answer
         )
     )
+    app.go_online()
     live(user, 24 * HOUR_S, lambda: item_of(app, item)["state"] == "parked")
     assert code_of(app, item) == "blocked"
     user.phone.network.alter.clear()

@@ -16,12 +16,12 @@ from holdfast.types import HttpRequest
 
 from support.directory_fixtures import DirectoryFixtures
 from support.errors import error_of
-from support.queue import EMPTY, RPC, UPLOADS, add, code_of, item_of, stored
+from support.own_rows import COLUMNS
+from support.queue import EMPTY, RPC, UPLOADS, add, code_of, in_doubt, item_of, stored
 from support.refusals import HOUR_S, REFUSALS, Firewall, coded, live
 from support.sizes import crossed, sized
 from support.users import MakeUser, SignedIn
 
-COLUMNS = ["type", "minutes", "occurred_at", "contact_id", "follows", "note"]
 #: How long items of both kinds are added every hour: at least until one that is refused is parked.
 HOURS = sized(14, 24)
 #: Two kinds. The first one's items are uploaded to the table or through the function.
@@ -79,19 +79,6 @@ def add_visit(user: SignedIn) -> str:
     return str(user.app.queue_add(request)["id"])
 
 
-def lost(user: SignedIn, directory: DirectoryFixtures, upload: str) -> str:
-    """An item that the server has stored without the app's knowing; the phone is offline."""
-    app = user.app
-    app.go_offline()
-    item = add(app)
-    directory.control.drop_after(UPLOADS[upload], method="POST", times=1)
-    app.go_online()
-    app.settle()
-    app.go_offline()
-    assert stored(directory, user.person) == [item]
-    return item
-
-
 def day_of_others(user: SignedIn, directory: DirectoryFixtures) -> list[float]:
     """Items of both kinds are added every hour; how long each pair took to be stored."""
     waits: list[float] = []
@@ -119,7 +106,7 @@ def test_a_cancelled_item_whose_question_is_refused_for_good_delays_no_other(
 ) -> None:
     user = of_kinds(sign_in, upload)
     app = user.app
-    item = lost(user, directory, upload)
+    item = in_doubt(user, directory, upload)
     assert app.queue_cancel({"id": item})["state"] == "pending"
     others = [add(app), add_visit(user), add(app)]
     wall = refuse(user, REFUSED[refusal], asks_about(item))
@@ -158,7 +145,7 @@ def test_a_question_that_is_refused_for_good_is_asked_ever_more_rarely(
 ) -> None:
     user = of_kinds(sign_in, "table")
     app = user.app
-    item = lost(user, directory, "table")
+    item = in_doubt(user, directory)
     app.queue_cancel({"id": item})
     wall = refuse(user, REFUSED[refusal], asks_about(item))
     app.go_online()
@@ -183,11 +170,8 @@ def test_a_cancelled_item_goes_when_the_server_answers_at_last(
 ) -> None:
     user = of_kinds(sign_in, "table")
     app = user.app
-    app.go_offline()
-    item = add(app)
-    directory.control.drop_before(UPLOADS["table"], method="POST", times=1)
+    item = in_doubt(user, directory, arrives=False)
     app.go_online()
-    app.settle()
     app.queue_cancel({"id": item})
     wall = refuse(user, OWN["no table"], asks_about(item))
     live(user, HOUR_S)
@@ -228,11 +212,8 @@ def test_a_portal_parks_no_cancelled_item(
 ) -> None:
     user = of_kinds(sign_in, "table")
     app = user.app
-    app.go_offline()
-    item = add(app)
-    directory.control.drop_before(UPLOADS["table"], method="POST", times=1)
+    item = in_doubt(user, directory, arrives=False)
     app.go_online()
-    app.settle()
     app.queue_cancel({"id": item})
     other = add_visit(user)
     portal = Firewall(user, form, lambda request: "/rest/v1/" in request["url"])
@@ -278,7 +259,7 @@ def test_N3_a_lone_cancelled_item_that_a_firewall_does_not_answer_for_delays_no_
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = of_kinds(sign_in, "table")
-    item = lost(user, directory, "table")
+    item = in_doubt(user, directory)
     user.app.queue_cancel({"id": item})
     refuse(user, OTHERS["html"], asks_about(item))
     user.app.go_online()

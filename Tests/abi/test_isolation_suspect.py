@@ -11,6 +11,7 @@ import pytest
 from holdfast.transport import Answer
 
 from support.directory_fixtures import DirectoryFixtures
+from support.held import unlock
 from support.queue import BOTH, EMPTY, UPLOADS, add, code_of, item_of, stored
 from support.refusals import HOUR_S, Fault, coded, holding, is_store, items_in, live, page, patient
 from support.sizes import crossed, sampled, sized
@@ -25,6 +26,7 @@ OWN: dict[str, Answer] = {
     "40001": coded(500, "40001"),
     "PGRST001": coded(503, "PGRST001"),
 }
+JSON = {"content-type": "application/json"}
 #: Something else answers, or nothing.
 OTHERS: dict[str, Answer] = {
     "200": page(200),
@@ -34,11 +36,7 @@ OTHERS: dict[str, Answer] = {
     "408": page(408),
     "425": page(425),
     "429": page(429),
-    "json": {
-        "status": 503,
-        "headers": {"content-type": "application/json"},
-        "body": '{"message":"blocked"}',
-    },
+    "json": {"status": 503, "headers": JSON, "body": '{"message":"blocked"}'},
     "cut": {"error": "offline"},
 }
 #: The failures that may be one item's fault.
@@ -139,11 +137,7 @@ def test_B2_many_items_at_fault_delay_no_other(
     app.go_offline()
     ids = [add(app) for _ in range(60)]
     bad = ids[::5]
-    fault = Fault(
-        user,
-        FAILURES[failure],
-        lambda request: any(item in (request["body"] or "") for item in bad),
-    )
+    fault = Fault(user, FAILURES[failure], holding(*bad))
     app.go_online()
     healthy = sorted(set(ids) - set(bad))
     live(user, 3 * HOUR_S, lambda: stored(directory, user.person) == healthy)
@@ -237,8 +231,7 @@ def test_B2_B3_the_suspicion_outlives_restarts(
         if stored(directory, user.person) == sorted(ids):
             break
         app = user.restart()
-        if app.screen["screen"] == "unlock":
-            app.touch()
+        unlock(user)
     assert stored(directory, user.person) == sorted(ids)
     assert len(fault.met) <= 20
 
@@ -316,11 +309,7 @@ def test_FIX_21_many_items_of_a_server_s_defect_cost_few_requests(
     user.app.go_offline()
     ids = [add(user.app) for _ in range(20)]
     bad = ids[::2]
-    fault = Fault(
-        user,
-        FAILURES["XX000"],
-        lambda request: any(item in (request["body"] or "") for item in bad),
-    )
+    fault = Fault(user, FAILURES["XX000"], holding(*bad))
     user.app.go_online()
     for _ in range(sized(12, 48)):
         live(user, HOUR_S)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import uuid
 from typing import Any
 
@@ -14,7 +13,7 @@ from patience import eventually
 
 from support.directory_fixtures import DirectoryFixtures
 from support.errors import error_of
-from support.held import taken
+from support.held import answer, taken
 from support.queue import (
     BAD_MINUTES,
     BOTH,
@@ -23,11 +22,15 @@ from support.queue import (
     add,
     code_of,
     drain,
+    edit,
+    in_doubt,
     item_of,
     new_ids,
+    only_the_user_can_tell,
     stored,
     user_of,
 )
+from support.refusals import coded, is_store
 from support.sizes import crossed, sampled
 from support.users import MakeUser, SignedIn
 from support.workers import finish_worker, start_worker
@@ -152,40 +155,12 @@ def test_HST_6_a_clock_that_is_set_forward_empties_no_memory(sign_in: MakeUser) 
     assert abs(later["stored_ms"] - reply["stored_ms"]) < 3_600_000
 
 
-def test_HST_6_a_cancelled_item_is_no_parent(sign_in: MakeUser) -> None:
-    user = sign_in()
-    user.app.go_offline()
-    parent = add(user.app)
-    user.app.queue_cancel({"id": parent})
-    assert (
-        error_of(
-            user.app.queue_add,
-            {
-                "kind": "activity",
-                "payload": {"type": "call", "minutes": 1},
-                "depends_on": [parent],
-            },
-        ).code
-        == "queue.unknown_dependency"
-    )
-
-
 def test_HST_6_another_user_learns_nothing(sign_in: MakeUser, directory: DirectoryFixtures) -> None:
     user = sign_in()
     item = store(user)
     user.app.session_logout()
     user.app.sign_in(directory.person(user.org))
     assert fate(user.app, item) == "unknown"
-
-
-def lose_an_answer(user: SignedIn, directory: DirectoryFixtures) -> str:
-    """Add an item that the server stores without the device hearing of it; the network goes."""
-    item = add(user.app)
-    directory.control.drop_after("/rest/v1/activities", method="POST", times=1)
-    user.app.settle()
-    user.app.go_offline()
-    assert stored(directory, user.person) == [item]
-    return item
 
 
 @pytest.mark.parametrize("restarted", [False, True])
@@ -195,17 +170,13 @@ def test_B10_a_cancelled_item_that_the_server_may_have_is_no_cancelled_one(
 ) -> None:
     user = sign_in(policy={"biometric": "off"})
     app = user.app
-    item = lose_an_answer(user, directory)
-    if how == "after a refused edit":
-        app.queue_edit({"id": item, "payload": {"type": "visit", "minutes": BAD_MINUTES}})
-    if how == "twice":
-        app.queue_edit({"id": item, "payload": {"type": "visit", "minutes": 45}})
+    item = in_doubt(user, directory)
     if how != "by force":
+        edit(app, item, 45 if how == "twice" else BAD_MINUTES)
         user.phone.pass_time(60)
         app.go_online()
         drain(app)
-        expected = "unknown_outcome" if how == "twice" else "server_rule"
-        assert code_of(app, item) == expected
+        assert code_of(app, item) == ("unknown_outcome" if how == "twice" else "server_rule")
     app.queue_cancel({"id": item, "force": how != "twice"})
     if restarted:
         app = user.restart(online=False)
@@ -233,7 +204,7 @@ def is_read_back(request: HttpRequest) -> bool:
     return request["purpose"] == "upload" and request["method"] == "GET"
 
 
-def stop_at_the_read_back(user: SignedIn, answer: Answer) -> None:
+def stop_at_the_read_back(user: SignedIn, instead: Answer) -> None:
     """The next read-back gets this answer, and nothing after it gets through."""
     network = user.phone.network
 
@@ -242,30 +213,9 @@ def stop_at_the_read_back(user: SignedIn, answer: Answer) -> None:
             return given
         network.alter.remove(stop)
         user.app.go_offline()
-        return answer
+        return instead
 
     network.alter.append(stop)
-
-
-def edited_is_not_lost(user: SignedIn, directory: DirectoryFixtures, item: str) -> None:
-    """Edit an item that the server has; the edit must not be counted as sent."""
-    app = user.app
-    edit: Any = {"id": item, "payload": {"type": "visit", "minutes": 45}}
-    app.queue_edit(edit)
-    app.go_online()
-    done = drain(app)
-    [row] = [row for row in directory.activities(user.person) if row["id"] == item]
-    if row["minutes"] == 45:
-        return
-    assert (done["sent"], done["parked"]) == (0, 1)
-    assert code_of(app, item) == "unknown_outcome"
-
-
-REFUSED: Answer = {
-    "status": 401,
-    "headers": {"content-type": "application/json"},
-    "body": '{"code":"PGRST301","message":"JWSError"}',
-}
 
 
 def test_B5_a_read_back_that_another_session_may_not_send_is_an_attempt(
@@ -280,10 +230,13 @@ def test_B5_a_read_back_that_another_session_may_not_send_is_an_attempt(
     # and a lock while the upload is under way, so that its session is another one
     flying = taken(user, "upload")
     app.session_lock()
-    app.complete({"id": flying["id"], **user.phone.network(flying)})
-    user.app.go_offline()
+    answer(app, flying)
+    app.go_offline()
     app.touch()
-    edited_is_not_lost(user, directory, item)
+    edit(app, item, 45)
+    app.go_online()
+    only_the_user_can_tell(app, item)
+    assert [row["minutes"] for row in directory.activities(user.person)] == [30]
 
 
 def test_B5_an_item_that_is_not_visible_before_the_memberships_are_known_is_an_attempt(
@@ -294,40 +247,25 @@ def test_B5_an_item_that_is_not_visible_before_the_memberships_are_known_is_an_a
     app.go_offline()
     item = add(app, minutes=30)
     directory.control.truncate_rows(UPLOADS["table"], keep=0, method="POST")
+    read_backs: list[HttpRequest] = []
+
+    def nothing(request: HttpRequest) -> Answer | None:
+        if not is_read_back(request):
+            return None
+        read_backs.append(request)
+        headers = {"content-type": "application/json"}
+        return {"status": 200, "headers": headers, "body": "[]"}
+
+    user.phone.network.instead.append(nothing)
     app.go_online()
-    checks: list[Any] = []
-    read_backs = 0
-    for _ in range(8):
-        for request in app.poll()["requests"]:
-            if request["purpose"] == "guard":
-                checks.append(request)
-            elif is_read_back(request):
-                read_backs += 1
-                body = {"content-type": "application/json"}
-                app.complete({"id": request["id"], "status": 200, "headers": body, "body": "[]"})
-            else:
-                app.complete({"id": request["id"], **user.phone.network(request)})
-    assert read_backs == 1
+    check = taken(user, "guard")
+    assert len(read_backs) == 1
+    user.phone.network.instead.clear()
     assert app.queue_list()["counts"] == {**EMPTY, "waiting": 1}
-    edit: Any = {"id": item, "payload": {"type": "visit", "minutes": 45}}
-    app.queue_edit(edit)
-    for request in checks:
-        app.complete({"id": request["id"], **user.phone.network(request)})
-    done = drain(app)
+    edit(app, item, 45)
+    answer(app, check)
+    only_the_user_can_tell(app, item)
     assert [row["minutes"] for row in directory.activities(user.person)] == [30]
-    assert (done["sent"], done["parked"]) == (0, 1)
-    assert code_of(app, item) == "unknown_outcome"
-
-
-def lost_answer(user: SignedIn, directory: DirectoryFixtures, item: str) -> None:
-    """The server stores the item, and its answer is lost; the network goes."""
-    app = user.app
-    directory.control.drop_after(UPLOADS["table"], method="POST", times=1)
-    app.go_online()
-    app.settle()
-    app.go_offline()
-    assert stored(directory, user.person) == [item]
-    assert app.queue_list()["counts"] == {**EMPTY, "pending": 1}
 
 
 @pytest.mark.parametrize("restarted", [False, True])
@@ -335,9 +273,7 @@ def test_B6_a_cancel_after_a_lost_answer_asks_the_server_first(
     sign_in: MakeUser, directory: DirectoryFixtures, restarted: bool
 ) -> None:
     user = sign_in(policy={"biometric": "off"})
-    user.app.go_offline()
-    item = add(user.app)
-    lost_answer(user, directory, item)
+    item = in_doubt(user, directory)
     for _ in range(2):
         reply = user.app.queue_cancel({"id": item})
         assert reply == {"id": item, "released": 0, "state": "pending"}
@@ -347,11 +283,9 @@ def test_B6_a_cancel_after_a_lost_answer_asks_the_server_first(
     app = user.app
     user.phone.pass_time(60)
     app.go_online()
-    assert drain(app)["parked"] == 1
-    assert code_of(app, item) == "unknown_outcome"
+    only_the_user_can_tell(app, item)
     [event] = app.of_type("item_parked")
     assert (event["id"], event["reason"]) == (item, "unknown_outcome")
-    assert user.phone.network.count("upload") >= 1
     assert app.queue_cancel({"id": item})["state"] is None
     assert app.queue_list()["counts"] == EMPTY
     assert stored(directory, user.person) == [item]
@@ -365,11 +299,6 @@ WITHOUT_A_BODY: dict[str, Answer] = {
 }
 
 
-def is_stored_by(request: HttpRequest) -> bool:
-    """Whether the request stores items."""
-    return (request["purpose"], request["method"]) == ("upload", "POST")
-
-
 @pytest.mark.parametrize("count", [1, 3])
 @pytest.mark.parametrize("form", WITHOUT_A_BODY)
 @BOTH
@@ -378,9 +307,7 @@ def test_a_success_without_a_body_is_read_back_and_not_sent_again(
 ) -> None:
     user = user_of(sign_in, upload)
     app, network = user.app, user.phone.network
-    network.alter.append(
-        lambda request, answer: WITHOUT_A_BODY[form] if is_stored_by(request) else answer
-    )
+    network.alter.append(lambda request, real: WITHOUT_A_BODY[form] if is_store(request) else real)
     app.go_offline()
     ids = [add(app) for _ in range(count)]
     network.forget()
@@ -389,7 +316,7 @@ def test_a_success_without_a_body_is_read_back_and_not_sent_again(
     assert (done["sent"], done["parked"], done["waiting"]) == (count, 0, 0)
     assert stored(directory, user.person) == sorted(ids)
     assert app.queue_list()["counts"] == EMPTY
-    assert len([request for request in network.sent if is_stored_by(request)]) == 1
+    assert len([request for request in network.sent if is_store(request)]) == 1
     assert len([request for request in network.sent if is_read_back(request)]) == 1
 
 
@@ -401,9 +328,7 @@ def test_an_item_that_a_success_without_a_body_has_not_stored_is_sent_again(
     user = user_of(sign_in, upload)
     app, network = user.app, user.phone.network
     answers = [WITHOUT_A_BODY[form]] * 2
-    network.instead.append(
-        lambda request: answers.pop() if answers and is_stored_by(request) else None
-    )
+    network.instead.append(lambda request: answers.pop() if answers and is_store(request) else None)
     item = add(app)
     app.settle()
     assert item_of(app, item)["attempts"] > 0
@@ -420,26 +345,24 @@ def test_ATK_12_a_wish_after_a_doubtful_answer_is_neither_lost_nor_stored_in_sil
 ) -> None:
     user = sign_in()
     app = user.app
-    app.go_offline()
-    item = add(app, minutes=30)
     if trouble == "lost":
-        lost_answer(user, directory, item)
+        item = in_doubt(user, directory, minutes=30)
     else:
+        app.go_offline()
+        item = add(app, minutes=30)
         directory.control.truncate_rows(UPLOADS["table"], keep=0, method="POST")
         unread: Answer = {"error": "timeout"}
-        stop_at_the_read_back(user, REFUSED if trouble == "followed by 401" else unread)
+        stop_at_the_read_back(user, coded(401, "PGRST301") if "401" in trouble else unread)
         app.go_online()
         app.settle()
     assert stored(directory, user.person) == [item]
     if wish == "edit":
-        app.queue_edit({"id": item, "payload": {"type": "visit", "minutes": 45}})
+        edit(app, item, 45)
     else:
         assert app.queue_cancel({"id": item})["state"] == "pending"
     app.go_online()
-    done = drain(app)
-    # Then it is parked, since only the user can tell; what they wrote is there
-    assert (done["sent"], done["parked"]) == (0, 1)
-    assert code_of(app, item) == "unknown_outcome"
+    only_the_user_can_tell(app, item)
+    # What its user wrote is there.
     [left] = app.queue_list()["items"]
     assert left["payload"]["minutes"] == (45 if wish == "edit" else 30)
     assert [row["minutes"] for row in directory.activities(user.person)] == [30]
@@ -469,24 +392,20 @@ def test_ATK_12_a_batch_that_is_split_after_a_doubtful_answer_may_be_stored(
             return given
         network.alter.remove(lie)
         app.go_offline()
-        return {
-            "status": 500,
-            "headers": {"content-type": "application/json"},
-            "body": json.dumps({"code": code, "message": "no"}),
-        }
+        return coded(500, code)
 
     network.alter.append(lie)
     app.go_online()
     app.settle()
     assert set(stored(directory, user.person)) > {item, *others}
     if wish == "edit":
-        app.queue_edit({"id": item, "payload": {"type": "visit", "minutes": 45}})
+        edit(app, item, 45)
     else:
         assert app.queue_cancel({"id": item})["state"] == "pending"
     user.phone.pass_time(600)
     app.go_online()
     done = drain(app)
-    # Then that item is parked, since only the user can tell; the others are stored
+    # That item is parked, since only the user can tell; the others are stored.
     assert (done["sent"], done["parked"]) == (3, 1)
     assert code_of(app, item) == "unknown_outcome"
     assert 45 not in [row["minutes"] for row in directory.activities(user.person)]
@@ -497,20 +416,10 @@ def test_B6_a_cancelled_item_that_the_server_does_not_have_goes(
 ) -> None:
     user = sign_in()
     app = user.app
-    app.go_offline()
-    item = add(app)
-    child_request: Any = {
-        "kind": "activity",
-        "payload": {"type": "visit", "minutes": 6},
-        "depends_on": [item],
-        "occurred_at_ms": user.phone.now_ms,
-    }
-    child = app.queue_add(child_request)["id"]
-    directory.control.drop_before(UPLOADS["table"], method="POST", times=1)
-    app.go_online()
-    app.settle()
-    other = add(app, minutes=7)
+    item = in_doubt(user, directory, arrives=False)
+    child, other = add(app, depends_on=[item]), add(app)
     assert app.queue_cancel({"id": item})["state"] == "pending"
+    app.go_online()
     drain(app)
     app.settle()
     assert stored(directory, user.person) == sorted([child, other])
@@ -522,9 +431,7 @@ def test_B6_a_forced_cancel_removes_the_item_at_once(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
-    user.app.go_offline()
-    item = add(user.app)
-    lost_answer(user, directory, item)
+    item = in_doubt(user, directory)
     assert user.app.queue_cancel({"id": item})["state"] == "pending"
     assert user.app.queue_cancel({"id": item, "force": True})["state"] is None
     assert error_of(user.app.queue_cancel, {"id": item, "force": True}).code == "queue.not_found"
@@ -536,19 +443,16 @@ def test_B6_a_cancel_is_taken_back(
 ) -> None:
     user = sign_in()
     app = user.app
-    app.go_offline()
-    item = add(app, minutes=5)
+    item = in_doubt(user, directory, arrives=False)
     [exported] = app.queue_export()["items"]
-    directory.control.drop_before(UPLOADS["table"], method="POST", times=1)
-    app.go_online()
-    app.settle()
     assert app.queue_cancel({"id": item})["state"] == "pending"
     if back == "add":
         app.queue_add(exported)  # type: ignore[arg-type]
     elif back == "edit":
-        app.queue_edit({"id": item, "payload": {"type": "visit", "minutes": 6}})
+        edit(app, item, 6)
     else:
         assert app.queue_retry({"id": item})["retried"] == 1
+    app.go_online()
     assert drain(app)["sent"] == 1
     assert stored(directory, user.person) == [item]
 
@@ -558,10 +462,8 @@ def test_B6_cancelling_a_refused_edit_of_a_stored_item_asks_the_server_first(
 ) -> None:
     user = sign_in()
     app = user.app
-    app.go_offline()
-    item = add(app)
-    lost_answer(user, directory, item)
-    app.queue_edit({"id": item, "payload": {"type": "visit", "minutes": BAD_MINUTES}})
+    item = in_doubt(user, directory)
+    edit(app, item, BAD_MINUTES)
     user.phone.pass_time(60)
     app.go_online()
     drain(app)
@@ -590,15 +492,12 @@ def test_an_upload_whose_process_ended_counts_as_an_attempt(
         directory.control.clear_faults()
     else:
         user.app.go_online()
-        request = taken(user, "upload")
-        user.phone.network(request)
+        user.phone.network(taken(user, "upload"))
         user.phone.close()
     assert stored(directory, user.person) == [item]
     app = user.restart(online=False)
     assert item_of(app, item)["attempts"] == 1
-    app.queue_edit({"id": item, "payload": {"type": "visit", "minutes": 45}})
+    edit(app, item, 45)
     app.go_online()
-    done = drain(app)
-    assert (done["sent"], done["parked"]) == (0, 1)
-    assert code_of(app, item) == "unknown_outcome"
+    only_the_user_can_tell(app, item)
     assert [row["minutes"] for row in directory.activities(user.person)] == [30]

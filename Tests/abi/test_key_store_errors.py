@@ -20,7 +20,7 @@ from holdfast.keystore import (
 )
 
 from conftest import MakePhone, MakeUser
-from support import secrecy
+from support import secrecy, tamper
 from support.directory_fixtures import PASSWORD, DirectoryFixtures, Person
 from support.errors import error_of
 from support.liar import with_liar
@@ -83,6 +83,7 @@ def new_session(phone: Phone) -> Any:  # noqa: ANN401
         ("load", "device", KEY_CANCELLED, "cancelled"),
         ("load", "device", 77, "failed"),
         ("save", "device", KEY_LOCKED, "locked"),
+        ("save", "device", KEY_FAILED, "failed"),
         ("save", "device", KEY_UNAVAILABLE, "unavailable"),
         ("save", "session", KEY_FAILED, "failed"),
         ("save", "session", KEY_INVALIDATED, "invalidated"),
@@ -90,7 +91,7 @@ def new_session(phone: Phone) -> Any:  # noqa: ANN401
         ("save", "biometric", KEY_FAILED, "failed"),
     ],
 )
-def test_API_3_an_error_names_the_key_the_operation_and_the_answer(
+def test_API_3_KEEP_1_an_error_names_key_operation_and_answer_and_nothing_is_stored(
     phones: MakePhone, lines: Lines, call: str, name: str, answer: int, word: str
 ) -> None:
     phone = phones()
@@ -99,16 +100,20 @@ def test_API_3_an_error_names_the_key_the_operation_and_the_answer(
     phone.keychain.answer(call, name, answer)
     error = failure(app, "session_adopt", session)
     assert error.code == ("keystore.locked" if answer == KEY_LOCKED else "keystore.failed")
+    assert (error.status, error.retryable) == (5, True)
     assert error.detail == {"key": name, "operation": call, "answer": word}
     assert name in error.message
     assert word in error.message
     assert [level for level, _ in told(lines, call, name, word)] == [1], lines
+    assert tamper.read(phone.folder) is None
+    assert app.session_status()["state"] == "signed_out"
     app.session_adopt(session)
     app.settle()
     assert app.screen["screen"] == "home"
     assert len(told(lines)) == 1
 
 
+@pytest.mark.parametrize("since", ["the first call", "the sign-in"])
 @pytest.mark.parametrize(
     ("lie", "key", "answer"),
     [
@@ -118,30 +123,30 @@ def test_API_3_an_error_names_the_key_the_operation_and_the_answer(
         ("mixes", "device", "other_key"),
     ],
 )
-def test_API_3_an_error_says_that_a_saved_key_did_not_come_back(
-    phones: MakePhone, lines: Lines, lie: str, key: str, answer: str
+def test_API_3_LCK_7_nothing_is_acknowledged_on_a_key_that_does_not_come_back(
+    phones: MakePhone, lines: Lines, lie: str, key: str, answer: str, since: str
 ) -> None:
     phone = phones()
     keychain = with_liar(phone)
     app = phone.open()
-    app.session_resume()
+    if since == "the sign-in":
+        app.session_resume()
+        device = keychain.load("device")
     keychain.lie = lie
-    error = failure(app, "session_adopt", new_session(phone))
+    session = new_session(phone)
+    error = failure(app, "session_adopt", session)
     assert error.code == "keystore.failed"
-    assert error.detail == {"key": key, "operation": "read_back", "answer": answer}
-    assert told(lines, "read_back", key, answer)
-
-
-def test_a_session_whose_key_store_gives_no_answer_counts_as_locked(sign_in: MakeUser) -> None:
-    user = sign_in()
-    user.phone.close()
-    user.phone.keychain.unlocked_since_boot = False
-    app = user.phone.open()
-    status = app.session_status()
-    assert (status["state"], status["user_id"]) == ("locked", None)
-    user.phone.keychain.unlocked_since_boot = True
-    app.session_resume()
-    assert app.session_status()["state"] == "active"
+    if since == "the sign-in":
+        assert error.detail == {"key": key, "operation": "read_back", "answer": answer}
+        assert told(lines, "read_back", key, answer)
+        assert keychain.load("device") == device
+    assert tamper.read(phone.folder) is None
+    keychain.lie = ""
+    if lie == "mixes":
+        return
+    app.session_adopt(session)
+    app.settle()
+    assert app.screen["screen"] == "home"
 
 
 def test_API_3_the_log_says_which_key_is_not_erased(sign_in: MakeUser, lines: Lines) -> None:

@@ -25,51 +25,9 @@ from holdfast.keystore import (
 )
 
 from conftest import MakePhone, MakeUser
-from support import tamper
-from support.directory_fixtures import DirectoryFixtures
-from support.errors import error_of
 from support.liar import with_liar
 from support.loop import Host
 from support.phone import App, Phone
-
-
-@pytest.mark.parametrize("lie", ["forgets", "changes", "shortens"])
-@pytest.mark.parametrize("since", ["the first call", "the sign-in"])
-def test_LCK_7_nothing_is_acknowledged_on_a_key_that_is_not_kept(
-    phones: MakePhone, directory: DirectoryFixtures, lie: str, since: str
-) -> None:
-    phone = phones()
-    keychain = with_liar(phone)
-    session = directory.session(directory.person(directory.organisation()))
-    app = phone.open()
-    if since == "the sign-in":
-        app.session_resume()
-    keychain.lie = lie
-    assert error_of(app.session_adopt, {"session": session}).code == "keystore.failed"
-    assert tamper.read(phone.folder) is None
-    keychain.lie = ""
-    app.session_adopt({"session": session})
-    app.settle()
-    assert app.screen["screen"] == "home"
-
-
-def test_LCK_7_a_key_store_that_knows_one_key_only_loses_no_device_key(
-    phones: MakePhone, directory: DirectoryFixtures
-) -> None:
-    phone = phones()
-    keychain = with_liar(phone)
-    app = phone.open()
-    app.session_resume()
-    device = keychain.load("device")
-    keychain.lie = "mixes"
-    assert (
-        error_of(
-            app.session_adopt,
-            {"session": directory.session(directory.person(directory.organisation()))},
-        ).code
-        == "keystore.failed"
-    )
-    assert keychain.load("device") == device
 
 
 @pytest.mark.parametrize("end", ["session_lock", "session_logout"])

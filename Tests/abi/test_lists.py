@@ -17,7 +17,7 @@ from support.contact_data import DAY_S, change_behind_the_cursor, pull, pulled
 from support.directory_fixtures import PASSWORD, DirectoryFixtures, Organisation, Person
 from support.held import hold, return_to_foreground, total, unlock
 from support.phone import App
-from support.users import MakePhone, MakeUser, SignedIn
+from support.users import MakePhone, MakeUser, SignedIn, signed_in
 
 #: A number that neither 64 bits nor a double hold, and nesting that no reader here follows.
 HUGE = "12345678901234567000"
@@ -250,9 +250,8 @@ def test_FIX_10_a_page_that_repeats_proves_no_end(
     phones: MakePhone, directory: DirectoryFixtures, told: str
 ) -> None:
     orgs, person = member_of(directory, 5)
-    app = phones().start()
-    app.sign_in(person, orgs[-1])
-    user = SignedIn(app.phone, app, person, orgs[-1], "peer_mentor")
+    user = signed_in(phones, person, orgs[-1])
+    app = user.app
 
     def repeat(request: HttpRequest, real: Answer) -> Answer:
         if request["purpose"] != "guard" or "status" not in real:
@@ -420,6 +419,15 @@ def contacts_of(directory: DirectoryFixtures, org: Organisation, count: int) -> 
         )  # fmt: skip
 
 
+def lose_the_cache(user: SignedIn) -> None:
+    """Start the app without its cache."""
+    user.phone.close()
+    for path in user.phone.folder.glob("cache.db*"):
+        path.unlink()
+    user.restart()
+    unlock(user)
+
+
 @pytest.mark.parametrize("place", [1, 30, 60])
 def test_FIX_9_a_contact_that_cannot_be_read_costs_itself(
     sign_in: MakeUser, directory: DirectoryFixtures, place: int
@@ -432,11 +440,7 @@ def test_FIX_9_a_contact_that_cannot_be_read_costs_itself(
             continue
         altered(user, "pull", replaced_row(place, value))
         user.phone.pass_time(DAY_S)
-        user.phone.close()
-        for path in user.phone.folder.glob("cache.db*"):
-            path.unlink()
-        user.restart()
-        unlock(user)
+        lose_the_cache(user)
         user.app.settle()
         [told] = pull(user)[-1:]
         assert told["problem"] is None, name
@@ -456,11 +460,7 @@ def test_FIX_9_a_page_may_have_any_number_of_values(
     user = sign_in()
     contacts_of(directory, user.org, 500)
     many = json.dumps([0] * 2_500)
-    altered(
-        user,
-        "pull",
-        lambda body: body.replace('"name"', f'"x":{many},"name"'),
-    )
+    altered(user, "pull", lambda body: body.replace('"name"', f'"x":{many},"name"'))
     [told] = pull(user)
     assert (told["rows"], told["skipped"], told["problem"]) == (500, 0, None)
     assert total(user.app) == 500
@@ -496,8 +496,7 @@ def test_FIX_9_a_page_that_is_too_large_is_asked_for_in_smaller_pages(
     assert pulled()[-1]["problem"] is None
     assert user.phone.network.count("pull") < 40
     contacts_of(directory, user.org, 1)
-    for path in user.phone.folder.glob("cache.db*"):
-        path.unlink()
+    lose_the_cache(user)
     for _ in range(30):
         user.phone.pass_time(300)
         user.restart()
@@ -517,10 +516,7 @@ def test_FIX_12_contacts_whose_times_have_no_zone_or_that_have_no_name_are_named
     user = sign_in()
     contacts_of(directory, user.org, 40)
     altered(user, "pull", lambda body: body.replace(there, sent))
-    for path in user.phone.folder.glob("cache.db*"):
-        path.unlink()
-    user.restart()
-    unlock(user)
+    lose_the_cache(user)
     for _ in range(3):
         user.app.settle()
         [told] = pull(user, after_s=1_000)

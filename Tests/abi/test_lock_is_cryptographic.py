@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import stat
 from pathlib import Path
 
 import pytest
@@ -97,14 +96,6 @@ def test_SES_12_no_vault_key_stays_in_memory(
     secrets = [vault, *keys[1:], session["access_token"], session["refresh_token"]]
     assert scan.scan_memory(hosted.pid, *secrets) == []
     phone.close()
-
-
-def test_KEEP_1_only_the_user_of_the_device_can_read_the_files(sign_in: MakeUser) -> None:
-    user = sign_in()
-    assert stat.S_IMODE(user.phone.folder.stat().st_mode) == 0o700
-    files = [path for path in user.phone.folder.rglob("*") if path.is_file()]
-    assert {path.name for path in files} >= {"holdfast.db", "cache.db"}
-    assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
 
 
 def test_ORG_5_nothing_of_the_organisation_is_readable(sign_in: MakeUser) -> None:

@@ -255,22 +255,6 @@ def test_each_request_is_handed_out_once(sign_in: MakeUser) -> None:
     assert user.app.complete({"id": 999_999, "error": "offline"}) == {}
 
 
-def test_QUE_9_an_item_in_flight_cannot_be_changed(sign_in: MakeUser) -> None:
-    user = sign_in()
-    item = user.app.register()
-    request = taken(user, "upload")
-    assert user.app.queue_get({"id": item})["item"]["state"] == "sending"
-    calls: list[Any] = [
-        lambda: user.app.queue_edit({"id": item, "payload": {"type": "x", "minutes": 1}}),
-        lambda: user.app.queue_cancel({"id": item}),
-    ]
-    for call in calls:
-        error = error_of(call)
-        assert (error.code, error.status, error.retryable) == ("queue.in_flight", 2, True)
-    user.app.complete({"id": request["id"], "error": "cancelled"})
-    assert user.app.queue_cancel({"id": item})["id"] == item
-
-
 def test_requests_carry_the_headers_of_the_services(sign_in: MakeUser) -> None:
     user = sign_in(contacts=1)
     user.app.register()

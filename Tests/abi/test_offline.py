@@ -116,6 +116,7 @@ def test_OFF_5_the_session_is_validated_silently(
     app = user.restart(online=False)
     app.touch()
     app.settle()
+    item = app.register()
     loads = user.phone.keychain.calls["load", "biometric"]
     app.go_online()
     app.settle()
@@ -126,6 +127,7 @@ def test_OFF_5_the_session_is_validated_silently(
     shown = [event["screen"] for event in app.of_type("screen")]
     assert {(decision["screen"], decision["route"]) for decision in shown} <= {("home", user.home)}
     assert app.screen["banners"] == []
+    assert [str(row["id"]) for row in directory.activities(user.person)] == [item]
 
 
 @EACH_ROLE

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from holdfast.transport import Answer
 
 from support import contact_data
 from support.contact_data import DAY_S, pull
@@ -154,28 +153,6 @@ def test_an_unusable_cache_blocks_neither_queue_nor_guard(
     app.session_foreground()
     app.settle()
     assert app.screen["screen"] == "select_org"
-
-
-@pytest.mark.parametrize("purpose", ["pull", "summary"])
-def test_failing_reads_block_no_upload(
-    sign_in: MakeUser, directory: DirectoryFixtures, purpose: str
-) -> None:
-    user = sign_in(contacts=3)
-    broken: Answer = {
-        "status": 503, "headers": {"content-type": "application/json"},
-        "body": '{"code":"PGRST000","message":"no database"}',
-    }  # fmt: skip
-    user.phone.network.alter.append(
-        lambda request, real: broken if request["purpose"] == purpose else real
-    )
-    for turn in range(1, 6):
-        user.app.sync_now()
-        user.app.settle()
-        user.phone.pass_time(120)
-        user.app.settle()
-        user.app.register()
-        user.app.settle()
-        assert len(directory.activities(user.person)) == turn
 
 
 def test_the_summary_is_fetched_as_often_as_the_contacts(sign_in: MakeUser) -> None:

@@ -12,7 +12,7 @@ import pytest
 from support import children
 from support.directory_fixtures import DirectoryFixtures
 from support.errors import error_of
-from support.held import return_to_foreground
+from support.held import return_to_foreground, taken
 from support.queue import (
     BAD_MINUTES,
     BOTH,
@@ -21,8 +21,8 @@ from support.queue import (
     add,
     code_of,
     drain,
+    edit,
     item_of,
-    new_ids,
     stored,
     user_of,
 )
@@ -30,30 +30,6 @@ from support.sizes import sized
 from support.users import MakeUser
 
 # The main path ------------------------------------------------------------------------------------
-
-
-@pytest.mark.both_flavours
-@BOTH
-@pytest.mark.parametrize("count", [1, 40])
-def test_QUE_2_a_lost_answer_after_the_commit_duplicates_nothing(
-    sign_in: MakeUser, directory: DirectoryFixtures, upload: str, count: int
-) -> None:
-    user = user_of(sign_in, upload)
-    app = user.app
-    app.go_offline()
-    ids = [app.register(minutes=1 + number) for number in range(count)]
-    fault = directory.control.drop_after(UPLOADS[upload], method="POST")
-    app.go_online()
-    events: list[Any] = app.settle_until("sync_completed")
-    [rule] = [each for each in directory.control.faults() if each["id"] == fault]
-    assert rule["hits"] == 1
-    stored = directory.activities(user.person)
-    assert sorted(str(row["id"]) for row in stored) == sorted(ids)
-    assert sorted(row["minutes"] for row in stored) == list(range(1, count + 1))
-    done = [event for event in events if event["type"] == "sync_completed"]
-    assert [(event["sent"], event["parked"], event["waiting"]) for event in done] == [(count, 0, 0)]
-    assert app.of_type("item_parked") == []
-    assert app.queue_list()["counts"] == {"pending": 0, "sending": 0, "waiting": 0, "parked": 0}
 
 
 @pytest.mark.parametrize("limit", [1, 2, 6])
@@ -79,19 +55,11 @@ def test_QUE_2_a_death_between_commit_and_answer_duplicates_nothing(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str
 ) -> None:
     user = user_of(sign_in, upload)
-    app = user.app
-    ids = [app.register(minutes=1 + number) for number in range(10)]
-    for _ in range(10):
-        requests = app.poll()["requests"]
-        uploads = [request for request in requests if request["purpose"] == "upload"]
-        for request in uploads:
-            assert user.phone.network(request)["status"] in {200, 201}
-        if uploads:
-            break
+    ids = [add(user.app) for _ in range(10)]
+    assert user.phone.network(taken(user, "upload"))["status"] in {200, 201}
     app = user.restart()
-    app.settle_until("sync_completed")
-    assert sorted(str(row["id"]) for row in directory.activities(user.person)) == sorted(ids)
-    assert sum(event["sent"] for event in app.of_type("sync_completed")) == 10
+    assert drain(app)["sent"] == 10
+    assert stored(directory, user.person) == sorted(ids)
     assert app.queue_list()["items"] == []
 
 
@@ -101,28 +69,18 @@ def test_QUE_2_the_payload_arrives_as_it_was_registered(
 ) -> None:
     user = sign_in()
     contact = directory.contact(user.org, "Kari Prøve")
-    item = user.app.queue_add(
-        {
-            "kind": "activity",
-            "payload": {
-                "type": "gåtur",
-                "minutes": 90,
-                "contact_id": contact,
-                "note": 'sitat: "æøå" \\ \n\t\U0001f9ad',
-            },
-            "occurred_at_ms": 1_795_000_000_123,
-        }
-    )
-    follow = user.app.register(follows=item["id"])
+    note = 'sitat: "æøå" \\ \n\t\U0001f9ad'
+    payload: Any = {"type": "gåtur", "minutes": 90, "contact_id": contact, "note": note}
+    request: Any = {"kind": "activity", "payload": payload, "occurred_at_ms": 1_795_000_000_123}
+    item = user.app.queue_add(request)["id"]
+    follow = user.app.register(follows=item)
     user.app.settle_until("sync_completed")
     rows = {str(row["id"]): row for row in directory.activities(user.person)}
-    stored = rows[item["id"]]
-    assert (stored["type"], stored["minutes"]) == ("gåtur", 90)
-    assert stored["note"] == 'sitat: "æøå" \\ \n\t\U0001f9ad'
-    assert str(stored["contact_id"]) == contact
-    assert str(stored["org_id"]) == user.org.id
-    assert str(stored["occurred_at"]).startswith("2026-11-18 11:06:40.123")
-    assert str(rows[follow]["follows"]) == item["id"]
+    stored = {name: str(value) for name, value in rows[item].items()}
+    assert {name: stored[name] for name in payload} == {**payload, "minutes": "90"}
+    assert stored["org_id"] == user.org.id
+    assert stored["occurred_at"].startswith("2026-11-18 11:06:40.123")
+    assert str(rows[follow]["follows"]) == item
 
 
 @pytest.mark.parametrize("given", ["nothing", "an id", "a column", "null"])
@@ -159,9 +117,6 @@ def test_HST_4_an_item_without_a_time_happens_now(
 # Outcomes -----------------------------------------------------------------------------------------
 
 
-BAD = {"minutes": 100_000}
-
-
 def test_QUE_1_a_process_killed_at_any_write_loses_no_acknowledged_item(
     sign_in: MakeUser, killer: Path, tmp_path: Path
 ) -> None:
@@ -184,20 +139,26 @@ def test_QUE_1_a_process_killed_at_any_write_loses_no_acknowledged_item(
     assert found == sorted(found)
 
 
-def test_QUE_4_a_parked_item_is_corrected_and_sent(
+def test_QUE_4_a_parked_item_survives_restarts_and_is_sent_when_it_is_corrected(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
-    item = user.app.register(**BAD)
+    item = add(user.app, minutes=BAD_MINUTES)
     drain(user.app)
-    assert [r["code"] for r in user.app.queue_explain()["reasons"]] == ["parked"]
-    [exported] = user.app.queue_export({"state": "parked"})["items"]
-    assert exported["id"] == item
-    assert exported["payload"]["minutes"] == BAD["minutes"]
-    edited = user.app.queue_edit({"id": item, "payload": {"type": "visit", "minutes": 45}})
-    assert edited["state"] == "pending"
-    user.app.events.clear()
-    assert drain(user.app)["sent"] == 1
+    app = user.restart()
+    app.settle()
+    assert item_of(app, item)["state"] == "parked"
+    for request in ({}, {"id": item}):
+        assert app.queue_retry(request)["retried"] == 1
+        assert item_of(app, item)["state"] == "pending"
+        app.settle()
+        assert item_of(app, item)["state"] == "parked"
+    assert [r["code"] for r in app.queue_explain()["reasons"]] == ["parked"]
+    [exported] = app.queue_export({"state": "parked"})["items"]
+    assert (exported["id"], exported["payload"]["minutes"]) == (item, BAD_MINUTES)
+    assert edit(app, item, 45) == "pending"
+    app.events.clear()
+    assert drain(app)["sent"] == 1
     assert stored(directory, user.person) == [item]
 
 
@@ -241,9 +202,7 @@ def test_QUE_6_items_of_an_ended_membership_are_held(
     assert "organisation" in [r["code"] for r in app.queue_explain()["reasons"]]
     assert app.of_type("item_parked") == []
     directory.control.set_membership(user.person.id, user.org.id, status="active")
-    app.session_background()
-    app.session_foreground()
-    app.settle()
+    return_to_foreground(user)
     for _ in range(5):
         user.phone.pass_time(600)
         app.settle()
@@ -284,28 +243,20 @@ def test_QUE_8_an_item_waits_for_the_one_it_depends_on(
     user = sign_in()
     app = user.app
     app.go_offline()
-    first = app.register(**BAD)
-    added = app.queue_add(
-        {
-            "kind": "activity",
-            "payload": {"type": "visit", "minutes": 5, "follows": first},
-            "depends_on": [first],
-            "occurred_at_ms": user.phone.now_ms,
-        }
-    )
-    assert added["state"] == "waiting"
+    first = add(app, minutes=BAD_MINUTES)
+    second = add(app, follows=first, depends_on=[first])
+    assert item_of(app, second)["state"] == "waiting"
     app.go_online()
     drain(user.app)
-    item = app.queue_get({"id": added["id"]})["item"]
+    item = item_of(app, second)
     assert (item["state"], item["depends_on"]) == ("waiting", [first])
-    assert item["reason"] is not None
-    assert item["reason"]["code"] == "dependency_parked"
+    assert code_of(app, second) == "dependency_parked"
     assert stored(directory, user.person) == []
-    app.queue_edit({"id": first, "payload": {"type": "visit", "minutes": 5}})
+    edit(app, first, 5)
     app.events.clear()
     drain(user.app)
     app.settle()
-    assert stored(directory, user.person) == sorted({first, added["id"]})
+    assert stored(directory, user.person) == sorted({first, second})
 
 
 def test_QUE_11_items_belong_to_their_owner(
@@ -345,38 +296,6 @@ def test_QUE_12_only_an_explicit_discard_deletes_items(
     user.app.settle()
     assert user.app.queue_list()["items"] == []
     assert directory.activities(user.person) == []
-
-
-def test_QUE_15_two_processes_drain_the_same_queue(
-    sign_in: MakeUser, directory: DirectoryFixtures
-) -> None:
-    user = sign_in()
-    first = user.app
-    first.go_offline()
-    user.phone.app = None
-    second = user.phone.start(online=False)
-    ids = [first.register(minutes=1 + number % 60) for number in range(30)]
-    try:
-        user.phone.network.up = True
-        apps = [first, second]
-        for app in apps:
-            app.network_report({"online": True})
-        asked = [(app, app.poll()["requests"]) for app in apps]
-        for app, requests in asked:
-            for request in requests:
-                answer: Any = {"id": request["id"], **user.phone.network(request)}
-                app.complete(answer)
-        for _ in range(5):
-            for app in apps:
-                app.settle()
-            user.phone.pass_time(60)
-            first.clock_set({"now_ms": user.phone.now_ms})
-        uploads = directory.control.requests("/rest/v1/activities", "POST")
-        assert sum(entry["rows_in"] for entry in uploads) == len(ids)
-        assert stored(directory, user.person) == sorted(set(ids))
-        assert first.queue_list()["items"] == second.queue_list()["items"] == []
-    finally:
-        first.close()
 
 
 def test_QUE_18_queue_explain_names_the_cause(
@@ -455,8 +374,7 @@ def test_released_items_still_wait_for_the_items_that_they_depend_on(
     assert code_of(app, parent) == "waiting_organisation"
     if linked == "while held":
         assert code_of(app, child) == "waiting_organisation"
-        payload: Any = {"type": "visit", "minutes": 6, "follows": parent}
-        app.queue_edit({"id": child, "payload": payload})
+        edit(app, child, 6, follows=parent)
     directory.control.set_membership(user.person.id, user.org.id, status="active")
     user.phone.network.forget()
     return_to_foreground(user)
@@ -465,7 +383,7 @@ def test_released_items_still_wait_for_the_items_that_they_depend_on(
     posts = [r for r in user.phone.network.sent if r["purpose"] == "upload"]
     assert posts
     assert not [request for request in posts if f'"id":"{child}"' in (request["body"] or "")]
-    app.queue_edit({"id": parent, "payload": {"type": "visit", "minutes": 5}})
+    edit(app, parent, 5)
     app.settle()
     assert stored(directory, user.person) == sorted([parent, child])
 
@@ -489,7 +407,7 @@ def test_OFF_4_the_end_of_a_run_is_told_once(
     assert done["message"]["text"]
     app.settle()
     assert stored(directory, user.person) == [good]
-    app.queue_edit({"id": bad, "payload": {"type": "visit", "minutes": 5}})
+    edit(app, bad, 5)
     app.settle()
     ends = app.of_type("sync_completed")[1:]
     assert [(e["sent"], e["parked"], e["waiting"]) for e in ends] == [(2, 0, 0)]
@@ -508,43 +426,8 @@ def test_OFF_4_a_sync_run_that_ends_with_held_items_completes(
     app.org_select({"org_id": second.id})
     parent = add(app)
     app.org_select({"org_id": user.org.id})
-    app.queue_add(
-        {**activity(new_ids(1)[0]), "depends_on": [parent], "occurred_at_ms": 1_795_000_000_000}
-    )
+    add(app, depends_on=[parent])
     directory.control.set_membership(user.person.id, user.org.id, status="ended")
     app.go_online()
     done = drain(app)
     assert (done["sent"], done["parked"], done["waiting"]) == (1, 0, 1)
-
-
-def test_OFF_9_an_administrators_queue_works_the_same(
-    sign_in: MakeUser, directory: DirectoryFixtures
-) -> None:
-    user = sign_in(role="org_admin")
-    app = user.restart(online=False)
-    assert app.screen["route"] == user.home
-    ids = [add(app) for _ in range(3)]
-    user.phone.close()
-    app = user.phone.start(online=False)
-    app.touch()
-    app.go_online()
-    done = drain(app)
-    assert done["sent"] == 3
-    assert stored(directory, user.person) == sorted(ids)
-    assert app.screen["route"] == user.home
-
-
-def test_OFF_5_waiting_items_are_sent_after_a_silent_refresh(
-    sign_in: MakeUser, directory: DirectoryFixtures
-) -> None:
-    user = sign_in()
-    app = user.app
-    app.go_offline()
-    item = add(app)
-    user.phone.pass_time(4000)
-    app.events.clear()
-    app.go_online()
-    drain(app)
-    assert directory.refreshes() == 1
-    assert {d["screen"]["screen"] for d in app.of_type("screen")} <= {"home"}
-    assert stored(directory, user.person) == [item]

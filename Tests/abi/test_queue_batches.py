@@ -13,6 +13,7 @@ from holdfast import HoldfastError
 from patience import eventually, patience
 
 from support.directory_fixtures import DirectoryFixtures
+from support.held import unlock
 from support.queue import (
     BAD_MINUTES,
     BOTH,
@@ -29,13 +30,6 @@ from support.queue import (
 from support.sizes import crossed, sized
 from support.users import MakeUser, SignedIn
 from support.workers import finish_worker, start_worker
-
-
-def sizes(directory: DirectoryFixtures, upload: str) -> list[int]:
-    """The number of rows of each upload that reached the server."""
-    sent = directory.control.requests(UPLOADS[upload], "POST")
-    return [len(json.loads(e["body"])) if e.get("body") else e["rows_in"] for e in sent]
-
 
 #: How many items a batch has, and the place of the bad one.
 PLACES = [
@@ -84,26 +78,6 @@ def test_QUE_3_a_bad_item_costs_few_requests(
     assert item["field"] == "minutes"
     [event] = app.of_type("item_parked")
     assert (event["id"], event["field"]) == (ids[bad], "minutes")
-
-
-@BOTH
-def test_QUE_3_several_bad_items_cost_few_requests(
-    sign_in: MakeUser, directory: DirectoryFixtures, upload: str
-) -> None:
-    user = user_of(sign_in, upload)
-    app = user.app
-    app.go_offline()
-    ids = new_ids(64)
-    bad = {ids[0], ids[1], ids[31], ids[63]}
-    for item in ids:
-        add(app, item, BAD_MINUTES if item in bad else 5)
-    directory.control.clear_requests()
-    app.go_online()
-    done = drain(app)
-    assert (done["sent"], done["parked"]) == (60, 4)
-    assert stored(directory, user.person) == sorted(set(ids) - bad)
-    extra = len(sizes(directory, upload)) - 1
-    assert extra <= (4 * (2 * 6 + 2) if upload == "table" else 0)
 
 
 @BOTH
@@ -339,8 +313,7 @@ def test_QUE_3_the_search_goes_on_after_restarts(
                 break
             step_until_upload(user, directory)
         app = user.restart()
-        if app.screen["screen"] == "unlock":
-            app.touch()
+        unlock(user)
         if app.queue_list()["counts"] == done:
             break
     assert stored(directory, user.person) == sorted(good)

@@ -8,7 +8,7 @@ import pytest
 
 from support.directory_fixtures import DirectoryFixtures
 from support.errors import error_of
-from support.held import taken
+from support.held import answer, taken
 from support.phone import App
 from support.queue import (
     BAD_MINUTES,
@@ -18,6 +18,7 @@ from support.queue import (
     add,
     code_of,
     drain,
+    edit,
     item_of,
     new_ids,
     stored,
@@ -66,75 +67,44 @@ def test_generated_ids_are_growing_uuids_of_version_7(sign_in: MakeUser) -> None
 
 
 ID = "01976b36-0000-7000-8000-000000000001"
-#: Requests that are refused, with the code and the field that the error names.
 INVALID: list[tuple[Any, str | None, str | None]] = [
-    ({"kind": "activity", "payload": []}, "queue.invalid_payload", "/payload"),
-    ({"kind": "activity", "payload": 1.5}, "queue.invalid_payload", "/payload"),
+    *(
+        ({"kind": "activity", "payload": payload}, code, field)
+        for payload, code, field in (
+            ([], "queue.invalid_payload", "/payload"),
+            (1.5, "queue.invalid_payload", "/payload"),
+            ("text", "queue.invalid_payload", "/payload"),
+            (None, None, "/payload"),
+            ({"minuts": 3}, "queue.unknown_column", "/payload/minuts"),
+            ({"a/b~c": 3}, "queue.unknown_column", "/payload/a~1b~0c"),
+            ({"note": "x" * 262_144}, "queue.item_too_large", "/payload"),
+            ({"minutes": 2**53 + 1}, "queue.invalid_payload", "/payload/minutes"),
+            ({"note": {"a": [1, 2**60]}}, "queue.invalid_payload", "/payload/note/a/1"),
+            ({"org_id": "x"}, "queue.invalid_payload", "/payload/org_id"),
+            ({"user_id": ID}, "queue.invalid_payload", "/payload/user_id"),
+            ({"note": "\ud800"}, None, "/payload/note"),
+            ({"note": "a\u0000b"}, None, "/payload/note"),
+            ({"no\0te": "x"}, None, None),
+        )
+    ),
+    *(
+        ({"kind": "activity", "payload": {}, **more}, code, "/" + field)
+        for more, code, field in (
+            ({"id": "1"}, "queue.invalid_id", "id"),
+            ({"id": 7}, "queue.invalid_id", "id"),
+            ({"id": f"{{{ID}}}"}, "queue.invalid_id", "id"),
+            ({"depends_on": ["x"]}, "queue.unknown_dependency", "depends_on/0"),
+            ({"depends_on": "x"}, "request.wrong_type", "depends_on"),
+            ({"occurred_at_ms": -1}, "request.invalid_value", "occurred_at_ms"),
+            ({"occured_at_ms": 1}, "request.unknown_field", "occured_at_ms"),
+            ({"org_id": ID}, "org.not_a_member", "org_id"),
+            ({"state": "sent"}, None, "state"),
+            ({"kind": "activty"}, "queue.unknown_kind", "kind"),
+            ({"kind": 1}, "request.wrong_type", "kind"),
+        )
+    ),
     ({"kind": "activity"}, "request.missing_field", "/payload"),
     ({"payload": {}}, "request.missing_field", "/kind"),
-    ({"kind": "activty", "payload": {}}, "queue.unknown_kind", "/kind"),
-    ({"kind": 1, "payload": {}}, "request.wrong_type", "/kind"),
-    ({"kind": "activity", "payload": {}, "id": "1"}, "queue.invalid_id", "/id"),
-    ({"kind": "activity", "payload": {}, "id": 7}, "queue.invalid_id", "/id"),
-    (
-        {"kind": "activity", "payload": {}, "id": "{01976b36-0000-7000-8000-000000000001}"},
-        "queue.invalid_id",
-        "/id",
-    ),
-    ({"kind": "activity", "payload": {"minuts": 3}}, "queue.unknown_column", "/payload/minuts"),
-    ({"kind": "activity", "payload": {"a/b~c": 3}}, "queue.unknown_column", "/payload/a~1b~0c"),
-    (
-        {"kind": "activity", "payload": {"note": "x" * 262_144}},
-        "queue.item_too_large",
-        "/payload",
-    ),
-    (
-        {"kind": "activity", "payload": {"minutes": 2**53 + 1}},
-        "queue.invalid_payload",
-        "/payload/minutes",
-    ),
-    (
-        {"kind": "activity", "payload": {"note": {"a": [1, 2**60]}}},
-        "queue.invalid_payload",
-        "/payload/note/a/1",
-    ),
-    (
-        {"kind": "activity", "payload": {"org_id": "x"}},
-        "queue.invalid_payload",
-        "/payload/org_id",
-    ),
-    (
-        {"kind": "activity", "payload": {}, "depends_on": ["x"]},
-        "queue.unknown_dependency",
-        "/depends_on/0",
-    ),
-    (
-        {"kind": "activity", "payload": {}, "depends_on": "x"},
-        "request.wrong_type",
-        "/depends_on",
-    ),
-    (
-        {"kind": "activity", "payload": {}, "occurred_at_ms": -1},
-        "request.invalid_value",
-        "/occurred_at_ms",
-    ),
-    (
-        {"kind": "activity", "payload": {}, "occured_at_ms": 1},
-        "request.unknown_field",
-        "/occured_at_ms",
-    ),
-    (
-        {"kind": "activity", "payload": {}, "org_id": "01976b36-0000-7000-8000-000000000001"},
-        "org.not_a_member",
-        "/org_id",
-    ),
-    ({"kind": "activity", "payload": {}, "state": "sent"}, None, "/state"),
-    ({"kind": "activity", "payload": {"note": "\ud800"}}, None, "/payload/note"),
-    ({"kind": "activity", "payload": {"note": "a\u0000b"}}, None, "/payload/note"),
-    ({"kind": "activity", "payload": "text"}, "queue.invalid_payload", "/payload"),
-    ({"kind": "activity", "payload": None}, None, "/payload"),
-    ({"kind": "activity", "payload": {"no\0te": "x"}}, None, None),
-    ({"kind": "activity", "payload": {"user_id": ID}}, "queue.invalid_payload", "/payload/user_id"),
 ]
 
 
@@ -150,7 +120,7 @@ def test_QUE_13_invalid_input_is_refused_by_queue_add(sign_in: MakeUser) -> None
     assert app.queue_list()["items"] == []
 
 
-def test_an_item_in_flight_cannot_be_changed_and_is_not_lost(
+def test_QUE_9_an_item_in_flight_cannot_be_changed_and_is_not_lost(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
@@ -164,7 +134,7 @@ def test_an_item_in_flight_cannot_be_changed_and_is_not_lost(
     ):
         error = error_of(getattr(app, f"queue_{call}"), {"id": item, **more})
         assert (error.code, error.status, error.retryable) == ("queue.in_flight", 2, True)
-    app.complete({"id": flying["id"], **user.phone.network(flying)})
+    answer(app, flying)
     app.settle()
     assert [row["minutes"] for row in directory.activities(user.person)] == [5]
     assert error_of(app.queue_edit, {"id": item, "payload": {}}).code == "queue.not_found"
@@ -229,8 +199,7 @@ def test_QUE_8_an_edit_changes_what_an_item_waits_for(
     child = add(app, follows=bad)
     app.settle()
     assert code_of(app, child) == "dependency_parked"
-    edited = app.queue_edit({"id": child, "payload": {"type": "visit", "minutes": 6}})
-    assert edited["state"] == "pending"
+    assert edit(app, child, 6) == "pending"
     drain(app)
     assert stored(directory, user.person) == [child]
 
@@ -242,12 +211,12 @@ def test_QUE_8_two_items_cannot_wait_for_each_other(
     app = user.app
     app.go_offline()
     first, second, third = new_ids(3)
-    app.queue_add({**activity(third), "occurred_at_ms": 1_795_000_000_000})
-    app.queue_add({**activity(first), "depends_on": [third], "occurred_at_ms": 1_795_000_000_000})
-    app.queue_add({**activity(second), "depends_on": [first], "occurred_at_ms": 1_795_000_000_000})
+    add(app, third)
+    add(app, first, depends_on=[third])
+    add(app, second, depends_on=[first])
     app.queue_cancel({"id": third})
-    app.queue_add({**activity(third), "depends_on": [second], "occurred_at_ms": 1_795_000_000_000})
-    app.queue_edit({"id": first, "payload": {"type": "visit", "minutes": 7}})
+    add(app, third, depends_on=[second])
+    edit(app, first, 7)
     app.go_online()
     assert drain(app)["sent"] == 3
     assert stored(directory, user.person) == [first, second, third]
@@ -260,10 +229,7 @@ def test_QUE_8_cancelling_a_parent_frees_all_its_children(
     app = user.app
     app.go_offline()
     parent, other = add(app), add(app)
-    children = []
-    for number in range(4):
-        request = {**activity(new_ids(1)[0]), "depends_on": [parent] + [other] * (number == 3)}
-        children.append(app.queue_add({**request, "occurred_at_ms": 1_795_000_000_000})["id"])
+    children = [add(app, depends_on=[parent, *[other] * (number == 3)]) for number in range(4)]
     assert app.queue_cancel({"id": parent}) == {"id": parent, "released": 3, "state": None}
     assert item_of(app, children[3])["state"] == "waiting"
     app.go_online()
@@ -339,37 +305,6 @@ def test_depends_on_is_checked_for_each_user(
     assert refusal_of_child(user.app, parent)[0] == "queue.unknown_dependency"
 
 
-def test_the_memory_of_stored_items_is_bounded(sign_in: MakeUser) -> None:
-    user = sign_in(policy={"stored_items": 2})
-    app = user.app
-    items = []
-    for _ in range(3):
-        items.append(add(app))
-        drain(app)
-    app.go_offline()
-    # The oldest is forgotten, and the newer ones are known
-    assert refusal_of_child(app, items[0])[0] == "queue.unknown_dependency"
-    assert app.queue_add(child_of(*items[1:]))["state"] == "pending"
-
-
-def test_stored_items_are_remembered_for_a_time(sign_in: MakeUser) -> None:
-    user = sign_in(policy={"stored_items_s": 3600, "session_window_s": 864_000})
-    app = user.app
-    old = add(app)
-    drain(app)
-    app.go_offline()
-    user.phone.pass_time(3000)
-    app.queue_cancel({"id": app.queue_add(child_of(old))["id"]})
-    app.go_online()
-    user.phone.pass_time(1200)
-    app.settle()
-    new = add(app)
-    drain(app)
-    app.go_offline()
-    assert refusal_of_child(app, old)[0] == "queue.unknown_dependency"
-    app.queue_add(child_of(new))
-
-
 @pytest.mark.parametrize("upload", UPLOADS)
 def test_QUE_8_a_child_waits_for_a_parent_that_another_handle_sends(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str
@@ -383,7 +318,7 @@ def test_QUE_8_a_child_waits_for_a_parent_that_another_handle_sends(
     app.go_online()
     flying = taken(user, "upload")
     add(app, parent)
-    app.complete({"id": flying["id"], **user.phone.network(flying)})
+    answer(app, flying)
     assert code_of(app, child) == "dependency_waiting"
     drain(app)
     app.settle()
@@ -397,13 +332,9 @@ def test_a_kind_that_is_no_longer_configured_waits(
     app = user.app
     app.go_offline()
     lost = app.queue_add({"kind": "contact", "payload": {"name": "Ola Prøve"}})["id"]
-    kinds = {
-        "activity": {
-            "table": "activities",
-            "columns": ["type", "minutes", "occurred_at", "user_id"],
-        }
-    }
-    user.phone.config["backend"]["queue"] = kinds
+    columns = ["type", "minutes", "occurred_at", "user_id"]
+    kind = {"table": "activities", "columns": columns}
+    user.phone.config["backend"]["queue"] = {"activity": kind}
     user.phone.network.up = True
     app = user.restart()
     kept = add(app)

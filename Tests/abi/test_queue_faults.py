@@ -10,8 +10,8 @@ from holdfast.transport import Answer
 from holdfast.types import HttpRequest
 
 from support.directory_fixtures import DirectoryFixtures
+from support.held import answer, taken
 from support.queue import (
-    BAD_MINUTES,
     BOTH,
     EMPTY,
     UPLOADS,
@@ -37,6 +37,7 @@ def assert_all_sent(user: SignedIn, directory: DirectoryFixtures, ids: list[str]
     assert user.app.queue_list()["counts"] == EMPTY
 
 
+@pytest.mark.both_flavours
 @BOTH
 @pytest.mark.parametrize("fault", ["drop_before", "drop_after"])
 def test_QUE_2_a_connection_lost_around_the_commit_duplicates_nothing(
@@ -72,15 +73,11 @@ def test_empty_answers_cause_a_back_off(
     user = user_of(sign_in, upload)
     user.app.go_offline()
     ids = [add(user.app) for _ in range(5)]
-    body: Any = "null" if upload == "table" else "[]"
-    directory.control.respond(
-        UPLOADS[upload],
-        200,
-        body=body,
-        times=6,
-        method="POST",
-        headers={"Content-Type": "application/json"},
-    )
+    empty: Any = {
+        "body": "null" if upload == "table" else "[]",
+        "headers": {"Content-Type": "application/json"},
+    }
+    directory.control.respond(UPLOADS[upload], 200, times=6, method="POST", **empty)
     directory.control.clear_requests()
     user.app.go_online()
     user.app.settle()
@@ -231,31 +228,22 @@ def test_QUE_20_a_late_answer_after_the_timeout_is_ignored(
     user.app.go_offline()
     ids = [add(user.app) for _ in range(3)]
     user.app.go_online()
-    late: list[tuple[HttpRequest, Answer]] = []
-    for _ in range(5):
-        for request in user.app.poll()["requests"]:
-            answer = user.phone.network(request)
-            if request["purpose"] == "upload":
-                late.append((request, answer))
-            else:
-                user.app.complete({"id": request["id"], **answer})
-    [(request, answer)] = late
+    request = taken(user, "upload")
+    late: Any = {"id": request["id"], **user.phone.network(request)}
     assert {item["state"] for item in user.app.queue_list()["items"]} == {"sending"}
     user.phone.pass_time(request["timeout_ms"] / 1000 + 5)
     assert drain(user.app)["sent"] == 3
-    assert user.app.complete({"id": request["id"], **answer}) == {}
+    assert user.app.complete(late) == {}
     assert_all_sent(user, directory, ids)
 
 
 def test_a_missing_table_blocks_no_other_kind(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
+    columns = ["type", "minutes", "occurred_at", "user_id"]
     kinds = {
         "visit": {"table": "visits_of_next_year", "columns": ["name"]},
-        "activity": {
-            "table": "activities",
-            "columns": ["type", "minutes", "occurred_at", "user_id"],
-        },
+        "activity": {"table": "activities", "columns": columns},
     }
     user = sign_in(tables={"queue": kinds})
     user.app.go_offline()
@@ -272,19 +260,6 @@ def test_a_missing_table_blocks_no_other_kind(
     # with growing pauses
     assert 3 <= directory.control.count("/rest/v1/visits_of_next_year", "POST") <= 20
     assert user.app.queue_list()["counts"]["parked"] == 0
-
-
-def test_a_failing_summary_does_not_delay_uploads(
-    sign_in: MakeUser, directory: DirectoryFixtures
-) -> None:
-    user = sign_in()
-    body = {"code": "PGRST202", "message": "Could not find the function"}
-    directory.control.respond("/rest/v1/rpc/activity_summary", 404, body=body, times=-1)
-    ids: list[str] = []
-    for _ in range(5):
-        ids += [add(user.app) for _ in range(10)]
-        user.app.settle()
-    assert stored(directory, user.person) == sorted(ids)
 
 
 @BOTH
@@ -311,7 +286,7 @@ def test_QUE_5_refused_new_tokens_cause_no_refresh_storm(
 
 @BOTH
 @pytest.mark.parametrize("form", ["retry_after_s", "retry_after_date_s"])
-def test_QUE_7_retry_after_is_kept_over_a_restart(
+def test_QUE_7_retry_after_is_kept_over_a_restart_and_a_change_of_the_network(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str, form: str
 ) -> None:
     user = user_of(sign_in, upload)
@@ -323,6 +298,8 @@ def test_QUE_7_retry_after_is_kept_over_a_restart(
     user.app.go_online()
     user.app.settle()
     app = user.restart()
+    app.go_offline()
+    app.go_online()
     app.settle()
     user.phone.pass_time(590)
     app.settle()
@@ -443,12 +420,9 @@ def test_logout_during_an_unconfirmed_batch_uses_no_other_users_token(
     ids = [add(app) for _ in range(3)]
     directory.control.truncate_rows("/rest/v1/activities", keep=0, method="POST")
     app.go_online()
-    pending: list[HttpRequest] = []
-    while not pending:
-        pending = [r for r in app.poll()["requests"] if r["purpose"] == "upload"]
+    flying = taken(user, "upload")
     assert app.session_logout()["unsent"] == 3
-    answer = user.phone.network(pending[0])
-    app.complete({"id": pending[0]["id"], **answer})
+    answer(app, flying)
     other = directory.person(directory.organisation())
     app.sign_in(other)
     user.phone.network.forget()
@@ -459,9 +433,7 @@ def test_logout_during_an_unconfirmed_batch_uses_no_other_users_token(
     app.session_logout()
     app.sign_in(user.person)
     drain(app)
-    assert stored(directory, user.person) == sorted(ids)
-    assert app.queue_list()["counts"] == EMPTY
-    assert app.of_type("item_parked") == []
+    assert_all_sent(user, directory, ids)
 
 
 def test_logout_while_ids_are_read_back_leaves_nothing_in_flight(
@@ -482,19 +454,3 @@ def test_logout_while_ids_are_read_back_leaves_nothing_in_flight(
     app.sign_in(user.person)
     drain(app)
     assert_all_sent(user, directory, ids)
-
-
-def test_a_parked_item_survives_restarts_and_is_sent_on_retry(
-    sign_in: MakeUser, directory: DirectoryFixtures
-) -> None:
-    user = sign_in()
-    item = add(user.app, minutes=BAD_MINUTES)
-    drain(user.app)
-    app = user.restart()
-    app.settle()
-    assert item_of(app, item)["state"] == "parked"
-    assert app.queue_retry()["retried"] == 1
-    assert item_of(app, item)["state"] == "pending"
-    app.settle()
-    assert item_of(app, item)["state"] == "parked"
-    assert app.queue_retry({"id": item})["retried"] == 1

@@ -17,10 +17,22 @@ from local_supabase import LocalSupabase
 from support.damage import change, destroy_header, home, restart_after
 from support.directory_fixtures import DirectoryFixtures
 from support.errors import error_of
-from support.held import return_to_foreground
+from support.held import return_to_foreground, taken
 from support.missing import lose, until_lost
 from support.phone import App, FilePhone
-from support.queue import BOTH, EMPTY, UPLOADS, add, code_of, drain, item_of, stored, user_of
+from support.queue import (
+    BOTH,
+    EMPTY,
+    UPLOADS,
+    add,
+    code_of,
+    drain,
+    edit,
+    item_of,
+    only_the_user_can_tell,
+    stored,
+    user_of,
+)
 from support.sizes import crossed
 from support.users import MakePhone, MakeUser
 
@@ -45,12 +57,10 @@ def test_A8_an_edit_after_a_salvage_is_not_mistaken_for_what_is_stored(
     assert item_of(user.app, item)["attempts"] == 1
     app = restart_after(user)
     assert item_of(app, item)["attempts"] >= 1
-    app.queue_edit({"id": item, "payload": {"type": "visit", "minutes": 45}})
+    edit(app, item, 45)
     home(user)
     # Then it does not count as sent: the server has 30 minutes, and only the user can tell
-    done = completed(app)
-    assert (done["sent"], done["parked"]) == (0, 1)
-    assert code_of(app, item) == "unknown_outcome"
+    only_the_user_can_tell(app, item, completed(app))
     assert item_of(app, item)["payload"]["minutes"] == 45
     assert [row["minutes"] for row in directory.activities(user.person)] == [30]
 
@@ -61,19 +71,13 @@ def test_A8_a_salvage_while_an_item_is_being_sent_counts_the_attempt(
 ) -> None:
     user = sign_in()
     item = add(user.app, minutes=30)
-    app = user.app
-    while not stored(directory, user.person):
-        for request in app.poll()["requests"]:
-            answer = user.phone.network(request)
-            if request["purpose"] != "upload":
-                app.complete({"id": request["id"], **answer})
+    user.phone.network(taken(user, "upload"))
+    assert stored(directory, user.person) == [item]
     # The handle gives its leases back when it is closed; a killed process does not.
     app = restart_after(user, "UPDATE queue SET state = 1, attempts = 0, lease = x'00'")
-    app.queue_edit({"id": item, "payload": {"type": "visit", "minutes": 45}})
+    edit(app, item, 45)
     home(user)
-    done = completed(app)
-    assert (done["sent"], done["parked"]) == (0, 1)
-    assert code_of(app, item) == "unknown_outcome"
+    only_the_user_can_tell(app, item, completed(app))
 
 
 @pytest.mark.both_flavours
@@ -95,11 +99,9 @@ def test_A8_an_item_that_a_salvage_brings_back_may_be_stored(
         log.unlink()
     path.write_bytes(old)
     app = restart_after(user)
-    app.queue_edit({"id": item, "payload": {"type": "visit", "minutes": 45}})
+    edit(app, item, 45)
     home(user)
-    done = completed(app)
-    assert (done["sent"], done["parked"]) == (0, 1)
-    assert code_of(app, item) == "unknown_outcome"
+    only_the_user_can_tell(app, item, completed(app))
 
 
 @pytest.mark.both_flavours
@@ -256,12 +258,11 @@ def test_A3_a_salvage_carries_an_order_to_revoke_a_session(sign_in: MakeUser) ->
 def test_A3_a_salvage_links_an_item_to_a_parent_that_is_found_after_it(sign_in: MakeUser) -> None:
     user = sign_in()
     user.app.go_offline()
-    parent = add(user.app, minutes=10)
-    payload: Any = {"type": "visit", "minutes": 20}
-    child = user.app.queue_add({"kind": "activity", "payload": payload, "depends_on": [parent]})
+    parent = add(user.app)
+    child = add(user.app, depends_on=[parent])
     app = restart_after(user, "UPDATE queue SET seq = 100 WHERE seq = 1")
     assert item_of(app, parent)["state"] == "pending"
-    assert code_of(app, child["id"]) == "dependency_waiting"
+    assert code_of(app, child) == "dependency_waiting"
 
 
 #: What damage makes of the links of waiting items.
@@ -279,20 +280,13 @@ def test_A3_an_item_whose_link_damage_took_is_sent_after_its_parent(
 ) -> None:
     user = sign_in()
     user.app.go_offline()
-    parent = add(user.app, minutes=10)
-    request: Any = {
-        "kind": "activity",
-        "payload": {"type": "visit", "minutes": 20},
-        "occurred_at_ms": user.phone.now_ms,
-        "depends_on": [parent],
-    }
-    child = user.app.queue_add(request)
-    assert child["state"] == "waiting"
+    parent = add(user.app)
+    child = add(user.app, depends_on=[parent])
     change(user, sql)
     user.app = user.phone.start(online=False)
     user.app.go_online()
     user.app.settle_until("sync_completed", within_s=7200)
-    assert stored(directory, user.person) == sorted([parent, child["id"]])
+    assert stored(directory, user.person) == sorted([parent, child])
     uploads = [one for one in user.phone.network.sent if one["method"] == "POST"]
     bodies = [one["body"] or "" for one in uploads if one["purpose"] == "upload"]
     assert [parent in body for body in bodies] == [True, False]

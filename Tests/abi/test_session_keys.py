@@ -13,7 +13,6 @@ from holdfast import HoldfastError
 from holdfast.keystore import (
     KEY_CANCELLED,
     KEY_FAILED,
-    KEY_LOCKED,
     KEY_NOT_ENROLLED,
     KEY_UNAVAILABLE,
 )
@@ -104,35 +103,6 @@ def test_RES_7_an_unavailable_key_store_clears_nothing(
     app.session_resume()
     screen = app.session_resume()
     assert (screen["screen"], screen["reason"]) == ("home", "active")
-
-
-@pytest.mark.parametrize(
-    ("call", "name", "answer"),
-    [
-        ("save", "device", KEY_LOCKED),
-        ("save", "device", KEY_FAILED),
-        ("save", "biometric", KEY_LOCKED),
-        ("save", "biometric", KEY_FAILED),
-        ("load", "device", KEY_LOCKED),
-        ("load", "device", KEY_FAILED),
-    ],
-)
-def test_KEEP_1_a_sign_in_that_cannot_be_stored_changes_nothing(
-    phones: MakePhone, directory: DirectoryFixtures, call: str, name: str, answer: int
-) -> None:
-    phone = phones()
-    person = directory.person(directory.organisation())
-    session = directory.session(person)
-    app = phone.open()
-    phone.keychain.answer(call, name, answer)
-    error = error_of(app.session_adopt, {"session": session})
-    assert error.code == ("keystore.locked" if answer == KEY_LOCKED else "keystore.failed")
-    assert (error.status, error.retryable) == (5, True)
-    assert tamper.read(phone.folder) is None
-    assert app.session_status()["state"] == "signed_out"
-    app.session_adopt({"session": session})
-    app.settle()
-    assert app.screen["screen"] == "home"
 
 
 @pytest.mark.parametrize("answer", [KEY_NOT_ENROLLED, KEY_UNAVAILABLE])

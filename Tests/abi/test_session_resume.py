@@ -168,6 +168,8 @@ def test_RES_7_a_device_not_yet_unlocked_waits(sign_in: MakeUser) -> None:
     app = user.restart(online=False)
     assert (app.screen["screen"], app.screen["reason"]) == ("wait", "keystore_locked")
     assert app.screen["deadline_ms"] is not None
+    status = app.session_status()
+    assert (status["state"], status["user_id"]) == ("locked", None)
     assert user.phone.keychain.names() == {"device", "session", "biometric"}
     assert tamper.stored(user.phone.folder)
     user.phone.keychain.unlocked_since_boot = True

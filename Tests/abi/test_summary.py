@@ -15,8 +15,19 @@ from holdfast.transport import Answer
 from holdfast.types import HttpRequest
 
 from support.directory_fixtures import DirectoryFixtures
-from support.held import taken
-from support.queue import BAD_MINUTES, EMPTY, RPC, UPLOADS, code_of, drain, item_of
+from support.held import answer, taken, unlock
+from support.queue import (
+    BAD_MINUTES,
+    EMPTY,
+    RPC,
+    UPLOADS,
+    code_of,
+    drain,
+    edit,
+    in_doubt,
+    item_of,
+)
+from support.refusals import coded, page
 from support.sizes import crossed
 from support.users import MakeUser, SignedIn
 
@@ -31,19 +42,10 @@ def total(user: SignedIn) -> tuple[int, int]:
     return sum(part["activities"] for part in parts), sum(part["minutes"] for part in parts)
 
 
-def fails(purpose: str, status: int = 503) -> Answer:
-    """An answer without a summary."""
-    body = '{"code":"PGRST000","message":"no database"}'
-    headers = {"content-type": "application/json"}
-    return {"status": status, "headers": headers, "body": body}
-
-
 def test_OFF_8_a_sent_item_stays_counted_until_the_figures_include_it(sign_in: MakeUser) -> None:
     user = sign_in()
     before = user.app.summary_get()["summary"]
-    user.phone.network.alter.append(
-        lambda request, answer: fails("summary") if request["purpose"] == "summary" else answer
-    )
+    user.phone.network.replace("summary", coded(503, "PGRST000"))
     user.app.register(minutes=40)
     assert user.app.summary_get()["queued"] == {"activities": 1, "minutes": 40}
     user.app.settle_until("sync_completed")
@@ -70,10 +72,12 @@ def test_OFF_8_a_sent_item_stays_counted_until_the_figures_include_it(sign_in: M
         '{"status":"login_required"}',
         '[{"status":"login_required","links":["http://portal.example/"]}]',
         '{"online":false,"user":null}',
-        "{}",
+        *("{}", "[]", "[null]", "[[1]]", "[7]"),
     ],
 )
-def test_A6_a_portal_s_json_is_no_summary(sign_in: MakeUser, body: str) -> None:
+def test_A6_a_portal_s_json_and_invalid_figures_are_no_summary(
+    sign_in: MakeUser, body: str
+) -> None:
     """Seed 303286 of the simulation: the portal's object was shown as the user's figures."""
     user = sign_in()
     user.app.register(minutes=40)
@@ -82,9 +86,7 @@ def test_A6_a_portal_s_json_is_no_summary(sign_in: MakeUser, body: str) -> None:
     user.app.settle()
     before = user.app.summary_get()
     answer: Answer = {"status": 200, "headers": {"content-type": "application/json"}, "body": body}
-    user.phone.network.alter.append(
-        lambda request, real: answer if request["purpose"] == "summary" else real
-    )
+    user.phone.network.replace("summary", answer)
     asked = user.phone.network.count("summary")
     user.phone.pass_time(900)
     user.app.settle()
@@ -128,20 +130,12 @@ def test_figures_fetched_during_an_upload_are_fetched_again(sign_in: MakeUser) -
     user = sign_in()
     app = user.app
     app.sync_now()
-    held: list[HttpRequest] = []
-    while not held:
-        for request in app.poll()["requests"]:
-            if request["purpose"] == "summary":
-                held.append(request)
-            else:
-                app.complete({"id": request["id"], **user.phone.network(request)})  # type: ignore[typeddict-item]
-    early = user.phone.network(held[0])
+    request = taken(user, "summary")
+    early: Any = {"id": request["id"], **user.phone.network(request)}
     app.register(minutes=25)
-    for request in app.poll()["requests"]:
-        if request["purpose"] == "upload":
-            app.complete({"id": request["id"], **user.phone.network(request)})  # type: ignore[typeddict-item]
+    answer(app, taken(user, "upload"))
     assert total(user) == (1, 25)
-    app.complete({"id": held[0]["id"], **early})  # type: ignore[typeddict-item]
+    app.complete(early)
     assert total(user) == (1, 25)
     app.settle()
     assert total(user) == (1, 25)
@@ -180,7 +174,7 @@ def test_OFF_8_no_registration_is_counted_twice(
             if roll < 0.15:
                 return {"error": "timeout"}
             if roll < 0.25:
-                return fails(request["purpose"])
+                return coded(503, "PGRST000")
         return answer
 
     user.phone.network.alter.append(weather)
@@ -229,23 +223,6 @@ def test_OFF_8_the_summary_counts_only_its_own_kind(sign_in: MakeUser) -> None:
     assert queued == {"activities": 3, "minutes": 1_000_000}
 
 
-@pytest.mark.parametrize("body", ["[]", "[null]", "[[1]]", "[7]"])
-def test_invalid_figures_change_nothing(sign_in: MakeUser, body: str) -> None:
-    user = sign_in()
-    before = user.app.summary_get()["summary"]
-    assert before is not None
-    user.phone.network.alter.append(
-        lambda request, real: (
-            {**real, "body": body}  # type: ignore[typeddict-item]
-            if request["purpose"] == "summary"
-            else real
-        )
-    )
-    user.app.sync_now()
-    user.app.settle()
-    assert user.app.summary_get()["summary"] == before
-
-
 @pytest.mark.parametrize("wish", ["edit", "retry", "retry all"])
 def test_OFF_8_an_item_of_unknown_outcome_is_counted_once(
     sign_in: MakeUser, directory: DirectoryFixtures, wish: str
@@ -253,13 +230,8 @@ def test_OFF_8_an_item_of_unknown_outcome_is_counted_once(
     """Seed 1006416 of the simulation: the server's figures counted it, and so did `queued`."""
     user = sign_in()
     app = user.app
-    app.go_offline()
-    item = app.register(minutes=30)
-    directory.control.drop_after(UPLOADS["table"], method="POST", times=1)
-    app.go_online()
-    app.settle()
-    app.go_offline()
-    app.queue_edit({"id": item, "payload": {"type": "visit", "minutes": 45}})
+    item = in_doubt(user, directory, minutes=30)
+    edit(app, item, 45)
     user.phone.pass_time(60)
     app.go_online()
     app.settle_until("item_parked")
@@ -269,7 +241,7 @@ def test_OFF_8_an_item_of_unknown_outcome_is_counted_once(
     assert total(user) == (1, 30)
     app.go_offline()
     if wish == "edit":
-        app.queue_edit({"id": item, "payload": {"type": "visit", "minutes": 50}})
+        edit(app, item, 50)
     else:
         assert app.queue_retry({"id": item} if wish == "retry" else {})["retried"] == 1
     assert app.queue_list()["counts"]["pending"] == 1
@@ -285,19 +257,14 @@ def test_OFF_8_a_stored_item_that_was_parked_is_counted_once(
 ) -> None:
     user = sign_in()
     app = user.app
-    app.go_offline()
-    item = app.register(minutes=30)
-    directory.control.drop_after(UPLOADS["table"], method="POST", times=1)
-    app.go_online()
-    app.settle()
+    item = in_doubt(user, directory, minutes=30)
     app.queue_cancel({"id": item})
+    app.go_online()
     app.settle_until("item_parked")
     user.phone.pass_time(900)
     app.settle()
     assert total(user) == (1, 30)
-    user.phone.network.alter.append(
-        lambda request, answer: fails("summary") if request["purpose"] == "summary" else answer
-    )
+    user.phone.network.replace("summary", coded(503, "PGRST000"))
     app.queue_retry({"id": item})
     app.settle()
     assert app.queue_get({"id": item})["state"] == "stored"
@@ -310,23 +277,16 @@ def test_OFF_8_an_item_about_which_the_server_did_not_answer_is_counted_once(
     """Seed 1015496 of the simulation: the figures are read while the item waits as refused."""
     user = sign_in()
     app = user.app
-    app.go_offline()
-    item = app.register(minutes=30)
-    directory.control.drop_after(UPLOADS["table"], method="POST", times=1)
-    app.go_online()
-    app.settle()
+    item = in_doubt(user, directory, minutes=30)
 
     # When something on the way refuses its next upload, and the service does not say if it has it
     def refused(request: HttpRequest, answer: Answer) -> Answer:
         if request["purpose"] != "upload":
             return answer
-        if request["method"] == "POST":
-            page = {"content-type": "text/html"}
-            return {"status": 403, "headers": page, "body": "<html>refused</html>"}
-        headers = {"content-type": "application/json"}
-        return {"status": 500, "headers": headers, "body": '{"code":"55P03","message":"locked"}'}
+        return page(403) if request["method"] == "POST" else coded(500, "55P03")
 
     user.phone.network.alter.append(refused)
+    app.go_online()
     user.phone.pass_time(60)
     app.settle()
     assert code_of(app, item) == "waiting_blocked"
@@ -532,13 +492,11 @@ class World:
     def wait(self) -> None:
         self.user.phone.pass_time(self.chance.choice([1, 60, 900, 7200]))
         self.user.app.session_resume()
-        if self.user.app.screen["screen"] == "unlock":
-            self.user.app.touch()
+        unlock(self.user)
 
     def restart(self) -> None:
         self.user.restart(online=self.chance.random() < 0.5)
-        if self.user.app.screen["screen"] == "unlock":
-            self.user.app.touch()
+        unlock(self.user)
 
     def step(self) -> None:
         """Do one thing."""

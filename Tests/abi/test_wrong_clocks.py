@@ -14,8 +14,10 @@ from patience import eventually
 
 from support import sign_in as browser
 from support.directory_fixtures import DirectoryFixtures, Person
+from support.held import taken, unlock
 from support.phone import TOKEN_S, App, Phone
 from support.queue import EMPTY, add, code_of, item_of, stored
+from support.refusals import coded
 from support.sizes import crossed
 from support.users import MakePhone, MakeUser, SignedIn
 from support.workers import finish_worker, start_worker
@@ -62,8 +64,7 @@ def at_home(user: SignedIn, after: str = "the app goes on") -> App:
         ahead_ms = user.phone.network.ahead_ms
         user.restart()
         user.phone.network.ahead_ms = ahead_ms
-    if user.app.screen["screen"] == "unlock":
-        user.app.touch()
+    unlock(user)
     user.app.settle()
     assert user.app.screen["screen"] == "home"
     return user.app
@@ -126,11 +127,8 @@ def test_ATK_10_a_date_without_the_server_s_time_asks_for_no_long_pause(
     wrong = follow_true_time(user.phone)
     move(user.phone, wrong, wrong_s)
     true_s = user.phone.now_ms / 1000 - wrong_s
-    headers = {
-        "content-type": "application/json",
-        "retry-after": email.utils.formatdate(true_s + 60, usegmt=True),
-    }
-    answer: Answer = {"status": 503, "headers": headers, "body": json.dumps(BUSY)}
+    after = email.utils.formatdate(true_s + 60, usegmt=True)
+    answer: Answer = {"status": 503, "headers": {"retry-after": after}, "body": json.dumps(BUSY)}
     user.phone.network.instead.append(
         lambda request: answer if request["purpose"] == "upload" else None
     )
@@ -352,29 +350,20 @@ def test_ATK_10_sync_now_leaves_alone_the_pause_that_a_server_asked_for(
 # MARK: Pauses
 
 
-def uploads_of(app: App) -> list[Any]:
-    """Poll until the app hands out an upload."""
-    for _ in range(5):
-        if found := [one for one in app.poll()["requests"] if one["purpose"] == "upload"]:
-            return found
-    raise AssertionError("no upload")
-
-
 def test_ATK_10_a_later_failure_does_not_shorten_what_the_server_asked_for(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
     first = user.app
     items = [add(first)]
-    (one,) = uploads_of(first)
+    one = taken(user, "upload")
     user.phone.app = None
     user.app = user.phone.start()
     try:
         items.append(add(user.app))
-        (other,) = uploads_of(user.app)
-        headers = {"content-type": "application/json", "retry-after": str(HOUR_S)}
-        body = '{"code":"PGRST001","message":"no connection"}'
-        first.complete({"id": one["id"], "status": 503, "headers": headers, "body": body})
+        other = taken(user, "upload")
+        asked: Any = {**coded(503, "PGRST001"), "headers": {"retry-after": str(HOUR_S)}}
+        first.complete({"id": one["id"], **asked})
         user.app.complete({"id": other["id"], "status": 502, "body": "<html>"})
     finally:
         first.close()
@@ -477,21 +466,15 @@ def test_ATK_10_only_the_service_itself_corrects_the_server_s_time(
     user = sign_in(contacts=1)
     user.app.settle()
     assert abs(user.app.session_status()["clock_offset_ms"]) < 5000
+    headers = {"Date": "Tue, 01 Jan 2019 00:00:00 GMT"}
     user.phone.network.instead.append(
-        lambda _request: cast(
-            "Answer",
-            {
-                **STRANGERS[stranger],
-                "headers": {"Date": "Tue, 01 Jan 2019 00:00:00 GMT"},
-            },
-        )
+        lambda _request: cast("Answer", {**STRANGERS[stranger], "headers": headers})
     )
     for contact in user.app.contact_search({"query": ""})["contacts"]:
         user.app.contact_get({"id": contact["id"], "live": True})
     add(user.app)
     user.restart()
-    if user.app.screen["screen"] == "unlock":
-        user.app.touch()
+    unlock(user)
     pass_time(user, ORDINARY_S)
     user.phone.pass_time(2 * HOUR_S)
     user.app.settle()
