@@ -17,7 +17,7 @@ from patience import patience
 
 from conftest import MakePhone, MakeUser
 from support import children, contract
-from support.errors import error_of
+from support.errors import error_of, error_of_open
 from support.phone import FilePhone, Phone
 from support.sizes import sized
 from support.waking import Waiting
@@ -236,9 +236,7 @@ SERVICE_ROLE = "e30.eyJyb2xlIjoic2VydmljZV9yb2xlIn0.c2ln"
 def test_an_unsafe_backend_is_refused(phone: Phone, field: str, value: str) -> None:
     config = json.loads(json.dumps(phone.config))
     config["backend"][field] = value
-    handle, (status, reply) = phone.library.open(json.dumps(config).encode(), None)
-    assert (handle, status) == (0, INVALID)
-    assert error_in(reply)["field"] == f"/backend/{field}"
+    assert error_of_open(phone.library, config)["field"] == f"/backend/{field}"
     assert not phone.folder.exists(), "a refused configuration created files"
     # Plain http is possible when the host asks for it by name.
     if field == "url":
@@ -263,9 +261,7 @@ def test_ABI_3_unknown_fields_of_the_config(phone: Phone) -> None:
         for step in path:
             place = place[step]
         place[slip] = 1
-        handle, (status, reply) = phone.library.open(json.dumps(config).encode(), None)
-        assert (handle, status) == (0, INVALID), slip
-        error = error_in(reply)
+        error = error_of_open(phone.library, config)
         assert error["field"] == "".join(f"/{step}" for step in (*path, slip))
         assert f'"{known}"' in error["message"]
         assert not phone.folder.exists(), f"{slip}: a refused configuration created files"

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from holdfast import Holdfast, HoldfastError, Library, Runner
+from holdfast import Holdfast, Library, Runner
 
 from support.directory_fixtures import PASSWORD, DirectoryFixtures
-from support.errors import error_of
+from support.errors import error_of, error_of_open
 from support.phone import POLICY, Phone
 from support.users import MakePhone
 
@@ -112,11 +112,7 @@ MISTAKES: dict[str, tuple[dict[str, Any], str, str, list[str]]] = {
 
 
 def refusal(phone: Phone, config: dict[str, Any]) -> dict[str, Any]:
-    """The error of an open(), which must leave nothing behind."""
-    handle, (_, reply) = phone.library.open(json.dumps(config).encode(), None)
-    assert handle == 0
-    error: dict[str, Any] = json.loads(reply or b"")["error"]
-    return error
+    return error_of_open(phone.library, config)
 
 
 def test_HST_4_a_mistake_names_the_field_and_what_is_right(phone: Phone) -> None:
@@ -245,11 +241,10 @@ def test_HST_4_a_file_in_the_place_of_the_folder_is_named(
     phone = phones()
     phone.folder.write_text("a file")
     place = str(phone.folder / "data") if below else str(phone.folder)
-    with pytest.raises(HoldfastError) as caught:
-        phone.config["data_dir"] = place
-        phone.open()
-    assert (caught.value.code, caught.value.field) == ("request.invalid_value", "/data_dir")
-    assert "a file" in caught.value.message
+    phone.config["data_dir"] = place
+    error = error_of(phone.open)
+    assert (error.code, error.field) == ("request.invalid_value", "/data_dir")
+    assert "a file" in error.message
     assert phone.folder.read_text() == "a file"
     phone.folder.unlink()
 
@@ -282,10 +277,8 @@ def test_HST_4_a_first_try_takes_three_fields(
                 break
         assert (screen["route"], screen["org"], screen["orgs"]) == ("/", None, [])
         assert app.route_check({"route": "/any"}) == {"allow": True}
-        assert (
-            error_of(app.queue_add, {"kind": "activity", "payload": {"minutes": 5}}).code
-            == "queue.unknown_kind"
-        )
+        visit: Any = {"kind": "activity", "payload": {"minutes": 5}}
+        assert error_of(app.queue_add, visit).code == "queue.unknown_kind"
 
 
 def test_HST_4_an_unknown_method_is_answered_with_a_near_one_or_all(phone: Phone) -> None:

@@ -15,6 +15,7 @@ import pytest
 from holdfast import Library
 
 from support import children
+from support.damage import listed, recovered
 from support.flips import (
     FILES,
     FRAME_HEADER,
@@ -22,7 +23,7 @@ from support.flips import (
     LOG_HEADER,
     PAGE,
 )
-from support.phone import App, Phone
+from support.phone import Phone
 from support.planted import DATABASE
 from support.sizes import FULL, crossed, sized
 from support.users import MakePhone, MakeUser, SignedIn
@@ -54,15 +55,6 @@ def killed(user: SignedIn, folder: Path, items: int) -> tuple[Phone, list[str]]:
         (copy.folder / name).unlink(missing_ok=True)
         shutil.copyfile(folder / name, copy.folder / name)
     return copy, added
-
-
-def listed(app: App) -> list[str]:
-    return [item["id"] for item in app.queue_list({"limit": 500})["items"]]
-
-
-def recovered(app: App) -> list[dict[str, object]]:
-    app.settle()
-    return app.of_type("storage_recovered")
 
 
 def flipped(*places: int) -> Callable[[bytes], bytes]:

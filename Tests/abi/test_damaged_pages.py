@@ -7,24 +7,13 @@ import shutil
 import sqlite3
 import struct
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from support.damage import PAGE, destroy_header, root_of
+from support.damage import PAGE, destroy_header, listed, recovered, root_of
 from support.errors import error_of
 from support.flips import FILES, INDEX
-from support.phone import App
 from support.users import MakePhone, MakeUser, SignedIn
-
-
-def listed(app: App) -> list[str]:
-    return [item["id"] for item in app.queue_list({"limit": 500})["items"] if item["kind"]]
-
-
-def recovered(app: App) -> list[dict[str, Any]]:
-    app.settle()
-    return app.of_type("storage_recovered")
 
 
 def filled(user: SignedIn, count: int, size: int) -> list[str]:
@@ -232,7 +221,7 @@ def test_A3_a_folder_in_the_place_of_a_file_is_named(sign_in: MakeUser, name: st
     path.unlink(missing_ok=True)
     path.mkdir()
     # The cache is opened when it is used.
-    error = error_of(user.phone.start(online=False).contact_search, {"query": ""})
+    error = error_of(lambda: user.phone.start(online=False).contact_search({"query": ""}))
     assert error.code == "storage.failed"
     assert error.detail["file"] == name
 

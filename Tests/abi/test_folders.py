@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from support import children, contract
+from support import children
 from support.directory_fixtures import DirectoryFixtures
-from support.errors import error_of
+from support.errors import error_of, error_of_open
 from support.phone import FilePhone, Phone
-from support.queue import drain, stored
+from support.queue import drain, edit, stored
 from support.sizes import crossed
 from support.users import MakePhone, MakeUser
 
@@ -33,17 +33,10 @@ def tmp_path(open_to_all: Path) -> Path:
 
 
 def refused(phone: Phone) -> dict[str, Any]:
-    """The error of an open() that must fail and leave no handle."""
-    before = phone.library.live()
+    """The error of an open() with key files."""
     policy = {**phone.config["policy"], "biometric": "off"}
     config = {**phone.config, "policy": policy, "keystore": {"kind": "file"}}
-    handle, (status, reply) = phone.library.open(json.dumps(config).encode(), None)
-    assert (handle, status == 0) == (0, False), reply
-    answer = json.loads(reply or b"")
-    contract.judge_reply("open", status, answer)
-    assert phone.library.live() == before
-    error: dict[str, Any] = answer["error"]
-    return error
+    return error_of_open(phone.library, config)
 
 
 def entries(folder: Path) -> set[str]:
@@ -285,7 +278,7 @@ def test_ABI_1_two_handles_in_one_process_see_each_other(
     second.now_ms, second.monotonic_ms = user.phone.now_ms, user.phone.monotonic_ms
     other = second.start(online=False)
     first, later = user.app.register(minutes=1), other.register(minutes=2)
-    other.queue_edit({"id": first, "payload": {"type": "visit", "minutes": 7}})
+    edit(other, first, 7)
     user.app.queue_cancel({"id": later})
     seen = [[item["id"] for item in app.queue_list()["items"]] for app in (user.app, other)]
     assert seen == [[first], [first]]

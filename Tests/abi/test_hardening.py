@@ -11,14 +11,13 @@ import sqlite3
 import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from conftest import MakePhone, MakeUser
-from support import children, contract
+from support import children
 from support.directory_fixtures import DirectoryFixtures
-from support.errors import error_of
+from support.errors import error_of, error_of_open
 from support.phone import FilePhone, Phone
 
 pytestmark = pytest.mark.both_flavours
@@ -42,20 +41,6 @@ FILES = [
     "holdfast.reserve",
     *KEYS,
 ]
-
-
-def refusal(phone: Phone) -> dict[str, Any]:
-    """The error of an open() that must fail and leave no handle."""
-    before = phone.library.live()
-    handle, (status, reply) = phone.library.open(json.dumps(phone.config).encode(), None)
-    answer = json.loads(reply or b"")
-    if handle:
-        phone.library.close(handle)
-    assert handle == 0, "the folder was opened"
-    contract.judge_reply("open", status, answer)
-    assert phone.library.live() == before
-    error: dict[str, Any] = answer["error"]
-    return error
 
 
 def snapshot(folder: Path) -> dict[str, tuple[object, ...]]:
@@ -102,7 +87,7 @@ def opens(phone: Phone) -> None:
 def refused_unchanged(phone: Phone, name: str, reason: str) -> None:
     """open() names the file and the reason, and changes nothing: another case may follow."""
     before = snapshot(phone.folder.parent)
-    error = refusal(phone)
+    error = error_of_open(phone.library, phone.config)
     assert error["code"] == "storage.not_private"
     assert error["detail"] == {"file": name, "reason": reason}
     assert error["message"].startswith(f"{name} ")

@@ -25,6 +25,7 @@ from holdfast.keystore import (
 )
 
 from conftest import MakePhone, MakeUser
+from support.errors import error_of_open
 from support.liar import with_liar
 from support.loop import Host
 from support.phone import App, Phone
@@ -52,9 +53,7 @@ def test_LCK_7_a_key_that_is_still_there_after_an_erase_is_owed(
 
 def refusal(library: Library, config: dict[str, Any], store: KeyStoreStruct | None) -> list[str]:
     """Code and field of the error of an open()."""
-    handle, (_, reply) = library.open(json.dumps(config).encode(), store)
-    assert handle == 0
-    error = json.loads(reply or b"")["error"]
+    error = error_of_open(library, config, store)
     return [error["code"], error["field"]]
 
 

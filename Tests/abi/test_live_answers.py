@@ -11,6 +11,7 @@ from support.contact_data import pull
 from support.directory_fixtures import DirectoryFixtures
 from support.held import taken
 from support.phone import TOKEN_S
+from support.refusals import live as follow
 from support.users import MakeUser, SignedIn
 
 
@@ -24,13 +25,7 @@ def asked(user: SignedIn) -> tuple[int, str]:
 
 def answers(user: SignedIn, within_s: float = 31) -> list[dict[str, Any]]:
     """The answers after following `wake_in_ms` for this time."""
-    while within_s > 0:
-        user.app.settle()
-        wake = user.app.poll()["wake_in_ms"]
-        step = min(max(wake or 1, 1) / 1000, within_s)
-        user.phone.pass_time(step)
-        within_s -= step
-    user.app.settle()
+    follow(user, within_s)
     return user.app.of_type("contact")
 
 
@@ -134,8 +129,9 @@ def test_B7_a_read_that_cannot_be_sent_is_answered_in_time(
     assert event["message"]["code"] == code
 
 
-def test_a_live_contact_that_moved_to_another_organisation_is_gone(
-    sign_in: MakeUser, directory: DirectoryFixtures
+@pytest.mark.parametrize("moved", [False, True], ids=["deleted", "moved"])
+def test_a_live_contact_that_was_deleted_or_moved_to_another_organisation_is_gone(
+    sign_in: MakeUser, directory: DirectoryFixtures, moved: bool
 ) -> None:
     user = sign_in()
     contact = directory.contact(user.org, "Prøve", phone="+47 000 00 002")
@@ -143,7 +139,10 @@ def test_a_live_contact_that_moved_to_another_organisation_is_gone(
     directory.control.set_membership(user.person.id, second.id, role="peer_mentor")
     pull(user, after_s=60)
     asked = user.app.contact_get({"id": contact, "live": True})
-    directory.control.sql("update contacts set org_id = %s where id = %s", second.id, contact)
+    if moved:
+        directory.control.sql("update contacts set org_id = %s where id = %s", second.id, contact)
+    else:
+        directory.control.sql("delete from contacts where id = %s", contact)
     user.app.settle()
     [event] = user.app.of_type("contact")
     assert event["request"] == asked["request"]

@@ -14,7 +14,7 @@ import pytest
 from holdfast import HoldfastError, Library
 from local_supabase import LocalSupabase
 
-from support.damage import change, destroy_header, home, restart_after
+from support.damage import change, destroy_header, home, listed, recovered, restart_after
 from support.directory_fixtures import DirectoryFixtures
 from support.errors import error_of
 from support.held import return_to_foreground, taken
@@ -221,12 +221,6 @@ def test_ATK_14_a_salvage_keeps_the_order_of_registration(sign_in: MakeUser, los
     assert [item["id"] for item in listed] == kept
 
 
-def recovered(app: App) -> list[dict[str, Any]]:
-    """The notices `storage_recovered` that this app has been given."""
-    app.take()
-    return app.of_type("storage_recovered")
-
-
 @pytest.mark.both_flavours
 def test_A3_a_salvage_carries_notices_that_were_not_acknowledged(sign_in: MakeUser) -> None:
     user = sign_in()
@@ -330,7 +324,7 @@ def test_a_file_that_is_damaged_before_it_has_carried_over_another_one(
     assert len(list(user.phone.folder.glob("holdfast.db.damaged-*[0-9]"))) == 2
     user.phone.keychain.unlocked_since_boot = True
     app = user.restart(online=False)
-    assert [item["id"] for item in app.queue_list()["items"]] == ids
+    assert listed(app) == ids
     app.go_online()
     drain(app)
     assert stored(directory, user.person) == sorted(ids)
@@ -518,7 +512,7 @@ def test_FIX_3_a_folder_opens_whatever_a_recovery_that_was_cut_short_has_left(
         try:
             app = user.phone.start(online=False)
             assert app.opened["recovered"]
-            assert [item["id"] for item in app.queue_list()["items"]] == ids
+            assert listed(app) == ids
             assert len(recovered(app)) == 1
             assert not user.phone.start(online=False).opened["recovered"]
             user.phone.close()
@@ -570,7 +564,7 @@ def test_FIX_3_a_recovery_goes_on_wherever_it_was_cut_short(sign_in: MakeUser, s
         main.write_bytes(b"")
     app = user.phone.start(online=False)
     assert app.opened["recovered"]
-    assert [item["id"] for item in app.queue_list()["items"]] == ids
+    assert listed(app) == ids
     [event] = recovered(app)
     assert (event["carried"], event["unreadable"]) == (3, False)
     assert (folder / f"{event['file']}-wal").read_bytes() == log

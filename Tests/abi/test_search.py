@@ -352,18 +352,6 @@ def test_OFF_6_a_lock_discards_undelivered_live_details(
     assert user.phone.network.count("live") == 1
 
 
-def test_a_deleted_contact_is_reported(sign_in: MakeUser, directory: DirectoryFixtures) -> None:
-    user = sign_in()
-    contact = directory.contact(user.org, "Prøve")
-    pull(user, after_s=60)
-    directory.control.sql("delete from contacts where id = %s", contact)
-    asked = user.app.contact_get({"id": contact, "live": True})
-    user.app.settle()
-    [event] = user.app.of_type("contact")
-    assert event["request"] == asked["request"]
-    assert (event["contact"], event["message"]["code"]) == (None, "contact_gone")
-
-
 def test_a_contact_of_another_organisation_is_not_shown(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
