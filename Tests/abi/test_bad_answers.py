@@ -17,6 +17,7 @@ from local_supabase import LocalSupabase
 
 from support.directory_fixtures import PASSWORD, DirectoryFixtures
 from support.errors import error_of
+from support.held import taken
 from support.hosted import HostedLibrary
 from support.phone import TOKEN_S, App, FilePhone
 from support.queue import EMPTY, RPC, add, drain, item_of, stored
@@ -36,10 +37,7 @@ FREQUENT = [200, 400, 401, 403, 404, 429, 500, 503]
 BODIES = [None, "", "{}", "null", "[{}]", "<html>", "[\0]", '{"code":"\\u0000"}', "{", "0"]
 #: 16 MB of empty objects: as one array, and one after the other.
 EMPTY_OBJECTS = (16 << 20) // 3
-MEGABYTES = {
-    "array": "[" + "{}," * EMPTY_OBJECTS + "{}]",
-    "sequence": "{}" * (8 << 20),
-}
+MEGABYTES = {"array": "[" + "{}," * EMPTY_OBJECTS + "{}]", "sequence": "{}" * (8 << 20)}
 
 
 class Trouble:
@@ -74,8 +72,7 @@ def ask(user: SignedIn, purpose: str, item: str) -> None:
         app.sign_in_complete({"email": user.person.email, "password": PASSWORD})
     elif purpose == "refresh":
         user.phone.pass_time(TOKEN_S)
-    app.sync_now()
-    app.settle()
+    app.sync()
 
 
 PURPOSES = ["refresh", "validate", "guard", "upload", "pull", "summary", "live", "sign_in"]
@@ -88,11 +85,9 @@ def works_again(user: SignedIn, directory: DirectoryFixtures, item: str) -> None
         if item_of_or_none(app, item) == "parked":
             app.queue_retry({"id": item})
         app.go_offline()
-        app.go_online()
-        app.settle()
+        app.reconnect()
         user.phone.pass_time(600)
-    app.sync_now()
-    app.settle()
+    app.sync()
     assert app.session_status()["user_id"] == user.person.id
     assert app.session_status()["owed"] == []
     if app.screen["screen"] == "sign_in":
@@ -154,16 +149,14 @@ def test_ATK_8_a_nul_anywhere_is_refused_or_no_answer(sign_in: MakeUser, where: 
     user = sign_in()
     app = user.app
     item = add(app)
-    request: Any = None
-    while request is None:
-        request = next((r for r in app.poll()["requests"] if r["purpose"] == "upload"), None)
+    request = taken(user, "upload")
     answer = {
         "body": {"status": 201, "headers": {}, "body": f'[{{"id":"{item}"}}]\0'},
         "header": {"status": 201, "headers": {"date": "x\0"}, "body": f'[{{"id":"{item}"}}]'},
         "name": {"status": 201, "headers": {"da\0te": "x"}, "body": f'[{{"id":"{item}"}}]'},
         "raw": {"status": 201, "headers": {}, "body": "NUL"},
     }[where]
-    text = json.dumps({"id": request["id"], **answer})  # type: ignore[dict-item]
+    text = json.dumps({"id": request["id"], **answer})
     sent = text.encode().replace(b"NUL", b"\0")
     status, reply = app.library.call("complete", app._handle, sent)
     assert status == 1, reply
@@ -185,8 +178,7 @@ def test_ATK_8_sixteen_megabytes_of_empty_objects(
     sign_in: MakeUser, directory: DirectoryFixtures, purpose: str, form: str
 ) -> None:
     user = sign_in(contacts=1, policy={"biometric": "off", "background_timeout_s": 10**6})
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     item = add(app)
     trouble = Trouble(user, purpose)
     trouble.answer = {"status": 200, "headers": {}, "body": MEGABYTES[form]}
@@ -250,8 +242,7 @@ def test_a_refresh_that_brings_another_user_s_tokens_is_refused(
 
     network.alter.append(exchange)
     before = user.app.session_status()
-    user.phone.pass_time(TOKEN_S - 30)
-    user.app.settle()
+    user.app.wait(TOKEN_S - 30)
     assert network.count("refresh") == 1
     after = user.app.session_status()
     assert after["user_id"] == before["user_id"] == user.person.id
@@ -417,14 +408,10 @@ def ask_for(phone: FilePhone, app: App, request: str) -> None:
         phone.pass_time(86_500)
     else:
         phone.pass_time(700)
-    app.sync_now()
-    app.settle()
+    app.sync()
 
 
-@pytest.mark.parametrize(
-    "request_kind",
-    crossed(REQUESTS, fast=lambda kind: kind == "guard"),
-)
+@pytest.mark.parametrize("request_kind", crossed(REQUESTS, fast=lambda kind: kind == "guard"))
 def test_an_answer_costs_at_most_eight_times_its_size(
     hosted: HostedLibrary,
     tmp_path: Path,
@@ -487,11 +474,9 @@ def test_an_answer_costs_at_most_eight_times_its_size(
         if app.queue_list({"state": "parked"})["items"]:
             app.queue_retry({"id": item})
         app.go_offline()
-        app.go_online()
-        app.settle()
+        app.reconnect()
         phone.pass_time(86_500)
-    app.sync_now()
-    app.settle()
+    app.sync()
     assert app.screen["screen"] == "home"
     assert app.queue_list()["counts"] == EMPTY
     assert stored(directory, person) == [item]
@@ -525,8 +510,7 @@ def test_a_page_of_many_small_contacts_is_read(
         return {"status": 200, "headers": {}, "body": pages.pop(0) if pages else "[]"}
 
     phone.network.instead.append(instead)
-    app.sync_now()
-    app.settle()
+    app.sync()
     assert app.contact_search({"query": "n 79"})["total"] == sum(
         "79" in str(number) for number in range(8_000)
     )

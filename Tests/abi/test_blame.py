@@ -9,7 +9,17 @@ from typing import Any
 import pytest
 
 from support.directory_fixtures import DirectoryFixtures, changed
-from support.queue import BAD_MINUTES, BOTH, EMPTY, UPLOADS, add, code_of, item_of, stored
+from support.queue import (
+    BAD_MINUTES,
+    BOTH,
+    EMPTY,
+    UPLOADS,
+    add,
+    add_offline,
+    code_of,
+    item_of,
+    stored,
+)
 from support.refusals import HOUR_S, live, patient
 from support.sizes import crossed
 from support.users import MakeUser, SignedIn
@@ -91,8 +101,7 @@ SCHEMA: dict[str, tuple[tuple[str, str], str, str | None]] = {
     ),
     "a unique user": (
         raising(
-            "23505",
-            "'duplicate key value violates unique constraint \"activities_user_id_key\"'",
+            "23505", "'duplicate key value violates unique constraint \"activities_user_id_key\"'"
         ),
         "23505",
         None,
@@ -115,8 +124,7 @@ def problems_of(user: SignedIn) -> list[dict[str, Any]]:
 
 def queue(user: SignedIn, count: int) -> list[str]:
     """Queue so many items while offline, and go online."""
-    user.app.go_offline()
-    items = [add(user.app) for _ in range(count)]
+    items = add_offline(user, count)
     user.app.go_online()
     return items
 
@@ -237,10 +245,7 @@ def test_FIX_5_a_single_item_is_blamed_at_once_for_what_its_user_gave(
 
 #: What the server refuses of the rows whose note is "secret": nothing says that a user gave it.
 SUSPECT: dict[str, tuple[tuple[str, str], str]] = {
-    "a policy": (
-        (f"{POLICY} with check (note is distinct from 'secret')", NO_POLICY),
-        "42501",
-    ),
+    "a policy": ((f"{POLICY} with check (note is distinct from 'secret')", NO_POLICY), "42501"),
     "another column": (
         raising(
             "23502", '\'null value in column "region" of relation "x"\'', "new.note = 'secret'"

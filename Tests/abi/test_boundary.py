@@ -118,8 +118,7 @@ def test_ABI_2_close_wakes_every_waiter(phone: Phone) -> None:
 
 def test_ABI_2_many_threads_survive_a_concurrent_close(sign_in: MakeUser) -> None:
     user = sign_in(contacts=5)
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     added: list[str] = []
     odd: list[object] = []
     started = threading.Barrier(17)

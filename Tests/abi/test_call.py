@@ -93,13 +93,7 @@ SCRIPT: list[tuple[str, Any]] = [
 
 
 #: The operations that the script only lets fail.
-NEVER = {
-    "clock_set",
-    "session_adopt",
-    "sign_in_complete",
-    "org_select",
-    "contact_get",
-}
+NEVER = {"clock_set", "session_adopt", "sign_in_complete", "org_select", "contact_get"}
 
 
 def named(library: Library, name: str, handle: int | None, request: bytes | None) -> Any:  # noqa: ANN401

@@ -45,15 +45,13 @@ def test_SES_7_a_clock_moved_back_does_not_prolong_a_pause(
 ) -> None:
     user = sign_in()
     directory.control.respond("/auth/v1/token", 503, body="busy", times=1)
-    user.phone.pass_time(TOKEN_S + 60)
-    user.app.settle()
+    user.app.wait(TOKEN_S + 60)
     assert user.phone.network.count("refresh") == 1
     user.phone.set_wall_clock(-3 * 3600)
     wake = user.app.poll()["wake_in_ms"]
     assert wake is not None
     assert wake < 300_000
-    user.phone.pass_time(wake / 1000 + 1)
-    user.app.settle()
+    user.app.wait(wake / 1000 + 1)
     assert user.phone.network.count("refresh") == 2
     assert user.app.session_status()["owed"] == []
 
@@ -66,11 +64,9 @@ def test_SES_7_the_token_s_life_counts_by_the_monotonic_clock(
     assert user.app.session_status()["owed"] == []
     user.phone.set_wall_clock(-2 * 3600)
     for _ in range(TOKEN_S // 60 - 2):
-        user.phone.pass_time(60)
-        user.app.settle()
+        user.app.wait(60)
     assert directory.refreshes() == 0
-    user.phone.pass_time(60)
-    user.app.settle()
+    user.app.wait(60)
     assert directory.refreshes() == 1
 
 
@@ -80,8 +76,7 @@ def test_SES_7_token_expiry_counts_in_server_time(
 ) -> None:
     user = sign_in()
     directory.control.set(date_offset_s=offset_s)
-    user.app.sync_now()
-    user.app.settle()
+    user.app.sync()
     assert abs(user.app.session_status()["clock_offset_ms"] - offset_s * 1000) < 5000
     assert user.app.session_status()["state"] == "active"
     assert user.app.screen["screen"] == "home"
@@ -96,8 +91,7 @@ def test_SES_6_fifty_calls_during_a_back_off_send_no_refresh(
 ) -> None:
     user = sign_in(policy={"background_timeout_s": 10**6})
     directory.control.respond("/auth/v1/token", 503, body="busy", times=-1)
-    user.phone.pass_time(TOKEN_S + 60)
-    user.app.settle()
+    user.app.wait(TOKEN_S + 60)
     assert directory.refreshes() == 1
     steps = []
     for step in range(2, 7):
@@ -109,8 +103,7 @@ def test_SES_6_fifty_calls_during_a_back_off_send_no_refresh(
         assert wake is not None
         assert wake > 100, "wake_in_ms lets the host spin"
         steps.append(wake)
-        user.phone.pass_time(wake / 1000 + 0.01)
-        user.app.settle()
+        user.app.wait(wake / 1000 + 0.01)
         assert directory.refreshes() == step
     assert all(2_000 <= wake <= 300_000 for wake in steps)
     assert user.app.of_type("session_ended") == []
@@ -124,18 +117,15 @@ def test_SES_6_retry_after_is_a_floor_and_survives_a_restart(
     user = sign_in(policy={"biometric": "off"})
     asked: Any = {form: 600, "body": {"code": "over_request_rate_limit", "message": "x"}}
     directory.control.respond("/auth/v1/token", 429, times=1, **asked)
-    user.phone.pass_time(TOKEN_S + 60)
-    user.app.settle()
+    user.app.wait(TOKEN_S + 60)
     assert directory.refreshes() == 1
     for passed in (60, 200, 300):
         user.phone.pass_time(passed)
         user.restart()
         user.app.go_offline()
-        user.app.go_online()
-        user.app.settle()
+        user.app.reconnect()
         assert directory.refreshes() == 1
-    user.phone.pass_time(340)
-    user.app.settle()
+    user.app.wait(340)
     assert directory.refreshes() == 2
     assert user.app.session_status()["owed"] == []
 
@@ -145,8 +135,7 @@ def test_a_host_that_follows_wake_in_ms_never_spins(
     sign_in: MakeUser, directory: DirectoryFixtures, state: str
 ) -> None:
     user = sign_in(policy={"offline_limit_s": 86_400})
-    user.app.go_offline()
-    user.app.register()
+    user.offline().register()
     if state == "past the limit":
         user.phone.pass_time(90_000)
         user.restart(online=False)

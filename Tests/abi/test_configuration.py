@@ -17,12 +17,7 @@ from support.users import MakePhone
 
 #: What is configured, the code, the field, and what the message says.
 MISTAKES: dict[str, tuple[dict[str, Any], str, str, list[str]]] = {
-    "no role": (
-        {"routes": {}},
-        "request.invalid_value",
-        "/routes",
-        ["at least one role"],
-    ),
+    "no role": ({"routes": {}}, "request.invalid_value", "/routes", ["at least one role"]),
     "routes as a list": (
         {"routes": ["/home"]},
         "request.wrong_type",
@@ -101,12 +96,7 @@ MISTAKES: dict[str, tuple[dict[str, Any], str, str, list[str]]] = {
         "/policy/biometric",
         ["required, preferred, off"],
     ),
-    "another language": (
-        {"locale": "sv-SE"},
-        "request.invalid_value",
-        "/locale",
-        ["nb, nn, en"],
-    ),
+    "another language": ({"locale": "sv-SE"}, "request.invalid_value", "/locale", ["nb, nn, en"]),
     "no language tag": ({"locale": 1}, "request.wrong_type", "/locale", ["nb, nn, en"]),
 }
 

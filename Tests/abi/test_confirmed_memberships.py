@@ -56,11 +56,9 @@ def test_LCK_8_a_list_that_became_too_old_in_use_lets_nobody_wait_for_ever(
 
     user.phone.network.instead.append(silent)
     for _ in range(15):
-        user.phone.pass_time(DAY_S)
-        app.settle()
+        app.wait(DAY_S)
     assert app.screen["screen"] == "wait"
-    user.phone.pass_time(3)
-    app.settle()
+    app.wait(3)
     assert (app.screen["screen"], app.screen["reason"]) == ("wait", "server_unreachable")
     user.phone.network.instead.clear()
     app.settle_until("screen")
@@ -82,8 +80,7 @@ def test_finding_7_only_this_users_object_validates_the_session(sign_in: MakeUse
     app.settle()
     assert "validation" in app.session_status()["owed"]
     user.phone.network.instead.clear()
-    user.phone.pass_time(60)
-    app.settle()
+    app.wait(60)
     assert app.session_status()["owed"] == []
 
 

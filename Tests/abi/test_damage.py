@@ -16,13 +16,7 @@ from holdfast import Library
 
 from support import children
 from support.damage import listed, recovered
-from support.flips import (
-    FILES,
-    FRAME_HEADER,
-    INDEX,
-    LOG_HEADER,
-    PAGE,
-)
+from support.flips import FILES, FRAME_HEADER, INDEX, LOG_HEADER, PAGE
 from support.phone import Phone
 from support.planted import DATABASE
 from support.sizes import FULL, crossed, sized

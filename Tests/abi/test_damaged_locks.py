@@ -56,8 +56,7 @@ def refuses(app: App) -> bool:
 @pytest.mark.parametrize("lock", LOCKS)
 def test_TST_7_a_lock_that_cannot_be_read_counts_as_locked(sign_in: MakeUser, lock: str) -> None:
     user = sign_in()
-    user.app.go_offline()
-    item = add(user.app)
+    item = add(user.offline())
     columns, before, reason = LOCKS[lock]
     before(user)
     folder, whole = user.phone.folder, user.phone.folder.with_suffix(".whole")

@@ -12,7 +12,7 @@ from support import secrecy, tamper
 from support.contact_data import pull
 from support.directory_fixtures import DirectoryFixtures
 from support.errors import error_of
-from support.queue import EMPTY, add, drain, stored
+from support.queue import EMPTY, add, add_offline, drain, stored
 from support.tamper import flipped
 from support.users import MakeUser
 
@@ -93,8 +93,7 @@ def test_an_older_body_of_the_same_row_is_accepted(
 ) -> None:
     """Sealing does not detect an old body of the same row (docs/security.md)."""
     user = sign_in()
-    user.app.go_offline()
-    item = add(user.app, minutes=10)
+    item = add(user.offline(), minutes=10)
     user.phone.close()
     before = read_bodies(user.phone.folder)
     app = user.restart()
@@ -167,10 +166,8 @@ def test_B9_an_item_of_an_unknown_state_is_counted_and_sent(
 def test_a_bit_that_makes_a_text_of_a_blob_stops_no_queue(
     sign_in: MakeUser, directory: DirectoryFixtures, column: str
 ) -> None:
-    """A batch key that is a text made every poll on the folder run for ever."""
     user = sign_in(policy={"biometric": "off"})
-    user.app.go_offline()
-    ids = [add(user.app) for _ in range(3)]
+    ids = add_offline(user, 3)
     user.phone.close()
     with contextlib.closing(sqlite3.connect(user.phone.folder / "holdfast.db")) as database:
         database.execute(

@@ -9,13 +9,7 @@ import pytest
 from holdfast import HoldfastError, Library
 
 from support import contract
-from support.directory_fixtures import (
-    UPLOAD_RIGHT,
-    DirectoryFixtures,
-    altered,
-    changed,
-    revoked,
-)
+from support.directory_fixtures import UPLOAD_RIGHT, DirectoryFixtures, altered, changed, revoked
 from support.errors import error_of
 from support.phone import App
 from support.queue import BOTH, add, code_of, stored, user_of
@@ -37,10 +31,8 @@ def codes(app: App) -> list[str]:
 
 def ask_again(user: SignedIn, seconds: float = 3600) -> None:
     """Every purpose asks the server again."""
-    user.phone.pass_time(seconds)
-    user.app.settle()
-    user.app.sync_now()
-    user.app.settle()
+    user.app.wait(seconds)
+    user.app.sync()
 
 
 def refusal(what: str, purpose: str, code: str, **names: str) -> dict[str, Any]:
@@ -136,7 +128,6 @@ UPLOAD_CHANGES: dict[str, tuple[tuple[str, str], str, str | None]] = {
 def test_HST_4_an_upload_that_the_schema_refuses_waits_as_schema_not_ready(
     sign_in: MakeUser, directory: DirectoryFixtures, change: str
 ) -> None:
-    """A missing grant parked items: nobody of that role can store any."""
     statements, code, column = UPLOAD_CHANGES[change]
     user = sign_in()
     app = user.app
@@ -176,7 +167,6 @@ def test_HST_4_a_missing_upload_function_is_named(
 def test_HST_4_problems_of_kinds_are_kept_apart(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str
 ) -> None:
-    """A kind whose table is missing says nothing about another kind."""
     user = user_of(sign_in, upload)
     app = user.app
     missing = {"code": "PGRST205", "message": "Could not find the table 'public.activities'"}
@@ -191,15 +181,13 @@ def test_HST_4_problems_of_kinds_are_kept_apart(
     directory.control.respond(path, 502, body="<html>", method="POST", times=1)
     ask_again(user)
     assert problems(app) in ([], before)
-    user.phone.pass_time(7200)
-    app.settle()
+    app.wait(7200)
     assert (problems(app), stored(directory, user.person)) == ([], [item])
 
 
 def test_HST_4_a_missing_policy_of_uploads_is_a_problem(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    """A policy refuses the rows of a confirmed member: they wait, and the problem is named."""
     user = sign_in()
     body = {
         "code": "42501",
@@ -227,8 +215,7 @@ def test_HST_4_a_first_start_with_a_missing_table_says_so(
         assert app.screen["screen"] == "wait"
         [problem] = problems(app)
         assert (problem["what"], problem["code"]) == ("memberships", "PGRST205")
-    phone.pass_time(600)
-    app.settle()
+    app.wait(600)
     assert problems(app) == []
 
 
@@ -277,9 +264,7 @@ def test_HST_4_a_time_in_seconds_is_refused(sign_in: MakeUser) -> None:
     app.queue_add({**visit, "occurred_at_ms": 100_000_000_000})  # type: ignore[typeddict-item]
 
 
-def test_CLK_2_a_device_whose_clock_fell_back_to_1970_registers(
-    sign_in: MakeUser,
-) -> None:
+def test_CLK_2_a_device_whose_clock_fell_back_to_1970_registers(sign_in: MakeUser) -> None:
     """Its host can only say what its clock says; a visit is not lost for it."""
     user = sign_in(policy={"biometric": "off"})
     user.phone.now_ms = 86_400_000

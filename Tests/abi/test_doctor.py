@@ -634,7 +634,6 @@ def test_HST_4_a_schema_that_does_not_fit(
 def test_HST_4_a_closed_table_is_good_whether_rows_or_grants_close_it(
     examine: Examine, directory: DirectoryFixtures
 ) -> None:
-    """Supabase grants new tables to anon: row-level security alone closes them."""
     directory.organisation(contacts=1)
     grant, revoke = "grant select on contacts to anon", "revoke select on contacts from anon"
     with changed(directory, grant, revoke):
@@ -662,7 +661,6 @@ def test_HST_4_an_upload_function(examine: Examine) -> None:
 def test_HST_4_an_upload_function_that_writes_for_an_empty_list(
     examine: Examine, directory: DirectoryFixtures
 ) -> None:
-    """The doctor calls it where it can write nothing, and says so."""
     with changed(
         directory,
         "create table calls (at timestamptz); grant insert on calls to anon;"
@@ -1039,7 +1037,6 @@ def with_a_row(directory: DirectoryFixtures) -> Person:
 def test_HST_4_a_project_whose_rows_can_be_corrected_is_good(
     examine: Examine, directory: DirectoryFixtures
 ) -> None:
-    """The doctor says so, and changes nothing, not even the time of a row."""
     person = with_a_row(directory)
     every = "select * from activities order by id"
     before = directory.control.sql(every)
@@ -1181,7 +1178,6 @@ def test_HST_4_the_command_says_which_file_it_cannot_read(tmp_path: Path) -> Non
 
 
 def test_HST_4_make_doctor_runs_it(examine: Examine, tmp_path: Path) -> None:
-    """The target of the Makefile passes the file and the address on."""
     made = subprocess.run(
         ["make", "-n", "doctor", "CONFIG=a b.json", "EMAIL=kari@example.org"],
         cwd=ROOT,

@@ -57,8 +57,7 @@ def test_A1_a_failing_guard_holds_up_nothing_else(
         ids.append(add(app))
         app.settle()
         assert stored(directory, user.person) == sorted(ids)
-        user.phone.pass_time(3600)
-        app.settle()
+        app.wait(3600)
     assert app.queue_list()["counts"] == EMPTY
     assert user.phone.network.count("pull") >= hours - 4
     assert user.phone.network.count("summary") >= hours - 4
@@ -91,8 +90,7 @@ def test_A1_each_purpose_fails_for_itself(
         user.phone.pass_time(150)
         app.session_foreground()
         app.settle()
-        user.phone.pass_time(150)
-        app.settle()
+        app.wait(150)
     sent = {name: user.phone.network.count(name) for name in PATHS}
     others = {"guard", "pull", "summary", "validate"} - {purpose}
     if purpose == "upload":
@@ -153,11 +151,9 @@ def test_low_a_portals_retry_after_is_no_long_pause(
         app.go_offline()
     user.phone.network.instead.clear()
     if other_network:
-        app.go_online()
-        app.settle()
+        app.reconnect()
     for _ in range(0 if other_network else 14):
-        user.phone.pass_time(60)
-        app.settle()
+        app.wait(60)
     assert stored(directory, user.person) == [item]
 
 
@@ -201,14 +197,12 @@ def test_a_pause_of_the_auth_service_ends_with_another_user_s_session(
     user = sign_in()
     busy = {"code": "over_request_rate_limit", "msg": "busy"}
     directory.control.respond("/auth/v1/token", 503, body=busy, retry_after_s=7200)
-    user.phone.pass_time(TOKEN_S - 30)
-    user.app.settle()
+    user.app.wait(TOKEN_S - 30)
     assert directory.control.faults()[0]["hits"] == 1
     other = directory.person(user.org)
     user.start_as(other)
     refreshes = user.phone.network.count("refresh")
-    user.phone.pass_time(TOKEN_S - 30)
-    user.app.settle()
+    user.app.wait(TOKEN_S - 30)
     assert user.phone.network.count("refresh") == refreshes + 1
     assert user.app.session_status()["owed"] == []
     assert user.app.session_status()["user_id"] == other.id

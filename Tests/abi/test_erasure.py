@@ -123,8 +123,7 @@ def test_leaving_an_organisation_erases_its_cache_if_configured(
     assert contact_data.left_on_disk(user.phone.folder, blobs) == (0 if erase else len(blobs))
     user.app.org_select({"org_id": user.org.id})
     assert total(user.app) == (0 if erase else 300)
-    user.app.go_online()
-    user.app.settle()
+    user.app.reconnect()
     assert total(user.app) == 300
 
 

@@ -80,8 +80,7 @@ def test_signing_in_offline_lets_the_host_idle(
     app = signed_in(phones, directory, online=False, failure="offline")
     assert (app.screen["screen"], app.screen["reason"]) == ("wait", "server_unreachable")
     assert polled_until_quiet(app) is None
-    app.go_online()
-    app.settle()
+    app.reconnect()
     assert (app.screen["screen"], app.screen["reason"]) == ("home", "chosen")
 
 
@@ -95,9 +94,7 @@ def pass_the_deadline(app: App, wait: Decision) -> list[str]:
     return [decision["reason"] for decision in told]
 
 
-def test_ORG_7_a_denied_item_keeps_the_announced_deadline(
-    sign_in: MakeUser,
-) -> None:
+def test_ORG_7_a_denied_item_keeps_the_announced_deadline(sign_in: MakeUser) -> None:
     app = sign_in().restart()
     app.register()
     requests = {request["purpose"]: request["id"] for request in app.poll()["requests"]}

@@ -11,16 +11,7 @@ import pytest
 from holdfast import Library
 
 from support.counts import FLIPS, counts
-from support.flips import (
-    FILES,
-    Case,
-    Keys,
-    Original,
-    Outcome,
-    draw,
-    report,
-    take,
-)
+from support.flips import FILES, Case, Keys, Original, Outcome, draw, report, take
 from support.loop import Host
 from support.sizes import sized
 
@@ -91,7 +82,6 @@ def originals(
 def test_A3_after_flips_and_cuts_every_item_is_there_or_it_is_said(
     originals: list[Original], tmp_path: Path, library: Library
 ) -> None:
-    """ATK-3, the main file and its log."""
     cases = []
     for number in range(CASES):
         original = originals[number % len(originals)]
@@ -113,9 +103,7 @@ def test_A3_a_flipped_bit_of_a_header_costs_no_item_of_the_file(
 
 
 def judge(
-    cases: list[tuple[Original, list[tuple[str, int, int]]]],
-    tmp_path: Path,
-    library: Library,
+    cases: list[tuple[Original, list[tuple[str, int, int]]]], tmp_path: Path, library: Library
 ) -> list[Outcome]:
     """Run cases: an original with these flips."""
     outcomes: list[Outcome] = []

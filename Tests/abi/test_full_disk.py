@@ -15,7 +15,7 @@ import pytest
 
 from support import children
 from support.phone import Phone
-from support.queue import EMPTY, add, drain, stored
+from support.queue import EMPTY, add, add_offline, drain, stored
 from support.sizes import crossed
 
 if TYPE_CHECKING:
@@ -83,8 +83,7 @@ def test_ATK_16_a_start_on_a_full_disk_drains_and_logs_out(
     sign_in: MakeUser, directory: DirectoryFixtures, tmp_path: Path
 ) -> None:
     user = sign_in()
-    user.app.go_offline()
-    item = add(user.app)
+    item = add(user.offline())
     found = run_on_disk(user, tmp_path, "8m", "open_on_full_disk.py", "{disk}/filler")
     assert found == [False, [], "sign_in"]
     assert stored(directory, user.person) == [item]
@@ -276,8 +275,7 @@ def test_QUE_17_a_read_only_folder_refuses_items_and_loses_none(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
-    user.app.go_offline()
-    ids = [add(user.app) for _ in range(3)]
+    ids = add_offline(user, 3)
     user.phone.close()
     folder = user.phone.folder
     prepare = f"mount --bind {folder} {folder} && mount -o remount,ro,bind {folder}"

@@ -52,10 +52,7 @@ def fuzz(spec: str, state: str, mode: str, trace: Path) -> dict[str, Any]:
     return done
 
 
-@pytest.mark.parametrize(
-    "state",
-    crossed(STATES, fast=lambda state: state == "home"),
-)
+@pytest.mark.parametrize("state", crossed(STATES, fast=lambda state: state == "home"))
 def test_ABI_1_any_bytes_on_any_function_are_answered(
     sign_in: MakeUser, tmp_path: Path, state: str
 ) -> None:

@@ -131,8 +131,7 @@ def test_ORG_3_confirmed_cached_and_revoked_are_told_apart(
     [stale] = [b for b in user.app.screen["banners"] if b["code"] == "stale_data"]
     assert stale["as_of_ms"] == confirmed[1]
     directory.control.set_membership(user.person.id, user.org.id, status="ended")
-    user.app.go_online()
-    user.app.settle()
+    user.app.reconnect()
     assert freshness(user.app) == ("confirmed", user.phone.now_ms)
     assert [org["status"] for org in user.app.org_list()["orgs"]] == ["revoked"]
     assert user.app.screen["reason"] == "membership_revoked"
@@ -167,8 +166,7 @@ def test_ORG_7_an_unanswered_guard_falls_back_to_cached_memberships(
     assert app.route_check({"route": "/mentor"}) == {"allow": True}
     directory.control.clear_faults()
     user.phone.network.up = True
-    user.phone.pass_time(400)
-    app.settle()
+    app.wait(400)
     assert app.screen["banners"] == []
     assert app.org_list()["freshness"] == "confirmed"
 

@@ -11,11 +11,13 @@ import sqlite3
 import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from conftest import MakePhone, MakeUser
 from support import children
+from support.damage import destroy_header
 from support.directory_fixtures import DirectoryFixtures
 from support.errors import error_of, error_of_open
 from support.phone import FilePhone, Phone
@@ -255,13 +257,9 @@ def test_LCK_6_a_damaged_file_is_not_read_through_others(sign_in: MakeUser, faul
     if fault == "owner" and os.geteuid() != 0:
         pytest.skip("needs root to change the owner of a file")
     user = sign_in()
-    user.app.go_offline()
-    queued = user.app.register()
+    queued = user.offline().register()
     user.phone.close()
-    database = user.phone.folder / "holdfast.db"
-    data = bytearray(database.read_bytes())
-    data[:4096] = bytes(4096)
-    database.write_bytes(data)
+    destroy_header(user.phone.folder)
     user.phone.keychain.unlocked_since_boot = False
     user.phone.open()
     user.phone.close()
@@ -288,6 +286,13 @@ def test_LCK_6_a_damaged_file_is_not_read_through_others(sign_in: MakeUser, faul
 # Finding 9: locks ------------------------------------------------------------------------------
 
 
+def open_apart(phone: FilePhone, program: str, env: dict[str, str]) -> tuple[int, Any]:
+    """Open the folder in a process of its own; the status and the reply."""
+    arguments = (str(phone.library.path), json.dumps(phone.config))
+    [status, reply] = json.loads(children.run_text(program, *arguments, env=env).check().output)
+    return status, reply
+
+
 def test_ABI_1_a_lock_that_somebody_keeps_ends_the_open(
     used: FilePhone, sleepless: dict[str, str]
 ) -> None:
@@ -295,10 +300,8 @@ def test_ABI_1_a_lock_that_somebody_keeps_ends_the_open(
     before = (used.folder / "holdfast.db").read_bytes()
     lock = os.open(used.folder, os.O_RDONLY)
     fcntl.flock(lock, fcntl.LOCK_EX)
-    config = json.dumps(used.config)
-    done = children.run_text(OPEN, str(used.library.path), config, env=sleepless).check()
+    status, reply = open_apart(used, OPEN, sleepless)
     os.close(lock)
-    [status, reply] = json.loads(done.output)
     assert (status, reply["error"]["code"]) == (8, "storage.busy")
     assert reply["error"]["retryable"]
     assert (used.folder / "holdfast.db").read_bytes() == before
@@ -313,10 +316,8 @@ def test_ABI_1_an_exclusive_lock_on_the_data_ends_the_open(
     with contextlib.closing(database):
         database.execute("PRAGMA locking_mode=EXCLUSIVE")
         database.execute("BEGIN EXCLUSIVE")
-        config = json.dumps(used.config)
-        done = children.run_text(OPEN, str(used.library.path), config, env=sleepless).check()
+        status, reply = open_apart(used, OPEN, sleepless)
         database.execute("ROLLBACK")
-    [status, reply] = json.loads(done.output)
     assert (status, reply["error"]["code"]) == (8, "storage.busy")
     opens(used)
 
@@ -330,10 +331,7 @@ ctypes.CDLL(None).killer_lock_fails(errno.ENOLCK)
 def test_ABI_1_a_lock_that_fails_is_an_error(used: FilePhone, killer: Path) -> None:
     opens(used)
     before = snapshot(used.folder)
-    config = json.dumps(used.config)
-    arguments = (str(used.library.path), config)
-    done = children.run_text(WITHOUT_LOCKS + OPEN, *arguments, env={"LD_PRELOAD": str(killer)})
-    [status, reply] = json.loads(done.check().output)
+    status, reply = open_apart(used, WITHOUT_LOCKS + OPEN, {"LD_PRELOAD": str(killer)})
     assert (status, reply["error"]["code"]) == (6, "storage.failed")
     assert reply["error"]["detail"]["errno"] > 0
     assert snapshot(used.folder) == before
@@ -343,8 +341,7 @@ def test_ABI_1_a_lock_that_fails_is_an_error(used: FilePhone, killer: Path) -> N
 def test_LCK_3_a_file_after_vacuum_is_no_damage(sign_in: MakeUser) -> None:
     """VACUUM stores the entries of the schema in another order."""
     user = sign_in()
-    user.app.go_offline()
-    queued = user.app.register()
+    queued = user.offline().register()
     user.phone.close()
     query = "SELECT name FROM sqlite_master"
     with contextlib.closing(sqlite3.connect(user.phone.folder / "holdfast.db")) as database:
@@ -370,8 +367,7 @@ def test_LCK_3_a_schema_that_says_something_else_is_damage(
     sign_in: MakeUser, words: str, others: str
 ) -> None:
     user = sign_in()
-    user.app.go_offline()
-    queued = user.app.register()
+    queued = user.offline().register()
     user.phone.close()
     change = f"UPDATE sqlite_master SET sql = replace(sql, '{words}', '{others}') WHERE sql LIKE ?"
     with contextlib.closing(sqlite3.connect(user.phone.folder / "holdfast.db")) as file, file:

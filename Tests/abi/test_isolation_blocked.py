@@ -9,17 +9,7 @@ import pytest
 from support.damage import destroy_header
 from support.directory_fixtures import DirectoryFixtures
 from support.held import unlock
-from support.queue import (
-    EMPTY,
-    UPLOADS,
-    add,
-    code_of,
-    drain,
-    edit,
-    in_doubt,
-    item_of,
-    stored,
-)
+from support.queue import EMPTY, UPLOADS, add, code_of, drain, edit, in_doubt, item_of, stored
 from support.refusals import (
     HOUR_S,
     REFUSALS,
@@ -45,24 +35,20 @@ def sent_since(user: SignedIn, item: str, at: int, directory: DirectoryFixtures)
 @pytest.mark.parametrize(
     ("form", "upload"),
     crossed(
-        REFUSALS,
-        UPLOADS,
-        fast=lambda *case: case in [("html", "table"), ("unauthorized", "rpc")],
+        REFUSALS, UPLOADS, fast=lambda *case: case in [("html", "table"), ("unauthorized", "rpc")]
     ),
 )
 def test_ATK_9_B2_an_item_that_a_firewall_refuses_is_parked_and_delays_no_other(
     sign_in: MakeUser, directory: DirectoryFixtures, form: str, upload: str
 ) -> None:
     user = patient(sign_in, upload)
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     ids = [add(app) for _ in range(13)]
     bad = add(app, note=WORDS)
     ids += [add(app) for _ in range(16)]
     firewall = Firewall(user, form, has_words)
     began_ms = user.phone.now_ms
-    app.go_online()
-    app.settle()
+    app.reconnect()
     assert stored(directory, user.person) == sorted(ids)
     [told] = app.of_type("sync_completed")
     assert (told["sent"], told["parked"], told["waiting"]) == (29, 0, 1)
@@ -130,8 +116,7 @@ def test_ATK_9_a_portal_that_refuses_everything_parks_and_isolates_nothing(
     sign_in: MakeUser, directory: DirectoryFixtures, refused: str, form: str
 ) -> None:
     user = patient(sign_in)
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     ids = [add(app) for _ in range(20)]
     prefix = "/" if refused == "everything" else "/rest/v1/"
     portal = Firewall(user, form, lambda request: prefix in request["url"])
@@ -202,8 +187,7 @@ def test_ATK_9_a_service_that_refuses_every_upload_for_hours_parks_nothing(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = patient(sign_in)
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     ids = [add(app) for _ in range(60)]
     gateway = Firewall(user, "html", is_store)
     app.go_online()
@@ -221,8 +205,7 @@ def test_ATK_9_a_bad_item_in_a_full_batch_costs_few_requests(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = patient(sign_in)
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     ids = [add(app) for _ in range(237)]
     bad = add(app, note=WORDS)
     ids += [add(app) for _ in range(262)]
@@ -343,8 +326,7 @@ def test_ATK_9_the_figures_are_pulled_while_an_item_is_refused(sign_in: MakeUser
     # The server was asked: it does not have the item, so no figure can count it twice
     user, _, _ = blocked(sign_in)
     user.phone.network.forget()
-    user.app.sync_now()
-    user.app.settle()
+    user.app.sync()
     assert user.phone.network.count("summary") == 1
 
 

@@ -188,12 +188,10 @@ def test_items_that_no_answer_names_and_whose_question_is_refused_delay_no_other
     sign_in: MakeUser, directory: DirectoryFixtures, refusal: str
 ) -> None:
     user = of_kinds(sign_in, "table")
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     items = [add(app) for _ in range(3)]
     directory.control.drop_after(UPLOADS["table"], method="POST", times=1)
-    app.go_online()
-    app.settle()
+    app.reconnect()
     assert stored(directory, user.person) == sorted(items)
     wall = refuse(user, REFUSED[refusal], lambda get: any(asks_about(one)(get) for one in items))
     waits = day_of_others(user, directory)

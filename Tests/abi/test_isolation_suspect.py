@@ -12,7 +12,7 @@ from holdfast.transport import Answer
 
 from support.directory_fixtures import DirectoryFixtures
 from support.held import unlock
-from support.queue import BOTH, EMPTY, UPLOADS, add, code_of, item_of, stored
+from support.queue import BOTH, EMPTY, UPLOADS, add, add_offline, code_of, item_of, stored
 from support.refusals import HOUR_S, Fault, coded, holding, is_store, items_in, live, page, patient
 from support.sizes import crossed, sampled, sized
 from support.users import MakeUser, SignedIn
@@ -71,8 +71,7 @@ def test_B2_B3_an_item_that_fails_whenever_it_is_sent_delays_no_other(
     sign_in: MakeUser, directory: DirectoryFixtures, failure: str, upload: str
 ) -> None:
     user = patient(sign_in, upload)
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     bad = add(app)
     ids = [add(app) for _ in range(29)]
     fault = Fault(user, FAILURES[failure], holding(bad))
@@ -117,8 +116,7 @@ def test_B2_of_a_few_items_the_healthy_ones_are_stored_after_a_few_failures(
     sign_in: MakeUser, directory: DirectoryFixtures, failure: str, count: int, upload: str
 ) -> None:
     user = patient(sign_in, upload)
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     bad = add(app)
     ids = [add(app) for _ in range(count - 1)]
     fault = Fault(user, FAILURES[failure], holding(bad))
@@ -133,8 +131,7 @@ def test_B2_many_items_at_fault_delay_no_other(
     sign_in: MakeUser, directory: DirectoryFixtures, failure: str
 ) -> None:
     user = patient(sign_in)
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     ids = [add(app) for _ in range(60)]
     bad = ids[::5]
     fault = Fault(user, FAILURES[failure], holding(*bad))
@@ -171,8 +168,7 @@ def test_B2_B3_a_failure_of_all_uploads_causes_no_storm(
         add(app)
     fault = Fault(user, FAILURES[failure], lambda _: True)
     user.phone.network.forget()
-    app.go_online()
-    app.settle()
+    app.reconnect()
     assert len(fault.met) <= 2 * math.ceil(math.log2(200)) + 2
     for _ in range(sized(2, 4)):
         before = len(fault.met)
@@ -219,8 +215,7 @@ def test_B2_B3_the_suspicion_outlives_restarts(
     sign_in: MakeUser, directory: DirectoryFixtures, failure: str
 ) -> None:
     user = patient(sign_in)
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     bad = add(app)
     ids = [add(app) for _ in range(15)]
     fault = Fault(user, FAILURES[failure], holding(bad))
@@ -240,15 +235,13 @@ def test_B2_a_function_that_fails_for_one_row_and_answers_for_the_others(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = patient(sign_in, "rpc")
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     bad = add(app)
     ids = [add(app) for _ in range(9)]
     user.phone.network.alter.append(
         lambda request, answer: without(answer, bad) if is_store(request) else answer
     )
-    app.go_online()
-    app.settle()
+    app.reconnect()
     assert sorted(set(stored(directory, user.person)) - {bad}) == sorted(ids)
     assert max(visits(user, directory, HOURS)) < 10
 
@@ -297,8 +290,7 @@ def test_FIX_21_an_item_of_a_server_s_defect_is_tried_ever_more_rarely(
     assert 1 <= requests_in(48) <= (4 if beside else 48 * 2)
     assert user.app.of_type("item_parked") == []
     fault.end()
-    user.app.sync_now()
-    user.app.settle()
+    user.app.sync()
     assert bad in stored(directory, user.person)
 
 
@@ -306,8 +298,7 @@ def test_FIX_21_many_items_of_a_server_s_defect_cost_few_requests(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = patient(sign_in)
-    user.app.go_offline()
-    ids = [add(user.app) for _ in range(20)]
+    ids = add_offline(user, 20)
     bad = ids[::2]
     fault = Fault(user, FAILURES["XX000"], holding(*bad))
     user.app.go_online()
@@ -428,14 +419,12 @@ def test_B8_a_small_item_that_a_gateway_calls_too_large_is_refused_on_the_way(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str
 ) -> None:
     user = patient(sign_in, upload)
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     ids = [add(app) for _ in range(9)]
     bad = add(app)
     ids += [add(app) for _ in range(10)]
     fault = Fault(user, page(413), holding(bad))
-    app.go_online()
-    app.settle()
+    app.reconnect()
     assert stored(directory, user.person) == sorted(ids)
     assert app.of_type("item_parked") == []
     assert code_of(app, bad) == "waiting_blocked"
@@ -448,13 +437,11 @@ def test_B8_a_gateway_that_calls_everything_too_large_parks_nothing_soon(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = patient(sign_in)
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     for _ in range(ITEMS):
         add(app)
     fault = Fault(user, page(413), lambda _: True)
-    app.go_online()
-    app.settle()
+    app.reconnect()
     assert len(fault.met) <= 2 * math.ceil(math.log2(ITEMS)) + 2
     hours = sized(2, 6)
     live(user, hours * HOUR_S)

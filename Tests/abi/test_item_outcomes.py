@@ -99,8 +99,7 @@ def test_HST_6_an_item_that_is_cancelled_after_the_server_was_asked_is_known(
     assert fate(user.app, item) in {"pending", "waiting"}
     user.phone.network.up = True
     user.app.go_online()
-    user.app.sync_now()
-    user.app.settle()
+    user.app.sync()
     assert fate(user.app, item) == "cancelled"
     assert stored(directory, user.person) == []
 
@@ -146,8 +145,7 @@ def test_HST_6_a_clock_that_is_set_forward_empties_no_memory(sign_in: MakeUser) 
     user.phone.set_wall_clock(400 * DAY_S)
     user.app.go_offline()
     user.app.queue_cancel({"id": add(user.app)})
-    user.app.go_online()
-    user.app.settle()
+    user.app.reconnect()
     other = store(user)
     reply = user.app.queue_get({"id": item})
     assert reply["state"] == "stored"
@@ -222,8 +220,7 @@ def test_B5_a_read_back_that_another_session_may_not_send_is_an_attempt(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     item = add(app, minutes=30)
     directory.control.truncate_rows(UPLOADS["table"], keep=0, method="POST")
     app.go_online()
@@ -243,8 +240,7 @@ def test_B5_an_item_that_is_not_visible_before_the_memberships_are_known_is_an_a
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     item = add(app, minutes=30)
     directory.control.truncate_rows(UPLOADS["table"], keep=0, method="POST")
     read_backs: list[HttpRequest] = []
@@ -353,8 +349,7 @@ def test_ATK_12_a_wish_after_a_doubtful_answer_is_neither_lost_nor_stored_in_sil
         directory.control.truncate_rows(UPLOADS["table"], keep=0, method="POST")
         unread: Answer = {"error": "timeout"}
         stop_at_the_read_back(user, coded(401, "PGRST301") if "401" in trouble else unread)
-        app.go_online()
-        app.settle()
+        app.reconnect()
     assert stored(directory, user.person) == [item]
     if wish == "edit":
         edit(app, item, 45)
@@ -395,8 +390,7 @@ def test_ATK_12_a_batch_that_is_split_after_a_doubtful_answer_may_be_stored(
         return coded(500, code)
 
     network.alter.append(lie)
-    app.go_online()
-    app.settle()
+    app.reconnect()
     assert set(stored(directory, user.person)) > {item, *others}
     if wish == "edit":
         edit(app, item, 45)
@@ -479,8 +473,7 @@ def test_an_upload_whose_process_ended_counts_as_an_attempt(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str, end: str
 ) -> None:
     user = user_of(sign_in, upload)
-    user.app.go_offline()
-    item = add(user.app, minutes=30)
+    item = add(user.offline(), minutes=30)
     if end == "killed":
         user.phone.close()
         directory.control.delay(UPLOADS[upload], after_ms=60_000, method="POST")

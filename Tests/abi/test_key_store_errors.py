@@ -244,8 +244,7 @@ def test_API_3_a_key_store_that_fails_ends_a_sign_in_at_once(
     assert app.session_status()["state"] == "signed_out"
     assert app.session_status()["owed"] == []
     for _ in range(8):
-        phone.pass_time(15)
-        app.settle()
+        app.wait(15)
     assert phone.network.count("sign_in") == 1
     assert app.screen["screen"] == "sign_in"
     phone.keychain.forget_script()

@@ -144,8 +144,7 @@ def test_API_3_biometric_is_loaded_by_an_unlock_and_looked_for_after_its_erasure
 
 
 @pytest.mark.parametrize(
-    ("answer", "is_owed"),
-    [(KEY_CANCELLED, True), (KEY_NOT_FOUND, False), (KEY_INVALIDATED, False)],
+    ("answer", "is_owed"), [(KEY_CANCELLED, True), (KEY_NOT_FOUND, False), (KEY_INVALIDATED, False)]
 )
 def test_API_3_a_load_without_a_prompt_says_whether_biometric_is_erased(
     sign_in: MakeUser, answer: int, is_owed: bool
@@ -178,7 +177,6 @@ def test_API_3_a_device_key_that_is_not_saved_is_tried_again_after_a_pause(
 
 
 def test_API_3_handles_that_start_together_make_one_device_key(phones: MakePhone) -> None:
-    """The keychain has none; of the threads that look, one makes it."""
     phone = phones()
     looked = threading.Barrier(3)
 

@@ -108,7 +108,6 @@ def with_row(row: str) -> Change:
 def test_FIX_7_an_unusable_membership_costs_itself(
     phones: MakePhone, directory: DirectoryFixtures
 ) -> None:
-    """One row with a null, or an id that is no UUID, and no member of any organisation got in."""
     org = directory.organisation(contacts=2)
     for name, (row, column) in UNUSABLE.items():
         app = phones().start()
@@ -151,13 +150,11 @@ def test_FIX_7_a_list_with_an_unusable_row_proves_no_end(
             problems = {problem["code"] for problem in app.sync_status()["problems"]}
             assert problems == {"unusable_row"}, name
             user.phone.network.alter.clear()
-            user.phone.pass_time(400)
-            app.settle()
+            app.wait(400)
     assert app.of_type("org_access_changed") == []
     directory.control.sql("delete from memberships where user_id = %s", user.person.id)
     return_to_foreground(user)
-    user.phone.pass_time(400)
-    app.settle()
+    app.wait(400)
     assert [event["reason"] for event in app.of_type("org_access_changed")] == [
         "membership_revoked"
     ]
@@ -284,8 +281,7 @@ def test_FIX_10_an_empty_page_of_a_list_that_has_rows_proves_no_end(sign_in: Mak
     user.phone.pass_time(2 * DAY_S)
     user.phone.network.alter.append(counted_but_empty)
     return_to_foreground(user)
-    user.app.sync_now()
-    user.app.settle()
+    user.app.sync()
     assert user.app.of_type("org_access_changed") == []
     assert user.app.screen["screen"] == "home"
     assert total(user.app) == 3
@@ -385,8 +381,7 @@ def test_FIX_8_claims_that_nobody_needs_stop_no_sign_in(
         app.sign_in_complete({"email": directory.person(org).email, "password": PASSWORD})
         app.settle()
         assert app.screen["screen"] == "home", name
-        app.phone.pass_time(3_600)
-        app.settle()
+        app.wait(3_600)
         assert app.session_status()["state"] == "active", name
         assert app.screen["screen"] == "home", name
         app.phone.close()
@@ -432,7 +427,6 @@ def lose_the_cache(user: SignedIn) -> None:
 def test_FIX_9_a_contact_that_cannot_be_read_costs_itself(
     sign_in: MakeUser, directory: DirectoryFixtures, place: int
 ) -> None:
-    """One contact with a number of 20 digits, and no contact ever came."""
     user = sign_in()
     contacts_of(directory, user.org, 60)
     for name, value in ODD.items():
@@ -488,8 +482,7 @@ def test_FIX_9_a_page_that_is_too_large_is_asked_for_in_smaller_pages(
     user.phone.network.forget()
     pull(user)
     for _ in range(40):
-        user.phone.pass_time(60)
-        user.app.settle()
+        user.app.wait(60)
         if total(user.app) == 600 and pulled():
             break
     assert total(user.app) == 600
@@ -564,8 +557,7 @@ def test_FIX_18_a_reconcile_of_hours_ago_is_begun_anew(
     else:
         user.app.complete({"id": late["id"], "error": "timeout"})
     user.phone.pass_time(600)
-    user.app.sync_now()
-    user.app.settle()
+    user.app.sync()
     status: Any = user.app.sync_status()["contacts"]
     if how != "minutes":
         assert total(user.app) == 85
@@ -588,8 +580,7 @@ def test_FIX_10_missing_rows_that_are_counted_and_not_sent_are_asked_for_again(
         return counted_but_empty(request, real) if "id=in." in request["url"] else real
 
     user.phone.network.alter.append(empty)
-    user.app.sync_now()
-    user.app.settle()
+    user.app.sync()
     assert problem(user.app, "pull") == ("loop", None)
     user.phone.network.alter.remove(empty)
     pull(user, after_s=600)

@@ -35,8 +35,7 @@ def test_B7_a_refresh_meanwhile_does_not_swallow_the_answer(
     user = sign_in(contacts=1)
     number, contact = asked(user)
     live = taken(user, "live")
-    user.phone.pass_time(TOKEN_S)
-    user.app.settle()
+    user.app.wait(TOKEN_S)
     user.app.complete(cast("Any", {"id": live["id"], **user.phone.network(live)}))
     [event] = answers(user)
     assert (event["request"], event["id"]) == (number, contact)
@@ -47,8 +46,7 @@ def test_B7_a_refresh_shortly_before_the_answer_brings_the_contact(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in(contacts=1)
-    user.phone.pass_time(TOKEN_S - 100)
-    user.app.settle()
+    user.app.wait(TOKEN_S - 100)
     number, contact = asked(user)
     live = taken(user, "live")
     user.phone.pass_time(20)
@@ -90,8 +88,7 @@ def test_B7_a_switch_of_organisation_answers(
     user = sign_in(contacts=1)
     second = directory.organisation()
     directory.control.set_membership(user.person.id, second.id, role="peer_mentor")
-    user.app.sync_now()
-    user.app.settle()
+    user.app.sync()
     number, _ = asked(user)
     live = taken(user, "live")
     user.app.org_select({"org_id": second.id})
@@ -109,16 +106,14 @@ def test_B7_a_read_that_cannot_be_sent_is_answered_in_time(
     if trouble == "back-off":
         directory.control.respond("/rest/v1", 503, times=-1, retry_after_s=3600)
         user.app.register()
-        user.app.sync_now()
-        user.app.settle()
+        user.app.sync()
         number, _ = asked(user)
     elif trouble == "silence":
         number, _ = asked(user)
         taken(user, "live")
     elif trouble == "token":
         directory.control.respond("/auth/v1", 503, times=-1, retry_after_s=3600)
-        user.phone.pass_time(TOKEN_S + 60)
-        user.app.settle()
+        user.app.wait(TOKEN_S + 60)
         number, _ = asked(user)
     else:
         number, _ = asked(user)

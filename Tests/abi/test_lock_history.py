@@ -7,7 +7,6 @@ store. The process is alive or killed: closing would empty the log.
 from __future__ import annotations
 
 import contextlib
-import itertools
 import os
 import shutil
 import sqlite3
@@ -62,6 +61,14 @@ def file_user(user: SignedIn, folder: Path) -> SignedIn:
     return SignedIn(phone, app, user.person, user.org, user.role)
 
 
+def assert_none_opens(user: SignedIn, everything: list[history.Files], folder: Path) -> None:
+    """Put each of these in this folder, and start an app on it: nobody gets in."""
+    for files in everything:
+        history.put(folder, files)
+        with history.start(user.phone, folder) as app:
+            history.assert_closed(app, user.phone)
+
+
 @pytest.fixture(params=["functions", "files"])
 def user(request: pytest.FixtureRequest, sign_in: MakeUser, tmp_path: Path) -> SignedIn:
     """A user at home, with each kind of key store."""
@@ -107,10 +114,7 @@ def test_LCK_1_no_copy_mixture_or_prefix_lets_anybody_in(
         (folder / "keys" / "biometric.key").unlink(missing_ok=True)
     past.end()
     everything = [*past.copies, *past.mixtures(), *past.prefixes()]
-    for files in everything:
-        history.put(folder, files)
-        with history.start(user.phone, folder) as app:
-            history.assert_closed(app, user.phone)
+    assert_none_opens(user, everything, folder)
     for files in everything:
         history.put_under(user.app, files)
         history.assert_closed(user.app, user.phone)
@@ -126,8 +130,7 @@ def test_LCK_1_no_older_copy_lets_in_a_handle_that_was_in_before(
     before = history.read(user.phone.folder)
     generation = user.app.session_status()["generation"]
     # The token is refreshed a minute before its end, so that the older copy is valid as well.
-    user.phone.pass_time(TOKEN_S - 30)
-    user.app.settle()
+    user.app.wait(TOKEN_S - 30)
     assert user.app.session_status()["generation"] > generation
     with history.start(user.phone, user.phone.folder) as other:
         assert other.session_resume()["screen"] in {"home", "wait"}
@@ -144,7 +147,6 @@ def test_LCK_1_no_older_copy_lets_in_a_handle_that_was_in_before(
 def test_LCK_1_a_key_store_that_does_not_answer_lets_nobody_in(
     sign_in: MakeUser, end: str, first: str
 ) -> None:
-    """A handle that cannot ask for the key after another one's lock kept its session open."""
     user = sign_in(contacts=1, policy={"lock_on_background": "at_once"})
     before = history.read(user.phone.folder)
     with history.start(user.phone, user.phone.folder) as other:
@@ -166,8 +168,7 @@ def test_LCK_1_a_handle_that_only_polls_hands_out_no_token_after_the_lock(
     user = sign_in()
     with history.start(user.phone, user.phone.folder) as other:
         other.session_resume()
-        user.app.go_offline()
-        user.app.register()
+        user.offline().register()
         before = history.read(user.phone.folder)
         ENDS[end](user.app)
         history.put(user.phone.folder, before)
@@ -181,10 +182,7 @@ def test_LCK_1_a_lock_holds_without_biometrics(sign_in: MakeUser, tmp_path: Path
     screen = user.app.session_lock()
     assert (screen["screen"], screen["reason"]) == ("sign_in", "biometric_off")
     past.end()
-    for files in itertools.chain(past.copies, past.prefixes()):
-        history.put(tmp_path / "put", files)
-        with history.start(user.phone, tmp_path / "put") as app:
-            history.assert_closed(app, user.phone)
+    assert_none_opens(user, [*past.copies, *past.prefixes()], tmp_path / "put")
     user.app.sign_in(user.person)
     assert user.app.screen["screen"] == "home"
 
@@ -311,8 +309,7 @@ PLANTS = {
 @pytest.mark.parametrize("plant", PLANTS)
 def test_LCK_3_a_planted_schema_is_damage(sign_in: MakeUser, plant: str) -> None:
     user = sign_in()
-    user.app.go_offline()
-    queued = user.app.register()
+    queued = user.offline().register()
     user.phone.close()
     with contextlib.closing(sqlite3.connect(user.phone.folder / "holdfast.db")) as database:
         database.execute(PLANTS[plant])
@@ -331,8 +328,7 @@ def test_B9_a_column_planted_under_an_open_app_costs_nobody_the_session(
     sign_in: MakeUser, table: str, locked: bool
 ) -> None:
     user = sign_in()
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     queued = app.register()
     path = user.phone.folder / "holdfast.db"
     with contextlib.closing(sqlite3.connect(path)) as database:
@@ -435,9 +431,7 @@ def test_LCK_4_a_file_that_was_set_aside_opens_nothing(sign_in: MakeUser, end: s
     user.phone.close()
     with contextlib.closing(sqlite3.connect(aside)) as database:
         database.execute("DROP TABLE more")
-    history.put(user.phone.folder, {"holdfast.db": aside.read_bytes()})
-    with history.start(user.phone, user.phone.folder) as app:
-        history.assert_closed(app, user.phone)
+    assert_none_opens(user, [{"holdfast.db": aside.read_bytes()}], user.phone.folder)
 
 
 # LCK-5: nobody is in by default ----------------------------------------------------------------
@@ -447,8 +441,7 @@ def test_LCK_5_a_new_handle_shows_nothing_before_somebody_came(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in(contacts=2)
-    user.app.go_offline()
-    queued = user.app.register()
+    queued = user.offline().register()
     user.phone.network.up = True
     app = user.phone.open()
     assert set(history.refused(app)) == {"session.locked"}
@@ -525,12 +518,8 @@ def test_LCK_1_at_once_leaves_a_locked_folder_in_the_background(
     # Then the session key is gone: whoever kills the process has a locked folder
     assert user.phone.keychain.names() == {"device", "biometric"}
     past.end()
-    for files in itertools.chain(past.copies, past.prefixes()):
-        history.put(tmp_path / "put", files)
-        with history.start(user.phone, tmp_path / "put") as app:
-            history.assert_closed(app, user.phone)
-    user.phone.pass_time(100)
-    user.app.settle()
+    assert_none_opens(user, [*past.copies, *past.prefixes()], tmp_path / "put")
+    user.app.wait(100)
     assert user.app.session_foreground()["screen"] == "home"
     assert user.app.contact_search({"query": ""})["total"] == 1
     assert user.phone.keychain.names() == {"device", "biometric", "session"}
@@ -540,8 +529,7 @@ def test_LCK_1_at_once_leaves_a_locked_folder_in_the_background(
 def test_LCK_1_at_once_survives_a_refresh_and_a_silent_key_store(sign_in: MakeUser) -> None:
     user = sign_in(policy={"lock_on_background": "at_once", "background_timeout_s": 2 * TOKEN_S})
     user.app.session_background()
-    user.phone.pass_time(TOKEN_S)
-    user.app.settle()
+    user.app.wait(TOKEN_S)
     assert user.phone.network.count("refresh") == 1
     user.phone.keychain.answer("save", "session", KEY_FAILED)
     assert user.app.session_foreground()["screen"] == "home"

@@ -100,8 +100,7 @@ def test_SES_12_no_vault_key_stays_in_memory(
 
 def test_ORG_5_nothing_of_the_organisation_is_readable(sign_in: MakeUser) -> None:
     user = sign_in("org_admin", contacts=7)
-    user.app.go_offline()
-    item = user.app.register(note="en fortrolig samtale om noe viktig")
+    item = user.offline().register(note="en fortrolig samtale om noe viktig")
     contacts = user.app.contact_search({"query": ""})["contacts"]
     assert len(contacts) == 7
     secrets = [

@@ -65,8 +65,7 @@ def test_LCK_5_a_return_that_the_disk_does_not_take_leaves_the_session_in_memory
         user.phone.keychain.watch = lambda _call, _name: None
     assert "session" in user.phone.keychain.names()
     refreshes = user.phone.network.count("refresh")
-    user.phone.pass_time(TOKEN_S + 60)
-    user.app.settle()
+    user.app.wait(TOKEN_S + 60)
     assert user.phone.network.count("refresh") > refreshes
     assert user.app.session_status()["state"] == "active"
     user.app.session_background()
@@ -132,6 +131,5 @@ def test_KEEP_4_a_logout_that_the_disk_does_not_take_leaves_the_session_to_be_re
     assert "session" in user.phone.keychain.names()
     assert user.app.session_logout(request)["unsent"] == 1
     assert "session" not in user.phone.keychain.names()
-    user.app.go_online()
-    user.app.settle()
+    user.app.reconnect()
     assert user.phone.network.count("revoke") == 1

@@ -56,8 +56,7 @@ def test_KEEP_4_a_key_that_could_not_be_erased_does_not_serve_the_next_user(
     user.phone.keychain.answer("erase", "biometric", *answers)
     user.app.session_logout()
     user.app.sign_in(other)
-    user.phone.pass_time(60)
-    user.app.settle()
+    user.app.wait(60)
     assert "biometric" in user.phone.keychain.names()
     user.app.session_lock()
     assert user.app.touch()["screen"] in {"home", "wait"}
@@ -75,8 +74,7 @@ def test_KEEP_4_killed_at_any_write_the_next_user_is_untouched(
         number += stride
         assert number < 300
         user = sign_in()
-        user.app.go_offline()
-        queued = user.app.register()
+        queued = user.offline().register()
         user.phone.close()
         twin = user.phone.twin(tmp_path / f"next-{number}")
         env = {"LD_PRELOAD": str(killer)}
@@ -115,8 +113,7 @@ def test_KEEP_4_a_process_killed_during_the_revoke_revokes_later(
         assert user.phone.network(request)["status"] == 204
     user.restart()
     user.app.sign_in(other)
-    user.phone.pass_time(120)
-    user.app.settle()
+    user.app.wait(120)
     assert directory.control.sessions(user.person.id) == []
     assert len(directory.control.sessions(other.id)) == 1
     assert user.app.session_status()["owed"] == []

@@ -48,11 +48,9 @@ def test_the_descriptor_is_readable_while_there_is_something_to_poll(sign_in: Ma
 def test_a_process_that_only_polls_sends_what_waits(
     sign_in: MakeUser, directory: DirectoryFixtures, device: str
 ) -> None:
-    """A background worker opens the folder and runs the loop; it makes no other call."""
     user = sign_in()
     user.app.settle()
-    user.app.go_offline()
-    item = user.app.register()
+    item = user.offline().register()
     user.app.session_background()
     user.phone.close()
     user.phone.network.up = True
@@ -122,12 +120,10 @@ def backing_off(sign_in: MakeUser, directory: DirectoryFixtures) -> SignedIn:
     user = sign_in()
     busy = {"code": "PGRST001", "message": "no connection", "details": None, "hint": None}
     directory.control.respond("/rest/v1", 503, body=busy, times=-1, retry_after_s=120)
-    user.app.sync_now()
-    user.app.settle()
+    user.app.sync()
     limited = {"code": "over_request_rate_limit", "message": "slow down"}
     directory.control.respond("/auth/v1", 429, body=limited, times=-1, retry_after_s=90)
-    user.phone.pass_time(TOKEN_S + 60)
-    user.app.settle()
+    user.app.wait(TOKEN_S + 60)
     user.app.go_offline()
     user.app.settle()
     assert user.app.poll()["wake_in_ms"] is None
@@ -176,8 +172,7 @@ def test_an_earlier_clock_wakes_and_a_later_one_does_not(
 ) -> None:
     user = sign_in()
     directory.control.respond("/auth/v1/token", 503, body="busy", times=-1, retry_after_s=600)
-    user.phone.pass_time(TOKEN_S + 60)
-    user.app.settle()
+    user.app.wait(TOKEN_S + 60)
     assert user.app.poll()["wake_in_ms"] is not None
     assert not readable(user.app.wake_fd())
     user.phone.pass_time(60)
@@ -205,7 +200,6 @@ def test_an_earlier_wake_up_time_wakes_the_host(
 
 
 def test_the_host_is_woken_when_the_time_of_the_last_poll_is_over(sign_in: MakeUser) -> None:
-    """The 10 s after which the key store is asked again began anew at every query."""
     user = sign_in()
     user.phone.keychain.unlocked_since_boot = False
     app = user.restart()
@@ -287,11 +281,9 @@ def test_wake_in_ms_names_the_next_step_of_a_back_off(
     wake = user.app.poll()["wake_in_ms"]
     assert wake is not None
     assert 29_000 <= wake <= 60_000
-    user.phone.pass_time(wake / 1000 - 1)
-    user.app.settle()
+    user.app.wait(wake / 1000 - 1)
     assert user.phone.network.count("upload") == count
-    user.phone.pass_time(1.1)
-    user.app.settle()
+    user.app.wait(1.1)
     assert user.phone.network.count("upload") == count + 1
     assert len(directory.activities(user.person)) == 1
 
@@ -386,8 +378,7 @@ def test_the_state_of_a_run_comes_at_most_five_times_a_second(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in(clock="system")
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     for number in range(120):
         app.org_list()
         add(app, **({"note": str(number)} if number % 2 else {}), minutes=1 + number)

@@ -72,7 +72,6 @@ def test_an_answer_of_many_small_values_is_refused_before_it_is_built(
     assert app.complete(answer) == {}
     # The request holds the body once, and reading it makes a second copy.
     assert peak_of(hosted.pid) - before < 5 * len(body)
-    phone.pass_time(60)
-    app.settle()
+    app.wait(60)
     assert app.screen["screen"] == "home"
     phone.close()

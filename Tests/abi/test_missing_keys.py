@@ -43,8 +43,7 @@ def bring_back(phone: Phone) -> None:
 
 def with_item(user: SignedIn) -> str:
     """The user's item that is not sent yet; the app is closed."""
-    user.app.go_offline()
-    item = add(user.app)
+    item = add(user.offline())
     user.phone.close()
     user.phone.network.up = True
     return item
@@ -81,8 +80,7 @@ def test_FIX_6_keys_that_are_missing_for_a_while_cost_nothing(
         app.settle_until("screen", within_s=30)
     assert app.screen["screen"] == "home"
     assert app.contact_search({"query": ""})["total"] == 1
-    app.go_online()
-    app.settle()
+    app.reconnect()
     assert stored(directory, user.person) == [item]
     assert app.of_type("storage_recovered") == []
 
@@ -202,7 +200,6 @@ def test_FIX_6_a_callback_begins_nothing(sign_in: MakeUser) -> None:
 def test_FIX_6_each_loss_has_a_key_and_a_file_of_its_own(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    """Two losses: no key is overwritten, and what both files hold comes back."""
     user = sign_in()
     phone = user.phone
     items = []
@@ -229,7 +226,6 @@ def test_FIX_6_each_loss_has_a_key_and_a_file_of_its_own(
 def test_FIX_6_a_damaged_file_is_opened_with_the_key_of_its_name(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    """The file that follows a damaged one has its device key, whatever its name is."""
     user = sign_in()
     user.phone.close()
     lose(user.phone, "not_found")
@@ -267,7 +263,6 @@ def test_FIX_6_a_damaged_file_waits_for_its_key(
 
 
 def test_FIX_6_two_handles_begin_anew_together(sign_in: MakeUser) -> None:
-    """Both miss the key, and the users of both sign in."""
     user = sign_in()
     phone = user.phone
     with_item(user)

@@ -21,7 +21,7 @@ from support.errors import error_of
 from support.events import answered, park, parked_items, second_handle
 from support.missing import lose, until_lost
 from support.phone import App, Phone
-from support.queue import BAD_MINUTES, RPC, add, stored
+from support.queue import BAD_MINUTES, RPC, add, add_offline, stored
 from support.users import MakeUser, SignedIn
 from support.waking import Waiting, readable
 from support.workers import finish_worker, start_worker
@@ -173,7 +173,6 @@ def test_a_first_screen_that_the_disk_withholds_comes_later(phone: Phone) -> Non
 
 
 def test_HST_nobody_asks_is_a_problem_and_a_line_of_the_log(sign_in: MakeUser) -> None:
-    """Whoever forgot the loop learned nothing."""
     user = sign_in()
     app = user.app
     app.settle()
@@ -250,7 +249,6 @@ def park_silently(user: SignedIn, count: int) -> list[str]:
 
 
 def test_A5_hundreds_of_notices_come_once_each(sign_in: MakeUser) -> None:
-    """After 200 unacknowledged events the rest never came."""
     user = sign_in(tables=RPC)
     park_silently(user, 450)
     ids = {item["id"] for item in parked_items(user.app)}
@@ -264,7 +262,6 @@ def test_A5_hundreds_of_notices_come_once_each(sign_in: MakeUser) -> None:
 
 
 def test_A5_a_slow_host_is_not_kept_busy(sign_in: MakeUser) -> None:
-    """A driver beside a host that takes nothing rests."""
     user = sign_in()
     park_silently(user, 3)
     app = user.restart(online=False)
@@ -296,7 +293,6 @@ def test_A5_notices_of_one_user_are_shown_to_no_other(
 
 
 def test_A7_handles_that_tell_at_once_lose_nothing(sign_in: MakeUser) -> None:
-    """Two handles numbered events outside a transaction: `complete` failed with a key conflict."""
     user = sign_in()
     first = user.app
     stop = threading.Event()
@@ -449,7 +445,6 @@ def test_a_run_that_only_parks_does_not_say_that_it_sent(sign_in: MakeUser) -> N
 
 
 def test_a_run_that_leaves_items_waiting_says_so(sign_in: MakeUser) -> None:
-    """The message of a run says when something still waits."""
     user = sign_in()
     app = user.app
     user.phone.network.alter.append(
@@ -475,10 +470,8 @@ def test_a_run_that_leaves_items_waiting_says_so(sign_in: MakeUser) -> None:
 
 
 def test_stored_ids_are_kept_over_a_restart_up_to_the_bound(sign_in: MakeUser) -> None:
-    """The ids of a run survive a restart; from the 501st on a flag says that there are more."""
     user = sign_in()
-    user.app.go_offline()
-    ids = [add(user.app) for _ in range(600)]
+    ids = add_offline(user, 600)
     user.app.go_online()
     uploads = 0
     while not uploads:
@@ -493,7 +486,6 @@ def test_stored_ids_are_kept_over_a_restart_up_to_the_bound(sign_in: MakeUser) -
 
 
 def test_stored_ids_of_before_a_restart_are_named_after_it(sign_in: MakeUser) -> None:
-    """A run of two halves, with a restart between them, names the items of both."""
     user = sign_in()
     network = user.phone.network
     user.app.go_offline()
@@ -522,8 +514,7 @@ def test_the_run_of_a_cancelled_item_ends(sign_in: MakeUser) -> None:
     app.settle()
     app.queue_cancel({"id": item})
     user.phone.network.up = True
-    user.phone.pass_time(2 * 3600)
-    app.settle()
+    app.wait(2 * 3600)
     add(app)
     done = run_of(app)
     assert (done["sent"], done["parked"]) == (1, 0)

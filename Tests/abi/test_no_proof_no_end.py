@@ -28,8 +28,7 @@ def test_A6_a_code_that_proves_nothing_never_takes_the_session_away(
     sign_in: MakeUser, directory: DirectoryFixtures, code: str
 ) -> None:
     user = sign_in(policy={"biometric": "off"})
-    user.app.go_offline()
-    item = user.app.register()
+    item = user.offline().register()
     body = json.dumps({"code": code, "message": "Please accept our terms"})
     for path in ("/auth/v1", "/rest/v1"):
         directory.control.respond(path, 403, body=body, times=-1)

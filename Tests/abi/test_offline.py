@@ -27,8 +27,7 @@ def test_OFF_1_an_activity_is_registered_offline(
     sign_in: MakeUser, directory: DirectoryFixtures, role: str
 ) -> None:
     user = sign_in(role)
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     added = app.queue_add(
         {
             "kind": "activity",
@@ -92,8 +91,7 @@ def test_OFF_4_queued_items_are_sent_automatically(
     sign_in: MakeUser, directory: DirectoryFixtures, role: str
 ) -> None:
     user = sign_in(role)
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     ids = [app.register(minutes=10 + number) for number in range(3)]
     app.go_online()
     events = app.settle_until("sync_completed")
@@ -118,8 +116,7 @@ def test_OFF_5_the_session_is_validated_silently(
     app.settle()
     item = app.register()
     loads = user.phone.keychain.calls["load", "biometric"]
-    app.go_online()
-    app.settle()
+    app.reconnect()
     assert directory.refreshes() == 1
     status = app.session_status()
     assert (status["state"], status["owed"], status["stale"]) == ("active", [], False)
@@ -138,8 +135,7 @@ def test_OFF_6_withheld_details_need_a_connection(
     secret = {"phone": "+47 000 12 345", "address": "Prøveveien 17", "national_id": "00000012345"}
     contact = directory.contact(user.org, "Frøydis Prøvesen", municipality="Vadsø", **secret)
     app = user.app
-    app.sync_now()
-    app.settle()
+    app.sync()
     app.go_offline()
     reply = app.contact_get({"id": contact, "live": True})
     assert sorted(reply["withheld"]) == ["address", "national_id", "phone"]
@@ -172,8 +168,7 @@ def test_OFF_7_contacts_are_searched_in_the_cache(
     for name in names:
         directory.contact(user.org, name)
     app = user.app
-    app.sync_now()
-    app.settle()
+    app.sync()
     app.go_offline()
     user.phone.pass_time(600)
     hits = {"ASE": ["Åse Øvingsdal"], "": sorted(names), "zzz": [], "caec": ["Cæcilie Testås"]}
@@ -197,8 +192,7 @@ def test_OFF_8_the_summary_counts_queued_items_separately(
     app.register(minutes=60)
     app.register(minutes=15)
     app.settle_until("sync_completed")
-    app.sync_now()
-    app.settle()
+    app.sync()
     app.go_offline()
     app.register(minutes=20)
     app.register(minutes=25)
@@ -253,8 +247,7 @@ def test_OFF_5_a_valid_token_is_validated_without_a_refresh(
     user.phone.pass_time(200)
     app = user.restart(online=False)
     app.touch()
-    app.go_online()
-    app.settle()
+    app.reconnect()
     assert directory.refreshes() == 0
     assert user.phone.network.count("validate") == 1
     assert app.session_status()["owed"] == []

@@ -32,9 +32,7 @@ def two(phones: MakePhone, directory: DirectoryFixtures) -> Two:
     return signed_in(phones, directory.person(first, second), first), second
 
 
-def test_ORG_1_the_chosen_organisation_is_opened_again(
-    two: Two,
-) -> None:
+def test_ORG_1_the_chosen_organisation_is_opened_again(two: Two) -> None:
     user, _ = two
     user.phone.pass_time(TOKEN_S + 60)
     app = user.restart()
@@ -92,15 +90,12 @@ def test_ORG_3_cached_memberships_serve_offline(sign_in: MakeUser) -> None:
     assert banner(app, "offline")["tone"] == "info"
     assert app.org_list()["freshness"] == "cached"
     assert app.contact_search({"query": ""})["total"] == 4
-    app.go_online()
-    app.settle()
+    app.reconnect()
     assert app.screen["banners"] == []
     assert app.org_list()["freshness"] == "confirmed"
 
 
-def test_ORG_4_the_newest_choice_is_resumed(
-    two: Two,
-) -> None:
+def test_ORG_4_the_newest_choice_is_resumed(two: Two) -> None:
     user, second = two
     screen = user.app.org_select({"org_id": second.id})
     assert (screen["screen"], screen["reason"]) == ("home", "switched")
@@ -118,8 +113,7 @@ def test_KEEP_5_a_process_killed_at_any_write_of_a_switch_mixes_nothing(
     user, second = two
     directory.contact(user.org, "Kari Første")
     directory.contact(second, "Ola Andre")
-    user.app.sync_now()
-    user.app.settle()
+    user.app.sync()
     user.phone.close()
     ended_in = []
     arguments = "die_during.py", "org_select", json.dumps({"org_id": second.id})

@@ -68,11 +68,7 @@ def told(app: App) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize(("first", "second"), [("file", "functions"), ("functions", "file")])
 def test_KEEP_2_another_kind_of_key_store_is_refused_and_the_queue_is_kept(
-    opened: MakeFolder,
-    library: Library,
-    directory: DirectoryFixtures,
-    first: str,
-    second: str,
+    opened: MakeFolder, library: Library, directory: DirectoryFixtures, first: str, second: str
 ) -> None:
     person = directory.person(directory.organisation())
     item = with_an_item(opened(first), person)
@@ -97,7 +93,6 @@ def test_KEEP_2_another_kind_of_key_store_is_refused_and_the_queue_is_kept(
 def test_KEEP_2_without_the_key_files_another_kind_leads_to_a_working_app(
     opened: MakeFolder, directory: DirectoryFixtures
 ) -> None:
-    """The documented recovery from a lost device key stays."""
     person = directory.person(directory.organisation())
     first = opened("file")
     with_an_item(first, person)

@@ -15,7 +15,7 @@ from support import children
 from support.directory_fixtures import DirectoryFixtures
 from support.paths import BUILDS, ROOT
 from support.phone import Phone
-from support.queue import EMPTY, add, drain, stored
+from support.queue import EMPTY, add, add_offline, drain, stored
 from support.users import MakeUser
 from support.workers import finish_worker
 
@@ -77,8 +77,7 @@ def test_items_in_flight_on_one_processor_are_taken_over_on_the_other(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
-    user.app.go_offline()
-    waiting = [add(user.app) for _ in range(30)]
+    waiting = add_offline(user, 30)
     user.phone.close()
     user.phone.network.up = True
     hanging = directory.control.hang("/rest/v1/activities", method="POST")

@@ -33,8 +33,7 @@ def refusal(phone: Phone, url: str) -> HoldfastError:
 
 def with_item(sign_in: MakeUser) -> tuple[SignedIn, str]:
     user = sign_in()
-    user.app.go_offline()
-    item = add(user.app)
+    item = add(user.offline())
     user.phone.close()
     return user, item
 

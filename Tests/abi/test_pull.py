@@ -365,8 +365,7 @@ def test_an_interrupted_pull_continues(
     user.phone.network.forget()
     if again == "restart":
         user.restart()
-    user.phone.pass_time(600)
-    user.app.settle()
+    user.app.wait(600)
     assert "or" in asked(user)[0]
     assert total(user.app) == 1_300
     assert user.app.contact_search({"query": ""})["as_of_ms"] is not None
@@ -417,8 +416,7 @@ def test_an_interrupted_reconcile_continues(
     user.phone.network.alter.clear()
     user.restart()
     unlock(user)
-    user.phone.pass_time(600)
-    user.app.settle()
+    user.app.wait(600)
     reconciles = [query for query in asked(user) if is_reconcile(query)]
     assert "id" in reconciles[0], "the reconcile did not start again"
     assert contact_data.cached(user.app) == contact_data.truth(directory.control, user.org.id)
@@ -450,8 +448,7 @@ def test_an_invalid_page_changes_nothing(
     reply = user.app.contact_search({"query": ""})
     assert "stale_data" in {banner["code"] for banner in reply["banners"]}
     user.phone.network.alter.clear()
-    user.phone.pass_time(900)
-    user.app.settle()
+    user.app.wait(900)
     assert len(contact_data.cached(user.app)) == 6
     assert user.app.contact_search({"query": ""})["banners"] == []
 
@@ -567,8 +564,7 @@ def test_CAC_2_a_newly_withheld_column_is_removed(
     user.restart(online=False)
     assert "relation" not in user.app.contact_get({"id": contact})["contact"]
     assert "relation" not in user.app.contact_search({"query": ""})["contacts"][0]
-    user.app.go_online()
-    user.app.settle()
+    user.app.reconnect()
     assert set(user.app.contact_get({"id": contact})["contact"]) == {
         "id", "org_id", "name", "municipality",
     }  # fmt: skip
@@ -586,8 +582,7 @@ def test_the_queue_is_drained_before_anything_is_read(sign_in: MakeUser) -> None
         user.app.register()
     user.phone.pass_time(3600)
     user.phone.network.forget()
-    user.app.go_online()
-    user.app.settle()
+    user.app.reconnect()
     purposes = user.phone.network.purposes()
     assert {"upload", "pull", "summary"} <= set(purposes)
     last_write = max(i for i, purpose in enumerate(purposes) if purpose == "upload")

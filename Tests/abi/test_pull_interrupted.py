@@ -159,8 +159,7 @@ def test_the_summary_is_fetched_as_often_as_the_contacts(sign_in: MakeUser) -> N
     user = sign_in(contacts=3)
     user.phone.network.forget()
     for _ in range(30):
-        user.phone.pass_time(120)
-        user.app.settle()
+        user.app.wait(120)
     assert user.phone.network.count("summary") >= 3
     assert user.phone.network.count("pull") >= 3
 
@@ -168,7 +167,6 @@ def test_the_summary_is_fetched_as_often_as_the_contacts(sign_in: MakeUser) -> N
 def test_OFF_3_a_first_pull_under_way_is_not_an_empty_cache(
     phones: MakePhone, directory: DirectoryFixtures
 ) -> None:
-    """The banner said that there is nothing, above 500 contacts."""
     org = directory.organisation()
     fill(directory, org)
     app = phones().start()

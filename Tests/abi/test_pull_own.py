@@ -230,8 +230,7 @@ def test_a_lost_cache_is_read_anew(user: SignedIn, directory: DirectoryFixtures)
     app = user.app = user.phone.start(online=False)
     app.touch()
     assert ids(app) == []
-    app.go_online()
-    app.settle()
+    app.reconnect()
     assert ids(app) == made
 
 

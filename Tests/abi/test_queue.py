@@ -105,8 +105,7 @@ def test_HST_4_an_item_without_a_time_happens_now(
     if given == "an id":
         user.phone.pass_time(60)
         assert user.app.queue_add(request)["id"] == item
-    user.app.go_online()
-    user.app.settle()
+    user.app.reconnect()
     stored = {str(row["id"]) for row in directory.activities(user.person)}
     assert (item in stored) == (given in {"nothing", "a column"})
     # A kind without the column has no time
@@ -166,8 +165,7 @@ def test_QUE_5_a_refused_token_is_refreshed_and_no_attempt_is_charged(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
-    user.app.go_offline()
-    item = user.app.register()
+    item = user.offline().register()
     body = {"code": "PGRST303", "message": "JWT expired", "details": None, "hint": None}
     directory.control.respond("/rest/v1/activities", 401, body=body)
     user.app.go_online()
@@ -190,11 +188,9 @@ def test_QUE_6_items_of_an_ended_membership_are_held(
     app.org_select({"org_id": second.id})
     free = app.register()
     directory.control.set_membership(user.person.id, user.org.id, status="ended")
-    app.go_online()
-    app.settle()
+    app.reconnect()
     for _ in range(5):
-        user.phone.pass_time(60)
-        app.settle()
+        app.wait(60)
     assert stored(directory, user.person) == [free]
     item = app.queue_get({"id": held})["item"]
     assert item["state"] == "waiting"
@@ -204,8 +200,7 @@ def test_QUE_6_items_of_an_ended_membership_are_held(
     directory.control.set_membership(user.person.id, user.org.id, status="active")
     return_to_foreground(user)
     for _ in range(5):
-        user.phone.pass_time(600)
-        app.settle()
+        app.wait(600)
     assert stored(directory, user.person) == sorted({free, held})
 
 
@@ -213,8 +208,7 @@ def test_QUE_7_retry_after_holds_while_other_requests_succeed(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     item = app.register()
     busy = {"code": "PGRST001", "message": "no connection", "details": None, "hint": None}
     directory.control.respond(
@@ -228,11 +222,9 @@ def test_QUE_7_retry_after_holds_while_other_requests_succeed(
         answer: Any = {"id": request["id"], **user.phone.network(request)}
         app.complete(answer)
     user.phone.pass_time(50)
-    app.sync_now()
-    app.settle()
+    app.sync()
     assert user.phone.network.count("upload") == 1
-    user.phone.pass_time(70)
-    app.settle()
+    app.wait(70)
     assert stored(directory, user.person) == [item]
     assert user.phone.network.count("upload") == 2
 
@@ -241,8 +233,7 @@ def test_QUE_8_an_item_waits_for_the_one_it_depends_on(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     first = add(app, minutes=BAD_MINUTES)
     second = add(app, follows=first, depends_on=[first])
     assert item_of(app, second)["state"] == "waiting"
@@ -263,8 +254,7 @@ def test_QUE_11_items_belong_to_their_owner(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
-    user.app.go_offline()
-    item = user.app.register()
+    item = user.offline().register()
     assert user.app.session_logout()["unsent"] == 1
     other = directory.person(directory.organisation())
     user.app.go_online()
@@ -349,8 +339,7 @@ def test_items_that_wait_for_a_time_are_held_with_their_organisation(
     return_to_foreground(user)
     assert code_of(app, item) == "waiting_organisation"
     user.phone.network.forget()
-    user.phone.pass_time(600)
-    app.settle()
+    app.wait(600)
     assert user.phone.network.count("upload") == 0
     assert code_of(app, item) == "waiting_organisation"
     directory.control.set_membership(user.person.id, user.org.id, status="active")
@@ -364,13 +353,11 @@ def test_released_items_still_wait_for_the_items_that_they_depend_on(
     sign_in: MakeUser, directory: DirectoryFixtures, linked: str
 ) -> None:
     user = sign_in()
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     parent = add(app, minutes=BAD_MINUTES)
     child = add(app, minutes=6, **({"follows": parent} if linked == "before" else {}))
     directory.control.set_membership(user.person.id, user.org.id, status="ended")
-    app.go_online()
-    app.settle()
+    app.reconnect()
     assert code_of(app, parent) == "waiting_organisation"
     if linked == "while held":
         assert code_of(app, child) == "waiting_organisation"
@@ -392,13 +379,11 @@ def test_OFF_4_the_end_of_a_run_is_told_once(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     good, bad = add(app), add(app, minutes=BAD_MINUTES)
     child = add(app, follows=bad)
     user.phone.pass_time(5000)
-    app.go_online()
-    app.settle()
+    app.reconnect()
     [done] = app.of_type("sync_completed")
     assert (done["sent"], done["parked"], done["waiting"]) == (1, 1, 1)
     assert (done["running"], done["left"]) == (False, 1)

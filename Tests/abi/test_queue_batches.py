@@ -12,7 +12,7 @@ import pytest
 from holdfast import HoldfastError
 from patience import eventually, patience
 
-from support.directory_fixtures import DirectoryFixtures
+from support.directory_fixtures import DirectoryFixtures, changed
 from support.held import unlock
 from support.queue import (
     BAD_MINUTES,
@@ -55,8 +55,7 @@ def test_QUE_3_a_bad_item_costs_few_requests(
 ) -> None:
     count, bad = place
     user = user_of(sign_in, upload)
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     ids = new_ids(count)
     for number, item in enumerate(ids):
         add(app, item, BAD_MINUTES if number == bad else 5)
@@ -117,8 +116,7 @@ def test_a_contact_its_details_and_a_visit_arrive_in_order(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     contact = app.queue_add({"kind": "contact", "payload": {"name": "Ola Prøve"}})["id"]
     secret = {"phone": "+47 000 47 114", "address": "Prøveveien 47", "national_id": "00000047114"}
     added = app.queue_add({"kind": "contact_details", "payload": {"contact_id": contact, **secret}})
@@ -143,29 +141,22 @@ def test_a_contact_its_details_and_a_visit_arrive_in_order(
 
 def test_batches_hold_one_megabyte_at_most(sign_in: MakeUser, directory: DirectoryFixtures) -> None:
     # Given items of up to 256 kB (the server refuses such notes; the test counts request sizes)
-    directory.control.sql("alter table activities drop constraint activities_note_check")
-    try:
+    drop = "alter table activities drop constraint activities_note_check"
+    back = """delete from activities where char_length(note) > 4000;
+      alter table activities add constraint activities_note_check check (char_length(note) <= 4000)
+    """
+    with changed(directory, drop, back):
         user = sign_in()
-        app = user.app
-        app.go_offline()
+        app = user.offline()
         ids = [add(app, note="æ" * 120_000) for _ in range(9)] + [add(app, note="y")]
         user.phone.network.forget()
         app.go_online()
         drain(app)
-        bodies = [
-            len((r["body"] or "").encode())
-            for r in user.phone.network.sent
-            if r["purpose"] == "upload"
-        ]
+        sent = [r["body"] for r in user.phone.network.sent if r["purpose"] == "upload"]
+        bodies = [len((body or "").encode()) for body in sent]
         assert max(bodies) <= 1_000_000
         assert len(bodies) == 3
         assert stored(directory, user.person) == sorted(ids)
-    finally:
-        directory.control.sql("delete from activities where char_length(note) > 4000")
-        directory.control.sql(
-            "alter table activities add constraint activities_note_check"
-            " check (char_length(note) <= 4000)"
-        )
 
 
 @BOTH
@@ -173,8 +164,7 @@ def test_413_halves_the_batch_until_it_fits(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str
 ) -> None:
     user = user_of(sign_in, upload)
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     ids = [add(app, note="y" * 900) for _ in range(60)]
     large = add(app, note="z" * 30_000)
     directory.control.set(max_body_bytes=20_000)
@@ -190,8 +180,7 @@ def test_one_probe_precedes_a_large_sync_run(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     ids = [add(app) for _ in range(40)]
     directory.control.respond("/rest/v1/activities", 503, times=2, method="POST")
     app.go_online()
@@ -239,8 +228,7 @@ def test_QUE_19_opposite_orders_do_not_deadlock(
 
 def queued(user: SignedIn, count: int, bad: set[int]) -> tuple[list[str], list[str]]:
     """Queue visits offline, and go online; returns the good ids and the bad ones."""
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     ids = new_ids(count)
     for number, item in enumerate(ids):
         add(app, item, BAD_MINUTES if number in bad else 5)
@@ -359,8 +347,7 @@ def test_QUE_3_a_pause_that_another_handle_met_lets_go_of_the_search(
     step_until_upload(user, directory)
     first = user.app
     assert len(stored(directory, user.person)) == 4
-    user.phone.app = None
-    second = user.phone.start()
+    second = user.phone.another()
     try:
         directory.control.respond(UPLOADS["table"], 503, times=-1, retry_after_s=3600)
         item = second.register()

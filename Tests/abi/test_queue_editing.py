@@ -31,8 +31,7 @@ def test_adding_the_same_id_again_is_a_no_op_or_a_conflict(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     [item] = new_ids(1)
     first = app.queue_add(activity(item))
     # The same content gets the same reply, also after a restart
@@ -208,8 +207,7 @@ def test_QUE_8_two_items_cannot_wait_for_each_other(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     first, second, third = new_ids(3)
     add(app, third)
     add(app, first, depends_on=[third])
@@ -226,8 +224,7 @@ def test_QUE_8_cancelling_a_parent_frees_all_its_children(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     parent, other = add(app), add(app)
     children = [add(app, depends_on=[parent, *[other] * (number == 3)]) for number in range(4)]
     assert app.queue_cancel({"id": parent}) == {"id": parent, "released": 3, "state": None}
@@ -255,10 +252,8 @@ def refusal_of_child(app: App, *parents: str) -> tuple[str, str | None]:
 def test_depends_on_an_item_that_was_never_added_is_refused(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    """Attacks, low: an item that is added later imposed no order."""
     user = sign_in()
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     parent = add(app)
     [later] = new_ids(1)
     unknown = "queue.unknown_dependency"
@@ -311,8 +306,7 @@ def test_QUE_8_a_child_waits_for_a_parent_that_another_handle_sends(
 ) -> None:
     # Given a child that was added before its parent (so that nothing links them yet)
     user = user_of(sign_in, upload)
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     [parent] = new_ids(1)
     child = add(app, follows=parent)
     app.go_online()
@@ -329,8 +323,7 @@ def test_a_kind_that_is_no_longer_configured_waits(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     lost = app.queue_add({"kind": "contact", "payload": {"name": "Ola Prøve"}})["id"]
     columns = ["type", "minutes", "occurred_at", "user_id"]
     kind = {"table": "activities", "columns": columns}

@@ -16,6 +16,7 @@ from support.queue import (
     EMPTY,
     UPLOADS,
     add,
+    add_offline,
     code_of,
     drain,
     item_of,
@@ -44,8 +45,7 @@ def test_QUE_2_a_connection_lost_around_the_commit_duplicates_nothing(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str, fault: str
 ) -> None:
     user = user_of(sign_in, upload)
-    user.app.go_offline()
-    ids = [add(user.app) for _ in range(12)]
+    ids = add_offline(user, 12)
     getattr(directory.control, fault)(UPLOADS[upload], method="POST", times=3)
     user.app.go_online()
     assert drain(user.app)["sent"] == 12
@@ -58,8 +58,7 @@ def test_QUE_10_rows_missing_from_an_answer_are_read_back(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str, keep: int
 ) -> None:
     user = user_of(sign_in, upload)
-    user.app.go_offline()
-    ids = [add(user.app) for _ in range(250)]
+    ids = add_offline(user, 250)
     directory.control.truncate_rows(UPLOADS[upload], keep=keep, method="POST")
     user.app.go_online()
     assert drain(user.app)["sent"] == 250
@@ -71,16 +70,14 @@ def test_empty_answers_cause_a_back_off(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str
 ) -> None:
     user = user_of(sign_in, upload)
-    user.app.go_offline()
-    ids = [add(user.app) for _ in range(5)]
+    ids = add_offline(user, 5)
     empty: Any = {
         "body": "null" if upload == "table" else "[]",
         "headers": {"Content-Type": "application/json"},
     }
     directory.control.respond(UPLOADS[upload], 200, times=6, method="POST", **empty)
     directory.control.clear_requests()
-    user.app.go_online()
-    user.app.settle()
+    user.app.reconnect()
     assert directory.control.count(UPLOADS[upload], "POST") == 1
     drain(user.app)
     assert_all_sent(user, directory, ids)
@@ -109,8 +106,7 @@ def test_QUE_20_server_faults_park_no_item(
     user = user_of(sign_in, upload, policy=DAYS)
     ids: list[str] = []
     for status, body in OUT_OF_ORDER:
-        user.app.go_offline()
-        new = [add(user.app) for _ in range(9)]
+        new = add_offline(user, 9)
         ids += new
         directory.control.clear_faults()
         fault = directory.control.respond(
@@ -141,8 +137,7 @@ def test_QUE_20_a_function_s_row_with_a_code_that_blames_no_item_is_not_parked(
     sign_in: MakeUser, directory: DirectoryFixtures, sqlstate: str
 ) -> None:
     user = user_of(sign_in, "rpc")
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     ids = [add(app) for _ in range(9)]
     refusals: list[str] = []
 
@@ -159,8 +154,7 @@ def test_QUE_20_a_function_s_row_with_a_code_that_blames_no_item_is_not_parked(
         return {**answer, "body": json.dumps(told)}
 
     user.phone.network.instead.append(refuse)
-    app.go_online()
-    app.settle()
+    app.reconnect()
     assert stored(directory, user.person) == sorted(set(ids) - {ids[4]})
     assert item_of(app, ids[4])["state"] == "waiting"
     # items that are added meanwhile do not wait for it,
@@ -189,8 +183,7 @@ def test_QUE_20_an_answer_that_cannot_be_used_ends_no_back_off(
     for _ in range(200):
         until_ms = app.sync_status()["not_before_ms"]
         assert until_ms is not None
-        user.phone.pass_time((until_ms - user.phone.now_ms) / 1000)
-        app.settle()
+        app.wait((until_ms - user.phone.now_ms) / 1000)
         if directory.control.count(UPLOADS[upload], "POST") == 12:
             break
     began = app.queue_get({"id": item})["item"]["created_ms"]
@@ -205,14 +198,11 @@ def test_QUE_20_a_stopped_database_parks_no_item(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str
 ) -> None:
     user = user_of(sign_in, upload)
-    user.app.go_offline()
-    ids = [add(user.app) for _ in range(5)]
+    ids = add_offline(user, 5)
     directory.control.stop_database()
     try:
-        user.app.go_online()
-        user.app.settle()
-        user.phone.pass_time(300)
-        user.app.settle()
+        user.app.reconnect()
+        user.app.wait(300)
         assert user.app.queue_list()["counts"]["parked"] == 0
     finally:
         directory.control.start_database()
@@ -225,8 +215,7 @@ def test_QUE_20_a_late_answer_after_the_timeout_is_ignored(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str
 ) -> None:
     user = user_of(sign_in, upload)
-    user.app.go_offline()
-    ids = [add(user.app) for _ in range(3)]
+    ids = add_offline(user, 3)
     user.app.go_online()
     request = taken(user, "upload")
     late: Any = {"id": request["id"], **user.phone.network(request)}
@@ -246,17 +235,14 @@ def test_a_missing_table_blocks_no_other_kind(
         "activity": {"table": "activities", "columns": columns},
     }
     user = sign_in(tables={"queue": kinds})
-    user.app.go_offline()
-    early = user.app.queue_add({"kind": "visit", "payload": {"name": "x"}})["id"]
+    early = user.offline().queue_add({"kind": "visit", "payload": {"name": "x"}})["id"]
     ids = [add(user.app) for _ in range(5)]
-    user.app.go_online()
-    user.app.settle()
+    user.app.reconnect()
     assert stored(directory, user.person) == sorted(ids)
     assert item_of(user.app, early)["state"] == "waiting"
     directory.control.clear_requests()
     for _ in range(40):
-        user.phone.pass_time(30)
-        user.app.settle()
+        user.app.wait(30)
     # with growing pauses
     assert 3 <= directory.control.count("/rest/v1/visits_of_next_year", "POST") <= 20
     assert user.app.queue_list()["counts"]["parked"] == 0
@@ -267,8 +253,7 @@ def test_QUE_5_refused_new_tokens_cause_no_refresh_storm(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str
 ) -> None:
     user = user_of(sign_in, upload)
-    user.app.go_offline()
-    ids = [add(user.app) for _ in range(3)]
+    ids = add_offline(user, 3)
     body = {"code": "PGRST301", "message": "No suitable key"}
     fault = directory.control.respond("/rest/v1/", 401, body=body, times=-1)
     before = directory.refreshes()
@@ -290,19 +275,15 @@ def test_QUE_7_retry_after_is_kept_over_a_restart_and_a_change_of_the_network(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str, form: str
 ) -> None:
     user = user_of(sign_in, upload)
-    user.app.go_offline()
-    ids = [add(user.app) for _ in range(3)]
+    ids = add_offline(user, 3)
     # (its own answer: a gateway's would be a pause of five minutes at most)
     asked: Any = {form: 600, "body": {"code": "PT429", "message": "slow down"}}
     directory.control.respond(UPLOADS[upload], 429, method="POST", **asked)
-    user.app.go_online()
-    user.app.settle()
+    user.app.reconnect()
     app = user.restart()
     app.go_offline()
-    app.go_online()
-    app.settle()
-    user.phone.pass_time(590)
-    app.settle()
+    app.reconnect()
+    app.wait(590)
     assert directory.control.count(UPLOADS[upload], "POST") == 1
     assert 0 < (app.poll()["wake_in_ms"] or 0) <= 312_000
     drain(app)
@@ -323,11 +304,9 @@ def test_QUE_7_full_jitter_and_no_request_while_offline(
         assert until is not None
         pauses.append(until - user.phone.now_ms)
         directory.control.clear_requests()
-        user.phone.pass_time((pauses[-1] - 1) / 1000)
-        app.settle()
+        app.wait((pauses[-1] - 1) / 1000)
         assert directory.control.count("/rest/v1/activities", "POST") == 0
-        user.phone.pass_time(0.001)
-        app.settle()
+        app.wait(0.001)
         assert directory.control.count("/rest/v1/activities", "POST") == 1
     assert all(2000 <= pause <= 300_000 for pause in pauses)
     assert all(pause <= 2000 * 2 ** (n + 1) for n, pause in enumerate(pauses))
@@ -336,8 +315,7 @@ def test_QUE_7_full_jitter_and_no_request_while_offline(
     app.go_offline()
     directory.control.clear_faults()
     user.phone.network.forget()
-    user.phone.pass_time(3600)
-    app.settle()
+    app.wait(3600)
     assert user.phone.network.sent == []
 
 
@@ -346,17 +324,14 @@ def test_QUE_6_items_stored_before_the_membership_ended_are_held(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str
 ) -> None:
     user = user_of(sign_in, upload)
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     ids = [add(app) for _ in range(4)]
     directory.control.drop_after(UPLOADS[upload], method="POST")
-    app.go_online()
-    app.settle()
+    app.reconnect()
     assert stored(directory, user.person) == sorted(ids)
     directory.control.set_membership(user.person.id, user.org.id, status="ended")
     for _ in range(6):
-        user.phone.pass_time(60)
-        app.settle()
+        app.wait(60)
     assert app.queue_list()["counts"] == {**EMPTY, "waiting": 4}
     assert {code_of(app, item) for item in ids} == {"waiting_organisation"}
     directory.control.set_membership(user.person.id, user.org.id, status="active")
@@ -398,8 +373,7 @@ def test_QUE_10_a_taken_id_is_parked_and_the_others_are_sent(
     taken = add(other.app)
     drain(other.app)
     user = user_of(sign_in, upload)
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     ids = [add(app) for _ in range(5)]
     add(app, taken)
     app.go_online()
@@ -415,8 +389,7 @@ def test_logout_during_an_unconfirmed_batch_uses_no_other_users_token(
 ) -> None:
     # Given a batch whose answer has no rows, so that its ids must be read back
     user = sign_in()
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     ids = [add(app) for _ in range(3)]
     directory.control.truncate_rows("/rest/v1/activities", keep=0, method="POST")
     app.go_online()
@@ -427,8 +400,7 @@ def test_logout_during_an_unconfirmed_batch_uses_no_other_users_token(
     app.sign_in(other)
     user.phone.network.forget()
     for _ in range(3):
-        user.phone.pass_time(100)
-        app.settle()
+        app.wait(100)
     assert "upload" not in user.phone.network.purposes()
     app.session_logout()
     app.sign_in(user.person)
@@ -440,8 +412,7 @@ def test_logout_while_ids_are_read_back_leaves_nothing_in_flight(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     ids = [add(app) for _ in range(3)]
     directory.control.truncate_rows("/rest/v1/activities", keep=0, method="POST")
     app.go_online()

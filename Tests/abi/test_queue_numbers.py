@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from support.directory_fixtures import DirectoryFixtures
+from support.directory_fixtures import DirectoryFixtures, changed
 from support.errors import error_of
 from support.queue import drain, new_ids
 from support.users import MakeUser, SignedIn
@@ -62,19 +62,13 @@ NOT_HELD = [text for text, stored in NUMBERS.items() if stored is None]
 @pytest.fixture
 def measurements(directory: DirectoryFixtures) -> Iterator[DirectoryFixtures]:
     """A table with a column for every way in which a number can be stored."""
-    directory.control.sql(
-        """
+    table = """
         create table public.measurements(id uuid primary key, org_id uuid, user_id uuid,
           exact numeric, whole bigint, document jsonb);
         grant select, insert on public.measurements to authenticated
         """
-    )
-    directory.control.reload_schema()
-    try:
+    with changed(directory, table, "drop table public.measurements"):
         yield directory
-    finally:
-        directory.control.sql("drop table public.measurements")
-        directory.control.reload_schema()
 
 
 def call(user: SignedIn, operation: str, text: str) -> dict[str, Any]:
@@ -109,7 +103,6 @@ def raw_numbers(text: str, name: str) -> list[str]:
 def test_A4_every_number_reaches_postgresql_as_it_was_written(
     sign_in: MakeUser, measurements: DirectoryFixtures
 ) -> None:
-    """A4, ATK-4: one item's digits do not change another item's numbers."""
     user = sign_in(tables=TABLES)
     user.app.go_offline()
     ids = dict(zip(HELD, new_ids(len(HELD)), strict=True))
@@ -143,7 +136,6 @@ def test_ATK_4_numbers_beside_each_other_in_one_item_stay_as_they_were_written(
 def test_A4_whole_numbers_with_an_exponent_fit_an_integer_column(
     sign_in: MakeUser, measurements: DirectoryFixtures
 ) -> None:
-    """A4: 1e3 stays a whole number."""
     user = sign_in(tables=TABLES)
     numbers = {"1e3": "1000", "1E+3": "1000", "1.5e3": "1500", "-2e0": "-2", "9e15": "9" + "0" * 15}
     ids = dict(zip(numbers, new_ids(len(numbers)), strict=True))
@@ -156,7 +148,6 @@ def test_A4_whole_numbers_with_an_exponent_fit_an_integer_column(
 
 
 def test_A4_what_a_double_cannot_hold_is_refused_with_its_field(sign_in: MakeUser) -> None:
-    """A4, ATK-4: refused at the door, by queue_add and queue_edit, at any depth."""
     user = sign_in(tables=TABLES)
     user.app.go_offline()
     for text, item in zip(NOT_HELD, new_ids(len(NOT_HELD)), strict=True):
@@ -184,7 +175,6 @@ def refused(user: SignedIn, operation: str, item: str, payload: str) -> str | No
 def test_A4_lists_exports_and_edits_show_each_number_as_it_was_written(
     sign_in: MakeUser, measurements: DirectoryFixtures
 ) -> None:
-    """A4: the same in queue_list, queue_get, queue_export and queue_edit."""
     user = sign_in(tables=TABLES)
     user.app.go_offline()
     first, second, third = new_ids(3)
@@ -195,10 +185,7 @@ def test_A4_lists_exports_and_edits_show_each_number_as_it_was_written(
     call(user, "queue_edit", f'{{"id":"{third}","payload":{{"exact":3.3}}}}')
     add(user, second, '{"exact":999e-2}')
     expected = ["0.30000000000000004", "9.99", "3.3"]
-    for operation, request in {
-        "queue_list": "{}",
-        "queue_export": "{}",
-    }.items():
+    for operation, request in {"queue_list": "{}", "queue_export": "{}"}.items():
         _, reply = user.app.library.call(operation, user.app._handle, request.encode())
         assert raw_numbers((reply or b"").decode(), "exact") == expected
     user.app.go_online()
@@ -207,7 +194,6 @@ def test_A4_lists_exports_and_edits_show_each_number_as_it_was_written(
 
 
 def test_A4_an_exported_item_is_the_same_item(sign_in: MakeUser) -> None:
-    """A4: whole and real numbers keep their kind through disk, export and another add."""
     user = sign_in(tables=TABLES)
     user.app.go_offline()
     [item] = new_ids(1)

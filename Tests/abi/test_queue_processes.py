@@ -14,8 +14,9 @@ from patience import eventually
 
 from support import children
 from support.directory_fixtures import DirectoryFixtures
+from support.held import answer, taken
 from support.phone import App, Phone
-from support.queue import EMPTY, UPLOADS, add, drain, stored, user_of
+from support.queue import EMPTY, UPLOADS, add, add_offline, drain, stored, user_of
 from support.sizes import crossed, sized
 from support.users import MakeUser
 from support.workers import finish_worker, start_worker
@@ -79,8 +80,7 @@ def test_QUE_15_the_items_of_a_killed_process_are_taken_over_at_once(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
-    user.app.go_offline()
-    ids = [add(user.app) for _ in range(30)]
+    ids = add_offline(user, 30)
     user.phone.close()
     user.phone.network.up = True
     hanging = directory.control.hang("/rest/v1/activities", method="POST")
@@ -103,11 +103,8 @@ def test_QUE_15_the_items_of_a_living_process_stay_leased(
     user = sign_in()
     first = user.app
     ids = [add(first) for _ in range(5)]
-    flying = []
-    while not flying:
-        flying = [r for r in first.poll()["requests"] if r["purpose"] == "upload"]
-    user.phone.app = None
-    second = user.phone.start()
+    flying = taken(user, "upload")
+    second = user.phone.another()
     try:
         second.settle()
         user.phone.pass_time(60)
@@ -116,7 +113,7 @@ def test_QUE_15_the_items_of_a_living_process_stay_leased(
         user.phone.pass_time(20)
         second.settle()
         assert stored(directory, user.person) == sorted(ids)
-        first.complete({"id": flying[0]["id"], "status": 400, "body": '{"code":"23514"}'})
+        first.complete({"id": flying["id"], "status": 400, "body": '{"code":"23514"}'})
         assert second.queue_list()["counts"] == EMPTY
         assert first.of_type("item_parked") == second.of_type("item_parked") == []
     finally:
@@ -129,24 +126,15 @@ def test_QUE_15_an_answer_after_the_takeover_changes_nothing(
     user = sign_in()
     first = user.app
     item = add(first)
-    flying = []
-    while not flying:
-        flying = [r for r in first.poll()["requests"] if r["purpose"] == "upload"]
-    user.phone.app = None
-    second = user.phone.start()
+    flying = taken(user, "upload")
+    second = user.app = user.phone.another()
     try:
         user.phone.pass_time(100)
-        taken = []
-        while not taken:
-            for request in second.poll()["requests"]:
-                if request["purpose"] == "upload":
-                    taken.append(request)
-                else:
-                    second.complete({"id": request["id"], **user.phone.network(request)})
-        late = {"id": flying[0]["id"], "status": 400, "body": '{"code":"23514"}'}
+        other = taken(user, "upload")
+        late = {"id": flying["id"], "status": 400, "body": '{"code":"23514"}'}
         assert first.complete(cast("Any", late)) == {}
         assert second.queue_get({"id": item})["item"]["state"] == "sending"
-        second.complete({"id": taken[0]["id"], **user.phone.network(taken[0])})
+        answer(second, other)
         assert stored(directory, user.person) == [item]
         assert second.queue_list()["counts"] == EMPTY
     finally:

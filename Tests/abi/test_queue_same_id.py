@@ -9,7 +9,7 @@ import pytest
 from holdfast.transport import Answer
 from holdfast.types import HttpRequest
 
-from support.directory_fixtures import DirectoryFixtures
+from support.directory_fixtures import DirectoryFixtures, changed
 from support.queue import (
     BOTH,
     EMPTY,
@@ -90,18 +90,17 @@ def test_low_the_same_item_again_is_done(
     assert user.app.of_type("item_parked") == []
 
 
+DROPS = """
+  create table public.drops(id uuid primary key, org_id uuid, title text, secret text);
+  grant insert on public.drops to authenticated;
+  grant select (id, title) on public.drops to authenticated
+"""
+
+
 def test_low_columns_that_the_user_may_not_read_are_not_compared(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    directory.control.sql(
-        """
-        create table public.drops(id uuid primary key, org_id uuid, title text, secret text);
-        grant insert on public.drops to authenticated;
-        grant select (id, title) on public.drops to authenticated
-        """
-    )
-    directory.control.reload_schema()
-    try:
+    with changed(directory, DROPS, "drop table public.drops"):
         user = sign_in(
             tables={"queue": {"drop": {"table": "drops", "columns": ["title", "secret"]}}}
         )
@@ -112,22 +111,19 @@ def test_low_columns_that_the_user_may_not_read_are_not_compared(
             drain(user.app)
             assert user.app.queue_list()["counts"] == EMPTY
         assert user.app.of_type("item_parked") == []
-    finally:
-        directory.control.sql("drop table public.drops")
-        directory.control.reload_schema()
+
+
+TRIM_NOTE = """
+  create function public.trim_note() returns trigger language plpgsql as
+    $$ begin new.note := 'changed'; return new; end $$;
+  create trigger trim_note before insert on public.activities
+    for each row execute function public.trim_note()
+"""
 
 
 def test_low_a_lost_answer_is_no_conflict(sign_in: MakeUser, directory: DirectoryFixtures) -> None:
     user = sign_in()
-    directory.control.sql(
-        """
-        create function public.trim_note() returns trigger language plpgsql as
-          $$ begin new.note := 'changed'; return new; end $$;
-        create trigger trim_note before insert on public.activities
-          for each row execute function public.trim_note()
-        """
-    )
-    try:
+    with changed(directory, TRIM_NOTE, "drop function public.trim_note cascade"):
         user.phone.network.lose["upload"] = 1
         [item] = new_ids(1)
         add(user.app, item, minutes=30, note="x")
@@ -135,8 +131,6 @@ def test_low_a_lost_answer_is_no_conflict(sign_in: MakeUser, directory: Director
         assert user.app.queue_list()["counts"] == EMPTY
         assert user.app.of_type("item_parked") == []
         assert rows(directory, user) == {item: 30}
-    finally:
-        directory.control.sql("drop function public.trim_note cascade")
 
 
 @BOTH
@@ -182,8 +176,7 @@ def test_low_a_membership_that_ends_before_the_question_makes_no_conflict(
     add(user.app, item, minutes=30)
     # When the library asks for the item, which the user may not read any more
     user.app.settle()
-    user.phone.pass_time(30)
-    user.app.settle()
+    user.app.wait(30)
     assert len(ended) == 1
     assert code_of(user.app, item) == "waiting_organisation"
     directory.control.set_membership(person, org, status="active")
@@ -277,17 +270,16 @@ def test_QUE_19_contradictory_results_of_a_function_prove_nothing(
     assert stored(directory, user.person) == [item]
 
 
+LABELS = """
+  create table public.labels(id uuid primary key, org_id uuid, title text unique);
+  grant insert, select on public.labels to authenticated
+"""
+
+
 def test_QUE_19_a_409_by_a_unique_column_parks_that_item_alone(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    directory.control.sql(
-        """
-        create table public.labels(id uuid primary key, org_id uuid, title text unique);
-        grant insert, select on public.labels to authenticated
-        """
-    )
-    directory.control.reload_schema()
-    try:
+    with changed(directory, LABELS, "drop table public.labels"):
         tables: Any = {"queue": {"label": {"table": "labels", "columns": ["title"]}}}
         users = [sign_in(tables=tables) for _ in range(2)]
         first, second = (user.app for user in users)
@@ -307,6 +299,3 @@ def test_QUE_19_a_409_by_a_unique_column_parks_that_item_alone(
         assert code_of(second, ids[8]) == "duplicate"
         found = directory.control.sql("select id::text as id from public.labels order by id")
         assert [row["id"] for row in found] == ids[:8]
-    finally:
-        directory.control.sql("drop table public.labels")
-        directory.control.reload_schema()

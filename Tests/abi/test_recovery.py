@@ -25,6 +25,7 @@ from support.queue import (
     EMPTY,
     UPLOADS,
     add,
+    add_offline,
     code_of,
     drain,
     edit,
@@ -85,8 +86,7 @@ def test_A8_an_item_that_a_salvage_brings_back_may_be_stored(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
-    user.app.go_offline()
-    item = add(user.app, minutes=30)
+    item = add(user.offline(), minutes=30)
     user.phone.close()
     path = user.phone.folder / "holdfast.db"
     old = path.read_bytes()
@@ -113,11 +113,7 @@ def test_A8_what_an_item_waits_for_outlives_a_salvage(sign_in: MakeUser) -> None
     until = user.phone.now_ms + 3_600_000
     path = user.phone.folder / "holdfast.db"
     with contextlib.closing(sqlite3.connect(path)) as database, database:
-        for state, reason, not_before, minutes in [
-            (2, 3, 0, 0),
-            (2, 2, until, 1),
-            (3, 0, 0, 2),
-        ]:
+        for state, reason, not_before, minutes in [(2, 3, 0, 0), (2, 2, until, 1), (3, 0, 0, 2)]:
             database.execute(
                 "UPDATE queue SET state = ?, wait_reason = ?, not_before_ms = ?, attempts = 4, "
                 "trouble = -1 WHERE seq = (SELECT seq FROM queue ORDER BY seq LIMIT 1 OFFSET ?)",
@@ -138,8 +134,7 @@ def test_A8_what_an_item_waits_for_outlives_a_salvage(sign_in: MakeUser) -> None
 
 def test_a_file_that_a_newer_library_has_migrated_stays_where_it_is(sign_in: MakeUser) -> None:
     user = sign_in()
-    user.app.go_offline()
-    item = add(user.app)
+    item = add(user.offline())
     path = user.phone.folder / "holdfast.db"
     with contextlib.closing(sqlite3.connect(path)) as database:
         [version] = database.execute("PRAGMA user_version").fetchone()
@@ -243,16 +238,14 @@ def test_A3_a_salvage_carries_an_order_to_revoke_a_session(sign_in: MakeUser) ->
     user.app.go_offline()
     user.app.session_logout()
     app = restart_after(user)
-    app.go_online()
-    app.settle()
+    app.reconnect()
     assert [r["purpose"] for r in user.phone.network.sent if r["purpose"] == "revoke"] == ["revoke"]
 
 
 @pytest.mark.both_flavours
 def test_A3_a_salvage_links_an_item_to_a_parent_that_is_found_after_it(sign_in: MakeUser) -> None:
     user = sign_in()
-    user.app.go_offline()
-    parent = add(user.app)
+    parent = add(user.offline())
     child = add(user.app, depends_on=[parent])
     app = restart_after(user, "UPDATE queue SET seq = 100 WHERE seq = 1")
     assert item_of(app, parent)["state"] == "pending"
@@ -273,8 +266,7 @@ def test_A3_an_item_whose_link_damage_took_is_sent_after_its_parent(
     sign_in: MakeUser, directory: DirectoryFixtures, sql: str
 ) -> None:
     user = sign_in()
-    user.app.go_offline()
-    parent = add(user.app)
+    parent = add(user.offline())
     child = add(user.app, depends_on=[parent])
     change(user, sql)
     user.app = user.phone.start(online=False)
@@ -293,8 +285,7 @@ def test_A3_an_item_whose_parent_and_link_damage_took_says_why_it_is_not_sent(
     sign_in: MakeUser, directory: DirectoryFixtures, sql: str
 ) -> None:
     user = sign_in()
-    user.app.go_offline()
-    parent = add(user.app, minutes=10)
+    parent = add(user.offline(), minutes=10)
     child = add(user.app, minutes=20, follows=parent)
     other = add(user.app, minutes=30)
     assert code_of(user.app, child) == "dependency_waiting"
@@ -311,8 +302,7 @@ def test_a_file_that_is_damaged_before_it_has_carried_over_another_one(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in(policy={"biometric": "off"})
-    user.app.go_offline()
-    ids = [add(user.app) for _ in range(3)]
+    ids = add_offline(user, 3)
     user.phone.close()
     user.phone.keychain.unlocked_since_boot = False
     destroy_header(user.phone.folder)
@@ -337,11 +327,9 @@ def test_items_held_for_their_organisation_are_held_after_a_salvage(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
-    user.app.go_offline()
-    item = add(user.app)
+    item = add(user.offline())
     directory.control.set_membership(user.person.id, user.org.id, status="ended")
-    user.app.go_online()
-    user.app.settle()
+    user.app.reconnect()
     assert code_of(user.app, item) == "waiting_organisation"
     app = restart_after(user)
     assert code_of(app, item) == "waiting_organisation"
@@ -392,8 +380,7 @@ def test_QUE_16_a_damaged_file_is_set_aside_and_salvaged(
         app.sign_in(user.person)
     app.settle()
     for _ in range(3):
-        user.phone.pass_time(60)
-        app.settle()
+        app.wait(60)
     assert app.screen["screen"] == "home"
     assert set(stored(directory, user.person)) <= set(ids)
     [event] = app.of_type("storage_recovered")
@@ -448,10 +435,8 @@ def test_QUE_16_undamaged_items_are_salvaged_and_sent(
 def test_A3_a_header_that_forbids_writing_is_damaged(
     sign_in: MakeUser, directory: DirectoryFixtures, name: str
 ) -> None:
-    """A flipped bit of the format's version: every change failed with `storage.read_only`."""
     user = sign_in()
-    user.app.go_offline()
-    item = user.app.register(minutes=10)
+    item = user.offline().register(minutes=10)
     user.phone.close()
     path = user.phone.folder / name
     data = bytearray(path.read_bytes())
@@ -461,8 +446,7 @@ def test_A3_a_header_that_forbids_writing_is_damaged(
     if app.screen["screen"] != "home":
         app.sign_in(user.person)
     more = app.register(minutes=20)
-    app.go_online()
-    app.settle()
+    app.reconnect()
     assert stored(directory, user.person) == sorted([item, more])
     assert app.contact_search({"query": ""})["contacts"] is not None
     assert app.summary_get()["summary"] is not None
@@ -492,8 +476,7 @@ def test_FIX_3_a_folder_opens_whatever_a_recovery_that_was_cut_short_has_left(
     sign_in: MakeUser, phones: MakePhone, log: str
 ) -> None:
     user = sign_in()
-    user.app.go_offline()
-    ids = [add(user.app) for _ in range(3)]
+    ids = add_offline(user, 3)
     user.phone.close()
     fresh = phones()
     fresh.open()
@@ -529,8 +512,7 @@ def test_FIX_3_a_folder_opens_whatever_a_recovery_that_was_cut_short_has_left(
 def test_A3_an_index_without_a_log_is_no_damage_if_the_file_has_it_all(sign_in: MakeUser) -> None:
     # Given a file into which its log was copied, as by the last connection that is closed
     user = sign_in()
-    user.app.go_offline()
-    item = add(user.app)
+    item = add(user.offline())
     main, index = user.phone.folder / "holdfast.db", user.phone.folder / "holdfast.db-shm"
     with contextlib.closing(sqlite3.connect(main)) as other:
         _busy, frames, copied = other.execute("PRAGMA wal_checkpoint").fetchone()
@@ -547,8 +529,7 @@ def test_A3_an_index_without_a_log_is_no_damage_if_the_file_has_it_all(sign_in: 
 @pytest.mark.parametrize("steps", range(1, 5))
 def test_FIX_3_a_recovery_goes_on_wherever_it_was_cut_short(sign_in: MakeUser, steps: int) -> None:
     user = sign_in()
-    user.app.go_offline()
-    ids = [add(user.app) for _ in range(3)]
+    ids = add_offline(user, 3)
     folder, files = user.phone.folder, user.phone.folder.with_suffix(".files")
     shutil.copytree(folder, files)
     user.phone.close()

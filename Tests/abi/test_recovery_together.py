@@ -239,9 +239,7 @@ def test_FIX_2_what_is_acknowledged_during_a_recovery_is_in_the_new_file(
     assert listed(app) == left
 
 
-def test_FIX_2_a_file_is_set_aside_after_a_commit_that_is_under_way(
-    sign_in: MakeUser,
-) -> None:
+def test_FIX_2_a_file_is_set_aside_after_a_commit_that_is_under_way(sign_in: MakeUser) -> None:
     user, ids = at_home(sign_in)
     user.phone.close()
     folder = user.phone.folder

@@ -11,7 +11,7 @@ import pytest
 from holdfast import Holdfast, HoldfastError
 
 from conftest import MakePhone, MakeUser, SignedIn
-from support.directory_fixtures import DirectoryFixtures, Person
+from support.directory_fixtures import DirectoryFixtures, Person, changed
 from support.errors import error_of
 from support.phone import App, Phone
 from support.queue import EMPTY, drain, item_of, stored
@@ -40,8 +40,7 @@ NEEDED = {
 @pytest.fixture
 def personal(directory: DirectoryFixtures) -> Iterator[DirectoryFixtures]:
     """A schema without organisations: rows belong to their user."""
-    directory.control.sql(
-        """
+    tables = """
         create table public.notes(id uuid primary key, title text not null,
           user_id uuid not null default auth.uid());
         create table public.friends(id uuid primary key default gen_random_uuid(),
@@ -60,15 +59,12 @@ def personal(directory: DirectoryFixtures) -> Iterator[DirectoryFixtures]:
           from public.notes where user_id = auth.uid() $$;
         grant execute on function public.note_figures() to authenticated
         """
-    )
-    directory.control.reload_schema()
-    try:
+    with changed(
+        directory,
+        tables,
+        "drop function public.note_figures(); drop table public.notes, public.friends",
+    ):
         yield directory
-    finally:
-        directory.control.sql(
-            "drop function public.note_figures(); drop table public.notes, public.friends"
-        )
-        directory.control.reload_schema()
 
 
 def note(app: App, title: str = "milk") -> str:
@@ -96,9 +92,7 @@ def loner(phones: MakePhone, personal: DirectoryFixtures) -> tuple[Phone, App, P
     return phone, app, person
 
 
-def test_HST_5_without_organisations_a_session_leads_home(
-    loner: tuple[Phone, App, Person],
-) -> None:
+def test_HST_5_without_organisations_a_session_leads_home(loner: tuple[Phone, App, Person]) -> None:
     phone, app, _ = loner
     assert app.screen["screen"] == "home"
     assert app.screen["route"] == "/notes"
@@ -114,8 +108,7 @@ def test_HST_5_without_organisations_a_session_leads_home(
     assert [banner["code"] for banner in app.screen["banners"]] == ["offline"]
     assert app.session_lock()["screen"] == "unlock"
     assert app.touch()["screen"] == "home"
-    app.go_online()
-    app.settle()
+    app.reconnect()
     assert sent(phone, "validate") != []
     assert sent(phone, "guard") == []
 
@@ -284,8 +277,7 @@ def test_HST_5_a_section_goes_and_comes_back_and_nothing_is_lost(
     sign_in: MakeUser, personal: DirectoryFixtures
 ) -> None:
     user = sign_in(contacts=2)
-    user.app.go_offline()
-    activity = user.app.register()
+    activity = user.offline().register()
     user.phone.config["routes"] = {**cast(Any, user.phone.config["routes"]), **USER}
     user.phone.network.up = False
     app = version(user, memberships=None, contacts=None, summary=None)
@@ -315,11 +307,9 @@ def test_HST_5_an_item_that_waits_for_an_organisation_is_released_without(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
-    user.app.go_offline()
-    item = user.app.register()
+    item = user.offline().register()
     directory.control.set_membership(user.person.id, user.org.id, status="ended")
-    user.app.go_online()
-    user.app.settle()
+    user.app.reconnect()
     assert item_of(user.app, item)["state"] == "waiting"
     user.phone.config["routes"] = {**cast(Any, user.phone.config["routes"]), **USER}
     app = version(user, memberships=None, contacts=None, summary=None)
@@ -343,9 +333,7 @@ def test_HST_5_an_app_without_organisations_has_one_role(phones: MakePhone) -> N
     assert phone.start().screen["screen"] == "sign_in"
 
 
-def test_HST_5_texts_are_english_unless_the_configuration_says_otherwise(
-    phones: MakePhone,
-) -> None:
+def test_HST_5_texts_are_english_unless_the_configuration_says_otherwise(phones: MakePhone) -> None:
     plain, english = phones(), phones(locale="en")
     del plain.config["locale"]
     told = [phone.start().screen["message"] for phone in (plain, english)]

@@ -89,20 +89,17 @@ def test_KEEP_4_a_delayed_global_logout_spares_the_users_newer_session(
     if locked:
         user.app.session_lock()
     user.app.go_online()
-    user.phone.pass_time(60)
-    user.app.settle()
+    user.app.wait(60)
     if locked:
         # Only the locked token can spare its own session.
         assert len(directory.control.sessions(user.person.id)) == 3
         assert user.app.session_status()["owed"] == ["revoke"]
         user.app.touch()
-        user.phone.pass_time(60)
-        user.app.settle()
+        user.app.wait(60)
     (left_over,) = directory.control.sessions(user.person.id)
     assert left_over["id"] == session_of(newer)
     assert user.app.session_status()["owed"] == []
-    user.phone.pass_time(2 * TOKEN_S)
-    user.app.settle()
+    user.app.wait(2 * TOKEN_S)
     assert user.app.screen["screen"] == "home"
     assert user.app.session_status()["state"] == "active"
 
@@ -116,8 +113,7 @@ def test_KEEP_4_a_delayed_global_logout_is_global_when_another_user_has_signed_i
     user.app.session_logout({"scope": "global"})
     stranger = directory.person(directory.organisation())
     user.app.session_adopt({"session": directory.session(stranger)})
-    user.app.go_online()
-    user.app.settle()
+    user.app.reconnect()
     assert directory.control.sessions(user.person.id) == []
     assert len(directory.control.sessions(stranger.id)) == 1
 
@@ -130,11 +126,9 @@ def test_KEEP_4_a_refused_logout_of_the_others_is_repeated(
     user.app.session_logout({"scope": "global"})
     user.app.session_adopt({"session": directory.session(user.person)})
     directory.control.respond("/auth/v1/logout", 403, body={"code": "session_not_found"})
-    user.app.go_online()
-    user.app.settle()
+    user.app.reconnect()
     # Then the logout is sent again: the refusal says nothing about the other sessions
-    user.phone.pass_time(600)
-    user.app.settle()
+    user.app.wait(600)
     assert len(directory.control.sessions(user.person.id)) == 1
     assert user.app.session_status()["owed"] == []
 
@@ -186,8 +180,7 @@ def test_KEEP_4_a_process_killed_during_the_erase_leaves_no_session(
 
 def refused_at_refresh(user: SignedIn) -> None:
     """The access token expires during use, and the refresh is refused."""
-    user.phone.pass_time(TOKEN_S + 60)
-    user.app.settle()
+    user.app.wait(TOKEN_S + 60)
 
 
 def refused_at_return(user: SignedIn) -> None:
@@ -210,8 +203,7 @@ def test_KEEP_7_a_session_ended_by_the_server_signs_out_once(
     sign_in: MakeUser, directory: DirectoryFixtures, refused: Callable[[SignedIn], None]
 ) -> None:
     user = sign_in()
-    user.app.go_offline()
-    queued = user.app.register()
+    queued = user.offline().register()
     directory.control.revoke_sessions(user.person.id)
     user.app.go_online()
     directory.control.add_fault("respond", path="/rest/v1/activities", status=503, times=-1)
@@ -220,8 +212,7 @@ def test_KEEP_7_a_session_ended_by_the_server_signs_out_once(
     assert len(app.of_type("session_ended")) == 1
     assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", "session_ended")
     app.settle()
-    user.phone.pass_time(3600)
-    app.settle()
+    app.wait(3600)
     assert len(app.of_type("session_ended")) == 1
     # the tokens are erased,
     assert left(user.phone) == set()

@@ -10,12 +10,7 @@ from pathlib import Path
 
 import pytest
 from holdfast import HoldfastError
-from holdfast.keystore import (
-    KEY_CANCELLED,
-    KEY_FAILED,
-    KEY_NOT_ENROLLED,
-    KEY_UNAVAILABLE,
-)
+from holdfast.keystore import KEY_CANCELLED, KEY_FAILED, KEY_NOT_ENROLLED, KEY_UNAVAILABLE
 
 from conftest import MakePhone, MakeUser
 from support import tamper
@@ -48,8 +43,7 @@ def test_SES_9_a_changed_enrolment_loses_the_key(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
-    user.app.go_offline()
-    queued = user.app.register()
+    queued = user.offline().register()
     user.phone.keychain.change_enrolment()
     user.phone.pass_time(TOKEN_S + 60)
     app = user.restart(online=False)
@@ -175,7 +169,6 @@ def test_KEEP_1_a_sign_in_whose_keys_are_not_saved_leaves_the_open_session_usabl
 
 
 def test_KEEP_1_a_key_store_that_is_broken_for_a_while_costs_no_session(sign_in: MakeUser) -> None:
-    """The open session is wrapped anew as soon as the key store saves again."""
     user = sign_in(policy={"biometric": "off"})
     keychain = user.phone.keychain
     keychain.answer("save", "session", *[KEY_FAILED] * 3)
@@ -234,7 +227,6 @@ def unlimited_at_the_end() -> Iterator[None]:
 def test_KEEP_1_a_key_file_that_cannot_be_written_stays_as_it_is(
     sign_in: MakeUser, tmp_path: Path
 ) -> None:
-    """The built-in key store erased the old session key before it wrote the new one."""
     user = sign_in()
     policy = {"biometric": "off"}
     kiosk = FilePhone(tmp_path / "kiosk", user.phone.library, user.phone.backend, policy=policy)

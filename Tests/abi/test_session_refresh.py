@@ -68,8 +68,7 @@ def test_SES_1_without_proof_of_an_end_the_session_is_kept(
     assert (status["state"], status["stale"]) == ("active", True)
     assert "refresh" in status["owed"]
     assert [e for e in user.app.poll()["events"] if e["type"] == "session_ended"] == []
-    user.phone.pass_time(900)
-    user.app.settle()
+    user.app.wait(900)
     status = user.app.session_status()
     assert (status["state"], status["stale"], status["owed"]) == ("active", False, [])
     assert directory.refreshes() == 1

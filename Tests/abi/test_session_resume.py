@@ -37,9 +37,7 @@ def test_RES_1_active_session_resumes_home(sign_in: MakeUser, role: str) -> None
     assert user.phone.network.count("refresh") == 0
 
 
-def test_RES_1_the_session_window_counts_from_the_last_proof_of_the_user(
-    sign_in: MakeUser,
-) -> None:
+def test_RES_1_the_session_window_counts_from_the_last_proof_of_the_user(sign_in: MakeUser) -> None:
     user = sign_in(policy={"session_window_s": 1000})
     user.phone.pass_time(999)
     assert user.restart().screen["reason"] == "active"
@@ -116,8 +114,7 @@ def test_RES_5_a_damaged_token_is_cleared_and_sign_in_offered(
     sign_in: MakeUser, damage: str
 ) -> None:
     user = sign_in()
-    user.app.go_offline()
-    queued = user.app.register()
+    queued = user.offline().register()
     user.phone.close()
     tamper.write(user.phone.folder, DAMAGE[damage](tamper.stored(user.phone.folder)))
     app = user.restart()
@@ -161,8 +158,7 @@ def test_RES_5_a_missing_token_leads_to_the_sign_in(phones: MakePhone, sign_in: 
 
 def test_RES_7_a_device_not_yet_unlocked_waits(sign_in: MakeUser) -> None:
     user = sign_in()
-    user.app.go_offline()
-    queued = user.app.register()
+    queued = user.offline().register()
     user.phone.reboot()
     user.phone.keychain.unlocked_since_boot = False
     app = user.restart(online=False)
@@ -186,8 +182,7 @@ def test_RES_7_the_wait_is_followed_by_a_decision(sign_in: MakeUser) -> None:
     deadline = app.screen["deadline_ms"]
     assert deadline is not None
     user.phone.keychain.unlocked_since_boot = True
-    user.phone.pass_time(max(0, deadline - user.phone.now_ms) / 1000 + 1)
-    app.settle()
+    app.wait(max(0, deadline - user.phone.now_ms) / 1000 + 1)
     decisions = app.of_type("screen")
     assert decisions, "no decision followed the wait"
     assert decisions[-1]["screen"]["screen"] == "home"
@@ -216,8 +211,7 @@ def test_KEEP_2_without_biometrics_an_expired_token_is_refreshed_silently(
 
 def test_KEEP_3_a_session_ends_at_the_offline_limit(sign_in: MakeUser) -> None:
     user = sign_in(policy={"offline_limit_s": 86_400})
-    user.app.go_offline()
-    queued = user.app.register()
+    queued = user.offline().register()
     user.phone.pass_time(86_401)
     app = user.restart(online=False)
     assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", "session_ended")

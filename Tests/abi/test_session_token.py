@@ -113,16 +113,14 @@ def test_HST_3_every_new_token_is_announced_once_asked_for_one(
     user = sign_in()
     app = user.app
     # A host that never asks hears nothing
-    user.phone.pass_time(TOKEN_S - 60)
-    app.settle()
+    app.wait(TOKEN_S - 60)
     assert user.phone.directory.refreshes() == 1
     assert changes(app) == []
     # One that asked learns of every new token
     for number in (1, 2):
         app.session_token()
         another_token()
-        user.phone.pass_time(TOKEN_S - 60)
-        app.settle()
+        app.wait(TOKEN_S - 60)
         assert len(changes(app)) == number
         app.settle()
         assert len(changes(app)) == number
@@ -143,8 +141,7 @@ def test_HST_3_offline_a_token_near_its_end_waits_for_the_network(sign_in: MakeU
     assert error.detail == {"wait_ms": None}
     app.settle()
     assert changes(app) == []
-    app.go_online()
-    app.settle()
+    app.reconnect()
     assert len(changes(app)) == 1
     assert works(user, app.session_token()["access_token"])
 
@@ -155,12 +152,10 @@ def test_HST_3_a_server_that_asks_for_a_pause_sets_the_wait(
     user = sign_in()
     app = user.app
     directory.control.respond("/auth/v1/token", 429, body="{}", retry_after_s=300, times=1)
-    user.phone.pass_time(TOKEN_S - 60)
-    app.settle()
+    app.wait(TOKEN_S - 60)
     error = refusal(app)
     assert 290_000 <= cast(int, error.detail["wait_ms"]) <= 900_000
-    user.phone.pass_time(cast(int, error.detail["wait_ms"]) / 1000)
-    app.settle()
+    app.wait(cast(int, error.detail["wait_ms"]) / 1000)
     assert works(user, app.session_token()["access_token"])
 
 
@@ -228,8 +223,7 @@ def test_HST_3_nobody_s_token_is_refused(
     app.sign_in(user.person)
     token = app.session_token()["access_token"]
     directory.control.revoke_sessions(user.person.id)
-    user.phone.pass_time(TOKEN_S - 60)
-    app.settle()
+    app.wait(TOKEN_S - 60)
     assert refusal(app).code == "session.none"
 
 
@@ -253,8 +247,7 @@ def test_HST_3_another_process_s_refresh_is_announced(
     another_token()
     first = user.app
     first.session_token()
-    user.phone.app = None
-    second = user.phone.start()
+    second = user.phone.another()
     user.phone.pass_time(TOKEN_S - 60)
     second.settle()
     assert user.phone.directory.refreshes() == 1

@@ -112,8 +112,7 @@ def test_RES_6_a_failed_prompt_leads_to_the_sign_in_and_says_whether_another_one
 
 def test_RES_6_signing_in_after_a_failed_prompt_keeps_the_user_s_data(sign_in: MakeUser) -> None:
     user = sign_in(contacts=2)
-    user.app.go_offline()
-    queued = user.app.register()
+    queued = user.offline().register()
     expired(user, online=False)
     user.app.unlock("lockout_permanent")
     user.app.go_online()

@@ -145,8 +145,7 @@ def test_B10_a_network_that_goes_while_signing_in_ends_the_wait_at_once(
         app.complete(cast(Any, {"id": request["id"], **phone.network(request)}))
         app.settle()
         assert app.screen["screen"] == "sign_in"
-        app.go_online()
-        app.settle()
+        app.reconnect()
         assert app.session_status()["owed"] == []
     phone.network.up = True
     app.network_report({"online": True})

@@ -129,7 +129,6 @@ def test_ATK_15_before_the_request_is_sent_a_cancel_leaves_none(
 
 
 def test_ATK_15_a_cancel_over_an_open_session_shows_it_again(sign_in: MakeUser) -> None:
-    """Signing in again over a session, for instance as another user."""
     user = sign_in()
     app = user.app
     item = app.register()
@@ -153,7 +152,6 @@ def test_ATK_15_a_cancel_of_one_handle_reaches_the_browser_flow_of_another(phone
 
 
 def test_ATK_15_without_a_network_a_sign_in_can_be_cancelled(phone: Phone) -> None:
-    """That it is answered at once: test_sign_in.py, B10."""
     app = phone.start(online=False)
     begin(app)
     screen = app.sign_in_complete({"email": "a@example.org", "password": PASSWORD})

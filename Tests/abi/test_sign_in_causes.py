@@ -206,8 +206,7 @@ def test_HST_4_who_waits_for_a_sign_in_learns_at_once_why_it_is_tried_again(
     decisions = len(app.of_type("screen"))
     for _ in range(25):
         if phone.network.count("sign_in") == 1:
-            phone.pass_time(1)
-            app.settle()
+            app.wait(1)
     assert phone.network.count("sign_in") > 1
     assert len(app.of_type("screen")) == decisions
     phone.network.instead.clear()
@@ -230,7 +229,6 @@ def test_HST_4_a_server_that_is_not_supabase_ends_the_sign_in(phone: Phone, pers
 def test_HST_4_a_page_instead_of_an_answer_is_waited_out_and_then_named(
     phone: Phone, person: Person
 ) -> None:
-    """A portal may let the sign-in through within the minute; until then it is tried again."""
     page: Answer = {"status": 200, "headers": HTML, "body": "<html>"}
     app = phone.start()
     phone.network.instead.append(lambda request: page)
@@ -285,8 +283,7 @@ def test_HST_4_a_sign_in_that_fails_over_an_open_session_tells_why(
     if ends == "offline":
         app.go_online()
     app.settle()
-    user.phone.pass_time(TOKEN_S)
-    app.settle()
+    app.wait(TOKEN_S)
     assert directory.refreshes() == 1
     decisions = app.of_type("screen")[shown:]
     waits = ["signing_in"] if ends == "expired" else []  # it tells why it is tried again

@@ -20,8 +20,7 @@ def test_a_process_that_finds_another_process_s_session_requests_memberships(
 ) -> None:
     phone = phones()
     first = phone.start()
-    phone.app = None
-    second = phone.start()
+    second = phone.another()
     person = directory.person(directory.organisation())
     first.session_adopt({"session": directory.session(person)})
     polled = second.poll()
@@ -43,8 +42,7 @@ def test_ORG_7_another_user_s_confirmed_check_does_not_keep_a_wait_open(
     first.session_adopt({"session": directory.session(person)})
     first.settle()
     assert first.screen["screen"] == "home"
-    phone.app = None
-    second = phone.start()
+    second = phone.another()
     second.session_lock()
     first.settle()
     assert first.screen["screen"] == "unlock"
@@ -70,8 +68,7 @@ def test_ORG_2_a_membership_that_another_process_found_ended_is_known(
     first.settle()
     first.org_select({"org_id": left.id})
     first.settle()
-    phone.app = None
-    second = phone.start()
+    second = phone.another()
     second.session_resume()
     second.settle()
     assert (first.screen["screen"], second.screen["screen"]) == ("home", "home")

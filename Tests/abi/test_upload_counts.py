@@ -77,8 +77,7 @@ def test_TST_1_answers_too_large_that_are_not_in_a_row_make_no_upload_smaller(
     for _ in range(40):
         add(app)
     user.phone.network.forget()
-    app.go_online()
-    app.settle()
+    app.reconnect()
     assert [items_in(request) for request in user.phone.network.sent if is_store(request)] == [40]
 
 
@@ -164,8 +163,7 @@ def test_TST_4_an_item_whose_question_is_answered_401_is_charged(
             else None
         )
     )
-    app.go_online()
-    app.settle()
+    app.reconnect()
     assert script.met == times
     assert [item_of(app, item)["attempts"] > 0 for item in ids] == [True] * count
     assert app.queue_cancel({"id": ids[0]})["state"] is not None
@@ -178,8 +176,7 @@ def test_TST_4_an_item_whose_question_is_answered_401_is_charged(
 def test_TST_4_an_item_whose_token_the_service_refuses_is_not_charged(sign_in: MakeUser) -> None:
     """The service looks at the token first: the item is not stored."""
     user = patient(sign_in)
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     item = add(app)
     asked = 0
 

@@ -16,7 +16,7 @@ from support import sign_in as browser
 from support.directory_fixtures import DirectoryFixtures, Person
 from support.held import taken, unlock
 from support.phone import TOKEN_S, App, Phone
-from support.queue import EMPTY, add, code_of, item_of, stored
+from support.queue import EMPTY, add, add_offline, code_of, item_of, stored
 from support.refusals import coded
 from support.sizes import crossed
 from support.users import MakePhone, MakeUser, SignedIn
@@ -44,11 +44,15 @@ def is_fast(cause: str, after: str, wrong_s: int) -> bool:
     return (cause == "items put off") == (wrong_s < 0) and (after == AFTERWARDS[0]) == short
 
 
-def follow_true_time(phone: Phone) -> list[int]:
-    """From now on the servers keep true time; returns how far the phone's clock is off, in s."""
+def follow_true_time(phone: Phone, by_s: int = 0) -> list[int]:
+    """From now on the servers keep true time, and the phone's clock is moved by so much.
+
+    Returns how far it is off, in seconds.
+    """
     wrong_s = [0]
     ahead_ms = phone.ahead_ms
     phone.network.ahead_ms = lambda: ahead_ms() - 1000 * wrong_s[0]
+    move(phone, wrong_s, by_s)
     return wrong_s
 
 
@@ -87,8 +91,7 @@ def put_off(
 def pass_time(user: SignedIn, seconds: int) -> None:
     """Let time pass in a running app."""
     for _ in range(10):
-        user.phone.pass_time(seconds / 10)
-        user.app.settle()
+        user.app.wait(seconds / 10)
 
 
 # MARK: The same boot
@@ -102,8 +105,7 @@ def test_ATK_10_a_corrected_clock_does_not_prolong_a_wait(
     sign_in: MakeUser, directory: DirectoryFixtures, cause: str, after: str, wrong_s: int
 ) -> None:
     user = sign_in(policy={"offline_limit_s": 10 * YEAR_S})
-    wrong = follow_true_time(user.phone)
-    move(user.phone, wrong, wrong_s)
+    wrong = follow_true_time(user.phone, wrong_s)
     item = put_off(user, directory, cause)
     move(user.phone, wrong, -wrong_s)
     at_home(user, after)
@@ -124,8 +126,7 @@ def test_ATK_10_a_date_without_the_server_s_time_asks_for_no_long_pause(
     sign_in: MakeUser, directory: DirectoryFixtures, after: str, wrong_s: int
 ) -> None:
     user = sign_in(policy={"offline_limit_s": 10 * YEAR_S})
-    wrong = follow_true_time(user.phone)
-    move(user.phone, wrong, wrong_s)
+    wrong = follow_true_time(user.phone, wrong_s)
     true_s = user.phone.now_ms / 1000 - wrong_s
     after = email.utils.formatdate(true_s + 60, usegmt=True)
     answer: Answer = {"status": 503, "headers": {"retry-after": after}, "body": json.dumps(BUSY)}
@@ -150,8 +151,7 @@ def test_ATK_10_a_corrected_clock_does_not_shorten_what_a_server_asked_for(
     sign_in: MakeUser, directory: DirectoryFixtures, cause: str, after: str, wrong_s: int
 ) -> None:
     user = sign_in(policy={"offline_limit_s": 10 * YEAR_S})
-    wrong = follow_true_time(user.phone)
-    move(user.phone, wrong, wrong_s)
+    wrong = follow_true_time(user.phone, wrong_s)
     item = put_off(user, directory, cause, asked_s=HOUR_S)
     move(user.phone, wrong, -wrong_s)
     at_home(user, after)
@@ -182,8 +182,7 @@ def test_ATK_10_the_time_until_which_an_item_waits_is_told_by_the_present_clock(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
-    wrong = follow_true_time(user.phone)
-    move(user.phone, wrong, YEAR_S)
+    wrong = follow_true_time(user.phone, YEAR_S)
     item = put_off(user, directory, "items put off")
     move(user.phone, wrong, -YEAR_S)
     told = item_of(user.app, item)["not_before_ms"]
@@ -197,16 +196,14 @@ def test_ATK_10_a_moved_clock_takes_no_items_from_a_living_process(
     sign_in: MakeUser, directory: DirectoryFixtures, by_s: int
 ) -> None:
     user = sign_in(policy={"offline_limit_s": 10 * YEAR_S})
-    user.app.go_offline()
-    ids = [add(user.app) for _ in range(5)]
+    ids = add_offline(user, 5)
     user.phone.close()
     user.phone.network.up = True
     hanging = directory.control.hang(UPLOAD, method="POST")
     worker = start_worker(user.phone, 0, 1)
     eventually(lambda: directory.control.faults()[0]["hits"], what="the batch is under way")
     assert worker.poll() is None
-    wrong = follow_true_time(user.phone)
-    move(user.phone, wrong, by_s)
+    follow_true_time(user.phone, by_s)
     at_home(user, "the app starts again")
     assert user.phone.network.count("upload") == 0
     assert user.app.queue_list()["counts"]["sending"] == len(ids)
@@ -235,8 +232,7 @@ def test_ATK_10_the_duration_of_a_run_is_the_time_that_passed(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
-    wrong = follow_true_time(user.phone)
-    move(user.phone, wrong, -YEAR_S)
+    wrong = follow_true_time(user.phone, -YEAR_S)
     put_off(user, directory, "uploads paused")
     move(user.phone, wrong, YEAR_S)
     pass_time(user, ORDINARY_S)
@@ -259,8 +255,7 @@ def test_ATK_10_across_boots_a_wait_is_bounded(
     sign_in: MakeUser, directory: DirectoryFixtures, cause: str, wrong_s: int
 ) -> None:
     user = sign_in(policy={"offline_limit_s": 10 * YEAR_S})
-    wrong = follow_true_time(user.phone)
-    move(user.phone, wrong, wrong_s)
+    wrong = follow_true_time(user.phone, wrong_s)
     item = put_off(user, directory, cause)
     user.phone.reboot()
     move(user.phone, wrong, -wrong_s)
@@ -323,8 +318,7 @@ def test_ATK_10_sync_now_leaves_alone_the_items_that_a_server_put_off(
     assert (told["state"], told["reason"]["code"]) == ("waiting", "server_pause")
     (reason,) = user.app.queue_explain()["reasons"]
     assert (reason["code"], reason["until_ms"]) == ("server_pause", told["not_before_ms"])
-    user.app.sync_now()
-    user.app.settle()
+    user.app.sync()
     assert item_of(user.app, item)["not_before_ms"] == told["not_before_ms"]
     assert directory.control.count(UPLOAD, "POST") == 1
     pass_time(user, HOUR_S + ORDINARY_S)
@@ -357,8 +351,7 @@ def test_ATK_10_a_later_failure_does_not_shorten_what_the_server_asked_for(
     first = user.app
     items = [add(first)]
     one = taken(user, "upload")
-    user.phone.app = None
-    user.app = user.phone.start()
+    user.app = user.phone.another()
     try:
         items.append(add(user.app))
         other = taken(user, "upload")
@@ -404,8 +397,7 @@ def test_ATK_10_memberships_listed_under_a_clock_that_was_behind_stay_valid(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in(policy={"session_window_s": 10**6, "background_timeout_s": 10**6})
-    wrong = follow_true_time(user.phone)
-    move(user.phone, wrong, -30 * 24 * HOUR_S)
+    wrong = follow_true_time(user.phone, -30 * 24 * HOUR_S)
     listed = directory.control.count(MEMBERSHIPS, "GET")
     user.app.session_lock()
     user.app.touch()
@@ -414,8 +406,7 @@ def test_ATK_10_memberships_listed_under_a_clock_that_was_behind_stay_valid(
     move(user.phone, wrong, 30 * 24 * HOUR_S)
     directory.control.respond(MEMBERSHIPS, 500, body=BROKEN, times=-1, method="GET")
     refreshes = directory.refreshes()
-    user.phone.pass_time(TOKEN_S + 60)
-    user.app.settle()
+    user.app.wait(TOKEN_S + 60)
     assert directory.refreshes() == refreshes + 1
     assert user.app.screen["screen"] == "home"
     item = add(user.app)
@@ -430,8 +421,7 @@ def test_ATK_10_a_clock_that_was_behind_at_sign_in_does_not_end_the_window(
     sign_in: MakeUser,
 ) -> None:
     user = sign_in()
-    wrong = follow_true_time(user.phone)
-    move(user.phone, wrong, -YEAR_S)
+    wrong = follow_true_time(user.phone, -YEAR_S)
     user.app.session_lock()
     user.app.touch()
     user.app.settle()
@@ -476,8 +466,7 @@ def test_ATK_10_only_the_service_itself_corrects_the_server_s_time(
     user.restart()
     unlock(user)
     pass_time(user, ORDINARY_S)
-    user.phone.pass_time(2 * HOUR_S)
-    user.app.settle()
+    user.app.wait(2 * HOUR_S)
     assert len(set(user.phone.network.purposes())) > 2
     assert abs(user.app.session_status()["clock_offset_ms"]) < 5000
 
@@ -500,8 +489,7 @@ def test_ATK_10_each_of_the_services_corrects_the_server_s_time(
     if purpose == "validate":
         user.app.go_offline()
         user.app.go_online()
-    user.app.sync_now()
-    user.app.settle()
+    user.app.sync()
     offset_ms = user.app.session_status()["clock_offset_ms"]
     assert abs(offset_ms - 24 * HOUR_S * 1000) < 5000
 
@@ -535,8 +523,7 @@ def test_FIX_13_an_item_without_a_time_gets_the_server_s_where_it_is_known(
     sign_in: MakeUser, directory: DirectoryFixtures, by_s: int, after: str
 ) -> None:
     user = sign_in()
-    wrong_s = follow_true_time(user.phone)
-    move(user.phone, wrong_s, by_s)
+    follow_true_time(user.phone, by_s)
     user.app.network_report({"online": False})
     user.app.network_report({"online": True})
     app = at_home(user, after)

@@ -98,7 +98,6 @@ def test_KEEP_1_a_sign_in_of_one_handle_takes_no_session_from_another(sign_in: M
 def test_KEEP_1_one_failing_call_of_a_refused_sign_in_costs_no_session(
     sign_in: MakeUser, policy: str, state: str
 ) -> None:
-    """Each call of the key store in turn, over a session in each state."""
     user = sign_in(policy={"biometric": policy})
     keychain = user.phone.keychain
     failed = []
@@ -129,8 +128,7 @@ def test_KEEP_1_one_failing_call_of_a_refused_sign_in_costs_no_session(
             break
         if state == "locked" and app.session_resume()["screen"] == "unlock":
             app.touch()
-        app.go_online()
-        app.settle()
+        app.reconnect()
         assert app.session_resume()["screen"] == "home", failed[-1]
         assert user.restart(online=False).screen["screen"] == "home", failed[-1]
         if policy == "required":
@@ -209,8 +207,7 @@ def test_RES_7_a_session_whose_key_is_really_lost_is_signed_in_over(
     sign_in: MakeUser, directory: DirectoryFixtures, wrong: str
 ) -> None:
     user = sign_in(policy={"biometric": "off"})
-    user.app.go_offline()
-    item = user.app.register()
+    item = user.offline().register()
     user.phone.close()
     misanswer(user, wrong, times=30)
     app = user.restart(online=False)
@@ -221,8 +218,7 @@ def test_RES_7_a_session_whose_key_is_really_lost_is_signed_in_over(
     user.phone.keychain.forget_script()
     user.phone.keychain.erase("session")
     app.session_adopt({"session": user.phone.session(user.person)})
-    app.go_online()
-    app.settle()
+    app.reconnect()
     assert app.screen["screen"] == "home"
     assert stored(directory, user.person) == [item]
 

@@ -71,8 +71,7 @@ def test_HST_4_the_wait_for_the_token_is_told_with_its_end(
     app.settle()
     assert len(user.phone.network.sent) == sent
     # At the end of that time everything goes on
-    user.phone.pass_time((reason["until_ms"] - user.phone.now_ms) / 1000)
-    app.settle()
+    app.wait((reason["until_ms"] - user.phone.now_ms) / 1000)
     assert stored(directory, user.person) == [item]
     assert why(app)["code"] == "nothing_queued"
     assert app.sync_status()["not_before_ms"] is None
@@ -82,7 +81,6 @@ def test_HST_4_the_wait_for_the_token_is_told_with_its_end(
 def test_HST_4_the_later_of_two_pauses_is_told(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    """An upload that failed pauses uploads, and the refresh has a pause of its own."""
     user = sign_in()
     body = {"code": "PGRST001", "message": "no connection", "details": None, "hint": None}
     directory.control.respond(
@@ -95,8 +93,7 @@ def test_HST_4_the_later_of_two_pauses_is_told(
     user.phone.network.instead.append(
         lambda request: BUSY if request["purpose"] == "refresh" else None
     )
-    user.phone.pass_time(TOKEN_S)
-    user.app.settle()
+    user.app.wait(TOKEN_S)
     status = user.app.sync_status()
     assert (status["pause"], status["not_before_ms"]) == ("server_pause", paused["not_before_ms"])
     # What comes first is named first
@@ -156,17 +153,14 @@ def test_HST_4_a_wrong_key_or_address_under_an_open_session_is_named(
         assert why(app)["code"] == cause
     assert why(app)["until_ms"] > user.phone.now_ms
     # in one line of level 1, which names the host, however often it is tried
-    user.phone.pass_time(600)
-    app.settle()
+    app.wait(600)
     told = [(level, line) for level, line in lines if cause in line]
     assert [level for level, _ in told] == [1], lines
     assert "host 127.0.0.1" in told[0][1]
     assert [dict(again) for again in app.sync_status()["problems"]] == problems
     user.phone.network.instead.clear()
-    user.phone.pass_time(7200)
-    app.settle()
-    user.phone.pass_time(7200)
-    app.settle()
+    app.wait(7200)
+    app.wait(7200)
     assert app.sync_status()["problems"] == []
     assert item in stored(directory, user.person)
     assert why(app)["code"] == "nothing_queued"
@@ -190,13 +184,11 @@ def test_HST_4_the_server_itself_refuses_a_rotated_key(
     app = user.restart()
     app.settle()
     assert why(app)["code"] == "token"
-    user.phone.pass_time((why(app)["until_ms"] - user.phone.now_ms) / 1000)
-    app.settle()
+    app.wait((why(app)["until_ms"] - user.phone.now_ms) / 1000)
     assert stored(directory, user.person) == [item]
 
 
 def test_HST_4_the_first_silence_is_weather(sign_in: MakeUser, library: Library) -> None:
-    """One lost answer among others is no mistake of the configuration."""
     user = sign_in()
     lines: list[str] = []
     library.set_log(1, lambda level, line: lines.append(line))
@@ -207,8 +199,7 @@ def test_HST_4_the_first_silence_is_weather(sign_in: MakeUser, library: Library)
     user.phone.network.up = False
     for _ in range(3):
         add(user.app)
-        user.phone.pass_time(600)
-        user.app.settle()
+        user.app.wait(600)
     assert user.app.sync_status()["problems"] == []
     assert not [line for line in lines if "host" in line]
 
@@ -227,14 +218,12 @@ def test_HST_4_what_fails_at_one_moment_is_one_silence(sign_in: MakeUser, cause:
 
     phone.network.instead.append(lose)
     phone.pass_time(600)
-    user.app.sync_now()
-    user.app.settle()
+    user.app.sync()
     assert len(lost) >= 2, lost
     assert user.app.sync_status()["problems"] == []
     # The next try is another moment
     phone.pass_time(600)
-    user.app.sync_now()
-    user.app.settle()
+    user.app.sync()
     assert [p["code"] for p in user.app.sync_status()["problems"]] == [cause]
 
 

@@ -83,6 +83,12 @@ def add(
     return str(app.queue_add(request)["id"])
 
 
+def add_offline(user: SignedIn, count: int) -> list[str]:
+    """Cut the network and add so many activities; returns their ids."""
+    app = user.offline()
+    return [add(app) for _ in range(count)]
+
+
 def edit(app: App, item: str, minutes: int, **more: Any) -> str | None:  # noqa: ANN401
     """Edit an activity; returns its state."""
     payload: Any = {"type": "visit", "minutes": minutes, **more}
@@ -102,8 +108,7 @@ def in_doubt(
     item = add(user.app, **payload)
     drop = directory.control.drop_after if arrives else directory.control.drop_before
     drop(UPLOADS[upload], method="POST", times=1)
-    user.app.go_online()
-    user.app.settle()
+    user.app.reconnect()
     user.app.go_offline()
     assert (item in stored(directory, user.person)) == arrives
     return item

@@ -131,11 +131,7 @@ def compiled() -> ctypes.CDLL:
         subprocess.run(["cc", *flags, "-o", str(target), str(source)], check=True)
         program = ctypes.CDLL(str(target))
     program.scan_make.restype = ctypes.c_void_p
-    program.scan_make.argtypes = (
-        ctypes.c_char_p,
-        ctypes.POINTER(ctypes.c_uint64),
-        ctypes.c_int32,
-    )
+    program.scan_make.argtypes = (ctypes.c_char_p, ctypes.POINTER(ctypes.c_uint64), ctypes.c_int32)
     program.scan_find.restype = ctypes.c_int64
     program.scan_find.argtypes = (
         ctypes.c_void_p,

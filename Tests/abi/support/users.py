@@ -30,6 +30,11 @@ class SignedIn:
         self.app.session_adopt({"session": self.phone.session(person)})
         self.app.settle()
 
+    def offline(self) -> App:
+        """The app, without a network."""
+        self.app.go_offline()
+        return self.app
+
     def restart(self, *, online: bool = True) -> App:
         """Close and start the app; the network's record starts empty."""
         self.phone.close()
