@@ -16,17 +16,7 @@ from holdfast.types import HttpRequest
 
 from support.directory_fixtures import DirectoryFixtures
 from support.held import answer, taken, unlock
-from support.queue import (
-    BAD_MINUTES,
-    EMPTY,
-    RPC,
-    UPLOADS,
-    code_of,
-    drain,
-    edit,
-    in_doubt,
-    item_of,
-)
+from support.queue import BAD_MINUTES, EMPTY, UPLOADS, code_of, drain, edit, in_doubt, item_of
 from support.refusals import coded, page
 from support.sizes import crossed
 from support.users import MakeUser, SignedIn
@@ -58,8 +48,7 @@ def test_OFF_8_a_sent_item_stays_counted_until_the_figures_include_it(sign_in: M
     assert user.app.summary_get()["sent"] == {"activities": 1, "minutes": 40}
     user.phone.network.alter.clear()
     user.app.go_online()
-    user.phone.pass_time(900)
-    user.app.settle()
+    user.app.wait(900)
     reply = user.app.summary_get()
     assert reply["summary"] is not None
     assert (reply["summary"]["activities"], reply["summary"]["minutes"]) == (1, 40)
@@ -82,20 +71,17 @@ def test_A6_a_portal_s_json_and_invalid_figures_are_no_summary(
     user = sign_in()
     user.app.register(minutes=40)
     user.app.settle_until("sync_completed")
-    user.phone.pass_time(900)
-    user.app.settle()
+    user.app.wait(900)
     before = user.app.summary_get()
     answer: Answer = {"status": 200, "headers": {"content-type": "application/json"}, "body": body}
     user.phone.network.replace("summary", answer)
     asked = user.phone.network.count("summary")
-    user.phone.pass_time(900)
-    user.app.settle()
+    user.app.wait(900)
     assert user.phone.network.count("summary") > asked
     after = user.app.summary_get()
     assert (after["summary"], after["as_of_ms"]) == (before["summary"], before["as_of_ms"])
     user.phone.network.alter.clear()
-    user.phone.pass_time(900)
-    user.app.settle()
+    user.app.wait(900)
     assert total(user) == (1, 40)
     assert user.app.summary_get()["as_of_ms"] != before["as_of_ms"]
 
@@ -141,75 +127,6 @@ def test_figures_fetched_during_an_upload_are_fetched_again(sign_in: MakeUser) -
     assert total(user) == (1, 25)
 
 
-def adds_up(user: SignedIn, registered: int, minutes: int) -> None:
-    """The sum equals what was registered.
-
-    An item about which the server does not say whether it has it, and which waits for minutes, is
-    left out until the figures are read again.
-    """
-    items = user.app.queue_list()["items"]
-    untold = [item for item in items if (item["reason"] or {}).get("code") == "waiting_blocked"]
-    lengths = sum(item["payload"]["minutes"] for item in untold)
-    found = total(user)
-    assert registered - len(untold) <= found[0] <= registered
-    assert minutes - lengths <= found[1] <= minutes
-
-
-@pytest.mark.parametrize(
-    ("upload", "seed"),
-    crossed(UPLOADS, range(6), fast=lambda upload, seed: seed == (upload == "rpc")),
-)
-def test_OFF_8_no_registration_is_counted_twice(
-    sign_in: MakeUser, directory: DirectoryFixtures, upload: str, seed: int
-) -> None:
-    """After every random step, the sum equals the user's registrations."""
-    chance = random.Random(seed)
-    user = sign_in(tables=RPC if upload == "rpc" else None)
-    assert user.app.summary_get()["summary"] is not None
-    registered, minutes = 0, 0
-
-    def weather(request: HttpRequest, answer: Answer) -> Answer:
-        roll = chance.random()
-        if request["purpose"] in {"upload", "summary", "pull"}:
-            if roll < 0.15:
-                return {"error": "timeout"}
-            if roll < 0.25:
-                return coded(503, "PGRST000")
-        return answer
-
-    user.phone.network.alter.append(weather)
-    for _ in range(25):
-        step = chance.random()
-        if step < 0.4:
-            length = chance.randint(1, 90)
-            user.app.register(minutes=length)
-            registered, minutes = registered + 1, minutes + length
-        elif step < 0.5:
-            user.restart(online=chance.random() < 0.7)
-        elif step < 0.6:
-            user.app.go_offline() if chance.random() < 0.5 else user.app.go_online()
-        elif step < 0.7:
-            user.app.sync_now()
-        else:
-            user.phone.pass_time(chance.choice([1, 20, 120]))
-            for _ in range(chance.randint(1, 4)):
-                user.app.step()
-                adds_up(user, registered, minutes)
-        adds_up(user, registered, minutes)
-    user.phone.network.alter.clear()
-    user.app.go_online()
-    user.phone.pass_time(3600)
-    user.app.sync_now()
-    user.app.settle()
-    user.phone.pass_time(900)
-    user.app.settle()
-    assert len(directory.activities(user.person)) == registered
-    reply = user.app.summary_get()
-    assert reply["summary"] is not None
-    assert (reply["summary"]["activities"], reply["summary"]["minutes"]) == (registered, minutes)
-    assert total(user) == (registered, minutes)
-
-
 def test_OFF_8_the_summary_counts_only_its_own_kind(sign_in: MakeUser) -> None:
     kinds = {"activity": {"table": "activities"}, "travel": {"table": "t", "columns": ["minutes"]}}
     user = sign_in(tables={"queue": kinds})
@@ -235,8 +152,7 @@ def test_OFF_8_an_item_of_unknown_outcome_is_counted_once(
     user.phone.pass_time(60)
     app.go_online()
     app.settle_until("item_parked")
-    user.phone.pass_time(900)
-    app.settle()
+    app.wait(900)
     assert code_of(app, item) == "unknown_outcome"
     assert total(user) == (1, 30)
     app.go_offline()
@@ -247,8 +163,7 @@ def test_OFF_8_an_item_of_unknown_outcome_is_counted_once(
     assert app.queue_list()["counts"]["pending"] == 1
     assert "queued_not_sent" in {banner["code"] for banner in app.summary_get()["banners"]}
     assert total(user) == (1, 30)
-    app.go_online()
-    app.settle()
+    app.reconnect()
     assert total(user) == (1, 30)
 
 
@@ -261,8 +176,7 @@ def test_OFF_8_a_stored_item_that_was_parked_is_counted_once(
     app.queue_cancel({"id": item})
     app.go_online()
     app.settle_until("item_parked")
-    user.phone.pass_time(900)
-    app.settle()
+    app.wait(900)
     assert total(user) == (1, 30)
     user.phone.network.replace("summary", coded(503, "PGRST000"))
     app.queue_retry({"id": item})
@@ -287,11 +201,9 @@ def test_OFF_8_an_item_about_which_the_server_did_not_answer_is_counted_once(
 
     user.phone.network.alter.append(refused)
     app.go_online()
-    user.phone.pass_time(60)
-    app.settle()
+    app.wait(60)
     assert code_of(app, item) == "waiting_blocked"
-    user.phone.pass_time(900)
-    app.settle()
+    app.wait(900)
     reply = app.summary_get()
     assert reply["summary"] is not None
     assert reply["summary"]["activities"] == 1
@@ -301,10 +213,8 @@ def test_OFF_8_an_item_about_which_the_server_did_not_answer_is_counted_once(
 def test_an_item_of_the_largest_size_can_be_cancelled(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    """The mark of the cancel made it too large, so the cancel was refused."""
     user = sign_in(tables={"queue": {"activity": {"table": "activities"}}})
-    app = user.app
-    app.go_offline()
+    app = user.offline()
 
     def with_note(length: int) -> dict[str, object]:
         payload = {"type": "visit", "minutes": 5, "note": "x" * length}
@@ -316,12 +226,10 @@ def test_an_item_of_the_largest_size_can_be_cancelled(
     size = caught.value.detail["size"]
     item = app.queue_add(with_note(2 * 262_144 - size))["id"]  # type: ignore[arg-type]
     directory.control.drop_before(UPLOADS["table"], method="POST", times=1)
-    app.go_online()
-    app.settle()
+    app.reconnect()
     assert item_of(app, item)["attempts"] == 1
     assert app.queue_cancel({"id": item})["state"] == "pending"
-    user.phone.pass_time(60)
-    app.settle()
+    app.wait(60)
     assert app.queue_get({"id": item})["state"] == "cancelled"
 
 
@@ -510,7 +418,6 @@ class World:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_kept_counts_and_sums_are_those_of_a_scan(sign_in: MakeUser, seed: int) -> None:
-    """Random changes by the user, the network and the time."""
     user = sign_in()
     world = World(user, random.Random(seed))
     user.app.go_offline()
