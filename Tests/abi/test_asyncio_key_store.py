@@ -116,7 +116,6 @@ def test_KEYS_7_asyncio_takes_a_prompt_back(locked: Locked) -> None:
         chain.waits = True
         unlocking = asyncio.ensure_future(app.session_unlock())
         await chain.shown.wait()
-        # When the user locks while the prompt is shown, the lock does not wait for it
         chain.keychain.present_finger()
         await app.session_lock()
         await unlocking
@@ -124,7 +123,6 @@ def test_KEYS_7_asyncio_takes_a_prompt_back(locked: Locked) -> None:
             assert withdrawn["screen"] == "unlock"
         assert withdrawn["can_unlock"]
         assert (await app.session_status())["state"] == "locked"
-        # And when they ask twice, there is one prompt at a time, and the second opens the session
         chain.shown.clear()
         unlocking = asyncio.ensure_future(app.session_unlock())
         await chain.shown.wait()

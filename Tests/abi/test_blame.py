@@ -9,7 +9,17 @@ from typing import Any
 import pytest
 
 from support.directory_fixtures import DirectoryFixtures, changed
-from support.queue import BAD_MINUTES, BOTH, EMPTY, UPLOADS, add, code_of, item_of, stored
+from support.queue import (
+    BAD_MINUTES,
+    BOTH,
+    EMPTY,
+    UPLOADS,
+    add,
+    add_offline,
+    code_of,
+    item_of,
+    stored,
+)
 from support.refusals import HOUR_S, live, patient
 from support.sizes import crossed
 from support.users import MakeUser, SignedIn
@@ -91,8 +101,7 @@ SCHEMA: dict[str, tuple[tuple[str, str], str, str | None]] = {
     ),
     "a unique user": (
         raising(
-            "23505",
-            "'duplicate key value violates unique constraint \"activities_user_id_key\"'",
+            "23505", "'duplicate key value violates unique constraint \"activities_user_id_key\"'"
         ),
         "23505",
         None,
@@ -115,8 +124,7 @@ def problems_of(user: SignedIn) -> list[dict[str, Any]]:
 
 def queue(user: SignedIn, count: int) -> list[str]:
     """Queue so many items while offline, and go online."""
-    user.app.go_offline()
-    items = [add(user.app) for _ in range(count)]
+    items = add_offline(user, count)
     user.app.go_online()
     return items
 
@@ -143,19 +151,16 @@ def test_FIX_4_FIX_5_what_no_user_can_mend_parks_nothing(
     sign_in: MakeUser, directory: DirectoryFixtures, case: str, count: int, upload: str
 ) -> None:
     statements, code, column = SCHEMA[case]
-    # Given a server that refuses every insert
     user = patient(sign_in, upload)
     with changed(directory, *statements):
         items = queue(user, count)
         live(user, HOUR_S // 2)
-        # Then all wait, and the problem has a name, as long as it lasts
         waits(user, items)
         [problem] = problems_of(user)
         assert (problem["kind"], problem["code"]) == ("activity", code)
         if upload == "table" or case in NAMED_BY_FUNCTION:
             assert problem["column"] == column
         assert problem["text"].endswith(".")
-    # and mended, all are sent without the user
     live(user, HOUR_S, lambda: stored(directory, user.person) == sorted(items))
     assert stored(directory, user.person) == sorted(items)
     assert user.app.of_type("item_parked") == []
@@ -168,7 +173,6 @@ def test_FIX_5_a_schema_that_breaks_while_items_are_sent_parks_nothing(
     sign_in: MakeUser, directory: DirectoryFixtures, case: str, restarted: bool
 ) -> None:
     """What got through before says nothing about now."""
-    # Given a server that has just stored items, and then refuses every insert
     user = patient(sign_in)
     before = [add(user.app), add(user.app)]
     user.app.settle()
@@ -241,10 +245,7 @@ def test_FIX_5_a_single_item_is_blamed_at_once_for_what_its_user_gave(
 
 #: What the server refuses of the rows whose note is "secret": nothing says that a user gave it.
 SUSPECT: dict[str, tuple[tuple[str, str], str]] = {
-    "a policy": (
-        (f"{POLICY} with check (note is distinct from 'secret')", NO_POLICY),
-        "42501",
-    ),
+    "a policy": ((f"{POLICY} with check (note is distinct from 'secret')", NO_POLICY), "42501"),
     "another column": (
         raising(
             "23502", '\'null value in column "region" of relation "x"\'', "new.note = 'secret'"
@@ -292,7 +293,6 @@ def test_FIX_5_an_item_is_blamed_for_anything_else_when_others_got_through(
         items = [add(app, note="secret" if n in bad else "open") for n in range(20)]
         app.go_online()
         live(user, 600, lambda: app.queue_list()["counts"] == {**EMPTY, "parked": len(bad)})
-        # Then they alone are parked, with the server's reason
         refused = [items[n] for n in bad]
         assert stored(directory, user.person) == sorted(set(items) - set(refused))
         for item in refused:
@@ -310,7 +310,6 @@ def test_FIX_5_a_lone_item_is_blamed_when_another_one_got_through_later(
         bad = add(user.app, note="secret")
         live(user, HOUR_S)
         waits(user, [bad])
-        # When others are stored
         for _ in range(2):
             good = add(user.app, note="open")
             live(user, 600, lambda good=good: good in stored(directory, user.person))

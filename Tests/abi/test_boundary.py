@@ -17,6 +17,7 @@ from patience import patience
 
 from conftest import MakePhone, MakeUser
 from support import children, contract
+from support.errors import error_of, error_of_open
 from support.phone import FilePhone, Phone
 from support.sizes import sized
 from support.waking import Waiting
@@ -27,23 +28,20 @@ pytestmark = pytest.mark.both_flavours
 CLOSED, OK, INVALID = 9, 0, 1
 
 
-def error_of(reply: bytes | None) -> dict[str, Any]:
+def error_in(reply: bytes | None) -> dict[str, Any]:
     assert reply is not None
     error: dict[str, Any] = json.loads(reply)["error"]
     return error
 
 
 def test_ABI_2_null_and_garbage_handles_answer_closed(library: Library) -> None:
-    # Given NULL, or numbers that were never a handle
-    # When every operation is called with them
-    # Then each returns CLOSED with an error reply and dereferences nothing
     garbage = [None, 1, 8, 0xDEADBEEF, 0x7FFF_FFFF_FFFF_FFFF, 0xFFFF_FFFF_FFFF_FFFF, id(library)]
     for handle in garbage:
         for name in OPERATIONS:
             status, reply = library.call(name, handle, b"{}")
             assert status == CLOSED, (name, handle)
-            assert error_of(reply)["code"] == "handle.closed"
-            assert ("NULL" in error_of(reply)["message"]) == (handle is None)
+            assert error_in(reply)["code"] == "handle.closed"
+            assert ("NULL" in error_in(reply)["message"]) == (handle is None)
             contract.judge_reply(name, status, json.loads(reply or b""))
         assert library.next(handle, 3, 0)[0] == library.next(handle, 1, -1)[0] == CLOSED
         assert library.wake_fd(handle, 3) == -1
@@ -71,12 +69,9 @@ def test_ABI_2_a_null_reply_pointer_allocates_no_reply(phone: Phone) -> None:
 
 
 def test_ABI_2_null_in_open_and_free(library: Library, phone: Phone) -> None:
-    # Given a NULL configuration, or a NULL output pointer for the handle
-    # When the library is opened
-    # Then it fails, and no handle is left
     handle, (status, reply) = library.open(None, None)
     assert (handle, status) == (0, INVALID)
-    assert error_of(reply)["code"].startswith(("request.", "config."))
+    assert error_in(reply)["code"].startswith(("request.", "config."))
     config = json.dumps(phone.config).encode()
     assert library._open(config, None, None, None) == INVALID
     assert library._open(None, None, None, None) == INVALID
@@ -113,9 +108,6 @@ def test_ABI_2_closing_twice_and_using_a_closed_handle(phone: Phone) -> None:
 
 
 def test_ABI_2_close_wakes_every_waiter(phone: Phone) -> None:
-    # Given four threads in an unlimited holdfast_next
-    # When another thread closes the handle
-    # Then all of them return CLOSED
     app = phone.start()
     app.settle()
     waiting = [Waiting(app) for _ in range(4)]
@@ -125,12 +117,8 @@ def test_ABI_2_close_wakes_every_waiter(phone: Phone) -> None:
 
 
 def test_ABI_2_many_threads_survive_a_concurrent_close(sign_in: MakeUser) -> None:
-    # Given sixteen threads that read, write and poll through one handle
-    # When the handle is closed meanwhile
-    # Then every call succeeds or returns CLOSED, and every acknowledged item is stored
     user = sign_in(contacts=5)
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     added: list[str] = []
     odd: list[object] = []
     started = threading.Barrier(17)
@@ -171,9 +159,6 @@ def test_ABI_2_many_threads_survive_a_concurrent_close(sign_in: MakeUser) -> Non
 
 
 def test_ABI_2_a_forked_child_gets_forked(phone: Phone) -> None:
-    # Given a handle that was opened before fork()
-    # When the child uses it
-    # Then every call returns FORKED, closing it there is harmless, and the parent continues
     phone.open()
     phone.close()
     children.run("fork.py", phone.spec()).check()
@@ -182,32 +167,23 @@ def test_ABI_2_a_forked_child_gets_forked(phone: Phone) -> None:
 def test_ABI_2_what_a_forked_child_adds_outlives_the_parents_handle(
     sign_in: MakeUser, tmp_path: Path
 ) -> None:
-    # Given a process that forks with an open handle, and a child that opens its own
     user = sign_in()
     user.phone.close()
-    # When both add, the parent closes its handle first, and the child adds more
     ended = children.run("fork_and_add.py", user.phone.spec(), str(tmp_path))
     ended.check()
     ids = ended.output.split()
     assert len(ids) == 7
-    # Then every acknowledged item is there
     app = user.restart(online=False)
     assert {item["id"] for item in app.queue_list({"limit": 100})["items"]} == set(ids)
 
 
 def test_ABI_2_a_fork_during_other_threads_calls_does_not_deadlock(phone: Phone) -> None:
-    # Given threads that run calls and write to the log
-    # When the process forks again and again
-    # Then no child blocks on a lock that a thread held, and each gets FORKED
     phone.open()
     phone.close()
     children.run("fork_busy.py", phone.spec(), sized("40", "150")).check()
 
 
 def test_ABI_2_a_call_from_a_key_store_callback_answers_busy(phone: Phone) -> None:
-    # Given a key store that calls the library
-    # When the library asks it for a key
-    # Then the inner call returns BUSY and the outer call succeeds
     app = phone.open()
     inner: list[int] = []
 
@@ -227,24 +203,19 @@ def misspelt(name: str) -> str:
 
 
 def test_ABI_3_unknown_fields_are_refused_with_a_suggestion(sign_in: MakeUser) -> None:
-    # Given a user at home
-    # When a request has a field that the function does not know
-    # Then it is refused, and the error names the field and suggests the nearest known name
     app = sign_in().app
     generation = app.session_status()["generation"]
     for operation in OPERATIONS:
-        with pytest.raises(HoldfastError) as caught:
-            getattr(app, operation)({"unheard/of": 1})
-        assert caught.value.code == "request.unknown_field", operation
-        assert caught.value.field == "/unheard~1of", operation
+        error = error_of(getattr(app, operation), {"unheard/of": 1})
+        assert error.code == "request.unknown_field", operation
+        assert error.field == "/unheard~1of", operation
         for choice in contract.forms(contract.OPERATIONS[operation]["request"]["$ref"]):
             for name in choice["properties"]:
                 slip = misspelt(name)
-                with pytest.raises(HoldfastError) as caught:
-                    getattr(app, operation)({slip: 1})
-                assert caught.value.code == "request.unknown_field", (operation, slip)
-                assert caught.value.field == f"/{slip}", (operation, slip)
-                assert f'"{name}"' in caught.value.message, (operation, slip)
+                error = error_of(getattr(app, operation), {slip: 1})
+                assert error.code == "request.unknown_field", (operation, slip)
+                assert error.field == f"/{slip}", (operation, slip)
+                assert f'"{name}"' in error.message, (operation, slip)
         assert app.session_status()["generation"] == generation, operation
 
 
@@ -264,9 +235,7 @@ SERVICE_ROLE = "e30.eyJyb2xlIjoic2VydmljZV9yb2xlIn0.c2ln"
 def test_an_unsafe_backend_is_refused(phone: Phone, field: str, value: str) -> None:
     config = json.loads(json.dumps(phone.config))
     config["backend"][field] = value
-    handle, (status, reply) = phone.library.open(json.dumps(config).encode(), None)
-    assert (handle, status) == (0, INVALID)
-    assert error_of(reply)["field"] == f"/backend/{field}"
+    assert error_of_open(phone.library, config)["field"] == f"/backend/{field}"
     assert not phone.folder.exists(), "a refused configuration created files"
     # Plain http is possible when the host asks for it by name.
     if field == "url":
@@ -291,9 +260,7 @@ def test_ABI_3_unknown_fields_of_the_config(phone: Phone) -> None:
         for step in path:
             place = place[step]
         place[slip] = 1
-        handle, (status, reply) = phone.library.open(json.dumps(config).encode(), None)
-        assert (handle, status) == (0, INVALID), slip
-        error = error_of(reply)
+        error = error_of_open(phone.library, config)
         assert error["field"] == "".join(f"/{step}" for step in (*path, slip))
         assert f'"{known}"' in error["message"]
         assert not phone.folder.exists(), f"{slip}: a refused configuration created files"
@@ -322,7 +289,7 @@ def test_ABI_3_invalid_json_is_refused(sign_in: MakeUser) -> None:
     app = sign_in().app
     for sent, code, field in NO_REQUESTS:
         status, reply = app.library.call("contact_search", app._handle, sent)
-        error = error_of(reply)
+        error = error_in(reply)
         assert status == INVALID, sent[:60]
         assert code is None or error["code"] == code, (sent[:60], error)
         assert field is None or error["field"] == field, (sent[:60], error)
@@ -333,13 +300,13 @@ def test_ABI_1_a_value_that_is_no_object_is_called_so(sign_in: MakeUser) -> None
     for sent in (b"3", b'"x"', b"true", b"[]", b"[{}]", b"1.5"):
         for name in ("session_status", "queue_add", "complete", "contact_search"):
             status, reply = app.library.call(name, app._handle, sent)
-            assert (status, error_of(reply)["code"]) == (1, "request.not_an_object"), (name, sent)
+            assert (status, error_in(reply)["code"]) == (1, "request.not_an_object"), (name, sent)
 
 
 def test_ABI_1_a_configuration_that_is_no_object_is_called_so(library: Library) -> None:
     for sent in (b"null", b"3", b'"x"', b"[]"):
         _, (status, reply) = library.open(sent, None)
-        assert (status, error_of(reply)["code"]) == (1, "request.not_an_object"), sent
+        assert (status, error_in(reply)["code"]) == (1, "request.not_an_object"), sent
 
 
 def test_ABI_1_a_request_that_is_null_is_an_empty_object(sign_in: MakeUser) -> None:
@@ -423,9 +390,6 @@ def enriched(_request: HttpRequest, answer: Answer) -> Answer:
 def test_ABI_3_unknown_fields_in_server_replies_are_ignored(
     phones: MakePhone, sign_in: MakeUser
 ) -> None:
-    # Given a server that adds fields to every answer
-    # When a user signs in, refreshes, reads contacts and sends items
-    # Then the result is the same as without them
     user = sign_in(contacts=4)
     user.phone.network.alter.append(enriched)
     user.phone.pass_time(3700)

@@ -3,128 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-import json
-import random
 import sqlite3
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
 from pathlib import Path
 
-import psycopg
 import pytest
-from holdfast import HoldfastError
-from holdfast.transport import Answer
-from holdfast.types import HttpRequest
-from local_supabase import LocalSupabase
 
 from support import attacker, contact_data
 from support.contact_data import pull
-from support.directory_fixtures import DirectoryFixtures, Organisation
-from support.held import return_to_foreground
+from support.directory_fixtures import DirectoryFixtures
+from support.held import return_to_foreground, total
 from support.phone import App
 from support.queue import add, code_of, item_of, stored
-from support.sizes import crossed, sampled
-from support.users import MakePhone, MakeUser, SignedIn
-
-
-def rows(folder: Path) -> int:
-    """The number of contacts in the cache file."""
-    [(count,)] = attacker.rows(folder / "cache.db", "SELECT count(*) FROM contact")
-    return int(count)
-
-
-def test_KEEP_4_logout_erases_the_cache(sign_in: MakeUser) -> None:
-    user = sign_in(contacts=5)
-    assert rows(user.phone.folder) == 5
-    user.app.session_logout()
-    assert rows(user.phone.folder) == 0
-
-
-def test_CAC_5_a_locked_session_refuses_cache_reads(sign_in: MakeUser) -> None:
-    user = sign_in(contacts=300)
-    assert user.app.contact_search({"query": "", "limit": 200})["total"] == 300
-    user.app.session_lock()
-    with pytest.raises(HoldfastError) as caught:
-        user.app.contact_search({"query": ""})
-    assert caught.value.code == "session.locked"
-    user.app.touch()
-    reply = user.app.contact_search({"query": "", "limit": 200})
-    assert (len(reply["contacts"]), reply["total"]) == (200, 300)
-
-
-def test_CAC_2_withheld_columns_are_never_requested(sign_in: MakeUser) -> None:
-    user = sign_in(contacts=5)
-    user.app.sync_now()
-    user.app.settle()
-    pulls = [r["url"] for r in user.phone.network.sent if "/rest/v1/contacts" in r["url"]]
-    assert pulls
-    for url in pulls:
-        assert "select=" in url
-        assert "select=*" not in url
-        for column in ("phone", "address", "national_id"):
-            assert column not in url
-    for contact in user.app.contact_search({"query": ""})["contacts"]:
-        assert set(contact) & {"phone", "address", "national_id"} == set()
-
-
-def test_CAC_1_a_pull_follows_late_changed_and_deleted_rows(
-    sign_in: MakeUser, directory: DirectoryFixtures
-) -> None:
-    # Given cached contacts
-    user = sign_in()
-    names = ["Kari Prøve", "Ola Prøve", "Per Prøve"]
-    ids = [directory.contact(user.org, name) for name in names]
-
-    def shown() -> list[str]:
-        user.phone.pass_time(60)
-        user.app.sync_now()
-        user.app.settle()
-        return sorted(c["name"] for c in user.app.contact_search({"query": ""})["contacts"])
-
-    assert shown() == names
-    # When one changes, one is marked as deleted, and a new one has an older time
-    directory.control.sql("update contacts set name = 'Kari Ny' where id = %s", ids[0])
-    directory.control.sql("update contacts set deleted_at = now() where id = %s", ids[1])
-    assert shown() == ["Kari Ny", "Per Prøve"]
-    with directory.times_as_given():
-        late = directory.contact(user.org, "Sen Commit")
-        directory.control.sql(
-            "update contacts set updated_at = now() - interval '5 seconds' where id = %s", late
-        )
-    # Then the next pull brings all three changes
-    assert shown() == ["Kari Ny", "Per Prøve", "Sen Commit"]
-    # and the reconcile removes rows that were deleted without a mark
-    directory.control.sql("delete from contacts where id = %s", ids[2])
-    user.phone.pass_time(2 * 86_400)
-    user.restart()
-    if user.app.screen["screen"] == "unlock":
-        user.app.touch()
-        user.app.settle()
-    assert shown() == ["Kari Ny", "Sen Commit"]
-
-
-def test_CAC_3_the_cache_of_an_ended_membership_is_erased(
-    phones: MakePhone, directory: DirectoryFixtures
-) -> None:
-    first, second = directory.organisation(contacts=4), directory.organisation(contacts=3)
-    person = directory.person(first, second)
-    app = phones().start()
-    app.sign_in(person, first)
-    assert app.contact_search({"query": ""})["total"] == 4
-    directory.control.set_membership(person.id, first.id, status="ended")
-    app.session_background()
-    app.session_foreground()
-    app.settle()
-    assert app.screen["screen"] == "select_org"
-    app.org_select({"org_id": second.id})
-    app.settle()
-    directory.control.set_membership(person.id, first.id, status="active")
-    app.session_background()
-    app.session_foreground()
-    app.settle()
-    app.go_offline()
-    app.org_select({"org_id": first.id})
-    assert app.contact_search({"query": ""})["total"] == 0
+from support.sizes import sampled
+from support.users import MakePhone, MakeUser, signed_in
 
 
 def lost(app: App) -> list[dict[str, object]]:
@@ -158,8 +50,7 @@ def test_CAC_4_a_damaged_cache_is_rebuilt_automatically(
     sign_in: MakeUser, directory: DirectoryFixtures, damage: str
 ) -> None:
     user = sign_in(contacts=200)
-    user.app.go_offline()
-    item = user.app.register()
+    item = user.offline().register()
     user.phone.close()
     for path in user.phone.folder.glob("cache.db-*"):
         path.unlink()
@@ -168,8 +59,7 @@ def test_CAC_4_a_damaged_cache_is_rebuilt_automatically(
     assert app.screen["screen"] == "home"
     assert app.contact_search({"query": ""})["total"] == 0
     assert app.queue_get({"id": item})["item"]["state"] == "pending"
-    app.go_online()
-    app.settle()
+    app.reconnect()
     assert app.contact_search({"query": ""})["total"] == 200
     assert stored(directory, user.person) == [item]
     # One notice reports it, and the queue is unaffected.
@@ -198,26 +88,23 @@ def test_CAC_4_a_cache_deleted_while_the_app_runs_is_rebuilt(sign_in: MakeUser) 
     user = sign_in(contacts=20)
     for path in user.phone.folder.glob("cache.db*"):
         path.unlink()
-    assert user.app.contact_search({"query": ""})["total"] == 0
+    assert total(user.app) == 0
     user.app.settle()
-    assert user.app.contact_search({"query": ""})["total"] == 20
+    assert total(user.app) == 20
     assert len(lost(user.app)) == 1
 
 
 def test_the_cache_is_erased_when_the_user_changes(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given the cached contacts of a user
     user = sign_in(contacts=300)
     blobs = contact_data.sealed(user.phone.folder)
     assert contact_data.left_on_disk(user.phone.folder, blobs) == len(blobs) > 300
-    # When another user signs in without a logout before
     person = directory.person(directory.organisation())
     user.app.session_adopt({"session": user.phone.session(person)})
-    # Then nothing of it is on the disk
     assert contact_data.left_on_disk(user.phone.folder, blobs) == 0
     user.app.settle()
-    assert user.app.contact_search({"query": ""})["total"] == 0
+    assert total(user.app) == 0
 
 
 def test_the_cache_stays_when_the_same_user_signs_in_again(sign_in: MakeUser) -> None:
@@ -226,25 +113,7 @@ def test_the_cache_stays_when_the_same_user_signs_in_again(sign_in: MakeUser) ->
     user.start_as(user.person)
     user.app.go_offline()
     assert contact_data.left_on_disk(user.phone.folder, blobs) >= 300
-    assert user.app.contact_search({"query": ""})["total"] == 300
-
-
-def test_other_columns_leave_no_bytes_of_the_rows_before(sign_in: MakeUser) -> None:
-    # Given cached contacts
-    user = sign_in(contacts=300)
-    blobs = contact_data.sealed(user.phone.folder)
-    rows = attacker.rows(user.phone.folder / "cache.db", "SELECT sealed FROM contact")
-    assert len(rows) == 300
-    # When the next version of the app caches fewer columns
-    contacts = {"table": "contacts", "columns": ["id", "org_id", "name", "updated_at"]}
-    user.phone.config["backend"]["contacts"] = contacts
-    user.restart()
-    user.app.settle()
-    # Then no byte of the rows with the others is on the disk
-    [first, *_] = user.app.contact_search({"query": ""})["contacts"]
-    assert set(first) <= {"id", "org_id", "name", "updated_at"}
-    assert contact_data.left_on_disk(user.phone.folder, [row for (row,) in rows]) == 0
-    assert contact_data.left_on_disk(user.phone.folder, blobs) < len(blobs)
+    assert total(user.app) == 300
 
 
 @pytest.mark.parametrize("sends", ["asked", "everything"])
@@ -256,23 +125,13 @@ def test_CAC_2_no_withheld_column_is_on_the_disk(
     secret = {"phone": "+47 471 11 222", "address": "Kirkeveien 4711", "national_id": "01019912345"}
     contact = directory.contact(user.org, "Ragna Prøve", **secret)
 
-    def everything(request: HttpRequest, answer: Answer) -> Answer:
-        if request["purpose"] != "pull" or "status" not in answer:
-            return answer
-        rows = json.loads(answer["body"] or "null")
-        if not isinstance(rows, list):
-            return answer
-        return {**answer, "body": json.dumps([{**row, **secret} for row in rows])}
-
     if sends == "everything":
-        user.phone.network.alter.append(everything)
+        user.phone.network.rewrite("pull", lambda rows: [{**row, **secret} for row in rows])
     pull(user, after_s=60)
-    # When the app also reads it live
     user.app.contact_get({"id": contact, "live": True})
     user.app.settle()
     [event] = user.app.of_type("contact")
     assert event["contact"]["phone"] == secret["phone"]
-    # Then whoever has the key finds the cached columns, and none of these
     key = user.phone.keychain.stored("session")
     for running in (True, False):
         if not running:
@@ -281,199 +140,19 @@ def test_CAC_2_no_withheld_column_is_on_the_disk(
         assert "Ragna Prøve".encode() in opened
         for value in secret.values():
             assert value.encode() not in opened
-    # and they are in no file
     for path in user.phone.folder.rglob("*"):
         if path.is_file():
             data = path.read_bytes()
             assert not [value for value in secret.values() if value.encode() in data]
 
 
-# Random changes on both sides ---------------------------------------------------------------------
-
-
-SEEDS = crossed(range(12), fast=lambda seed: seed < 2)
-STEPS = 30
-DAY_S = 86_400
-
-
-class World:
-    """A server whose rows change at random, and an app that pulls at random moments."""
-
-    def __init__(
-        self, user: SignedIn, directory: DirectoryFixtures, dsn: str, chance: random.Random
-    ) -> None:
-        self.user = user
-        self.directory = directory
-        self.chance = chance
-        self.elsewhere = directory.organisation()
-        self.dsn = dsn
-        #: Open transactions, and the latest step at which each must commit.
-        self.late: list[psycopg.Connection] = []
-        self.names = iter(contact_data.people(10_000, chance.randrange(1 << 30)))
-        user.phone.network.alter.append(self.lose_some)
-        self.bad = 0.0
-
-    def lose_some(self, request: HttpRequest, answer: Answer) -> Answer:
-        """Lose this answer with the current probability."""
-        return {"error": "timeout"} if self.chance.random() < self.bad else answer
-
-    def ids(self) -> list[str]:
-        """The ids of the server's contacts."""
-        return sorted(contact_data.truth(self.directory.control, self.user.org.id))
-
-    # The server -------------------------------------------------------------------------------
-
-    def insert(self, connection: psycopg.Connection | None = None) -> None:
-        name, place, relation = next(self.names)
-        query = "insert into contacts (org_id, name, municipality, relation) values (%s,%s,%s,%s)"
-        values = (self.user.org.id, name, place, relation)
-        if connection is None:
-            self.directory.control.sql(query, *values)
-        else:
-            connection.execute(query, values)
-
-    def change(self, connection: psycopg.Connection | None = None) -> None:
-        ids = self.ids()
-        if not ids:
-            return
-        query = "update contacts set name = %s where id = %s"
-        values = (next(self.names)[0], self.chance.choice(ids))
-        if connection is None:
-            if not self.late:
-                self.directory.control.sql(query, *values)
-        else:
-            connection.execute("set local lock_timeout = '200ms'")
-            try:
-                connection.execute(query, values)
-            except psycopg.errors.LockNotAvailable:
-                connection.rollback()
-
-    def mark(self) -> None:
-        self.on_some("update contacts set deleted_at = now() where id = %s")
-
-    def delete(self) -> None:
-        self.on_some("delete from contacts where id = %s")
-
-    def move(self) -> None:
-        self.on_some("update contacts set org_id = %s where id = %s", self.elsewhere)
-
-    def on_some(self, query: str, target: Organisation | None = None) -> None:
-        """Skipped while a transaction is open, since it may lock the row."""
-        ids = self.ids()
-        if ids and not self.late:
-            some = self.chance.choice(ids)
-            self.directory.control.sql(query, *([target.id, some] if target else [some]))
-
-    def open_late(self) -> None:
-        connection = psycopg.connect(self.dsn)
-        self.late.append(connection)
-        for _ in range(self.chance.randint(1, 3)):
-            (self.insert if self.chance.random() < 0.6 else self.change)(connection)
-
-    def commit_late(self) -> None:
-        while self.late:
-            connection = self.late.pop()
-            connection.commit()
-            connection.close()
-
-    def revoke(self) -> None:
-        for status in ("ended", "active"):
-            self.directory.control.set_membership(
-                self.user.person.id, self.user.org.id, role=self.user.role, status=status
-            )
-            self.user.app.session_background()
-            self.user.app.session_foreground()
-            self.user.app.settle()
-            if status == "ended" and self.bad == 0:
-                assert self.user.app.screen["screen"] == "select_org"
-        if self.user.app.screen["screen"] == "select_org":
-            self.user.app.sync_now()
-            self.user.app.settle()
-
-    # The app ----------------------------------------------------------------------------------
-
-    def pull(self) -> None:
-        self.user.phone.pass_time(self.chance.choice([5, 30, 900]))
-        self.user.app.sync_now()
-        self.user.app.settle()
-
-    def some_steps(self) -> None:
-        """Run the app for a few steps and close it in the middle of its work."""
-        self.user.app.sync_now()
-        for _ in range(self.chance.randint(1, 4)):
-            self.user.app.step()
-        self.restart()
-
-    def restart(self) -> None:
-        self.user.restart()
-        if self.user.app.screen["screen"] == "unlock":
-            self.user.app.touch()
-
-    def a_day(self) -> None:
-        self.user.phone.pass_time(DAY_S)
-        self.restart()
-        self.user.app.settle()
-
-    def storm(self) -> None:
-        self.bad = self.chance.choice([0.0, 0.3, 0.7])
-
-
-@pytest.fixture
-def open_world(
-    sign_in: MakeUser, directory: DirectoryFixtures, backend: LocalSupabase, seed: int
-) -> Iterator[World]:
-    """A world that ends its open transactions at the end."""
-    user = sign_in(policy={"session_window_s": 30 * DAY_S, "offline_limit_s": 60 * DAY_S})
-    world = World(user, directory, backend.dsn, random.Random(seed))
-    with ExitStack() as stack:
-        stack.callback(lambda: [connection.close() for connection in world.late])
-        yield world
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_CAC_1_the_cache_converges_to_the_server(open_world: World, seed: int) -> None:
-    world = open_world
-    world.directory.control.set(max_rows=world.chance.choice([3, 10, 1000]))
-    contact_data.fill(world.directory.control, world.user.org.id, 20, seed)
-    moves = [
-        (world.insert, 6), (world.change, 5), (world.mark, 3), (world.delete, 3), (world.move, 2),
-        (world.open_late, 3), (world.commit_late, 3), (world.revoke, 1), (world.pull, 6),
-        (world.some_steps, 4), (world.a_day, 1), (world.storm, 2),
-    ]  # fmt: skip
-    for _ in range(STEPS):
-        [(move, _)] = world.chance.choices(moves, [weight for _, weight in moves])
-        move()
-    # When everything is committed, no answer is lost, and a day has passed
-    world.commit_late()
-    world.bad = 0.0
-    world.user.app.settle()
-    world.user.phone.pass_time(3600)
-    world.user.app.settle()
-    world.a_day()
-    world.pull()
-    # Then the cache equals the server's rows
-    assert world.user.app.screen["screen"] == "home", world.user.app.screen
-    expected = contact_data.truth(world.directory.control, world.user.org.id)
-    assert contact_data.cached(world.user.app) == expected
-    # and every search finds exactly the expected contacts
-    for query in ("a", "berg", "an os"):
-        assert {
-            contact["id"]
-            for contact in world.user.app.contact_search({"query": query, "limit": 200})["contacts"]
-        } == contact_data.hits(expected, query)
-
-
 def test_a_membership_that_vanishes_and_is_not_the_chosen_one_is_over(
     phones: MakePhone, directory: DirectoryFixtures
 ) -> None:
-    # Given a user who has chosen one of two organisations, with an item and contacts of the other
     first, second = directory.organisation(contacts=3), directory.organisation(contacts=300)
     person = directory.person(first, second)
-    phone = phones()
-    app = phone.start()
-    app.sign_in(person, second)
-    user = SignedIn(phone, app, person, second, "peer_mentor")
-    app.settle()
+    user = signed_in(phones, person, second)
+    phone, app = user.phone, user.app
     of_second = contact_data.sealed(phone.folder)
     assert len(of_second) > 300
     app.go_offline()
@@ -481,16 +160,13 @@ def test_a_membership_that_vanishes_and_is_not_the_chosen_one_is_over(
     app.org_select({"org_id": first.id})
     # (The server takes no uploads, so that only the list of memberships can tell.)
     directory.control.respond("/rest/v1/activities", 503, times=-1)
-    app.go_online()
-    app.settle()
+    app.reconnect()
     assert contact_data.left_on_disk(phone.folder, of_second) == len(of_second)
     assert item_of(app, item)["state"] == "pending"
-    # When the membership of the other one is deleted
     directory.control.sql(
         "delete from memberships where user_id = %s and org_id = %s", person.id, second.id
     )
     return_to_foreground(user)
-    # Then its cache is off the disk, and its items are held; the chosen one stays
     assert contact_data.left_on_disk(phone.folder, of_second) == 0
     assert code_of(app, item) == "waiting_organisation"
     assert app.screen["screen"] == "home"

@@ -93,13 +93,7 @@ SCRIPT: list[tuple[str, Any]] = [
 
 
 #: The operations that the script only lets fail.
-NEVER = {
-    "clock_set",
-    "session_adopt",
-    "sign_in_complete",
-    "org_select",
-    "contact_get",
-}
+NEVER = {"clock_set", "session_adopt", "sign_in_complete", "org_select", "contact_get"}
 
 
 def named(library: Library, name: str, handle: int | None, request: bytes | None) -> Any:  # noqa: ANN401
@@ -115,9 +109,6 @@ def named(library: Library, name: str, handle: int | None, request: bytes | None
 def test_HST_1_both_doors_give_the_same_replies_and_errors(
     sign_in: MakeUser, tmp_path: Path
 ) -> None:
-    # Given two copies of a phone, with the same files, keys and clocks
-    # When each operation runs on one by its function and on the other through holdfast_call
-    # Then status and reply are the same, when it succeeds and when it fails
     user = sign_in(contacts=2, tables=own_rows.tables())
     user.phone.close()
     twin = user.phone.twin(tmp_path / "twin")
@@ -207,9 +198,6 @@ def test_the_header_has_the_version_of_the_library(library: Library) -> None:
 def test_the_version_is_checked_at_compile_time_and_at_run_time(
     tmp_path: Path, library: Library
 ) -> None:
-    # Given a host that asks for a version of the header, in the preprocessor and in an assertion
-    # When it asks for this version, and for a later one
-    # Then the first compiles and finds the library new enough, and the second does not compile
     major, minor, patch = map(int, library.version().split("."))
     source = tmp_path / "host.c"
     source.write_text(

@@ -8,20 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from holdfast import Holdfast, HoldfastError, Library, Runner
+from holdfast import Holdfast, Library, Runner
 
 from support.directory_fixtures import PASSWORD, DirectoryFixtures
+from support.errors import error_of, error_of_open
 from support.phone import POLICY, Phone
 from support.users import MakePhone
 
 #: What is configured, the code, the field, and what the message says.
 MISTAKES: dict[str, tuple[dict[str, Any], str, str, list[str]]] = {
-    "no role": (
-        {"routes": {}},
-        "request.invalid_value",
-        "/routes",
-        ["at least one role"],
-    ),
+    "no role": ({"routes": {}}, "request.invalid_value", "/routes", ["at least one role"]),
     "routes as a list": (
         {"routes": ["/home"]},
         "request.wrong_type",
@@ -100,22 +96,13 @@ MISTAKES: dict[str, tuple[dict[str, Any], str, str, list[str]]] = {
         "/policy/biometric",
         ["required, preferred, off"],
     ),
-    "another language": (
-        {"locale": "sv-SE"},
-        "request.invalid_value",
-        "/locale",
-        ["nb, nn, en"],
-    ),
+    "another language": ({"locale": "sv-SE"}, "request.invalid_value", "/locale", ["nb, nn, en"]),
     "no language tag": ({"locale": 1}, "request.wrong_type", "/locale", ["nb, nn, en"]),
 }
 
 
 def refusal(phone: Phone, config: dict[str, Any]) -> dict[str, Any]:
-    """The error of an open(), which must leave nothing behind."""
-    handle, (_, reply) = phone.library.open(json.dumps(config).encode(), None)
-    assert handle == 0
-    error: dict[str, Any] = json.loads(reply or b"")["error"]
-    return error
+    return error_of_open(phone.library, config)
 
 
 def test_HST_4_a_mistake_names_the_field_and_what_is_right(phone: Phone) -> None:
@@ -244,11 +231,10 @@ def test_HST_4_a_file_in_the_place_of_the_folder_is_named(
     phone = phones()
     phone.folder.write_text("a file")
     place = str(phone.folder / "data") if below else str(phone.folder)
-    with pytest.raises(HoldfastError) as caught:
-        phone.config["data_dir"] = place
-        phone.open()
-    assert (caught.value.code, caught.value.field) == ("request.invalid_value", "/data_dir")
-    assert "a file" in caught.value.message
+    phone.config["data_dir"] = place
+    error = error_of(phone.open)
+    assert (error.code, error.field) == ("request.invalid_value", "/data_dir")
+    assert "a file" in error.message
     assert phone.folder.read_text() == "a file"
     phone.folder.unlink()
 
@@ -261,9 +247,7 @@ def test_HST_4_an_app_without_methods_signs_in_with_a_session(
     del phone.config["redirect_url"]
     app = phone.start()
     assert app.screen["methods"] == []
-    with pytest.raises(HoldfastError) as caught:
-        app.sign_in_begin({"method": "bankid"})
-    assert "auth_methods is empty" in caught.value.message
+    assert "auth_methods is empty" in error_of(app.sign_in_begin, {"method": "bankid"}).message
     assert app.sign_in(directory.person(directory.organisation()))["screen"] == "home"
 
 
@@ -283,9 +267,8 @@ def test_HST_4_a_first_try_takes_three_fields(
                 break
         assert (screen["route"], screen["org"], screen["orgs"]) == ("/", None, [])
         assert app.route_check({"route": "/any"}) == {"allow": True}
-        with pytest.raises(HoldfastError) as caught:
-            app.queue_add({"kind": "activity", "payload": {"minutes": 5}})
-        assert caught.value.code == "queue.unknown_kind"
+        visit: Any = {"kind": "activity", "payload": {"minutes": 5}}
+        assert error_of(app.queue_add, visit).code == "queue.unknown_kind"
 
 
 def test_HST_4_an_unknown_method_is_answered_with_a_near_one_or_all(phone: Phone) -> None:
@@ -294,13 +277,11 @@ def test_HST_4_an_unknown_method_is_answered_with_a_near_one_or_all(phone: Phone
         (app.sign_in_begin, {}),
         (app.sign_in_complete, {"email": "a@example.org", "password": "x"}),
     ):
-        with pytest.raises(HoldfastError) as caught:
-            call({"method": "bankidd" if not more else "emai", **more})
-        assert (caught.value.code, caught.value.field) == ("sign_in.unknown_method", "/method")
-        assert ('"bankid"' if not more else '"email"') in caught.value.message
-        with pytest.raises(HoldfastError) as caught:
-            call({"method": "magic-link", **more})
-        assert caught.value.code == "sign_in.unknown_method"
-        assert "did you mean" not in caught.value.message
+        error = error_of(call, {"method": "bankidd" if not more else "emai", **more})
+        assert (error.code, error.field) == ("sign_in.unknown_method", "/method")
+        assert ('"bankid"' if not more else '"email"') in error.message
+        error = error_of(call, {"method": "magic-link", **more})
+        assert error.code == "sign_in.unknown_method"
+        assert "did you mean" not in error.message
         expected = "bankid, vipps, email" if not more else "email"
-        assert f"one of {expected} is expected" in caught.value.message
+        assert f"one of {expected} is expected" in error.message

@@ -14,7 +14,7 @@ from support.contact_data import pull
 from support.directory_fixtures import DirectoryFixtures
 from support.phone import App
 from support.sizes import sampled
-from support.users import MakePhone, MakeUser, SignedIn
+from support.users import MakePhone, MakeUser, SignedIn, signed_in
 
 #: Contacts in one block.
 BLOCK = 250
@@ -54,13 +54,10 @@ def test_a_search_after_an_unlock_opens_blocks_and_writes_none(user: SignedIn) -
 def test_one_changed_contact_rewrites_one_block(
     user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    # Given
     before = stamps(user.phone.folder)
     [first, *_] = contact_data.truth(directory.control, user.org.id)
-    # When
     directory.control.sql("update contacts set name = 'Ragnfrid Ny' where id = %s", first)
     pull(user, after_s=60)
-    # Then
     after = stamps(user.phone.folder)
     assert len([number for number in before if before[number] != after[number]]) == 1
     assert total(user.app, "ragnfrid") == 1
@@ -106,17 +103,13 @@ HARM: dict[str, Callable[[Path], None]] = {
 def test_CAC_4_a_damaged_block_is_made_again_from_the_rows(
     user: SignedIn, directory: DirectoryFixtures, harm: str
 ) -> None:
-    # Given
     user.phone.close()
     HARM[harm](user.phone.folder)
-    # When
     app = user.restart(online=False)
-    # Then every search finds what it found before, and nothing is fetched
     rows = contact_data.truth(directory.control, user.org.id)
     assert total(app) == len(rows)
     for query in ("a", "an os", "berg"):
         assert total(app, query) == len(contact_data.hits(rows, query))
-    # And the next start finds the blocks
     before = stamps(user.phone.folder)
     assert total(user.restart(online=False)) == len(rows)
     assert stamps(user.phone.folder) == before
@@ -125,16 +118,13 @@ def test_CAC_4_a_damaged_block_is_made_again_from_the_rows(
 def test_CAC_2_a_column_that_is_withheld_later_is_found_in_no_block(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given
     user = sign_in()
     directory.contact(user.org, "Kari Prøve", municipality="Guovdageaidnu")
     pull(user, after_s=60)
     assert total(user.app, "guovda") == 1
-    # When the next version of the app withholds the municipality
     withheld = {"table": "contacts", "columns": ["name"], "withheld": ["municipality"]}
     user.phone.config["backend"]["contacts"] = withheld
     app = user.restart(online=False)
-    # Then
     assert total(app, "guovda") == 0
     assert total(app, "kari") == 1
 
@@ -142,19 +132,16 @@ def test_CAC_2_a_column_that_is_withheld_later_is_found_in_no_block(
 def test_LCK_3_a_block_of_another_organisation_does_not_open(
     phones: MakePhone, directory: DirectoryFixtures
 ) -> None:
-    # Given a user with contacts in two organisations
     first, second = directory.organisation(), directory.organisation()
     directory.contact(first, "Ragnfrid Prøve")
     directory.contact(second, "Kari Prøve")
-    phone, person = phones(), directory.person(first, second)
-    app = phone.start()
-    app.sign_in(person, first)
+    user = signed_in(phones, directory.person(first, second), first)
+    phone, app = user.phone, user.app
     assert total(app, "ragnfrid") == 1
     app.org_select({"org_id": second.id})
     app.settle()
     assert total(app, "kari") == 1
     phone.close()
-    # When their blocks are swapped
     [(one, mine), (other, its)] = attacker.rows(
         phone.folder / "cache.db", "SELECT org, sealed FROM contact_block"
     )
@@ -163,7 +150,6 @@ def test_LCK_3_a_block_of_another_organisation_does_not_open(
             phone.folder,
             f"UPDATE contact_block SET sealed = x'{sealed.hex()}' WHERE org = x'{org.hex()}'",
         )
-    # Then each organisation shows its own contacts
     app = phone.start(online=False)
     if app.screen["screen"] == "unlock":
         app.touch()

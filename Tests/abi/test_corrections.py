@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from support.directory_fixtures import DirectoryFixtures, Person
+from support.errors import error_of
 from support.held import answer, taken
 from support.phone import App
-from support.queue import BAD_MINUTES, EMPTY, add, code_of, item_of, new_ids, refused
+from support.queue import BAD_MINUTES, EMPTY, add, code_of, item_of, new_ids
 from support.users import MakeUser, SignedIn
 
 COLUMNS = ["type", "minutes", "occurred_at", "contact_id", "follows", "note"]
@@ -176,7 +177,7 @@ def test_COR_3_a_change_has_the_changed_columns_under_the_values_that_were_seen(
     # The same values again are no change
     assert edit(app, item, minutes=90)["state"] == "stored"
     # and columns that the kind does not list are refused.
-    assert refused(app.queue_edit, {"id": item, "payload": {"hours": 1}}).field == "/payload/hours"
+    assert error_of(app.queue_edit, {"id": item, "payload": {"hours": 1}}).field == "/payload/hours"
 
 
 def test_COR_4_an_edit_offline_arrives_once_after_a_restart(
@@ -253,7 +254,7 @@ def test_COR_6_an_overwrite_stands_only_on_what_its_user_saw(
     assert (column["base"], column["theirs"]) == (60, 61)
     other = sent(user)
     edit(app, other, minutes=12)
-    error = refused(app.queue_retry, {"id": other, "overwrite": True})
+    error = error_of(app.queue_retry, {"id": other, "overwrite": True})
     assert (error.code, error.field) == ("request.invalid_value", "/overwrite")
 
 

@@ -15,14 +15,9 @@ import pytest
 from holdfast import Library
 
 from support import children
-from support.flips import (
-    FILES,
-    FRAME_HEADER,
-    INDEX,
-    LOG_HEADER,
-    PAGE,
-)
-from support.phone import App, Phone
+from support.damage import listed, recovered
+from support.flips import FILES, FRAME_HEADER, INDEX, LOG_HEADER, PAGE
+from support.phone import Phone
 from support.planted import DATABASE
 from support.sizes import FULL, crossed, sized
 from support.users import MakePhone, MakeUser, SignedIn
@@ -54,15 +49,6 @@ def killed(user: SignedIn, folder: Path, items: int) -> tuple[Phone, list[str]]:
         (copy.folder / name).unlink(missing_ok=True)
         shutil.copyfile(folder / name, copy.folder / name)
     return copy, added
-
-
-def listed(app: App) -> list[str]:
-    return [item["id"] for item in app.queue_list({"limit": 500})["items"]]
-
-
-def recovered(app: App) -> list[dict[str, object]]:
-    app.settle()
-    return app.of_type("storage_recovered")
 
 
 def flipped(*places: int) -> Callable[[bytes], bytes]:
@@ -111,13 +97,10 @@ def committed(folder: Path) -> bytes:
 def test_ATK_3_a_log_that_has_lost_commits_is_noticed(
     sign_in: MakeUser, tmp_path: Path, damage: Callable[[bytes], bytes], *, is_gone: bool
 ) -> None:
-    # Given a killed process whose items are in the log, and a log that is damaged
     phone, added = killed(sign_in(), tmp_path / "killed", 5)
     damaged = damage(committed(phone.folder))
     (phone.folder / FILES[1]).write_bytes(damaged)
-    # When the app starts
     app = phone.start(online=False)
-    # Then the files are set aside as they are, and it is said that something is gone
     assert app.opened["recovered"] == is_gone
     found = listed(app)
     assert found == [item for item in added if item in found]
@@ -127,7 +110,6 @@ def test_ATK_3_a_log_that_has_lost_commits_is_noticed(
     for event in events:
         assert (phone.folder / f"{event['file']}-wal").read_bytes() == damaged
         assert event["carried"] == len(found)
-    # And the queue goes on
     more = app.register(50)
     phone.close()
     app = phone.start(online=False)
@@ -139,7 +121,6 @@ def test_ATK_3_a_log_that_has_lost_commits_is_noticed(
 def test_ATK_3_a_log_that_was_copied_into_the_file_may_be_damaged(
     sign_in: MakeUser, tmp_path: Path
 ) -> None:
-    # Given a killed process, after all of its log was copied into the main file
     user = sign_in()
     user.app.go_offline()
     user.restart(online=False)
@@ -149,13 +130,10 @@ def test_ATK_3_a_log_that_was_copied_into_the_file_may_be_damaged(
         assert (busy, copied) == (0, frames)
         shutil.copytree(user.phone.folder, tmp_path / "files")
     for damage in (flipped(LOG_HEADER + 7 * (PAGE + FRAME_HEADER) + 99), lambda _log: b""):
-        # and a log that is damaged then
         restore(user.phone, tmp_path / "files")
         log = user.phone.folder / FILES[1]
         log.write_bytes(damage(log.read_bytes()))
-        # When the app starts
         app = user.phone.start(online=False)
-        # Then every item is there, and nothing else is said
         assert listed(app) == added
         assert not any(event["unreadable"] for event in recovered(app))
         user.phone.close()
@@ -164,17 +142,14 @@ def test_ATK_3_a_log_that_was_copied_into_the_file_may_be_damaged(
 def test_ATK_3_what_a_log_has_lost_is_said_when_the_keys_are_there(
     sign_in: MakeUser, tmp_path: Path
 ) -> None:
-    # Given a killed process whose log is damaged, and a device that is locked after its start
     phone, _ = killed(sign_in(), tmp_path / "killed", 5)
     log = phone.folder / FILES[1]
     log.write_bytes(flipped(LOG_HEADER + FRAME_HEADER + 100)(log.read_bytes()))
     phone.keychain.unlocked_since_boot = False
     assert phone.start(online=False).opened["recovered"]
     phone.close()
-    # When it is unlocked for the next start
     phone.keychain.unlocked_since_boot = True
     app = phone.start(online=False)
-    # Then it is said that something is gone
     assert [event["unreadable"] for event in recovered(app)] == [True]
     phone.close()
 
@@ -182,15 +157,12 @@ def test_ATK_3_what_a_log_has_lost_is_said_when_the_keys_are_there(
 def test_ATK_3_an_index_that_a_power_cut_left_from_an_earlier_log_claims_nothing(
     sign_in: MakeUser, tmp_path: Path
 ) -> None:
-    # Given the files of a killed process beside the index of an earlier log
     user = sign_in()
     _, _ = killed(user, tmp_path / "early", 9)
     user.app = user.phone.start(online=False)
     phone, _ = killed(user, tmp_path / "late", 2)
     shutil.copyfile(tmp_path / "early" / INDEX, phone.folder / INDEX)
-    # When the app starts
     app = phone.start(online=False)
-    # Then the log is taken as it is
     assert len(listed(app)) == 11
     assert not recovered(app)
     phone.close()
@@ -199,14 +171,12 @@ def test_ATK_3_an_index_that_a_power_cut_left_from_an_earlier_log_claims_nothing
 def test_ATK_3_a_second_handle_keeps_the_locks_of_the_first(
     sign_in: MakeUser, phones: MakePhone
 ) -> None:
-    # Given a handle, and a second one in the same process that was opened and closed
     user = sign_in()
     index = user.phone.folder / INDEX
     probe = [sys.executable, "-c", PROBE, str(index)]
     assert subprocess.run(probe, check=False).returncode == 0
     other = type(user.app)(user.phone, user.phone.config)
     other.close()
-    # Then other processes still see that the file is in use
     assert subprocess.run(probe, check=False).returncode == 0
 
 
@@ -231,13 +201,11 @@ print(app.register(9), flush=True)
 def test_FIX_17_what_was_acknowledged_survives_an_index_that_is_shortened(
     sign_in: MakeUser,
 ) -> None:
-    # Given an app whose index somebody shortens
     user = sign_in()
     user.phone.close()
     # When it goes on, which may end the process
     ended = children.run_text(SHORTENED, user.phone.spec())
     print(f"ended with {ended.status}")
-    # Then the next process has what was acknowledged
     added = ended.output.split()
     assert len(added) >= 5, ended.errors
     assert listed(user.restart(online=False)) == added
@@ -340,7 +308,6 @@ def integer_columns(folder: Path) -> list[tuple[str, str, str]]:
 @pytest.mark.timeout(1800)
 @BOTH
 def test_R5_no_number_of_the_file_stops_the_process_or_an_item(trial: Trial, running: bool) -> None:
-    # Given a folder with rows in every table, and a value that is none of the library's in a column
     columns = integer_columns(trial.folder)
     assert len(columns) > 40
     cases = [
@@ -353,8 +320,6 @@ def test_R5_no_number_of_the_file_stops_the_process_or_an_item(trial: Trial, run
     ]
     # (reduced, about each second column gets a value, the others in the other run)
     cases = cases[len(VALUES) * running * (not FULL) :: sized(2 * len(VALUES) - 1, 1)]
-    # When the app makes its calls, and the network comes
-    # Then no call crashes or fails twice, nothing is busy, and every item is sent
     trial.judge(cases, running=running)
 
 
@@ -414,7 +379,6 @@ CONSTRAINTS = [
 def test_R6_no_constraint_that_somebody_adds_stops_a_call_or_an_item(
     trial: Trial, running: bool, end: str
 ) -> None:
-    # Given a folder, and a table with a constraint that is none of the library's
     cases = [
         (
             f"{table} {column}",
@@ -423,6 +387,4 @@ def test_R6_no_constraint_that_somebody_adds_stops_a_call_or_an_item(
         for table, column, before in CONSTRAINTS
     ]
     cases = cases[2 * running * (not FULL) :: sized(4, 1)]
-    # When the user logs out, locks or starts the app anew, signs in, and the network comes
-    # Then no call fails twice, nothing is busy, and every item is sent
     trial.judge(cases, running=running, end=end)

@@ -55,10 +55,8 @@ def refuses(app: App) -> bool:
 @pytest.mark.both_flavours
 @pytest.mark.parametrize("lock", LOCKS)
 def test_TST_7_a_lock_that_cannot_be_read_counts_as_locked(sign_in: MakeUser, lock: str) -> None:
-    # Given a user at home, and a value that is no number in what a lock depends on
     user = sign_in()
-    user.app.go_offline()
-    item = add(user.app)
+    item = add(user.offline())
     columns, before, reason = LOCKS[lock]
     before(user)
     folder, whole = user.phone.folder, user.phone.folder.with_suffix(".whole")
@@ -74,12 +72,10 @@ def test_TST_7_a_lock_that_cannot_be_read_counts_as_locked(sign_in: MakeUser, lo
                 database.execute(f"UPDATE session SET {columns.format(value)}")
             if header == "destroyed":
                 destroy_header(folder)
-            # When the app starts, then it asks for the user's presence
             app = user.phone.start(online=False)
             shown = (app.screen["screen"], app.screen["reason"])
             if shown != ("unlock", reason) or not refuses(app):
                 opened.append((value, header, shown))
-            # and the user comes in by it, to what is queued
             app.touch()
             assert [found["id"] for found in app.queue_list()["items"]] == [item]
             user.phone.close()

@@ -7,24 +7,13 @@ import shutil
 import sqlite3
 import struct
 from pathlib import Path
-from typing import Any
 
 import pytest
-from holdfast import HoldfastError
 
-from support.damage import PAGE, destroy_header, root_of
+from support.damage import PAGE, destroy_header, listed, recovered, root_of
+from support.errors import error_of
 from support.flips import FILES, INDEX
-from support.phone import App
 from support.users import MakePhone, MakeUser, SignedIn
-
-
-def listed(app: App) -> list[str]:
-    return [item["id"] for item in app.queue_list({"limit": 500})["items"] if item["kind"]]
-
-
-def recovered(app: App) -> list[dict[str, Any]]:
-    app.settle()
-    return app.of_type("storage_recovered")
 
 
 def filled(user: SignedIn, count: int, size: int) -> list[str]:
@@ -71,7 +60,6 @@ def test_A3_a_file_cut_within_its_header_costs_nothing_of_its_log(
     sign_in: MakeUser, index: str
 ) -> None:
     """SQLite takes a file of one byte for an empty one, too, and deletes its log."""
-    # Given a killed process whose items are in the log
     user = sign_in()
     user.app.go_offline()
     ids = [user.app.register(1 + number) for number in range(3)]
@@ -81,13 +69,11 @@ def test_A3_a_file_cut_within_its_header_costs_nothing_of_its_log(
     log = (files / FILES[1]).read_bytes()
     failed = []
     for size in (0, 1, 2, 15, 16, 24, 99, 100, 101, 255, 510, 511, 512):
-        # When the main file is cut
         shutil.rmtree(folder)
         shutil.copytree(files, folder)
         (folder / FILES[0]).write_bytes((files / FILES[0]).read_bytes()[:size])
         if index == "without_index":
             (folder / INDEX).unlink()
-        # Then all items and the session come back, at each start
         for _ in range(2):
             app = user.phone.start(online=False)
             if app.screen["screen"] != "home" or listed(app) != ids:
@@ -96,7 +82,6 @@ def test_A3_a_file_cut_within_its_header_costs_nothing_of_its_log(
             if any(said):
                 failed.append(f"{size}: said {said}")
             user.phone.close()
-        # and a file that was set aside has its log
         for aside in folder.glob("holdfast.db.damaged-*-wal"):
             assert aside.read_bytes() == log
     assert not failed, "\n".join(failed)
@@ -110,7 +95,6 @@ def test_A3_a_file_cut_within_its_header_costs_nothing_of_its_log(
 def test_A3_an_item_lost_to_a_page_in_its_place_is_said_to_be_lost(
     sign_in: MakeUser, count: int, size: int
 ) -> None:
-    # Given a file that is checked when it is opened, or only when its pages are read
     user = sign_in()
     ids = filled(user, count, size)
     folder, files = user.phone.folder, user.phone.folder.with_suffix(".files")
@@ -120,7 +104,6 @@ def test_A3_an_item_lost_to_a_page_in_its_place_is_said_to_be_lost(
     assert len(pages) > 4
     failed = []
     for source, target in [(0, 1), (0, 4), (3, 1), (-1, 0), (0, -1)]:
-        # When one of its leaves is written over another one
         shutil.rmtree(folder)
         shutil.copytree(files, folder)
         copy_page(folder, pages[source], pages[target])
@@ -133,7 +116,6 @@ def test_A3_an_item_lost_to_a_page_in_its_place_is_said_to_be_lost(
                 if app.of_type("storage_recovered"):
                     break
             app.go_offline()
-        # Then it is said that something is lost
         said = [event["unreadable"] for event in recovered(app)]
         if said != [True]:
             failed.append(
@@ -145,7 +127,6 @@ def test_A3_an_item_lost_to_a_page_in_its_place_is_said_to_be_lost(
 
 @pytest.mark.both_flavours
 def test_A3_a_row_of_the_queue_is_not_taken_for_the_session(sign_in: MakeUser) -> None:
-    # Given a queue whose first rows are on one page
     user = sign_in()
     ids = filled(user, 30, 300)
     folder, files = user.phone.folder, user.phone.folder.with_suffix(".files")
@@ -154,7 +135,6 @@ def test_A3_a_row_of_the_queue_is_not_taken_for_the_session(sign_in: MakeUser) -
     failed = []
     pages = leaves(folder)
     for source in [pages[0], pages[1], pages[-1], root_of(folder, "stored_item")]:
-        # When a page of another table is written over the session's
         shutil.rmtree(folder)
         shutil.copytree(files, folder)
         copy_page(folder, source, session)
@@ -164,7 +144,6 @@ def test_A3_a_row_of_the_queue_is_not_taken_for_the_session(sign_in: MakeUser) -
         found = (app.screen["screen"], app.screen["reason"])
         if found != ("sign_in", "session_missing") or events != [(False, True)]:
             failed.append(f"page {source}: {found}, {events}")
-        # and everything is there after a sign-in
         app.go_online()
         app.sign_in(user.person)
         app.go_offline()
@@ -183,7 +162,6 @@ def test_A3_a_row_of_the_queue_is_not_taken_for_the_session(sign_in: MakeUser) -
 def test_A3_a_number_that_reads_higher_costs_no_row_of_another_page(
     sign_in: MakeUser, at: int, wrong: int
 ) -> None:
-    # Given a leaf with rows whose numbers read higher, and one behind them that cannot be read
     user = sign_in()
     ids = filled(user, 100, 300)
     folder = user.phone.folder
@@ -204,9 +182,7 @@ def test_A3_a_number_that_reads_higher_costs_no_row_of_another_page(
         data[cell + 3 : cell + 25] = b"\xff" * 22
     path.write_bytes(data)
     destroy_header(folder)
-    # When the app starts
     app = user.phone.start(online=False)
-    # Then every row of another page is there, and it is said that some are not
     lost = {ids[number - 1] for number in numbers}
     found = listed(app)
     assert [id_ for id_ in ids if id_ not in lost] == [id_ for id_ in found if id_ not in lost]
@@ -223,21 +199,17 @@ def test_A3_a_folder_that_has_a_recovery_s_name_keeps_no_intact_file_from_openin
 ) -> None:
     user = sign_in()
     ids = filled(user, 3, 10)
-    # Given a folder that has the name of a file that is being set aside
     (user.phone.folder / name).mkdir()
     (user.phone.folder / name / "x").write_text("x")
-    # When the app starts, then everything is there
     app = user.phone.start(online=False)
     assert not app.opened["recovered"]
     assert listed(app) == ids
     user.phone.close()
-    # and where a file is to get that name, the error names it
     if name == "holdfast.db.damaged":
         destroy_header(user.phone.folder)
-        with pytest.raises(HoldfastError) as caught:
-            user.phone.start(online=False)
-        assert caught.value.code == "storage.failed"
-        assert caught.value.detail["file"] == name
+        error = error_of(lambda: user.phone.start(online=False))
+        assert error.code == "storage.failed"
+        assert error.detail["file"] == name
 
 
 @pytest.mark.both_flavours
@@ -249,10 +221,9 @@ def test_A3_a_folder_in_the_place_of_a_file_is_named(sign_in: MakeUser, name: st
     path.unlink(missing_ok=True)
     path.mkdir()
     # The cache is opened when it is used.
-    with pytest.raises(HoldfastError) as caught:
-        user.phone.start(online=False).contact_search({"query": ""})
-    assert caught.value.code == "storage.failed"
-    assert caught.value.detail["file"] == name
+    error = error_of(lambda: user.phone.start(online=False).contact_search({"query": ""}))
+    assert error.code == "storage.failed"
+    assert error.detail["file"] == name
 
 
 @pytest.mark.both_flavours
@@ -260,7 +231,6 @@ def test_A3_a_folder_in_the_place_of_a_file_is_named(sign_in: MakeUser, name: st
 def test_A3_a_copy_that_a_killed_recovery_left_is_removed(
     sign_in: MakeUser, phones: MakePhone, suffix: str
 ) -> None:
-    # Given a recovery that was killed when the new file was committed, and its copy of the old one
     fresh = phones()
     fresh.open()
     fresh.close()
@@ -274,7 +244,6 @@ def test_A3_a_copy_that_a_killed_recovery_left_is_removed(
     with contextlib.closing(sqlite3.connect(folder / FILES[0])) as database, database:
         database.execute("INSERT INTO meta VALUES ('salvage', 'holdfast.db.damaged-5')")
     (folder / f"{moved.name}.scratch{suffix}").write_bytes(b"left")
-    # When the app starts, then it is gone, and everything is there
     app = user.phone.start(online=False)
     assert app.opened["recovered"]
     assert listed(app) == ids

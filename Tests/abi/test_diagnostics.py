@@ -9,7 +9,8 @@ import pytest
 from holdfast import HoldfastError, Library
 
 from support import contract
-from support.directory_fixtures import DirectoryFixtures, changed
+from support.directory_fixtures import UPLOAD_RIGHT, DirectoryFixtures, altered, changed, revoked
+from support.errors import error_of
 from support.phone import App
 from support.queue import BOTH, add, code_of, stored, user_of
 from support.sizes import sampled
@@ -30,75 +31,55 @@ def codes(app: App) -> list[str]:
 
 def ask_again(user: SignedIn, seconds: float = 3600) -> None:
     """Every purpose asks the server again."""
-    user.phone.pass_time(seconds)
-    user.app.settle()
-    user.app.sync_now()
-    user.app.settle()
+    user.app.wait(seconds)
+    user.app.sync()
 
 
-#: What is changed, how it is changed back, and what `problems` says.
-READS: dict[str, tuple[str, str, dict[str, Any]]] = {
+def refusal(what: str, purpose: str, code: str, **names: str) -> dict[str, Any]:
+    """What `problems` says of a refusal."""
+    return {"what": what, "purpose": purpose, "code": code, **names}
+
+
+#: How the schema is changed and changed back, and what `problems` says.
+READS: dict[str, tuple[tuple[str, str], dict[str, Any]]] = {
     "memberships table": (
-        "alter table memberships rename to members",
-        "alter table members rename to memberships",
-        {"what": "memberships", "purpose": "guard", "table": "memberships", "code": "PGRST205"},
+        altered("table {} rename to {}", "memberships", "members"),
+        refusal("memberships", "guard", "PGRST205", table="memberships"),
     ),
     "memberships column": (
-        "alter table memberships rename column status to state",
-        "alter table memberships rename column state to status",
-        {
-            "what": "memberships",
-            "purpose": "guard",
-            "table": "memberships",
-            "column": "status",
-            "code": "42703",
-        },
+        altered("table memberships rename column {} to {}", "status", "state"),
+        refusal("memberships", "guard", "42703", table="memberships", column="status"),
     ),
     "memberships grant": (
-        "revoke select on memberships from authenticated",
-        "grant select on memberships to authenticated",
-        {"what": "memberships", "purpose": "guard", "table": "memberships", "code": "42501"},
+        revoked("select on memberships"),
+        refusal("memberships", "guard", "42501", table="memberships"),
     ),
     "organisations grant": (
-        "revoke select on organizations from authenticated",
-        "grant select on organizations to authenticated",
-        {"what": "memberships", "purpose": "guard", "table": "organizations", "code": "42501"},
+        revoked("select on organizations"),
+        refusal("memberships", "guard", "42501", table="organizations"),
     ),
     "contacts table": (
-        "alter table contacts rename to people",
-        "alter table people rename to contacts",
-        {"what": "contacts", "purpose": "pull", "table": "contacts", "code": "PGRST205"},
+        altered("table {} rename to {}", "contacts", "people"),
+        refusal("contacts", "pull", "PGRST205", table="contacts"),
     ),
     "contacts column": (
-        "alter table contacts rename column municipality to town",
-        "alter table contacts rename column town to municipality",
-        {
-            "what": "contacts",
-            "purpose": "pull",
-            "table": "contacts",
-            "column": "municipality",
-            "code": "42703",
-        },
+        altered("table contacts rename column {} to {}", "municipality", "town"),
+        refusal("contacts", "pull", "42703", table="contacts", column="municipality"),
     ),
     "contacts grant": (
-        "revoke select on contacts from authenticated",
-        "grant select on contacts to authenticated",
-        {"what": "contacts", "purpose": "pull", "table": "contacts", "code": "42501"},
+        revoked("select on contacts"),
+        refusal("contacts", "pull", "42501", table="contacts"),
     ),
     "summary function": (
-        "alter function activity_summary rename to figures",
-        "alter function figures rename to activity_summary",
-        {
-            "what": "summary",
-            "purpose": "summary",
-            "function": "activity_summary",
-            "code": "PGRST202",
-        },
+        altered("function {} rename to {}", "activity_summary", "figures"),
+        refusal("summary", "summary", "PGRST202", function="activity_summary"),
     ),
     "summary grant": (
-        "revoke execute on function activity_summary from authenticated, public",
-        "grant execute on function activity_summary to authenticated",
-        {"what": "summary", "purpose": "summary", "function": "activity_summary", "code": "42501"},
+        (
+            "revoke execute on function activity_summary from authenticated, public",
+            "grant execute on function activity_summary to authenticated",
+        ),
+        refusal("summary", "summary", "42501", function="activity_summary"),
     ),
 }
 
@@ -107,14 +88,12 @@ READS: dict[str, tuple[str, str, dict[str, Any]]] = {
 def test_HST_4_a_read_that_the_schema_refuses_is_a_problem_until_it_is_mended(
     sign_in: MakeUser, directory: DirectoryFixtures, library: Library, mistake: str
 ) -> None:
-    change, back, expected = READS[mistake]
-    # Given a server that answers well: there are no problems
+    change, expected = READS[mistake]
     user = sign_in(contacts=2)
     lines: list[tuple[int, str]] = []
     library.set_log(1, lambda level, line: lines.append((level, line)))
     assert problems(user.app) == []
-    # When the schema is changed
-    with changed(directory, change, back):
+    with changed(directory, *change):
         ask_again(user)
         since = user.phone.now_ms
         # Then exactly this is a problem, since it was first seen, with a sentence
@@ -130,35 +109,18 @@ def test_HST_4_a_read_that_the_schema_refuses_is_a_problem_until_it_is_mended(
         told = [(level, line) for level, line in lines if f": {expected['purpose']}, " in line]
         assert [level for level, _ in told] == [1], told
         assert expected["code"] in told[0][1]
-    # and mended, it disappears
     ask_again(user)
     assert problems(user.app) == []
 
 
-#: What is changed and changed back, the server's code, and the column that it names.
 UPLOAD_CHANGES: dict[str, tuple[tuple[str, str], str, str | None]] = {
-    "table": (
-        ("alter table activities rename to visits", "alter table visits rename to activities"),
-        "PGRST205",
-        None,
-    ),
+    "table": (altered("table {} rename to {}", "activities", "visits"), "PGRST205", None),
     "column": (
-        (
-            "alter table activities rename column minutes to length",
-            "alter table activities rename column length to minutes",
-        ),
+        altered("table activities rename column {} to {}", "minutes", "length"),
         "PGRST204",
         "minutes",
     ),
-    "grant": (
-        (
-            "revoke insert on activities from authenticated",
-            "grant insert (id, org_id, user_id, type, occurred_at, minutes, contact_id, follows,"
-            " note) on activities to authenticated",
-        ),
-        "42501",
-        None,
-    ),
+    "grant": (UPLOAD_RIGHT, "42501", None),
 }
 
 
@@ -166,7 +128,6 @@ UPLOAD_CHANGES: dict[str, tuple[tuple[str, str], str, str | None]] = {
 def test_HST_4_an_upload_that_the_schema_refuses_waits_as_schema_not_ready(
     sign_in: MakeUser, directory: DirectoryFixtures, change: str
 ) -> None:
-    """A missing grant parked items: nobody of that role can store any."""
     statements, code, column = UPLOAD_CHANGES[change]
     user = sign_in()
     app = user.app
@@ -206,7 +167,6 @@ def test_HST_4_a_missing_upload_function_is_named(
 def test_HST_4_problems_of_kinds_are_kept_apart(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str
 ) -> None:
-    """A kind whose table is missing says nothing about another kind."""
     user = user_of(sign_in, upload)
     app = user.app
     missing = {"code": "PGRST205", "message": "Could not find the table 'public.activities'"}
@@ -220,17 +180,14 @@ def test_HST_4_problems_of_kinds_are_kept_apart(
     directory.control.clear_faults()
     directory.control.respond(path, 502, body="<html>", method="POST", times=1)
     ask_again(user)
-    # Then the problem is gone only after a good answer
     assert problems(app) in ([], before)
-    user.phone.pass_time(7200)
-    app.settle()
+    app.wait(7200)
     assert (problems(app), stored(directory, user.person)) == ([], [item])
 
 
 def test_HST_4_a_missing_policy_of_uploads_is_a_problem(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    """A policy refuses the rows of a confirmed member: they wait, and the problem is named."""
     user = sign_in()
     body = {
         "code": "42501",
@@ -253,17 +210,12 @@ def test_HST_4_a_first_start_with_a_missing_table_says_so(
     phone = phones()
     app = phone.start()
     person = directory.person(directory.organisation())
-    with changed(
-        directory,
-        "alter table memberships rename to members",
-        "alter table members rename to memberships",
-    ):
+    with changed(directory, *altered("table {} rename to {}", "memberships", "members")):
         app.sign_in(person)
         assert app.screen["screen"] == "wait"
         [problem] = problems(app)
         assert (problem["what"], problem["code"]) == ("memberships", "PGRST205")
-    phone.pass_time(600)
-    app.settle()
+    app.wait(600)
     assert problems(app) == []
 
 
@@ -292,10 +244,9 @@ def test_HST_4_an_unknown_kind_is_answered_with_a_near_one_or_all(sign_in: MakeU
         ("activty", 'did you mean "activity"?'),
         ("visit", "one of activity, contact, contact_details is expected"),
     ):
-        with pytest.raises(HoldfastError) as caught:
-            app.queue_add({"kind": kind, "payload": {}, "occurred_at_ms": 0})
-        assert (caught.value.code, caught.value.field) == ("queue.unknown_kind", "/kind")
-        assert said in caught.value.message
+        error = error_of(app.queue_add, {"kind": kind, "payload": {}, "occurred_at_ms": 0})
+        assert (error.code, error.field) == ("queue.unknown_kind", "/kind")
+        assert said in error.message
     assert "suggests a near name" in contract.DOCUMENT["x-errors"]["queue.unknown_kind"]
 
 
@@ -310,22 +261,13 @@ def test_HST_4_a_time_in_seconds_is_refused(sign_in: MakeUser) -> None:
         assert "milliseconds" in error.message
         assert "seconds" in error.message
     assert app.queue_list()["items"] == []
-    # and what can be milliseconds is taken
     app.queue_add({**visit, "occurred_at_ms": 100_000_000_000})  # type: ignore[typeddict-item]
 
 
-def test_CLK_2_a_device_whose_clock_fell_back_to_1970_registers(
-    sign_in: MakeUser,
-) -> None:
+def test_CLK_2_a_device_whose_clock_fell_back_to_1970_registers(sign_in: MakeUser) -> None:
     """Its host can only say what its clock says; a visit is not lost for it."""
     user = sign_in(policy={"biometric": "off"})
     user.phone.now_ms = 86_400_000
     user.app.clock_set({"now_ms": user.phone.now_ms, "monotonic_ms": user.phone.monotonic_ms})
-    user.app.queue_add(
-        {
-            "kind": "activity",
-            "payload": {"type": "visit", "minutes": 1},
-            "occurred_at_ms": user.phone.now_ms,
-        }
-    )
+    add(user.app)
     assert len(user.app.queue_list()["items"]) == 1

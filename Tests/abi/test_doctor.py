@@ -1,7 +1,4 @@
-"""HST-4: `holdfast.doctor` against the local backend, for a good project and for each mistake.
-
-Issue 16, point 5. Before, nobody said which of project, network and configuration was wrong.
-"""
+"""HST-4: `holdfast.doctor` against the local backend, for a good project and for each mistake."""
 
 from __future__ import annotations
 
@@ -31,7 +28,15 @@ from local_supabase import LocalSupabase
 from refused import refused_port
 
 from conftest import MakePhone, MakeUser
-from support.directory_fixtures import PASSWORD, DirectoryFixtures, Person, changed
+from support.directory_fixtures import (
+    PASSWORD,
+    UPLOAD_RIGHT,
+    DirectoryFixtures,
+    Person,
+    altered,
+    changed,
+    revoked,
+)
 from support.paths import ROOT
 from support.phone import METHODS, ROUTES
 from support.sizes import sampled
@@ -147,7 +152,7 @@ def test_HST_4_the_doctor_finds_a_good_project_good(examine: Examine) -> None:
 
 
 def test_HST_4_the_doctor_takes_what_is_the_drivers(examine: Examine) -> None:
-    """It refused the configuration that hosts.md gives to two functions."""
+
     store = {"kind": "secret_service", "name": "com.example.visits"}
     examine.config |= {"keystore": store, "http": {"log_level": 1}}
     assert bad(examine()) == []
@@ -182,7 +187,7 @@ def test_HST_4_the_doctor_writes_nothing(
 def test_HST_4_the_doctor_asks_for_the_names_that_the_library_uses(
     sign_in: MakeUser, directory: DirectoryFixtures, examine: Examine, upload: str
 ) -> None:
-    """Its defaults are those of the core: tables, columns and functions are compared."""
+
     queue = {"activity": {"table": "activities", "upload": upload}}
     tables = {"queue": queue} if upload == "rpc" else {}
     user = sign_in(contacts=2, tables=tables)
@@ -556,56 +561,56 @@ def test_HST_4_a_redirect_that_does_not_show(
 # ---- Tables, columns, policies and functions -----------------------------------------------------
 
 #: How the schema is changed and changed back; what the doctor says, step by step.
-SCHEMA: dict[str, tuple[str, str, dict[str, str]]] = {
+SCHEMA: dict[str, tuple[tuple[str, str], dict[str, str]]] = {
     "memberships table": (
-        "alter table memberships rename to members",
-        "alter table members rename to memberships",
+        altered("table {} rename to {}", "memberships", "members"),
         {"table memberships (memberships)": "there is no such table"},
     ),
     "memberships column": (
-        "alter table memberships rename column status to state",
-        "alter table memberships rename column state to status",
+        altered("table memberships rename column {} to {}", "status", "state"),
         {"table memberships (memberships)": "has no column status"},
     ),
     "organisations table": (
-        "alter table organizations rename to orgs",
-        "alter table orgs rename to organizations",
+        altered("table {} rename to {}", "organizations", "orgs"),
         {"table organizations (memberships)": "there is no such table"},
     ),
     "two columns of contacts": (
-        "alter table contacts rename column municipality to town;"
-        " alter table contacts rename column deleted_at to gone_at",
-        "alter table contacts rename column town to municipality;"
-        " alter table contacts rename column gone_at to deleted_at",
+        (
+            "alter table contacts rename column municipality to town;"
+            " alter table contacts rename column deleted_at to gone_at",
+            "alter table contacts rename column town to municipality;"
+            " alter table contacts rename column gone_at to deleted_at",
+        ),
         {
             "table contacts (contacts)": "has no columns municipality, deleted_at",
             "table contacts (queue.contact)": "has no column municipality",
         },
     ),
     "withheld column": (
-        "alter function phone(contacts) rename to mobile",
-        "alter function mobile(contacts) rename to phone",
+        altered("function {}(contacts) rename to {}", "phone", "mobile"),
         {"table contacts (contacts)": "has no column phone"},
     ),
     "queue column": (
-        "alter table activities rename column minutes to length",
-        "alter table activities rename column length to minutes",
+        altered("table activities rename column {} to {}", "minutes", "length"),
         {"table activities (queue.activity)": "has no column minutes"},
     ),
     "summary function": (
-        "alter function activity_summary rename to figures",
-        "alter function figures rename to activity_summary",
+        altered("function {} rename to {}", "activity_summary", "figures"),
         {"function activity_summary (summary)": "there is no such function with the argument org"},
     ),
     "open table": (
-        "alter table contacts disable row level security; grant select on contacts to anon",
-        "alter table contacts enable row level security; revoke select on contacts from anon",
+        (
+            "alter table contacts disable row level security; grant select on contacts to anon",
+            "alter table contacts enable row level security; revoke select on contacts from anon",
+        ),
         {"policies of contacts": "OPEN TO THE WORLD"},
     ),
     "policy for everybody": (
-        'create policy "all" on organizations for select to anon using (true);'
-        " grant select on organizations to anon",
-        'drop policy "all" on organizations; revoke select on organizations from anon',
+        (
+            'create policy "all" on organizations for select to anon using (true);'
+            " grant select on organizations to anon",
+            'drop policy "all" on organizations; revoke select on organizations from anon',
+        ),
         {"policies of organizations": "OPEN TO THE WORLD"},
     ),
 }
@@ -615,9 +620,9 @@ SCHEMA: dict[str, tuple[str, str, dict[str, str]]] = {
 def test_HST_4_a_schema_that_does_not_fit(
     examine: Examine, directory: DirectoryFixtures, mistake: str
 ) -> None:
-    change, back, expected = SCHEMA[mistake]
+    change, expected = SCHEMA[mistake]
     directory.organisation(contacts=1)
-    with changed(directory, change, back):
+    with changed(directory, *change):
         found = {step.name: step.found for step in bad(examine())}
     for name, text in expected.items():
         assert text in found.pop(name)
@@ -629,11 +634,9 @@ def test_HST_4_a_schema_that_does_not_fit(
 def test_HST_4_a_closed_table_is_good_whether_rows_or_grants_close_it(
     examine: Examine, directory: DirectoryFixtures
 ) -> None:
-    """Supabase grants new tables to anon: row-level security alone closes them."""
     directory.organisation(contacts=1)
-    with changed(
-        directory, "grant select on contacts to anon", "revoke select on contacts from anon"
-    ):
+    grant, revoke = "grant select on contacts to anon", "revoke select on contacts from anon"
+    with changed(directory, grant, revoke):
         step = by_name(examine())["policies of contacts"]
     assert (step.outcome, "no rows without a user" in step.found) == ("ok", True)
 
@@ -658,7 +661,6 @@ def test_HST_4_an_upload_function(examine: Examine) -> None:
 def test_HST_4_an_upload_function_that_writes_for_an_empty_list(
     examine: Examine, directory: DirectoryFixtures
 ) -> None:
-    """The doctor calls it where it can write nothing, and says so."""
     with changed(
         directory,
         "create table calls (at timestamptz); grant insert on calls to anon;"
@@ -745,54 +747,48 @@ def test_HST_4_a_user_whose_membership_is_no_use(
     assert steps[0].found == "1, and none is usable"
 
 
+#: A policy holds for the first of these instead of for users.
+ROLES = ("service_role", "authenticated")
+
+
 #: How the rights are changed and changed back; what the doctor says.
-RIGHTS: dict[str, tuple[str, str, str, str]] = {
+RIGHTS: dict[str, tuple[tuple[str, str], str, str]] = {
     "policy of memberships": (
-        'alter policy "own memberships" on memberships to service_role',
-        'alter policy "own memberships" on memberships to authenticated',
+        altered('policy "own memberships" on memberships to {}', *ROLES),
         "memberships (memberships)",
         "the user sees none",
     ),
     "policy of organisations": (
-        'alter policy "own organisations" on organizations to service_role',
-        'alter policy "own organisations" on organizations to authenticated',
+        altered('policy "own organisations" on organizations to {}', *ROLES),
         "memberships (memberships)",
         "not its organisation",
     ),
     "grant of organisations": (
-        "revoke select on organizations from authenticated",
-        "grant select on organizations to authenticated",
+        revoked("select on organizations"),
         "memberships (memberships)",
         "no right to select (table organizations)",
     ),
     "grant of contacts": (
-        "revoke select on contacts from authenticated",
-        "grant select on contacts to authenticated",
+        revoked("select on contacts"),
         "contacts",
         "no right to select (table contacts)",
     ),
     "policy of contacts": (
-        'alter policy "read contacts" on contacts to service_role',
-        'alter policy "read contacts" on contacts to authenticated',
+        altered('policy "read contacts" on contacts to {}', *ROLES),
         "contacts",
         "the user sees none",
     ),
     "grant of the summary": (
-        "revoke execute on function activity_summary from authenticated, public",
-        "grant execute on function activity_summary to authenticated",
+        (
+            "revoke execute on function activity_summary from authenticated, public",
+            "grant execute on function activity_summary to authenticated",
+        ),
         "function activity_summary (summary) for the user",
         "may not use it",
     ),
-    "grant of an upload": (
-        "revoke insert on activities from authenticated",
-        "grant insert (id, org_id, user_id, type, occurred_at, minutes, contact_id, follows, note)"
-        " on activities to authenticated",
-        "upload of activity",
-        "no right to insert",
-    ),
+    "grant of an upload": (UPLOAD_RIGHT, "upload of activity", "no right to insert"),
     "grant of one column": (
-        "revoke insert (note) on activities from authenticated",
-        "grant insert (note) on activities to authenticated",
+        revoked("insert (note) on activities"),
         "upload of activity",
         "no right to insert",
     ),
@@ -803,9 +799,9 @@ RIGHTS: dict[str, tuple[str, str, str, str]] = {
 def test_HST_4_a_right_that_a_user_lacks(
     examine: Examine, directory: DirectoryFixtures, mistake: str
 ) -> None:
-    change, back, name, found = RIGHTS[mistake]
+    change, name, found = RIGHTS[mistake]
     person = directory.person(directory.organisation(contacts=1))
-    with changed(directory, change, back):
+    with changed(directory, *change):
         steps = {step.name: step for step in bad(as_user(examine, person))}
     assert found in steps[name].found
     assert bad(as_user(examine, person)) == []
@@ -841,35 +837,35 @@ def test_HST_4_a_table_whose_ids_are_not_unique(
         assert directory.control.sql("select count(*) as n from notes") == [{"n": 0}]
 
 
-#: Faults that the doctor took for good: how the schema is changed, and what each step says. Steps
-#: of tables need no user.
+NOTES = "create table notes ({}, user_id uuid, text text)"
+
+
 SILENT: dict[str, tuple[str, dict[str, str]]] = {
     "id bigint": (
-        "create table notes (id bigint primary key, org_id uuid, user_id uuid, text text)",
+        NOTES.format("id bigint primary key, org_id uuid"),
         {"table notes (queue.note)": "the column id is bigint, and no uuid"},
     ),
     "org_id bigint": (
-        "create table notes (id uuid primary key, org_id bigint, user_id uuid, text text)",
+        NOTES.format("id uuid primary key, org_id bigint"),
         {"table notes (queue.note)": "the column org_id is bigint, and no uuid"},
     ),
     "id and org_id integer": (
-        "create table notes (id int primary key, org_id int, user_id uuid, text text)",
+        NOTES.format("id int primary key, org_id int"),
         {
             "table notes (queue.note)": "the column id is integer, and no uuid;"
             " the column org_id is integer, and no uuid"
         },
     ),
     "id timestamp": (
-        "create table notes (id timestamptz primary key, org_id uuid, user_id uuid, text text)",
+        NOTES.format("id timestamptz primary key, org_id uuid"),
         {"table notes (queue.note)": "id is timestamp with time zone, and no uuid"},
     ),
     "org_id text": (
-        "create table notes (id uuid primary key, org_id text, user_id uuid, text text)",
+        NOTES.format("id uuid primary key, org_id text"),
         {"upload of note": "the column org_id is no uuid"},
     ),
     "a column that is never sent": (
-        "create table notes (id uuid primary key, org_id uuid, user_id uuid, text text,"
-        " region text not null)",
+        NOTES.format("id uuid primary key, org_id uuid, region text not null"),
         {"upload of note": "the column region must have a value, and is never sent"},
     ),
     "such a column behind others that are sent": (
@@ -879,7 +875,7 @@ SILENT: dict[str, tuple[str, dict[str, str]]] = {
         {"upload of note": "the column region must have a value, and is never sent"},
     ),
     "no right to select": (
-        "create table notes (id uuid primary key, org_id uuid, user_id uuid, text text)",
+        NOTES.format("id uuid primary key, org_id uuid"),
         {"upload of note": "the user has no right to select (table notes)"},
     ),
 }
@@ -959,68 +955,67 @@ OWN_ROWS = (
     " and org_id = any (array(select private.active_organizations())))"
 )
 CHANGES, DELETIONS = "changes of activity", "deletions of activity"
+#: A change of a row does not move its time.
+NO_TRIGGER = altered("table activities {} trigger touch", "disable", "enable")
+
+
 #: How the schema is changed and changed back; what each step says.
-CORRECTIONS: dict[str, tuple[str, str, dict[str, str]]] = {
+CORRECTIONS: dict[str, tuple[tuple[str, str], dict[str, str]]] = {
     "grants of columns": (
-        "revoke update (note, minutes) on activities from authenticated",
-        "grant update (note, minutes) on activities to authenticated",
+        revoked("update (note, minutes) on activities"),
         {CHANGES: "no right to update minutes, note (table activities)"},
     ),
     "grant of the id of the last change": (
-        "revoke update (change_id) on activities from authenticated",
-        "grant update (change_id) on activities to authenticated",
+        revoked("update (change_id) on activities"),
         {CHANGES: "no right to update change_id (table activities)"},
     ),
     "grant of the mark": (
-        "revoke update (deleted_at) on activities from authenticated",
-        "grant update (deleted_at) on activities to authenticated",
+        revoked("update (deleted_at) on activities"),
         {DELETIONS: "no right to update deleted_at (table activities)"},
     ),
     "policy": (
-        'alter policy "change own activities" on activities to service_role',
-        'alter policy "change own activities" on activities to authenticated',
+        altered('policy "change own activities" on activities to {}', *ROLES),
         {CHANGES: "no policy lets the user change", DELETIONS: "no policy lets the user change"},
     ),
     "check of the policy": (
-        'alter policy "change own activities" on activities with check (false)',
-        'alter policy "change own activities" on activities with check (user_id ='
-        " (select auth.uid()) and org_id = any (array(select private.active_organizations())))",
+        (
+            'alter policy "change own activities" on activities with check (false)',
+            'alter policy "change own activities" on activities with check (user_id ='
+            " (select auth.uid()) and org_id = any (array(select private.active_organizations())))",
+        ),
         {CHANGES: "refuses an own row after", DELETIONS: "refuses an own row after"},
     ),
-    "trigger": (
-        "alter table activities disable trigger touch",
-        "alter table activities enable trigger touch",
-        {CHANGES: "a change does not move updated_at"},
-    ),
+    "trigger": (NO_TRIGGER, {CHANGES: "a change does not move updated_at"}),
     "policy that hides deleted rows": (
-        OWN_ROWS.format(" and deleted_at is null"),
-        OWN_ROWS.format(""),
+        (OWN_ROWS.format(" and deleted_at is null"), OWN_ROWS.format("")),
         {DELETIONS: "a policy hides a deleted row"},
     ),
     "no function": (
-        "alter function change_activities rename to change_them",
-        "alter function change_them rename to change_activities",
+        altered("function {} rename to {}", "change_activities", "change_them"),
         {
             "function change_activities (queue.activity.change)": "there is no such function",
             "function change_activities (queue.activity.change) for the user": "no such function",
         },
     ),
     "grant of the function": (
-        "revoke execute on function change_activities from authenticated",
-        "grant execute on function change_activities to authenticated",
+        revoked("execute on function change_activities"),
         {"function change_activities (queue.activity.change) for the user": "may not use it"},
     ),
     "columns": (
-        "alter table activities rename change_id to last_change;"
-        " alter table activities rename deleted_at to gone_at",
-        "alter table activities rename last_change to change_id;"
-        " alter table activities rename gone_at to deleted_at",
+        (
+            "alter table activities rename change_id to last_change;"
+            " alter table activities rename deleted_at to gone_at",
+            "alter table activities rename last_change to change_id;"
+            " alter table activities rename gone_at to deleted_at",
+        ),
         {"table activities (queue.activity)": "has no columns deleted_at, change_id"},
     ),
     "grant of reading": (
-        "revoke select on activities from authenticated;"
-        " grant select (id, org_id, user_id) on activities to authenticated",
-        "grant select on activities to authenticated",
+        (
+            "revoke select on activities from authenticated;"
+            " grant select (id, org_id, user_id) on activities to authenticated",
+            "grant select on activities to authenticated",
+        ),
         {"own rows of activity": "no right to select (table activities)"},
     ),
 }
@@ -1042,7 +1037,6 @@ def with_a_row(directory: DirectoryFixtures) -> Person:
 def test_HST_4_a_project_whose_rows_can_be_corrected_is_good(
     examine: Examine, directory: DirectoryFixtures
 ) -> None:
-    """The doctor says so, and changes nothing, not even the time of a row."""
     person = with_a_row(directory)
     every = "select * from activities order by id"
     before = directory.control.sql(every)
@@ -1063,9 +1057,9 @@ def test_HST_4_a_project_whose_rows_can_be_corrected_is_good(
 def test_HST_4_a_project_whose_rows_cannot_be_corrected(
     examine: Examine, directory: DirectoryFixtures, mistake: str
 ) -> None:
-    change, back, expected = CORRECTIONS[mistake]
+    change, expected = CORRECTIONS[mistake]
     person = with_a_row(directory)
-    with changed(directory, change, back):
+    with changed(directory, *change):
         before = directory.control.sql("select * from activities order by id")
         steps = {s.name: s for s in bad(as_user(examine, person, queue={"activity": CORRECTED}))}
         assert directory.control.sql("select * from activities order by id") == before
@@ -1083,11 +1077,7 @@ def test_HST_4_a_deletion_alone_needs_the_trigger(
 ) -> None:
     kind = {"table": "activities", "own": {}, "delete": "deleted_at"}
     person = with_a_row(directory)
-    with changed(
-        directory,
-        "alter table activities disable trigger touch",
-        "alter table activities enable trigger touch",
-    ):
+    with changed(directory, *NO_TRIGGER):
         step = only(as_user(examine, person, queue={"activity": kind}))
     assert (step.name, "does not move updated_at" in step.found) == (DELETIONS, True)
 
@@ -1101,11 +1091,7 @@ def test_HST_4_rows_that_are_deleted_need_the_privilege(
     step = only(as_user(examine, person, queue={"activity": kind}))
     assert step.name == DELETIONS
     assert "no right to delete (table activities)" in step.found
-    with changed(
-        directory,
-        "grant delete on activities to authenticated",
-        "revoke delete on activities from authenticated",
-    ):
+    with changed(directory, *reversed(revoked("delete on activities"))):
         assert bad(as_user(examine, person, queue={"activity": kind})) == []
     assert directory.control.sql("select 1 from activities where user_id = %s", person.id) != []
 
@@ -1139,23 +1125,24 @@ def test_HST_4_a_data_service_that_undoes_nothing_is_sent_no_change_of_a_row(
 # ---- The command ---------------------------------------------------------------------------------
 
 
-def command(examine: Examine, folder: Path, *more: str, **names: str) -> tuple[int, str, str]:
+def run(*arguments: str, **names: str) -> tuple[int, str, str]:
     """Exit code and output of `python -m holdfast doctor`."""
-    file = folder / "config.json"
-    file.write_text(json.dumps(examine.config))
-    places = {
-        "PYTHONPATH": str(ROOT / "bindings/python/src"),
-        "HOLDFAST_LIBRARY": str(examine.library.path),
-    }
     done = subprocess.run(
-        [sys.executable, "-m", "holdfast", "doctor", str(file), *more],
-        env={**os.environ, **places, **names},
+        [sys.executable, "-m", "holdfast", "doctor", *arguments],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "bindings/python/src"), **names},
         capture_output=True,
         text=True,
         timeout=60,
         stdin=subprocess.DEVNULL,
     )
     return done.returncode, done.stdout, done.stderr
+
+
+def command(examine: Examine, folder: Path, *more: str, **names: str) -> tuple[int, str, str]:
+    """The same with the configuration in a file of this folder."""
+    file = folder / "config.json"
+    file.write_text(json.dumps(examine.config))
+    return run(str(file), *more, HOLDFAST_LIBRARY=str(examine.library.path), **names)
 
 
 def test_HST_4_the_command_prints_a_line_for_each_step(
@@ -1170,12 +1157,8 @@ def test_HST_4_the_command_prints_a_line_for_each_step(
     )
     steps = json.loads(printed)
     assert code == 0
-    assert {
-        "name": "memberships (memberships)",
-        "outcome": "ok",
-        "found": "1 usable",
-        "advice": "",
-    } in steps
+    usable = {"outcome": "ok", "found": "1 usable", "advice": ""}
+    assert {"name": "memberships (memberships)", **usable} in steps
     examine.config["backend"]["api_key"] = "sb_publishable_wrong"
     code, printed, _ = command(examine, tmp_path)
     assert code == 1
@@ -1184,25 +1167,17 @@ def test_HST_4_the_command_prints_a_line_for_each_step(
     assert printed.splitlines()[-1].startswith("      Copy the publishable")
 
 
-def test_HST_4_the_command_says_which_file_it_cannot_read(examine: Examine, tmp_path: Path) -> None:
-    places = {"PYTHONPATH": str(ROOT / "bindings/python/src")}
+def test_HST_4_the_command_says_which_file_it_cannot_read(tmp_path: Path) -> None:
+    file = tmp_path / "other.json"
     for content in (None, "{", "[]"):
-        file = tmp_path / "other.json"
         if content is not None:
             file.write_text(content)
-        done = subprocess.run(
-            [sys.executable, "-m", "holdfast", "doctor", str(file)],
-            env={**os.environ, **places},
-            capture_output=True,
-            text=True,
-            timeout=60,
-        )
-        assert (done.returncode, done.stdout) == (2, "")
-        assert str(file) in done.stderr
+        code, printed, errors = run(str(file))
+        assert (code, printed) == (2, "")
+        assert str(file) in errors
 
 
 def test_HST_4_make_doctor_runs_it(examine: Examine, tmp_path: Path) -> None:
-    """The target of the Makefile passes the file and the address on."""
     made = subprocess.run(
         ["make", "-n", "doctor", "CONFIG=a b.json", "EMAIL=kari@example.org"],
         cwd=ROOT,

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from holdfast.transport import Answer
-from holdfast.types import HttpRequest
 
 from support.directory_fixtures import PASSWORD, DirectoryFixtures
+from support.held import taken
 from support.phone import TOKEN_S
-from support.queue import EMPTY, add, item_of, stored
+from support.queue import EMPTY, add, stored
+from support.refusals import coded
 from support.sizes import crossed, sized
 from support.users import MakeUser, SignedIn
 
@@ -23,32 +22,12 @@ PATHS = {
     "validate": ("/auth/v1/user", "GET"),
 }
 FAILURES: dict[str, Answer] = {
-    "recursion in a policy": {
-        "status": 500,
-        "headers": {"content-type": "application/json"},
-        "body": '{"code":"42P17","message":"infinite recursion detected in policy"}',
-    },
-    "statement timeout": {
-        "status": 500,
-        "headers": {"content-type": "application/json"},
-        "body": '{"code":"57014","message":"canceling statement due to statement timeout"}',
-    },
-    "no such table": {
-        "status": 404,
-        "headers": {"content-type": "application/json"},
-        "body": '{"code":"42P01","message":"relation does not exist"}',
-    },
-    "gateway time-out": {
-        "status": 504,
-        "headers": {"content-type": "text/html", "retry-after": "240"},
-        "body": "<html>",
-    },
+    "recursion in a policy": coded(500, "42P17", "infinite recursion detected in policy"),
+    "statement timeout": coded(500, "57014", "canceling statement due to statement timeout"),
+    "no such table": coded(404, "42P01", "relation does not exist"),
+    "gateway time-out": {"status": 504, "headers": {"retry-after": "240"}, "body": "<html>"},
     "no answer": {"error": "timeout"},
-    "token refused": {
-        "status": 401,
-        "headers": {"content-type": "application/json"},
-        "body": '{"code":"PGRST301","message":"No suitable key"}',
-    },
+    "token refused": coded(401, "PGRST301", "No suitable key"),
 }
 
 
@@ -67,28 +46,22 @@ def break_purpose(user: SignedIn, purpose: str, failure: str) -> None:
 def test_A1_a_failing_guard_holds_up_nothing_else(
     sign_in: MakeUser, directory: DirectoryFixtures, failure: str
 ) -> None:
-    # Given a membership check that fails from the start of the app on; all else is healthy
     user = sign_in(contacts=3)
     break_purpose(user, "guard", failure)
     app = user.restart()
     app.settle()
     assert app.screen["screen"] == "home"
-    # When visits are registered during a day
     ids: list[str] = []
     hours = sized(10, 24)
     for _ in range(hours):
         ids.append(add(app))
         app.settle()
-        # Then each is sent at once, under the cached membership
         assert stored(directory, user.person) == sorted(ids)
-        user.phone.pass_time(3600)
-        app.settle()
+        app.wait(3600)
     assert app.queue_list()["counts"] == EMPTY
-    # and contacts and figures are pulled, and the check asks by its back-off
     assert user.phone.network.count("pull") >= hours - 4
     assert user.phone.network.count("summary") >= hours - 4
     assert hours - 4 <= user.phone.network.count("guard") <= 25 * hours
-    # and the user stays, with cached memberships that are said to be old
     assert app.of_type("session_ended") == []
     assert app.screen["screen"] == "home"
     assert [banner["code"] for banner in app.screen["banners"]] == ["stale_data"]
@@ -107,21 +80,17 @@ def test_A1_a_failing_guard_holds_up_nothing_else(
 def test_A1_each_purpose_fails_for_itself(
     sign_in: MakeUser, directory: DirectoryFixtures, purpose: str, failure: str
 ) -> None:
-    # Given one endpoint that fails, while the others are healthy
     user = sign_in(contacts=3)
     app = user.app
     break_purpose(user, purpose, failure)
     user.phone.network.forget()
     item = add(app)
-    # When the app is used for an hour
     for _ in range(12):
         app.session_background()
         user.phone.pass_time(150)
         app.session_foreground()
         app.settle()
-        user.phone.pass_time(150)
-        app.settle()
-    # Then every other purpose is asked as often as always
+        app.wait(150)
     sent = {name: user.phone.network.count(name) for name in PATHS}
     others = {"guard", "pull", "summary", "validate"} - {purpose}
     if purpose == "upload":
@@ -129,14 +98,12 @@ def test_A1_each_purpose_fails_for_itself(
         others.remove("summary")
     assert all(sent[name] >= 10 for name in others), sent
     assert (item in stored(directory, user.person)) == (purpose != "upload")
-    # and the failing one backs off
     assert 3 <= sent[purpose] <= 40
 
 
 def test_A1_the_probe_of_one_purpose_blocks_no_other(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a whole service that failed once, and a membership check that then gets no answer
     user = sign_in()
     app = user.app
     directory.control.respond("/rest/v1/", 503, times=2)
@@ -146,17 +113,7 @@ def test_A1_the_probe_of_one_purpose_blocks_no_other(
     app.settle()
     assert stored(directory, user.person) == []
     user.phone.pass_time(30)
-    # When the check is in flight
-    held: list[HttpRequest] = []
-    for _ in range(20):
-        for request in app.poll()["requests"]:
-            if request["purpose"] == "guard":
-                held.append(request)
-                continue
-            answer: Any = {"id": request["id"], **user.phone.network(request)}
-            app.complete(answer)
-    # Then the item is sent meanwhile
-    assert len(held) == 1
+    taken(user, "guard")
     assert stored(directory, user.person) == [item]
 
 
@@ -183,7 +140,6 @@ def portal(kind: str, after: str = "86400") -> Answer:
 def test_low_a_portals_retry_after_is_no_long_pause(
     sign_in: MakeUser, directory: DirectoryFixtures, kind: str, expired: bool, other_network: bool
 ) -> None:
-    # Given a captive portal that asks for a pause of a day
     user = sign_in(policy={"background_timeout_s": 10**6})
     app = user.app
     user.phone.network.instead.append(lambda _: portal(kind))
@@ -191,17 +147,13 @@ def test_low_a_portals_retry_after_is_no_long_pause(
     if expired:
         user.phone.pass_time(TOKEN_S)
     app.settle()
-    # When the phone leaves the Wi-Fi, or the portal lets it through without a word to the library
     if other_network:
         app.go_offline()
     user.phone.network.instead.clear()
     if other_network:
-        app.go_online()
-        app.settle()
+        app.reconnect()
     for _ in range(0 if other_network else 14):
-        user.phone.pass_time(60)
-        app.settle()
-    # Then the item is sent at once, or within minutes
+        app.wait(60)
     assert stored(directory, user.person) == [item]
 
 
@@ -214,35 +166,7 @@ def test_low_sync_now_ends_a_portals_pause(sign_in: MakeUser, directory: Directo
     user.phone.network.instead.clear()
     app.settle()
     assert stored(directory, user.person) == []
-    # When the user asks for a synchronisation
     assert app.sync_now() == {"started": True, "reason": None}
-    app.settle()
-    # Then the item is sent at once
-    assert stored(directory, user.person) == [item]
-
-
-def test_low_a_pause_that_the_service_asked_for_stays(
-    sign_in: MakeUser, directory: DirectoryFixtures
-) -> None:
-    # Given a data service that itself asks for a pause of two hours
-    user = sign_in()
-    app = user.app
-    body = {"code": "PGRST001", "message": "no connection", "details": None, "hint": None}
-    path, method = PATHS["upload"]
-    directory.control.respond(path, 503, body=body, retry_after_s=7200, method=method)
-    item = add(app)
-    app.settle()
-    # When the network changes and the user asks
-    app.go_offline()
-    app.go_online()
-    assert app.sync_now() == {"started": False, "reason": "server_pause"}
-    app.settle()
-    user.phone.pass_time(7190)
-    app.settle()
-    # Then the pause lasts
-    assert directory.control.count(path, method) == 1
-    assert item_of(app, item)["state"] == "pending"
-    user.phone.pass_time(400)
     app.settle()
     assert stored(directory, user.person) == [item]
 
@@ -251,7 +175,6 @@ def test_low_a_pause_that_the_service_asked_for_stays(
 def test_a_pause_of_the_auth_service_ends_with_a_logout(
     sign_in: MakeUser, directory: DirectoryFixtures, what: str
 ) -> None:
-    # Given an auth service that asks for a pause of ten minutes
     user = sign_in()
     app = user.app
     busy = {"code": "over_request_rate_limit", "msg": "busy"}
@@ -262,31 +185,24 @@ def test_a_pause_of_the_auth_service_ends_with_a_logout(
         app.sign_in_complete({"email": user.person.email, "password": PASSWORD})
     app.settle()
     assert directory.control.faults()[0]["hits"] == 1
-    # When the user logs out and signs in with a password
     app.session_logout()
     app.sign_in_complete({"email": user.person.email, "password": PASSWORD})
     app.settle()
-    # Then they are at home at once
     assert app.screen["screen"] == "home"
 
 
 def test_a_pause_of_the_auth_service_ends_with_another_user_s_session(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given an auth service that asked for a pause of an hour when the token was refreshed
     user = sign_in()
     busy = {"code": "over_request_rate_limit", "msg": "busy"}
     directory.control.respond("/auth/v1/token", 503, body=busy, retry_after_s=7200)
-    user.phone.pass_time(TOKEN_S - 30)
-    user.app.settle()
+    user.app.wait(TOKEN_S - 30)
     assert directory.control.faults()[0]["hits"] == 1
-    # When another user signs in without a logout before, and that token is due
     other = directory.person(user.org)
     user.start_as(other)
     refreshes = user.phone.network.count("refresh")
-    user.phone.pass_time(TOKEN_S - 30)
-    user.app.settle()
-    # Then it is refreshed at once
+    user.app.wait(TOKEN_S - 30)
     assert user.phone.network.count("refresh") == refreshes + 1
     assert user.app.session_status()["owed"] == []
     assert user.app.session_status()["user_id"] == other.id

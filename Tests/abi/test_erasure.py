@@ -15,6 +15,8 @@ from holdfast.types import HttpRequest
 from conftest import MakePhone, MakeUser, SignedIn
 from support import contact_data
 from support.directory_fixtures import DirectoryFixtures, Organisation
+from support.held import return_to_foreground, total, unlock
+from support.users import signed_in
 
 
 def taken(user: SignedIn) -> list[bytes]:
@@ -30,11 +32,7 @@ def member_of_two(
 ) -> tuple[SignedIn, Organisation]:
     """A user of two organisations, with the contacts of the first one cached."""
     first, second = directory.organisation(contacts=300), directory.organisation(contacts=3)
-    person = directory.person(first, second)
-    phone = phones(policy=policy)
-    app = phone.start()
-    app.sign_in(person, first)
-    return SignedIn(phone, app, person, first, "peer_mentor"), second
+    return signed_in(phones, directory.person(first, second), first, policy=policy), second
 
 
 def test_KEEP_4_a_logout_leaves_no_cached_bytes(sign_in: MakeUser) -> None:
@@ -50,14 +48,12 @@ def test_CAC_3_an_ended_membership_leaves_no_cached_bytes(
     user, second = member_of_two(phones, directory)
     blobs = taken(user)
     directory.control.set_membership(user.person.id, user.org.id, status="ended")
-    user.app.session_background()
-    user.app.session_foreground()
-    user.app.settle()
+    return_to_foreground(user)
     assert user.app.screen["screen"] == "select_org"
     assert contact_data.left_on_disk(user.phone.folder, blobs) == 0
     user.app.org_select({"org_id": second.id})
     user.app.settle()
-    assert user.app.contact_search({"query": ""})["total"] == 3
+    assert total(user.app) == 3
 
 
 #: Holds the write lock of a file until its input ends, as a process does that is suspended.
@@ -73,12 +69,10 @@ sys.stdin.read()
 def test_CAC_3_an_erasure_that_fails_is_owed_and_made_later(
     phones: MakePhone, directory: DirectoryFixtures
 ) -> None:
-    # Given cached contacts of an organisation that the user has left for another one
     user, second = member_of_two(phones, directory)
     blobs = taken(user)
     user.app.org_select({"org_id": second.id})
     user.app.settle()
-    # When the first membership vanishes from the list while the cache cannot be written
     directory.control.sql(
         "delete from memberships where user_id = %s and org_id = %s", user.person.id, user.org.id
     )
@@ -96,18 +90,14 @@ def test_CAC_3_an_erasure_that_fails_is_owed_and_made_later(
         return answer
 
     user.phone.network.alter.append(hold)
-    user.app.session_background()
-    user.app.session_foreground()
-    user.app.settle()
+    return_to_foreground(user)
     [holder] = holders
     holder.communicate()
     user.phone.network.alter.clear()
     assert [membership["org_id"] for membership in user.app.org_list()["orgs"]] == [second.id]
     assert contact_data.left_on_disk(user.phone.folder, blobs) > 0
-    # Then the next answer of the server, which does not name it either, has it erased
     user.restart()
-    if user.app.screen["screen"] == "unlock":
-        user.app.touch()
+    unlock(user)
     user.app.settle()
     assert contact_data.left_on_disk(user.phone.folder, blobs) == 0
 
@@ -118,9 +108,7 @@ def test_CAC_3_a_disabled_organisation_leaves_no_cached_bytes(
     user = sign_in(contacts=300)
     blobs = taken(user)
     directory.control.sql("update organizations set status = 'disabled' where id = %s", user.org.id)
-    user.app.session_background()
-    user.app.session_foreground()
-    user.app.settle()
+    return_to_foreground(user)
     assert contact_data.left_on_disk(user.phone.folder, blobs) == 0
 
 
@@ -134,10 +122,9 @@ def test_leaving_an_organisation_erases_its_cache_if_configured(
     user.app.org_select({"org_id": second.id})
     assert contact_data.left_on_disk(user.phone.folder, blobs) == (0 if erase else len(blobs))
     user.app.org_select({"org_id": user.org.id})
-    assert user.app.contact_search({"query": ""})["total"] == (0 if erase else 300)
-    user.app.go_online()
-    user.app.settle()
-    assert user.app.contact_search({"query": ""})["total"] == 300
+    assert total(user.app) == (0 if erase else 300)
+    user.app.reconnect()
+    assert total(user.app) == 300
 
 
 def test_logout_erases_a_damaged_cache_that_was_set_aside(sign_in: MakeUser) -> None:

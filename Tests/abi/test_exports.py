@@ -40,9 +40,6 @@ def test_the_header_declares_what_it_documents() -> None:
 
 @pytest.mark.both_flavours
 def test_ABI_4_exported_symbols_are_those_of_the_header(library: Library) -> None:
-    # Given the built library
-    # When its dynamic symbols are listed
-    # Then they are exactly the functions of the header
     lines = output("nm", "-D", "--defined-only", library.path).splitlines()
     symbols = {line.split()[-1].split("@")[0] for line in lines if line.split()[-2] != "A"}
     assert symbols == declared()
@@ -58,9 +55,6 @@ def test_ABI_4_exported_symbols_carry_the_version(library: Library) -> None:
 @pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("standard", C_STANDARDS)
 def test_ABI_4_header_compiles_alone_as_c(tmp_path: Path, compiler: str, standard: str) -> None:
-    # Given nothing but the header
-    # When it is compiled strictly as C of each standard
-    # Then there is no warning
     source = tmp_path / "alone.c"
     source.write_text('#include "holdfast.h"\nint main(void) { return HOLDFAST_OK; }\n')
     assert shutil.which(compiler), f"{compiler} is needed"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any, cast
 
 import pytest
@@ -17,7 +18,11 @@ from support.waking import another
 
 
 def signed_in(
-    phones: MakePhone, directory: DirectoryFixtures, *, online: bool, failure: TransportError
+    phones: MakePhone,
+    directory: DirectoryFixtures,
+    *,
+    online: bool = True,
+    failure: TransportError = "timeout",
 ) -> App:
     """An app whose user has just signed in and whose server became unreachable."""
     phone = phones()
@@ -43,17 +48,13 @@ def polled_until_quiet(app: App) -> int | None:
 def test_a_failed_guard_ends_the_wait_and_backs_off(
     phones: MakePhone, directory: DirectoryFixtures
 ) -> None:
-    # Given a first sign-in that waits for the memberships
-    app = signed_in(phones, directory, online=True, failure="timeout")
+    app = signed_in(phones, directory)
     assert (app.screen["screen"], app.screen["reason"]) == ("wait", "guard_pending")
-    # When the server is unreachable
     wake = polled_until_quiet(app)
-    # Then one event reports it, and wake_in_ms names the end of the back-off
     told = [event["screen"]["reason"] for event in app.of_type("screen")]
     assert told == ["server_unreachable"]
     assert wake is not None
     assert wake > 0
-    # and the wait ends when the server is back
     app.phone.network.up = True
     app.settle_until("screen")
     assert (app.screen["screen"], app.screen["reason"]) == ("home", "chosen")
@@ -62,14 +63,11 @@ def test_a_failed_guard_ends_the_wait_and_backs_off(
 def test_an_unanswered_guard_is_reported_once(
     phones: MakePhone, directory: DirectoryFixtures
 ) -> None:
-    # Given a request for the memberships that the host has not answered
-    app = signed_in(phones, directory, online=True, failure="timeout")
+    app = signed_in(phones, directory)
     deadline = app.screen["deadline_ms"]
     assert deadline is not None
     assert [request["purpose"] for request in app.poll()["requests"]] == ["guard"]
-    # When the deadline passes
     app.phone.pass_time((deadline - app.phone.now_ms) / 1000)
-    # Then one event reports it
     first, second = app.poll(), app.poll()
     assert [event["type"] for event in first["events"]] == ["screen"]
     assert second["events"] == []
@@ -79,13 +77,10 @@ def test_an_unanswered_guard_is_reported_once(
 def test_signing_in_offline_lets_the_host_idle(
     phones: MakePhone, directory: DirectoryFixtures
 ) -> None:
-    # Given a phone without a network, and a session from just before
     app = signed_in(phones, directory, online=False, failure="offline")
     assert (app.screen["screen"], app.screen["reason"]) == ("wait", "server_unreachable")
-    # Then the library is idle until the network is back
     assert polled_until_quiet(app) is None
-    app.go_online()
-    app.settle()
+    app.reconnect()
     assert (app.screen["screen"], app.screen["reason"]) == ("home", "chosen")
 
 
@@ -99,104 +94,92 @@ def pass_the_deadline(app: App, wait: Decision) -> list[str]:
     return [decision["reason"] for decision in told]
 
 
-def test_ORG_7_pull_to_refresh_keeps_the_announced_deadline(
-    phones: MakePhone, directory: DirectoryFixtures
-) -> None:
-    # Given a host that waits for the memberships
-    app = signed_in(phones, directory, online=True, failure="timeout")
-    assert [request["purpose"] for request in app.poll()["requests"]] == ["guard"]
-    # When the user pulls to refresh one second later
-    app.phone.pass_time(1)
-    app.sync_now()
-    # Then the wait ends at its announced deadline
-    assert pass_the_deadline(app, app.screen) == ["server_unreachable"]
-
-
-@pytest.mark.parametrize("arrive", ["session_foreground", "session_resume"])
-def test_ORG_7_a_return_keeps_the_deadline_that_it_announces(
-    phones: MakePhone, directory: DirectoryFixtures, arrive: str
-) -> None:
-    # Given a host that waits for the memberships
-    app = signed_in(phones, directory, online=True, failure="timeout")
-    assert [request["purpose"] for request in app.poll()["requests"]] == ["guard"]
-    first = app.screen["deadline_ms"]
-    # When the user comes back to the app one second later
-    app.phone.pass_time(1)
-    app.session_background()
-    wait: Decision = getattr(app, arrive)()
-    # Then the answer names the same deadline, and the wait ends there
-    assert wait["deadline_ms"] == first
-    assert pass_the_deadline(app, wait) == ["server_unreachable"]
-
-
-def test_ORG_7_a_denied_item_keeps_the_announced_deadline(
-    sign_in: MakeUser,
-) -> None:
-    # Given an app that has just started, and an item in flight
+def test_ORG_7_a_denied_item_keeps_the_announced_deadline(sign_in: MakeUser) -> None:
     app = sign_in().restart()
     app.register()
     requests = {request["purpose"]: request["id"] for request in app.poll()["requests"]}
-    # and a wait for the membership check
     wait = app.session_background()
     app.phone.pass_time(1)
     # When a row-level policy refuses the item, so that the membership must be checked
     body = '{"code":"42501","message":"denied","details":null,"hint":null}'
     headers = {"content-type": "application/json"}
     app.complete({"id": requests["upload"], "status": 403, "headers": headers, "body": body})
-    # Then the wait ends at its announced deadline, with the cached memberships
     assert pass_the_deadline(app, wait) == ["active"]
-
-
-def test_ORG_7_a_wait_for_the_guard_ends_in_time_during_another_sign_in(
-    phones: MakePhone, directory: DirectoryFixtures
-) -> None:
-    # Given a session without memberships, and another sign-in in progress over it
-    app = signed_in(phones, directory, online=True, failure="timeout")
-    app.sign_in_begin({"method": "email"})
-    app.sign_in_complete({"email": "somebody@example.org", "password": "correct-horse"})
-    assert app.screen["reason"] == "signing_in"
-    # When the app returns to the foreground, and neither request is answered
-    wait = app.session_foreground()
-    app.poll()
-    # Then its wait ends at its announced deadline
-    assert pass_the_deadline(app, wait) == ["server_unreachable"]
 
 
 def test_ORG_7_a_sign_in_during_a_wait_for_the_guard_announces_the_new_deadline(
     phones: MakePhone, directory: DirectoryFixtures
 ) -> None:
-    # Given a host that waits for the memberships, and another sign-in in progress
-    app = signed_in(phones, directory, online=True, failure="timeout")
-    app.sign_in_begin({"method": "email"})
-    app.sign_in_complete({"email": "somebody@example.org", "password": "correct-horse"})
+    app = signed_in(phones, directory)
+    sign_in_again(app)
     wait = app.session_background()
     asked = {request["purpose"]: request["id"] for request in app.poll()["requests"]}
-    # When the sign-in succeeds one second later
     app.phone.pass_time(1)
     session = directory.session(directory.person(directory.organisation()))
     headers = {"content-type": "application/json"}
     body = json.dumps(session)
     app.complete({"id": asked["sign_in"], "status": 200, "headers": headers, "body": body})
-    # Then the host learns until when it waits for the new user's memberships
     (told,) = [event["screen"] for event in app.poll()["events"] if event["type"] == "screen"]
     assert told["deadline_ms"] > wait["deadline_ms"]
-    # and the wait ends there
     assert pass_the_deadline(app, told) == ["server_unreachable"]
 
 
-def test_ORG_7_a_wait_ends_in_time_when_another_process_signs_in_another_user(
-    phones: MakePhone, directory: DirectoryFixtures
-) -> None:
-    # Given a host that waits for the memberships
-    app = signed_in(phones, directory, online=True, failure="timeout")
-    wait = app.screen
+def sign_in_again(app: App) -> None:
+    """Begin another sign-in over the session."""
+    app.sign_in_begin({"method": "email"})
+    app.sign_in_complete({"email": "somebody@example.org", "password": "correct-horse"})
+    assert app.screen["reason"] == "signing_in"
+
+
+def pulls_to_refresh(app: App) -> Decision:
+    app.phone.pass_time(1)
+    app.sync_now()
+    return app.screen
+
+
+def returns(arrive: str) -> Callable[[App], Decision]:
+    def come_back(app: App) -> Decision:
+        first = app.screen["deadline_ms"]
+        app.phone.pass_time(1)
+        app.session_background()
+        wait: Decision = getattr(app, arrive)()
+        assert wait["deadline_ms"] == first
+        return wait
+
+    return come_back
+
+
+def signs_in_again(app: App) -> Decision:
+    sign_in_again(app)
+    wait = app.session_foreground()
     app.poll()
-    # When another user signs in in another process, and the answer comes too late
+    return wait
+
+
+def another_signs_in_elsewhere(app: App) -> Decision:
+    wait, directory = app.screen, app.phone.directory
     other = App(app.phone, app.phone.config)
     other.session_adopt({"session": directory.session(directory.person(directory.organisation()))})
     other.close()
-    # Then the wait ends at its announced deadline
-    assert pass_the_deadline(app, wait) == ["server_unreachable"]
+    return wait
+
+
+@pytest.mark.parametrize(
+    "happens",
+    [
+        pulls_to_refresh,
+        returns("session_foreground"),
+        returns("session_resume"),
+        signs_in_again,
+        another_signs_in_elsewhere,
+    ],
+)
+def test_ORG_7_a_wait_for_the_guard_ends_at_the_deadline_that_was_announced(
+    phones: MakePhone, directory: DirectoryFixtures, happens: Callable[[App], Decision]
+) -> None:
+    app = signed_in(phones, directory)
+    assert [request["purpose"] for request in app.poll()["requests"]] == ["guard"]
+    assert pass_the_deadline(app, happens(app)) == ["server_unreachable"]
 
 
 def test_ORG_7_a_wait_ends_in_time_when_another_process_signs_the_user_in_again(
@@ -209,32 +192,26 @@ def test_ORG_7_a_wait_ends_in_time_when_another_process_signs_the_user_in_again(
     app.session_adopt({"session": directory.session(person)})
     app.settle()
     assert app.screen["screen"] == "home"
-    # When another process signs the user out and in again, and the server does not answer
     with another(phone) as other:
         phone.network.up = False
         other.session_logout()
         other.session_adopt({"session": directory.session(person)})
         (told,) = [event for event in app.poll()["events"] if event["type"] == "screen"]
-        # Then the wait ends at its announced deadline
         assert pass_the_deadline(app, told["screen"]) == ["server_unreachable"]
 
 
 def test_ORG_7_a_wait_for_the_guard_ends_when_the_key_store_refuses(
     phones: MakePhone, directory: DirectoryFixtures
 ) -> None:
-    # Given a host that waits for the memberships
-    app = signed_in(phones, directory, online=True, failure="timeout")
+    app = signed_in(phones, directory)
     wait = app.screen
     app.poll()
-    # When another process misses the device key, and sets the files aside for a sign-in
     phone = app.phone
     lose(phone)
     with another(phone) as other:
         later = {"now_ms": phone.now_ms + 9000, "monotonic_ms": phone.monotonic_ms + 9000}
         other.clock_set(cast(Any, later))
         other.sign_in_begin({"method": "bankid"})
-        # and the key store is locked at the next read
         phone.keychain.answer("load", "device_b", KEY_LOCKED)
-        # Then the wait ends at its announced deadline, and the host learns what followed
         assert pass_the_deadline(app, wait) == ["keystore_locked", "session_missing"]
         assert app.screen["screen"] == "sign_in"

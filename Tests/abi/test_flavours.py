@@ -25,9 +25,6 @@ pytestmark = [
 def test_ABI_6_both_flavours_live_in_one_process_and_share_a_folder(
     tmp_path: Path, backend: LocalSupabase, directory: DirectoryFixtures
 ) -> None:
-    # Given both builds in one process, and a phone whose user signed in with one of them
-    # When the app is updated to the other build, and back
-    # Then each continues with the other's session, choice, cache and queue
     embedded, runtime = (Library(path) for path in FLAVOURS.values())
     assert embedded.version() == runtime.version()
     org = directory.organisation(contacts=3)

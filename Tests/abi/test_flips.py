@@ -11,16 +11,7 @@ import pytest
 from holdfast import Library
 
 from support.counts import FLIPS, counts
-from support.flips import (
-    FILES,
-    Case,
-    Keys,
-    Original,
-    Outcome,
-    draw,
-    report,
-    take,
-)
+from support.flips import FILES, Case, Keys, Original, Outcome, draw, report, take
 from support.loop import Host
 from support.sizes import sized
 
@@ -91,10 +82,6 @@ def originals(
 def test_A3_after_flips_and_cuts_every_item_is_there_or_it_is_said(
     originals: list[Original], tmp_path: Path, library: Library
 ) -> None:
-    """ATK-3, the main file and its log."""
-    # Given copies of data folders, each with one to eight flipped bits or cuts
-    # When the app starts, signs in if it must, and lists the queue
-    # Then no call fails twice, no item is gone without a word, and none is false
     cases = []
     for number in range(CASES):
         original = originals[number % len(originals)]
@@ -105,9 +92,6 @@ def test_A3_after_flips_and_cuts_every_item_is_there_or_it_is_said(
 def test_A3_a_flipped_bit_of_a_header_costs_no_item_of_the_file(
     originals: list[Original], tmp_path: Path, library: Library
 ) -> None:
-    # Given a flip in each byte of the file's header, the log's, and its first frame's
-    # When the app starts
-    # Then what is in the file is there
     original = next(original for original in originals if original.name == "small")
     places = [(FILES[0], at) for at in range(100)] + [(FILES[1], at) for at in range(56)]
     places = places[FIRST % sized(3, 1) :: sized(3, 1)]
@@ -119,9 +103,7 @@ def test_A3_a_flipped_bit_of_a_header_costs_no_item_of_the_file(
 
 
 def judge(
-    cases: list[tuple[Original, list[tuple[str, int, int]]]],
-    tmp_path: Path,
-    library: Library,
+    cases: list[tuple[Original, list[tuple[str, int, int]]]], tmp_path: Path, library: Library
 ) -> list[Outcome]:
     """Run cases: an original with these flips."""
     outcomes: list[Outcome] = []

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from holdfast import HoldfastError
 
-from support import children, contract
+from support import children
 from support.directory_fixtures import DirectoryFixtures
+from support.errors import error_of, error_of_open
 from support.phone import FilePhone, Phone
-from support.queue import drain, stored
+from support.queue import drain, edit, stored
 from support.sizes import crossed
 from support.users import MakePhone, MakeUser
 
@@ -33,17 +33,10 @@ def tmp_path(open_to_all: Path) -> Path:
 
 
 def refused(phone: Phone) -> dict[str, Any]:
-    """The error of an open() that must fail and leave no handle."""
-    before = phone.library.live()
+    """The error of an open() with key files."""
     policy = {**phone.config["policy"], "biometric": "off"}
     config = {**phone.config, "policy": policy, "keystore": {"kind": "file"}}
-    handle, (status, reply) = phone.library.open(json.dumps(config).encode(), None)
-    assert (handle, status == 0) == (0, False), reply
-    answer = json.loads(reply or b"")
-    contract.judge_reply("open", status, answer)
-    assert phone.library.live() == before
-    error: dict[str, Any] = answer["error"]
-    return error
+    return error_of_open(phone.library, config)
 
 
 def entries(folder: Path) -> set[str]:
@@ -67,7 +60,6 @@ def test_ABI_1_a_missing_folder_is_created_with_its_parents(phone: Phone) -> Non
 def test_ABI_1_a_folder_readable_by_others_keeps_its_mode(
     phones: MakePhone, directory: DirectoryFixtures, mode: int
 ) -> None:
-    # Given a folder that the host has made readable for others
     phone = phones()
     phone.folder.mkdir()
     phone.folder.chmod(mode)
@@ -79,7 +71,6 @@ def test_ABI_1_a_folder_readable_by_others_keeps_its_mode(
         phone.app.register()
     finally:
         os.umask(old)
-    # Then it is used unchanged; other users cannot open the files in it
     assert stat.S_IMODE(phone.folder.stat().st_mode) == mode
     files = [path for path in phone.folder.rglob("*") if path.is_file()]
     assert len(files) >= 2
@@ -110,7 +101,6 @@ def test_ABI_1_a_world_writable_folder_is_refused(phone: Phone, mode: int) -> No
     assert (error["code"], error["field"]) == ("request.invalid_value", "/data_dir")
     assert entries(phone.folder) == set(), "a refused folder was changed"
     assert stat.S_IMODE(phone.folder.stat().st_mode) == mode
-    # and it works after the host has corrected the mode
     phone.folder.chmod(0o700)
     assert phone.start().screen["screen"] == "sign_in"
 
@@ -139,15 +129,12 @@ except HoldfastError as error:
 
 @needs_root
 def test_ABI_1_another_user_of_the_machine_is_refused(sign_in: MakeUser) -> None:
-    # Given a user's folder that another user can reach
     user = sign_in()
     user.phone.close()
     files = {path: path.read_bytes() for path in user.phone.folder.iterdir()}
     for mode in (0o700, 0o755):
-        # When they open it
         user.phone.folder.chmod(mode)
         done = children.run_text(OPEN, user.phone.spec(), str(NOBODY)).check()
-        # Then they are refused, and nothing is changed
         assert done.output.strip() == "1 request.invalid_value /data_dir"
         assert {path: path.read_bytes() for path in user.phone.folder.iterdir()} == files
 
@@ -157,7 +144,6 @@ def test_ABI_1_another_user_of_the_machine_is_refused(sign_in: MakeUser) -> None
 def test_ABI_1_a_folder_without_write_permission_is_refused(
     phone: Phone, directory: DirectoryFixtures, before: str
 ) -> None:
-    # Given a user's folder, empty or with an app's files, without write permission
     if before == "used":
         phone.start().sign_in(directory.person(directory.organisation()))
         phone.close()
@@ -167,9 +153,7 @@ def test_ABI_1_a_folder_without_write_permission_is_refused(
         os.chown(path, NOBODY, NOBODY)
         path.chmod(0o500 if path.is_dir() else 0o400)
     files = {path: path.read_bytes() for path in phone.folder.iterdir()}
-    # When they open it
     done = children.run_text(OPEN, phone.spec(), str(NOBODY)).check()
-    # Then the error gives the reason, and nothing is changed
     assert done.output.strip() == "6 storage.read_only None"
     assert {path: path.read_bytes() for path in phone.folder.iterdir()} == files
 
@@ -177,7 +161,6 @@ def test_ABI_1_a_folder_without_write_permission_is_refused(
 def test_ABI_1_a_link_to_a_folder_is_followed(
     phones: MakePhone, directory: DirectoryFixtures
 ) -> None:
-    # Given a data folder that is a link, as on systems where /tmp or /var is one
     phone = phones()
     place = phone.folder.with_name("elsewhere")
     place.mkdir(mode=0o700)
@@ -186,10 +169,8 @@ def test_ABI_1_a_link_to_a_folder_is_followed(
     phone.start().sign_in(person)
     assert phone.app is not None
     item = phone.app.register()
-    # Then the files are where it leads to
     assert {"holdfast.db", "cache.db"} <= entries(place)
     assert phone.folder.is_symlink()
-    # and a second handle by the other name shares them
     twin = Phone(place, phone.library, phone.backend)
     twin.keychain = phone.keychain
     with_other_name = twin.start(online=False)
@@ -266,15 +247,12 @@ print(json.dumps([codes, app.screen["screen"]]))
 def test_ABI_1_a_first_start_on_a_full_disk_is_refused_until_there_is_room(
     phone: Phone, tmp_path: Path
 ) -> None:
-    # Given a disk without room, a tmpfs of 512 kB, and a folder that is not there yet
     disk = tmp_path / "disk"
     disk.mkdir()
     phone.config["data_dir"] = str(disk / "phone")
     command = [sys.executable, "-c", TINY, phone.spec(), str(disk / "filler")]
-    # When the app starts
     mount = f"mount -t tmpfs -o size=512k,mode=700 tmpfs {disk}"
     done = children.isolated(command, mount)
-    # Then it gets storage.full, and starts as soon as there is room
     assert done.returncode == 0, done.stderr
     codes, screen = json.loads(done.stdout)
     assert codes == ["7 storage.full"]
@@ -293,25 +271,19 @@ def test_ABI_1_a_first_start_on_a_read_only_disk_is_refused(phone: Phone, tmp_pa
 def test_ABI_1_two_handles_in_one_process_see_each_other(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given two handles on one folder in one process
     user = sign_in()
     user.app.go_offline()
     second = Phone(user.phone.folder, user.phone.library, user.phone.backend)
     second.keychain = user.phone.keychain
     second.now_ms, second.monotonic_ms = user.phone.now_ms, user.phone.monotonic_ms
     other = second.start(online=False)
-    # When each adds, edits and cancels what the other has added
     first, later = user.app.register(minutes=1), other.register(minutes=2)
-    other.queue_edit({"id": first, "payload": {"type": "visit", "minutes": 7}})
+    edit(other, first, 7)
     user.app.queue_cancel({"id": later})
-    # Then both see the same
     seen = [[item["id"] for item in app.queue_list()["items"]] for app in (user.app, other)]
     assert seen == [[first], [first]]
-    # and the one sends it once, after the other was closed
     second.close()
-    with pytest.raises(HoldfastError) as closed:
-        other.queue_list()
-    assert closed.value.code == "handle.closed"
+    assert error_of(other.queue_list).code == "handle.closed"
     user.app.go_online()
     drain(user.app)
     assert stored(directory, user.person) == [first]

@@ -15,7 +15,7 @@ import pytest
 
 from support import children
 from support.phone import Phone
-from support.queue import EMPTY, add, drain, stored
+from support.queue import EMPTY, add, add_offline, drain, stored
 from support.sizes import crossed
 
 if TYPE_CHECKING:
@@ -70,14 +70,11 @@ def full(killer: Path, how: str) -> dict[str, str]:
 def test_ATK_16_FIX_14_on_a_full_disk_the_queue_drains_and_the_user_can_log_out(
     sign_in: MakeUser, directory: DirectoryFixtures, tmp_path: Path, killer: Path, how: str
 ) -> None:
-    # Given a phone on a disk of 8 MB that others fill, again after each request
     user = sign_in()
-    # When items are added until it is full, the network comes, and the user logs out
     env = None if how == "disk" else full(killer, how)
     accepted, sent = run_on_disk(
         user, tmp_path, "8m", "drain_full_disk.py", "{disk}/filler", env=env
     )
-    # Then the child's checks hold, every accepted item is stored, and each was sent once
     assert sorted(sent) == sorted(accepted)
     assert stored(directory, user.person) == sorted(accepted)
 
@@ -85,13 +82,9 @@ def test_ATK_16_FIX_14_on_a_full_disk_the_queue_drains_and_the_user_can_log_out(
 def test_ATK_16_a_start_on_a_full_disk_drains_and_logs_out(
     sign_in: MakeUser, directory: DirectoryFixtures, tmp_path: Path
 ) -> None:
-    # Given a phone with a queued item, whose disk others have filled
     user = sign_in()
-    user.app.go_offline()
-    item = add(user.app)
-    # When the app starts with the network, and the user logs out
+    item = add(user.offline())
     found = run_on_disk(user, tmp_path, "8m", "open_on_full_disk.py", "{disk}/filler")
-    # Then it is sent, and nothing was set aside
     assert found == [False, [], "sign_in"]
     assert stored(directory, user.person) == [item]
 
@@ -135,16 +128,13 @@ def limited(script: str, user: SignedIn, size: int) -> Any:  # noqa: ANN401
     return json.loads(done.stdout)
 
 
-def test_FIX_14_a_file_size_limit_refuses_items_and_the_queue_drains_below_it(
+def test_FIX_14_QUE_17_a_file_size_limit_refuses_items_and_the_queue_drains_below_it(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a process that may not let files grow beyond 3 MB
     user = sign_in()
     user.phone.close()
 
-    # When items are registered until three are refused, the network comes, and the user logs out
     kept, codes, left, shown = limited(DRAIN, user, 3_000_000)
-    # Then the disk counts as full, and everything is sent in spite of it
     assert codes == [[7, "storage.full", True]] * 3
     assert len(kept) > 100
     assert left == EMPTY
@@ -186,13 +176,10 @@ class Disk:
 def test_B5_a_queue_that_filled_the_disk_drains_without_a_restart(
     sign_in: MakeUser, directory: DirectoryFixtures, tmp_path: Path, disk: Disk
 ) -> None:
-    # Given a phone on a small disk
     user = sign_in()
-    # When the queue fills the disk, the network comes, and the user logs out
     accepted, sent, parked = run_on_disk(
         user, tmp_path, disk.size, "fill_disk_by_queue.py", *disk.arguments, "drain"
     )
-    # Then the child's checks hold: every item was sent, and is stored or parked as refused
     assert set(sent) == set(accepted)
     assert (parked > 0) == (disk.note > 4000)
     assert len(stored(directory, user.person)) == len(accepted) - parked
@@ -205,14 +192,11 @@ def test_B5_a_queue_that_filled_the_disk_drains_without_a_restart(
 def test_N3_on_a_disk_that_the_queue_filled_the_user_logs_out_and_discards_it(
     sign_in: MakeUser, directory: DirectoryFixtures, tmp_path: Path, note: int, shared: bool
 ) -> None:
-    # Given a phone on a small disk
     user = sign_in()
     disk = Disk("8m", note, shared)
-    # When the queue fills the disk, and the user logs out and discards it
     accepted, *_ = run_on_disk(
         user, tmp_path, disk.size, "fill_disk_by_queue.py", *disk.arguments, "discard"
     )
-    # Then the logout succeeds, and nothing was sent
     assert len(accepted) > 10
     assert stored(directory, user.person) == []
 
@@ -245,11 +229,6 @@ phone.close()
 """
 
 
-def register_until_refused(user: SignedIn) -> list[str]:
-    """The command of a process that registers until three refusals."""
-    return [sys.executable, "-c", FULL, user.phone.spec()]
-
-
 def test_QUE_17_a_real_full_disk_refuses_items_and_loses_none(
     sign_in: MakeUser, directory: DirectoryFixtures, tmp_path: Path
 ) -> None:
@@ -262,13 +241,12 @@ def test_QUE_17_a_real_full_disk_refuses_items_and_loses_none(
         f" && cp -a {room}/. {folder}/"
     )
     # When more is registered than fits (the folder is then copied to a normal disk)
-    done = children.isolated(register_until_refused(user), prepare, f"cp -a {folder}/. {room}/")
+    command = [sys.executable, "-c", FULL, user.phone.spec()]
+    done = children.isolated(command, prepare, f"cp -a {folder}/. {room}/")
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
-    # Then each further item is refused with storage.full
     assert result["codes"] == [[7, "storage.full", True]] * 3
     assert len(result["kept"]) > 20
-    # and with room again every accepted item is there and is sent
     twin = Phone.from_spec(json.dumps({**json.loads(user.phone.spec()), "folder": str(room)}))
     twin.config = {**user.phone.config, "data_dir": str(room)}
     twin.keychain = user.phone.keychain
@@ -277,21 +255,6 @@ def test_QUE_17_a_real_full_disk_refuses_items_and_loses_none(
     drain(app)
     assert stored(directory, user.person) == sorted([*result["kept"], more])
     twin.close()
-
-
-def test_QUE_17_a_file_size_limit_refuses_items_and_loses_none(
-    sign_in: MakeUser, directory: DirectoryFixtures
-) -> None:
-    # Given a process that may not let files grow beyond 1.5 MB
-    user = sign_in()
-    user.phone.close()
-
-    result = limited(FULL, user, 1_500_000)
-    assert result["codes"] == [[7, "storage.full", True]] * 3
-    assert len(result["kept"]) > 20
-    app = user.restart()
-    drain(app)
-    assert stored(directory, user.person) == sorted(result["kept"])
 
 
 READ_ONLY = """
@@ -311,17 +274,13 @@ except HoldfastError as error:
 def test_QUE_17_a_read_only_folder_refuses_items_and_loses_none(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given items, and a folder that is mounted read-only
     user = sign_in()
-    user.app.go_offline()
-    ids = [add(user.app) for _ in range(3)]
+    ids = add_offline(user, 3)
     user.phone.close()
     folder = user.phone.folder
     prepare = f"mount --bind {folder} {folder} && mount -o remount,ro,bind {folder}"
     done = children.isolated([sys.executable, "-c", READ_ONLY, user.phone.spec()], prepare)
-    # Then queue_add is refused with a clear code
     assert done.stdout.strip() == "6 storage.read_only", (done.stdout, done.stderr)
-    # and when it is writable again, the items are unchanged
     user.phone.network.up = True
     app = user.restart()
     more = add(app)
@@ -333,12 +292,9 @@ def test_QUE_17_a_read_only_folder_refuses_items_and_loses_none(
 def test_QUE_17_FIX_14_a_full_disk_refuses_items_and_damages_nothing(
     sign_in: MakeUser, directory: DirectoryFixtures, killer: Path, how: str
 ) -> None:
-    # Given a disk that is full for a while
     user = sign_in()
     user.phone.close()
-    # When items are registered before, during and after
     ended = children.run("full_disk.py", user.phone.spec(), env=full(killer, how))
-    # Then those during it are refused with storage.full, and no item is incomplete
     accepted = ended.check().output.split()
     user.restart()
     drain(user.app)

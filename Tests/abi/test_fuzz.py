@@ -52,16 +52,10 @@ def fuzz(spec: str, state: str, mode: str, trace: Path) -> dict[str, Any]:
     return done
 
 
-@pytest.mark.parametrize(
-    "state",
-    crossed(STATES, fast=lambda state: state == "home"),
-)
+@pytest.mark.parametrize("state", crossed(STATES, fast=lambda state: state == "home"))
 def test_ABI_1_any_bytes_on_any_function_are_answered(
     sign_in: MakeUser, tmp_path: Path, state: str
 ) -> None:
-    # Given a handle in each state of an app
-    # When every function gets arbitrary bytes as its request
-    # Then each call returns a reply or an error of the schema; nothing crashes, hangs or leaks
     done = fuzz(prepared(sign_in(contacts=2), state), state, "any", tmp_path / "last-call.json")
     assert done["calls"] >= 3 * sized(30, 300)
     assert done["live"] == 0
@@ -73,8 +67,5 @@ def test_ABI_1_any_bytes_on_any_function_are_answered(
 def test_ABI_3_accepted_requests_match_the_schema(
     sign_in: MakeUser, tmp_path: Path, state: str
 ) -> None:
-    # Given requests of about the right form
-    # When a function accepts one
-    # Then it matches the published schema: wrong types and missing fields are refused
     done = fuzz(prepared(sign_in(contacts=2), state), state, "strict", tmp_path / "last-call.json")
     assert done["lax"] == {}

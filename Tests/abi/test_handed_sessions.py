@@ -72,14 +72,11 @@ def given(phone: Phone, sign_in: MakeUser) -> dict[str, Any]:
 def test_a_handed_session_is_read_as_tolerantly_as_an_answer(
     phones: MakePhone, sign_in: MakeUser
 ) -> None:
-    # Given a session with members that nobody needs in forms that no reader takes
     session = given(phones(), sign_in)
     refused = []
     for name, text in texts(session):
         app = phones(policy={"biometric": "off"}).start(online=False)
-        # When the host hands it over
         status, reply = start(app, text)
-        # Then it is stored, with its user and its end
         if status != 0 or app.session_status()["user_id"] != session["user"]["id"]:
             refused.append((name, reply))
         app.phone.close()
@@ -116,10 +113,8 @@ def test_a_handed_session_without_what_is_needed_is_refused_by_name(
             changed = {**session, field: value}
             if value is ...:
                 del changed[field]
-            # When a member is missing that is needed, beside one that nobody needs
             text = json.dumps(changed)[:-1] + f', "x": {HUGE}, "y": {DEEP}}}'
             status, reply = start(app, text)
-            # Then the error names it
             assert status == 1, (field, value)
             assert reply["error"]["code"] == "session.invalid", (field, value, reply)
             assert reply["error"]["field"].startswith(f"/session/{field}"), (field, value, reply)

@@ -9,15 +9,17 @@ import os
 import shutil
 import sqlite3
 import stat
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from holdfast import HoldfastError
 
 from conftest import MakePhone, MakeUser
-from support import children, contract
+from support import children
+from support.damage import destroy_header
 from support.directory_fixtures import DirectoryFixtures
+from support.errors import error_of, error_of_open
 from support.phone import FilePhone, Phone
 
 pytestmark = pytest.mark.both_flavours
@@ -41,20 +43,6 @@ FILES = [
     "holdfast.reserve",
     *KEYS,
 ]
-
-
-def refusal(phone: Phone) -> dict[str, Any]:
-    """The error of an open() that must fail and leave no handle."""
-    before = phone.library.live()
-    handle, (status, reply) = phone.library.open(json.dumps(phone.config).encode(), None)
-    answer = json.loads(reply or b"")
-    if handle:
-        phone.library.close(handle)
-    assert handle == 0, "the folder was opened"
-    contract.judge_reply("open", status, answer)
-    assert phone.library.live() == before
-    error: dict[str, Any] = answer["error"]
-    return error
 
 
 def snapshot(folder: Path) -> dict[str, tuple[object, ...]]:
@@ -101,7 +89,7 @@ def opens(phone: Phone) -> None:
 def refused_unchanged(phone: Phone, name: str, reason: str) -> None:
     """open() names the file and the reason, and changes nothing: another case may follow."""
     before = snapshot(phone.folder.parent)
-    error = refusal(phone)
+    error = error_of_open(phone.library, phone.config)
     assert error["code"] == "storage.not_private"
     assert error["detail"] == {"file": name, "reason": reason}
     assert error["message"].startswith(f"{name} ")
@@ -109,23 +97,66 @@ def refused_unchanged(phone: Phone, name: str, reason: str) -> None:
     assert snapshot(phone.folder.parent) == before, "a refused folder was changed"
 
 
-@needs_root
-def test_LCK_6_a_file_of_another_user_is_refused(used: FilePhone) -> None:
-    for name in (*FILES, "keys"):
-        path = used.folder / name
-        os.chown(path, NOBODY, NOBODY)
-        refused_unchanged(used, name, "owner")
-        os.chown(path, os.geteuid(), os.getegid())
-    opens(used)
+Fault = Callable[[Path], contextlib.AbstractContextManager[None]]
 
 
-def test_LCK_6_a_file_that_everybody_may_write_is_refused(used: FilePhone) -> None:
-    for name in (*FILES, "keys"):
-        path = used.folder / name
+@contextlib.contextmanager
+def of_another_user(path: Path) -> Iterator[None]:
+    os.chown(path, NOBODY, NOBODY)
+    yield
+    os.chown(path, os.geteuid(), os.getegid())
+
+
+def with_mode(bits: int) -> Fault:
+    @contextlib.contextmanager
+    def changed(path: Path) -> Iterator[None]:
         mode = stat.S_IMODE(path.stat().st_mode)
-        path.chmod(mode | stat.S_IWOTH)
-        refused_unchanged(used, name, "writable")
+        path.chmod(mode | bits)
+        yield
         path.chmod(mode)
+
+    return changed
+
+
+@contextlib.contextmanager
+def linked(path: Path) -> Iterator[None]:
+    elsewhere = path.with_name("elsewhere")
+    path.rename(elsewhere)
+    path.symlink_to(elsewhere)
+    yield
+    path.unlink()
+    elsewhere.rename(path)
+
+
+@contextlib.contextmanager
+def named_twice(path: Path) -> Iterator[None]:
+    elsewhere = path.with_name("elsewhere")
+    os.link(path, elsewhere)
+    yield
+    elsewhere.unlink()
+
+
+#: What is wrong with one of these files, and the reason that open() gives.
+FAULTS: dict[str, tuple[Fault, list[str], str]] = {
+    "the owner": (of_another_user, [*FILES, "keys"], "owner"),
+    "all may write": (with_mode(stat.S_IWOTH), [*FILES, "keys"], "writable"),
+    "a link": (linked, [*FILES, "keys"], "link"),
+    "two names": (named_twice, FILES, "second_name"),
+    "a group reads a key": (with_mode(stat.S_IRGRP), KEYS, "readable"),
+    "all read a key": (with_mode(stat.S_IROTH), KEYS, "readable"),
+}
+
+
+@pytest.mark.parametrize(
+    "fault", [pytest.param(f, marks=needs_root if "own" in f else ()) for f in FAULTS]
+)
+def test_LCK_6_a_file_that_others_could_change_or_read_is_refused(
+    used: FilePhone, fault: str
+) -> None:
+    change, names, reason = FAULTS[fault]
+    for name in names:
+        with change(used.folder / name):
+            refused_unchanged(used, name, reason)
     opens(used)
 
 
@@ -179,18 +210,6 @@ print(json.dumps([status, json.loads(reply)]))
 """
 
 
-def test_LCK_6_a_link_in_the_place_of_a_file_is_refused(used: FilePhone) -> None:
-    elsewhere = used.folder.with_name("elsewhere")
-    for name in (*FILES, "keys"):
-        path = used.folder / name
-        path.rename(elsewhere)
-        path.symlink_to(elsewhere)
-        refused_unchanged(used, name, "link")
-        path.unlink()
-        elsewhere.rename(path)
-    opens(used)
-
-
 def test_LCK_6_a_link_to_nothing_makes_no_file(used: FilePhone) -> None:
     elsewhere, kept = used.folder.with_name("elsewhere"), used.folder.with_name("kept")
     for name in ("holdfast.db", "holdfast.db-wal", "holdfast.handles", KEYS[1]):
@@ -201,24 +220,6 @@ def test_LCK_6_a_link_to_nothing_makes_no_file(used: FilePhone) -> None:
         assert not elsewhere.exists(), name
         path.unlink()
         kept.rename(path)
-
-
-def test_LCK_6_a_file_with_a_second_name_is_refused(used: FilePhone) -> None:
-    elsewhere = used.folder.with_name("elsewhere")
-    for name in FILES:
-        os.link(used.folder / name, elsewhere)
-        refused_unchanged(used, name, "second_name")
-        elsewhere.unlink()
-    opens(used)
-
-
-def test_LCK_6_a_key_that_others_may_read_is_refused(used: FilePhone) -> None:
-    for name in KEYS:
-        for mode in (0o640, 0o604):
-            (used.folder / name).chmod(mode)
-            refused_unchanged(used, name, "readable")
-            (used.folder / name).chmod(0o600)
-    opens(used)
 
 
 def test_LCK_6_a_pipe_in_the_place_of_a_file_is_refused(used: FilePhone) -> None:
@@ -255,20 +256,14 @@ for folder in sys.argv[3:]:
 def test_LCK_6_a_damaged_file_is_not_read_through_others(sign_in: MakeUser, fault: str) -> None:
     if fault == "owner" and os.geteuid() != 0:
         pytest.skip("needs root to change the owner of a file")
-    # Given an item in a damaged file that was set aside before the device was unlocked
     user = sign_in()
-    user.app.go_offline()
-    queued = user.app.register()
+    queued = user.offline().register()
     user.phone.close()
-    database = user.phone.folder / "holdfast.db"
-    data = bytearray(database.read_bytes())
-    data[:4096] = bytes(4096)
-    database.write_bytes(data)
+    destroy_header(user.phone.folder)
     user.phone.keychain.unlocked_since_boot = False
     user.phone.open()
     user.phone.close()
     [aside] = user.phone.folder.glob("holdfast.db.damaged-*")
-    # When it is another user's, or a link
     elsewhere = user.phone.folder.with_name("elsewhere")
     if fault == "owner":
         os.chown(aside, NOBODY, NOBODY)
@@ -276,11 +271,9 @@ def test_LCK_6_a_damaged_file_is_not_read_through_others(sign_in: MakeUser, faul
         aside.rename(elsewhere)
         aside.symlink_to(elsewhere)
     user.phone.keychain.unlocked_since_boot = True
-    with pytest.raises(HoldfastError) as caught:
-        user.phone.start(online=False)
-    assert caught.value.code == "storage.not_private"
-    assert aside.name in str(caught.value)
-    # Then nothing is lost: the items come when it is in order
+    error = error_of(lambda: user.phone.start(online=False))
+    assert error.code == "storage.not_private"
+    assert aside.name in str(error)
     if fault == "owner":
         os.chown(aside, os.geteuid(), os.getegid())
     else:
@@ -293,6 +286,13 @@ def test_LCK_6_a_damaged_file_is_not_read_through_others(sign_in: MakeUser, faul
 # Finding 9: locks ------------------------------------------------------------------------------
 
 
+def open_apart(phone: FilePhone, program: str, env: dict[str, str]) -> tuple[int, Any]:
+    """Open the folder in a process of its own; the status and the reply."""
+    arguments = (str(phone.library.path), json.dumps(phone.config))
+    [status, reply] = json.loads(children.run_text(program, *arguments, env=env).check().output)
+    return status, reply
+
+
 def test_ABI_1_a_lock_that_somebody_keeps_ends_the_open(
     used: FilePhone, sleepless: dict[str, str]
 ) -> None:
@@ -300,10 +300,8 @@ def test_ABI_1_a_lock_that_somebody_keeps_ends_the_open(
     before = (used.folder / "holdfast.db").read_bytes()
     lock = os.open(used.folder, os.O_RDONLY)
     fcntl.flock(lock, fcntl.LOCK_EX)
-    config = json.dumps(used.config)
-    done = children.run_text(OPEN, str(used.library.path), config, env=sleepless).check()
+    status, reply = open_apart(used, OPEN, sleepless)
     os.close(lock)
-    [status, reply] = json.loads(done.output)
     assert (status, reply["error"]["code"]) == (8, "storage.busy")
     assert reply["error"]["retryable"]
     assert (used.folder / "holdfast.db").read_bytes() == before
@@ -318,10 +316,8 @@ def test_ABI_1_an_exclusive_lock_on_the_data_ends_the_open(
     with contextlib.closing(database):
         database.execute("PRAGMA locking_mode=EXCLUSIVE")
         database.execute("BEGIN EXCLUSIVE")
-        config = json.dumps(used.config)
-        done = children.run_text(OPEN, str(used.library.path), config, env=sleepless).check()
+        status, reply = open_apart(used, OPEN, sleepless)
         database.execute("ROLLBACK")
-    [status, reply] = json.loads(done.output)
     assert (status, reply["error"]["code"]) == (8, "storage.busy")
     opens(used)
 
@@ -335,10 +331,7 @@ ctypes.CDLL(None).killer_lock_fails(errno.ENOLCK)
 def test_ABI_1_a_lock_that_fails_is_an_error(used: FilePhone, killer: Path) -> None:
     opens(used)
     before = snapshot(used.folder)
-    config = json.dumps(used.config)
-    arguments = (str(used.library.path), config)
-    done = children.run_text(WITHOUT_LOCKS + OPEN, *arguments, env={"LD_PRELOAD": str(killer)})
-    [status, reply] = json.loads(done.check().output)
+    status, reply = open_apart(used, WITHOUT_LOCKS + OPEN, {"LD_PRELOAD": str(killer)})
     assert (status, reply["error"]["code"]) == (6, "storage.failed")
     assert reply["error"]["detail"]["errno"] > 0
     assert snapshot(used.folder) == before
@@ -348,8 +341,7 @@ def test_ABI_1_a_lock_that_fails_is_an_error(used: FilePhone, killer: Path) -> N
 def test_LCK_3_a_file_after_vacuum_is_no_damage(sign_in: MakeUser) -> None:
     """VACUUM stores the entries of the schema in another order."""
     user = sign_in()
-    user.app.go_offline()
-    queued = user.app.register()
+    queued = user.offline().register()
     user.phone.close()
     query = "SELECT name FROM sqlite_master"
     with contextlib.closing(sqlite3.connect(user.phone.folder / "holdfast.db")) as database:
@@ -375,8 +367,7 @@ def test_LCK_3_a_schema_that_says_something_else_is_damage(
     sign_in: MakeUser, words: str, others: str
 ) -> None:
     user = sign_in()
-    user.app.go_offline()
-    queued = user.app.register()
+    queued = user.offline().register()
     user.phone.close()
     change = f"UPDATE sqlite_master SET sql = replace(sql, '{words}', '{others}') WHERE sql LIKE ?"
     with contextlib.closing(sqlite3.connect(user.phone.folder / "holdfast.db")) as file, file:

@@ -5,23 +5,17 @@ from __future__ import annotations
 from statistics import mean
 
 import pytest
-from holdfast.transport import Answer
 
+from support.damage import destroy_header
 from support.directory_fixtures import DirectoryFixtures
-from support.queue import (
-    EMPTY,
-    UPLOADS,
-    add,
-    code_of,
-    drain,
-    item_of,
-    stored,
-)
+from support.held import unlock
+from support.queue import EMPTY, UPLOADS, add, code_of, drain, edit, in_doubt, item_of, stored
 from support.refusals import (
     HOUR_S,
     REFUSALS,
     WORDS,
     Firewall,
+    coded,
     has_words,
     is_alone,
     is_store,
@@ -41,31 +35,24 @@ def sent_since(user: SignedIn, item: str, at: int, directory: DirectoryFixtures)
 @pytest.mark.parametrize(
     ("form", "upload"),
     crossed(
-        REFUSALS,
-        UPLOADS,
-        fast=lambda *case: case in [("html", "table"), ("unauthorized", "rpc")],
+        REFUSALS, UPLOADS, fast=lambda *case: case in [("html", "table"), ("unauthorized", "rpc")]
     ),
 )
 def test_ATK_9_B2_an_item_that_a_firewall_refuses_is_parked_and_delays_no_other(
     sign_in: MakeUser, directory: DirectoryFixtures, form: str, upload: str
 ) -> None:
-    # Given 30 items, of which a firewall refuses one
     user = patient(sign_in, upload)
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     ids = [add(app) for _ in range(13)]
     bad = add(app, note=WORDS)
     ids += [add(app) for _ in range(16)]
     firewall = Firewall(user, form, has_words)
     began_ms = user.phone.now_ms
-    app.go_online()
-    app.settle()
-    # Then the others are stored at once, and their completion is told
+    app.reconnect()
     assert stored(directory, user.person) == sorted(ids)
     [told] = app.of_type("sync_completed")
     assert (told["sent"], told["parked"], told["waiting"]) == (29, 0, 1)
     assert told["message"]["code"] == "sync_completed_waiting"
-    # and the app can show why that one waits, and until when
     shown = item_of(app, bad)
     assert (shown["state"], shown["reason"]["code"]) == ("waiting", "waiting_blocked")
     assert shown["not_before_ms"] > user.phone.now_ms
@@ -73,7 +60,6 @@ def test_ATK_9_B2_an_item_that_a_firewall_refuses_is_parked_and_delays_no_other(
     assert (why["code"], why["count"]) == ("waiting_blocked", 1)
     assert why["until_ms"] == shown["not_before_ms"]
     assert app.sync_status()["not_before_ms"] is None
-    # When visits are registered for a day, or three
     waits: list[float] = []
     parked_ms = None
     for _ in range(sized(12, 36)):
@@ -83,11 +69,9 @@ def test_ATK_9_B2_an_item_that_a_firewall_refuses_is_parked_and_delays_no_other(
         waits.append(sent_since(user, ids[-1], at, directory))
         if parked_ms is None and app.of_type("item_parked"):
             parked_ms = user.phone.now_ms
-    # Then each is sent at once,
     assert stored(directory, user.person) == sorted(ids)
     assert mean(waits) < 1, waits
     assert max(waits) < 10, waits
-    # and the refused one is parked with the reason after a few tries over hours
     assert code_of(app, bad) == "blocked"
     [event] = app.of_type("item_parked")
     assert (event["id"], event["reason"]) == (bad, "blocked")
@@ -99,7 +83,6 @@ def test_ATK_9_B2_an_item_that_a_firewall_refuses_is_parked_and_delays_no_other(
     most = 28 if form == "unauthorized" else 14
     assert 7 <= len(alone) <= most
     assert len(firewall.refused) <= most + 8
-    # and that is told, too
     assert sum(event["parked"] for event in app.of_type("sync_completed")) == 1
     assert sum(event["sent"] for event in app.of_type("sync_completed")) == len(ids)
 
@@ -107,19 +90,16 @@ def test_ATK_9_B2_an_item_that_a_firewall_refuses_is_parked_and_delays_no_other(
 def test_ATK_9_B2_an_item_that_is_refused_while_nothing_else_is_sent_is_parked(
     sign_in: MakeUser,
 ) -> None:
-    # Given one item only, which a firewall refuses
     user = patient(sign_in)
     app = user.app
     firewall = Firewall(user, "html", has_words)
     bad = add(app, note=WORDS)
     app.settle()
     assert code_of(app, bad) == "waiting_blocked"
-    # Then after a day it is parked, after a bounded number of tries
     took = live(user, 24 * HOUR_S, lambda: bool(app.of_type("item_parked")))
     assert 10 * HOUR_S < took < 20 * HOUR_S
     assert len(firewall.refused) <= 24
     assert code_of(app, bad) == "blocked"
-    # and nothing more is sent
     live(user, 48 * HOUR_S)
     assert len(firewall.refused) <= 24
 
@@ -135,10 +115,8 @@ def test_ATK_9_B2_an_item_that_is_refused_while_nothing_else_is_sent_is_parked(
 def test_ATK_9_a_portal_that_refuses_everything_parks_and_isolates_nothing(
     sign_in: MakeUser, directory: DirectoryFixtures, refused: str, form: str
 ) -> None:
-    # Given a captive portal that refuses every request for hours, or a day
     user = patient(sign_in)
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     ids = [add(app) for _ in range(20)]
     prefix = "/" if refused == "everything" else "/rest/v1/"
     portal = Firewall(user, form, lambda request: prefix in request["url"])
@@ -146,7 +124,6 @@ def test_ATK_9_a_portal_that_refuses_everything_parks_and_isolates_nothing(
     hours = sized(6, 24)
     for _ in range(hours):
         live(user, HOUR_S)
-        # Then no item is blamed: all wait for the service
         assert app.queue_list()["counts"] == {**EMPTY, "pending": 20}
         [why] = app.queue_explain()["reasons"]
         assert why["code"] in {"back_off", "token", "not_supabase"}
@@ -155,7 +132,6 @@ def test_ATK_9_a_portal_that_refuses_everything_parks_and_isolates_nothing(
     uploads = [request for request in portal.refused if request["purpose"] == "upload"]
     assert len(uploads) <= hours * (90 if form == "unauthorized" else 75)
     assert app.screen["screen"] == "home"
-    # When the portal lets the phone through, then all are sent within minutes, in few requests
     portal.end()
     user.phone.network.forget()
     took = live(user, HOUR_S, lambda: len(stored(directory, user.person)) == 20)
@@ -168,7 +144,6 @@ def test_ATK_9_a_portal_that_refuses_everything_parks_and_isolates_nothing(
 def test_ATK_9_an_outage_is_no_try_of_an_item_that_was_refused_before(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given an item that a firewall has refused six times, while others were sent
     user = patient(sign_in)
     app = user.app
     firewall = Firewall(user, "html", has_words)
@@ -178,15 +153,12 @@ def test_ATK_9_an_outage_is_no_try_of_an_item_that_was_refused_before(
     ids.append(add(app))
     live(user, 24 * HOUR_S, lambda: len(firewall.refused) == 6)
     assert code_of(app, bad) == "waiting_blocked"
-    # and then an outage for a day, in which no upload is judged
     firewall.end()
     portal = Firewall(user, "html", lambda request: "/rest/v1/" in request["url"])
     portal.answer = {**REFUSALS["html"], "status": 511}  # type: ignore[typeddict-item]
     live(user, 24 * HOUR_S)
-    # Then the outage parks nothing,
     assert app.of_type("item_parked") == []
     assert len([request for request in portal.refused if is_alone(request, bad)]) > 3
-    # and the item is sent when it ends
     portal.end()
     live(user, 3 * HOUR_S, lambda: app.queue_list()["counts"] == EMPTY)
     assert stored(directory, user.person) == sorted([*ids, bad])
@@ -195,7 +167,6 @@ def test_ATK_9_an_outage_is_no_try_of_an_item_that_was_refused_before(
 def test_ATK_9_visits_to_portals_park_nothing(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given an item that is registered behind a portal, again and again
     user = patient(sign_in)
     app = user.app
     ids: list[str] = []
@@ -206,7 +177,6 @@ def test_ATK_9_visits_to_portals_park_nothing(
         # (the phone leaves the portal's network without a word to the library)
         portal.end()
         took = live(user, HOUR_S, lambda: len(stored(directory, user.person)) == len(ids))
-        # Then it is sent within minutes each time
         assert took <= 300
         live(user, HOUR_S)
     assert app.of_type("item_parked") == []
@@ -216,19 +186,15 @@ def test_ATK_9_visits_to_portals_park_nothing(
 def test_ATK_9_a_service_that_refuses_every_upload_for_hours_parks_nothing(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a gateway that refuses every upload by mistake for hours; reads are answered
     user = patient(sign_in)
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     ids = [add(app) for _ in range(60)]
     gateway = Firewall(user, "html", is_store)
     app.go_online()
     hours = sized(4, 9)
     live(user, hours * HOUR_S)
-    # Then nothing is parked, and the uploads keep to a back-off
     assert app.of_type("item_parked") == []
     assert len(gateway.refused) <= hours * 40
-    # When it works again, then all are sent
     gateway.end()
     live(user, 3 * HOUR_S, lambda: len(stored(directory, user.person)) == 60)
     assert stored(directory, user.person) == sorted(ids)
@@ -239,8 +205,7 @@ def test_ATK_9_a_bad_item_in_a_full_batch_costs_few_requests(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = patient(sign_in)
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     ids = [add(app) for _ in range(237)]
     bad = add(app, note=WORDS)
     ids += [add(app) for _ in range(262)]
@@ -248,7 +213,6 @@ def test_ATK_9_a_bad_item_in_a_full_batch_costs_few_requests(
     user.phone.network.forget()
     app.go_online()
     took = live(user, HOUR_S, lambda: code_of(app, bad) == "waiting_blocked")
-    # Then all others are stored without a pause
     assert took < 1
     assert stored(directory, user.person) == sorted(ids)
     assert len(firewall.refused) <= 8
@@ -258,7 +222,6 @@ def test_ATK_9_a_bad_item_in_a_full_batch_costs_few_requests(
 def test_ATK_9_a_row_that_was_stored_although_the_answer_was_refused_counts_as_sent(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a proxy that lets an upload through and refuses its answer
     user = patient(sign_in)
     app = user.app
     user.phone.network.alter.append(
@@ -266,7 +229,6 @@ def test_ATK_9_a_row_that_was_stored_although_the_answer_was_refused_counts_as_s
     )
     item = add(app)
     done = drain(app)
-    # Then the server is asked, and says that it has the item
     assert (done["sent"], done["parked"]) == (1, 0)
     assert stored(directory, user.person) == [item]
     assert app.queue_list()["counts"] == EMPTY
@@ -305,18 +267,14 @@ def test_ATK_9_sync_now_keeps_the_item_s_own_pause(sign_in: MakeUser) -> None:
 def test_ATK_9_queue_retry_sends_the_item_at_once_and_uses_up_no_try(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given an item that waits because it was refused
     user, firewall, item = blocked(sign_in)
     until_ms = item_of(user.app, item)["not_before_ms"]
-    # When the user tries again, and again
     for turn in range(1, 25):
         assert user.app.queue_retry({"id": item})["retried"] == 1
         user.app.settle()
-        # Then it is sent each time, and waits as long as before
         assert len(firewall.refused) == 1 + turn
         shown = item_of(user.app, item)
         assert (shown["state"], shown["not_before_ms"]) == ("waiting", until_ms)
-    # and on another network it gets through
     firewall.end()
     user.app.queue_retry({"id": item})
     user.app.settle()
@@ -326,23 +284,19 @@ def test_ATK_9_queue_retry_sends_the_item_at_once_and_uses_up_no_try(
 def test_ATK_9_a_parked_item_is_tried_once_more(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given an item that was parked because it was refused
     user, firewall, item = blocked(sign_in)
     app = user.app
     until_parked(user)
     firewall.refused.clear()
-    # When the user tries again, with another item beside it
     other = add(app)
     assert app.queue_retry()["retried"] == 1
     app.settle()
-    # Then it is sent once, alone, and told to be refused again
     assert len(firewall.refused) == 1
     assert is_alone(firewall.refused[0], item)
     assert code_of(app, item) == "blocked"
     assert len(app.of_type("item_parked")) == 2
     assert stored(directory, user.person) == [other]
-    # and with another text it is sent
-    app.queue_edit({"id": item, "payload": {"type": "visit", "minutes": 5, "note": "plain"}})
+    edit(app, item, 5, note="plain")
     app.settle()
     assert stored(directory, user.person) == sorted([item, other])
 
@@ -351,7 +305,7 @@ def test_ATK_9_an_edit_while_the_item_waits_is_sent_at_once(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user, _, item = blocked(sign_in)
-    user.app.queue_edit({"id": item, "payload": {"type": "visit", "minutes": 5, "note": "plain"}})
+    edit(user.app, item, 5, note="plain")
     user.app.settle()
     assert stored(directory, user.person) == [item]
 
@@ -372,8 +326,7 @@ def test_ATK_9_the_figures_are_pulled_while_an_item_is_refused(sign_in: MakeUser
     # The server was asked: it does not have the item, so no figure can count it twice
     user, _, _ = blocked(sign_in)
     user.phone.network.forget()
-    user.app.sync_now()
-    user.app.settle()
+    user.app.sync()
     assert user.phone.network.count("summary") == 1
 
 
@@ -384,7 +337,6 @@ def test_ATK_9_the_figures_are_pulled_while_an_item_is_refused(sign_in: MakeUser
 def test_ATK_9_the_tries_are_counted_over_restarts_and_salvages(
     sign_in: MakeUser, directory: DirectoryFixtures, after: str
 ) -> None:
-    # Given a refused item in an app that is restarted every hour
     user = patient(sign_in)
     app = user.app
     firewall = Firewall(user, "html", has_words)
@@ -398,13 +350,10 @@ def test_ATK_9_the_tries_are_counted_over_restarts_and_salvages(
             break
         if after == "salvage" and turn == 2:
             user.phone.close()
-            database = user.phone.folder / "holdfast.db"
-            database.write_bytes(bytes(4096) + database.read_bytes()[4096:])
+            destroy_header(user.phone.folder)
         app = user.restart()
-        if app.screen["screen"] == "unlock":
-            app.touch()
+        unlock(user)
         app.settle()
-    # Then it is parked as if the app had not been restarted
     assert app.of_type("item_parked")[0]["id"] == bad
     assert code_of(app, bad) == "blocked"
     assert 5 <= len([request for request in firewall.refused if is_alone(request, bad)]) <= 16
@@ -414,30 +363,20 @@ def test_ATK_9_the_tries_are_counted_over_restarts_and_salvages(
 def test_B6_a_cancel_of_a_blocked_item_asks_the_server_that_has_not_said_whether_it_has_it(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given an item that the server has stored without the app's knowing
     user = patient(sign_in)
     app = user.app
-    app.go_offline()
-    item = add(app, note=WORDS)
-    directory.control.drop_after(UPLOADS["table"], method="POST", times=1)
-    app.go_online()
-    app.settle()
-    assert stored(directory, user.person) == [item]
-    # and a firewall that refuses it now, while the service does not answer the question about it
+    item = in_doubt(user, directory, note=WORDS)
     Firewall(user, "html", has_words)
-    locked: Answer = {
-        "status": 500,
-        "headers": {"content-type": "application/json"},
-        "body": '{"code":"55P03","message":"could not obtain lock"}',
-    }
     user.phone.network.alter.append(
         lambda request, answer: (
-            locked if (request["purpose"], request["method"]) == ("upload", "GET") else answer
+            coded(500, "55P03")
+            if (request["purpose"], request["method"]) == ("upload", "GET")
+            else answer
         )
     )
+    app.go_online()
     live(user, 24 * HOUR_S, lambda: item_of(app, item)["state"] == "parked")
     assert code_of(app, item) == "blocked"
-    # When its user cancels it, then the server is asked, and the stored row is not missed
     user.phone.network.alter.clear()
     assert app.queue_cancel({"id": item})["state"] == "pending"
     live(user, HOUR_S, lambda: item_of(app, item)["state"] == "parked")

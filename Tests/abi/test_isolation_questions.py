@@ -11,17 +11,17 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from holdfast import HoldfastError
 from holdfast.transport import Answer
 from holdfast.types import HttpRequest
 
 from support.directory_fixtures import DirectoryFixtures
-from support.queue import EMPTY, RPC, UPLOADS, add, code_of, item_of, stored
+from support.errors import error_of
+from support.own_rows import COLUMNS
+from support.queue import EMPTY, RPC, UPLOADS, add, code_of, in_doubt, item_of, stored
 from support.refusals import HOUR_S, REFUSALS, Firewall, coded, live
 from support.sizes import crossed, sized
 from support.users import MakeUser, SignedIn
 
-COLUMNS = ["type", "minutes", "occurred_at", "contact_id", "follows", "note"]
 #: How long items of both kinds are added every hour: at least until one that is refused is parked.
 HOURS = sized(14, 24)
 #: Two kinds. The first one's items are uploaded to the table or through the function.
@@ -79,19 +79,6 @@ def add_visit(user: SignedIn) -> str:
     return str(user.app.queue_add(request)["id"])
 
 
-def lost(user: SignedIn, directory: DirectoryFixtures, upload: str) -> str:
-    """An item that the server has stored without the app's knowing; the phone is offline."""
-    app = user.app
-    app.go_offline()
-    item = add(app)
-    directory.control.drop_after(UPLOADS[upload], method="POST", times=1)
-    app.go_online()
-    app.settle()
-    app.go_offline()
-    assert stored(directory, user.person) == [item]
-    return item
-
-
 def day_of_others(user: SignedIn, directory: DirectoryFixtures) -> list[float]:
     """Items of both kinds are added every hour; how long each pair took to be stored."""
     waits: list[float] = []
@@ -117,20 +104,16 @@ def day_of_others(user: SignedIn, directory: DirectoryFixtures) -> list[float]:
 def test_a_cancelled_item_whose_question_is_refused_for_good_delays_no_other(
     sign_in: MakeUser, directory: DirectoryFixtures, refusal: str, upload: str
 ) -> None:
-    # Given a cancelled item that the server may have, and others of its kind and of another one
     user = of_kinds(sign_in, upload)
     app = user.app
-    item = lost(user, directory, upload)
+    item = in_doubt(user, directory, upload)
     assert app.queue_cancel({"id": item})["state"] == "pending"
     others = [add(app), add_visit(user), add(app)]
-    # and a server that refuses the question for good
     wall = refuse(user, REFUSED[refusal], asks_about(item))
     app.go_online()
     took = live(user, HOUR_S, lambda: set(others) <= set(stored(directory, user.person)))
-    # Then the others are stored at once,
     assert took < 10
     live(user, 60)
-    # and the app can show that this one waits, and until when
     assert code_of(app, item) == "waiting_blocked"
     [why] = app.queue_explain()["reasons"]
     assert (why["code"], why["count"]) == ("waiting_blocked", 1)
@@ -160,14 +143,12 @@ def test_a_cancelled_item_whose_question_is_refused_for_good_delays_no_other(
 def test_a_question_that_is_refused_for_good_is_asked_ever_more_rarely(
     sign_in: MakeUser, directory: DirectoryFixtures, refusal: str
 ) -> None:
-    # Given nothing but a cancelled item, about which the server refuses the question
     user = of_kinds(sign_in, "table")
     app = user.app
-    item = lost(user, directory, "table")
+    item = in_doubt(user, directory)
     app.queue_cancel({"id": item})
     wall = refuse(user, REFUSED[refusal], asks_about(item))
     app.go_online()
-    # Then it is asked about less and less
     counts: list[int] = []
     for _ in range(4):
         before = len(wall.refused)
@@ -175,7 +156,6 @@ def test_a_question_that_is_refused_for_good_is_asked_ever_more_rarely(
         counts.append(len(wall.refused) - before)
     assert counts[0] > counts[-1]
     assert sum(counts) <= 30
-    # and an item that is added meanwhile is stored at once
     other = add(app)
     assert live(user, HOUR_S, lambda: other in stored(directory, user.person)) < 5
     # Once the server answers, the user sees that it has the item
@@ -188,20 +168,15 @@ def test_a_question_that_is_refused_for_good_is_asked_ever_more_rarely(
 def test_a_cancelled_item_goes_when_the_server_answers_at_last(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a cancelled item that did not reach the server, which refuses the question for an hour
     user = of_kinds(sign_in, "table")
     app = user.app
-    app.go_offline()
-    item = add(app)
-    directory.control.drop_before(UPLOADS["table"], method="POST", times=1)
+    item = in_doubt(user, directory, arrives=False)
     app.go_online()
-    app.settle()
     app.queue_cancel({"id": item})
     wall = refuse(user, OWN["no table"], asks_about(item))
     live(user, HOUR_S)
     assert code_of(app, item) == "waiting_blocked"
     wall.end()
-    # Then it goes as soon as the user asks for it, or by itself
     live(user, 2 * HOUR_S)
     assert app.queue_list()["counts"] == EMPTY
     assert app.of_type("item_parked") == []
@@ -212,18 +187,13 @@ def test_a_cancelled_item_goes_when_the_server_answers_at_last(
 def test_items_that_no_answer_names_and_whose_question_is_refused_delay_no_other(
     sign_in: MakeUser, directory: DirectoryFixtures, refusal: str
 ) -> None:
-    # Given three items that the server has stored without the app's knowing
     user = of_kinds(sign_in, "table")
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     items = [add(app) for _ in range(3)]
     directory.control.drop_after(UPLOADS["table"], method="POST", times=1)
-    app.go_online()
-    app.settle()
+    app.reconnect()
     assert stored(directory, user.person) == sorted(items)
-    # and a server that refuses the question about them
     wall = refuse(user, REFUSED[refusal], lambda get: any(asks_about(one)(get) for one in items))
-    # Then others are stored at once for a day
     waits = day_of_others(user, directory)
     assert max(waits) < 10, waits
     # The requests are few, and nothing is lost: the user decides
@@ -238,27 +208,20 @@ def test_items_that_no_answer_names_and_whose_question_is_refused_delay_no_other
 def test_a_portal_parks_no_cancelled_item(
     sign_in: MakeUser, directory: DirectoryFixtures, form: str
 ) -> None:
-    # Given a cancelled item that the server does not have, another, and a portal for hours
     user = of_kinds(sign_in, "table")
     app = user.app
-    app.go_offline()
-    item = add(app)
-    directory.control.drop_before(UPLOADS["table"], method="POST", times=1)
+    item = in_doubt(user, directory, arrives=False)
     app.go_online()
-    app.settle()
     app.queue_cancel({"id": item})
     other = add_visit(user)
     portal = Firewall(user, form, lambda request: "/rest/v1/" in request["url"])
     live(user, sized(5, 24) * HOUR_S)
     assert app.of_type("item_parked") == []
-    # When it ends, then both wishes are fulfilled within minutes
     portal.end()
     took = live(user, HOUR_S, lambda: app.queue_list()["counts"] == EMPTY)
     assert took <= 600
     assert stored(directory, user.person) == [other]
-    with pytest.raises(HoldfastError) as caught:
-        app.queue_cancel({"id": item})
-    assert caught.value.code == "queue.not_found"
+    assert error_of(app.queue_cancel, {"id": item}).code == "queue.not_found"
 
 
 @pytest.mark.parametrize(
@@ -270,19 +233,16 @@ def test_a_portal_parks_no_cancelled_item(
 def test_N3_a_lone_item_that_a_firewall_neither_takes_nor_answers_for_delays_no_later_one(
     sign_in: MakeUser, directory: DirectoryFixtures, form: str, upload: str
 ) -> None:
-    # Given one item, and a firewall that refuses every request with its id
     user = of_kinds(sign_in, upload)
     item = add(user.app)
     wall = Firewall(user, form, lambda request: item in request["url"] + (request["body"] or ""))
     live(user, 1800)
     assert code_of(user.app, item) == "waiting_blocked"
-    # When others are added, then each is stored at once
     for _ in range(6):
         live(user, 1234)
         other = add(user.app)
         took = live(user, HOUR_S, lambda other=other: other in stored(directory, user.person))
         assert took < 10
-    # and the one that is refused is parked by the rules for those: its user decides
     live(user, 12 * HOUR_S)
     assert code_of(user.app, item) == "blocked"
     assert len(wall.refused) <= 60
@@ -296,14 +256,12 @@ def test_N3_a_lone_item_that_a_firewall_neither_takes_nor_answers_for_delays_no_
 def test_N3_a_lone_cancelled_item_that_a_firewall_does_not_answer_for_delays_no_later_one(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given one cancelled item that the server may have, and a firewall that refuses its question
     user = of_kinds(sign_in, "table")
-    item = lost(user, directory, "table")
+    item = in_doubt(user, directory)
     user.app.queue_cancel({"id": item})
     refuse(user, OTHERS["html"], asks_about(item))
     user.app.go_online()
     live(user, 1800)
-    # When others are added, then each is stored at once
     for _ in range(4):
         live(user, 1234)
         other = add(user.app)

@@ -11,7 +11,8 @@ import pytest
 from holdfast.transport import Answer
 
 from support.directory_fixtures import DirectoryFixtures
-from support.queue import BOTH, EMPTY, UPLOADS, add, code_of, item_of, stored
+from support.held import unlock
+from support.queue import BOTH, EMPTY, UPLOADS, add, add_offline, code_of, item_of, stored
 from support.refusals import HOUR_S, Fault, coded, holding, is_store, items_in, live, page, patient
 from support.sizes import crossed, sampled, sized
 from support.users import MakeUser, SignedIn
@@ -25,6 +26,7 @@ OWN: dict[str, Answer] = {
     "40001": coded(500, "40001"),
     "PGRST001": coded(503, "PGRST001"),
 }
+JSON = {"content-type": "application/json"}
 #: Something else answers, or nothing.
 OTHERS: dict[str, Answer] = {
     "200": page(200),
@@ -34,11 +36,7 @@ OTHERS: dict[str, Answer] = {
     "408": page(408),
     "425": page(425),
     "429": page(429),
-    "json": {
-        "status": 503,
-        "headers": {"content-type": "application/json"},
-        "body": '{"message":"blocked"}',
-    },
+    "json": {"status": 503, "headers": JSON, "body": '{"message":"blocked"}'},
     "cut": {"error": "offline"},
 }
 #: The failures that may be one item's fault.
@@ -72,20 +70,16 @@ def visits(
 def test_B2_B3_an_item_that_fails_whenever_it_is_sent_delays_no_other(
     sign_in: MakeUser, directory: DirectoryFixtures, failure: str, upload: str
 ) -> None:
-    # Given 30 items, the first of which makes each upload fail
     user = patient(sign_in, upload)
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     bad = add(app)
     ids = [add(app) for _ in range(29)]
     fault = Fault(user, FAILURES[failure], holding(bad))
     app.go_online()
     took = live(user, HOUR_S, lambda: stored(directory, user.person) == sorted(ids))
-    # Then the others are stored within a minute, after a bounded number of failures
     assert stored(directory, user.person) == sorted(ids)
     assert took < 60
     assert len(fault.met) <= math.ceil(math.log2(30)) + 4
-    # and that is told, too, without the one at fault
     live(user, 60)
     [told] = app.of_type("sync_completed")
     assert (told["sent"], told["parked"], told["waiting"]) == (29, 0, 1)
@@ -93,16 +87,12 @@ def test_B2_B3_an_item_that_fails_whenever_it_is_sent_delays_no_other(
     own = {"waiting_time", "schema_not_ready"}
     assert shown["state"] == "waiting"
     assert shown["reason"]["code"] in (own if failure in OWN else {"waiting_blocked"})
-    # When items are registered during a day, then each is stored at once
     assert max(visits(user, directory, HOURS)) < 10
-    # and the one at fault is sent alone, by a back-off of its own
     assert all(items_in(request) == 1 for request in fault.met[-5:])
     assert len(fault.met) < HOURS * 30
-    # and is parked only as one that is refused on the way, by the rules for those
     parked = app.of_type("item_parked")
     assert [event["reason"] for event in parked] == (["blocked"] if parked else [])
     assert not (parked and failure in OWN)
-    # When the fault ends, then it is stored, within a day at the latest
     fault.end()
     if parked:
         app.queue_retry({"id": bad})
@@ -126,8 +116,7 @@ def test_B2_of_a_few_items_the_healthy_ones_are_stored_after_a_few_failures(
     sign_in: MakeUser, directory: DirectoryFixtures, failure: str, count: int, upload: str
 ) -> None:
     user = patient(sign_in, upload)
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     bad = add(app)
     ids = [add(app) for _ in range(count - 1)]
     fault = Fault(user, FAILURES[failure], holding(bad))
@@ -141,24 +130,16 @@ def test_B2_of_a_few_items_the_healthy_ones_are_stored_after_a_few_failures(
 def test_B2_many_items_at_fault_delay_no_other(
     sign_in: MakeUser, directory: DirectoryFixtures, failure: str
 ) -> None:
-    # Given 60 items, of which every fifth makes each upload fail
     user = patient(sign_in)
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     ids = [add(app) for _ in range(60)]
     bad = ids[::5]
-    fault = Fault(
-        user,
-        FAILURES[failure],
-        lambda request: any(item in (request["body"] or "") for item in bad),
-    )
+    fault = Fault(user, FAILURES[failure], holding(*bad))
     app.go_online()
     healthy = sorted(set(ids) - set(bad))
     live(user, 3 * HOUR_S, lambda: stored(directory, user.person) == healthy)
-    # Then the others are stored, after less than two failures for each item at fault and halving
     assert stored(directory, user.person) == healthy
     assert len(fault.met) <= 2 * len(bad) * math.ceil(math.log2(60))
-    # When the fault ends, then all are
     fault.end()
     live(user, 3 * HOUR_S, lambda: len(stored(directory, user.person)) == 60)
     assert app.queue_list()["counts"] == EMPTY
@@ -177,7 +158,6 @@ def test_B2_many_items_at_fault_delay_no_other(
 def test_B2_B3_a_failure_of_all_uploads_causes_no_storm(
     sign_in: MakeUser, directory: DirectoryFixtures, failure: str, upload: str, healthy: bool
 ) -> None:
-    # Given a service that has just stored an item, or has not been asked yet,
     user = patient(sign_in, upload)
     app = user.app
     if healthy:
@@ -186,14 +166,10 @@ def test_B2_B3_a_failure_of_all_uploads_causes_no_storm(
     app.go_offline()
     for _ in range(200):
         add(app)
-    # and every upload fails for hours, while reads are answered
     fault = Fault(user, FAILURES[failure], lambda _: True)
     user.phone.network.forget()
-    app.go_online()
-    app.settle()
-    # Then a few requests follow at once, although the batch is halved,
+    app.reconnect()
     assert len(fault.met) <= 2 * math.ceil(math.log2(200)) + 2
-    # and later about one for each wait
     for _ in range(sized(2, 4)):
         before = len(fault.met)
         live(user, HOUR_S)
@@ -218,7 +194,6 @@ def test_B2_B3_a_failure_of_all_uploads_causes_no_storm(
 def test_B3_an_item_is_not_parked_while_nothing_else_is_judged(
     sign_in: MakeUser, directory: DirectoryFixtures, failure: str
 ) -> None:
-    # Given one item only, which something on the way answers for a day, as an outage would
     user = patient(sign_in)
     app = user.app
     add(app)
@@ -239,10 +214,8 @@ def test_B3_an_item_is_not_parked_while_nothing_else_is_judged(
 def test_B2_B3_the_suspicion_outlives_restarts(
     sign_in: MakeUser, directory: DirectoryFixtures, failure: str
 ) -> None:
-    # Given an app that is restarted after each failure
     user = patient(sign_in)
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     bad = add(app)
     ids = [add(app) for _ in range(15)]
     fault = Fault(user, FAILURES[failure], holding(bad))
@@ -253,9 +226,7 @@ def test_B2_B3_the_suspicion_outlives_restarts(
         if stored(directory, user.person) == sorted(ids):
             break
         app = user.restart()
-        if app.screen["screen"] == "unlock":
-            app.touch()
-    # Then the others are stored all the same
+        unlock(user)
     assert stored(directory, user.person) == sorted(ids)
     assert len(fault.met) <= 20
 
@@ -263,19 +234,15 @@ def test_B2_B3_the_suspicion_outlives_restarts(
 def test_B2_a_function_that_fails_for_one_row_and_answers_for_the_others(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a function that gives no result for one row
     user = patient(sign_in, "rpc")
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     bad = add(app)
     ids = [add(app) for _ in range(9)]
     user.phone.network.alter.append(
         lambda request, answer: without(answer, bad) if is_store(request) else answer
     )
-    app.go_online()
-    app.settle()
+    app.reconnect()
     assert sorted(set(stored(directory, user.person)) - {bad}) == sorted(ids)
-    # Then items that are added later are stored at once
     assert max(visits(user, directory, HOURS)) < 10
 
 
@@ -302,7 +269,6 @@ def without(answer: Answer, item: str) -> Answer:
 def test_FIX_21_an_item_of_a_server_s_defect_is_tried_ever_more_rarely(
     sign_in: MakeUser, directory: DirectoryFixtures, failure: str, beside: bool, upload: str
 ) -> None:
-    # Given an item that fails whenever it is sent, alone or beside others
     user = patient(sign_in, upload)
     add(user.app)
     user.app.settle()
@@ -323,10 +289,8 @@ def test_FIX_21_an_item_of_a_server_s_defect_is_tried_ever_more_rarely(
     assert requests_in(48) <= (12 if beside else 48 * 2)
     assert 1 <= requests_in(48) <= (4 if beside else 48 * 2)
     assert user.app.of_type("item_parked") == []
-    # and when the defect is mended, within a day, or when the user asks
     fault.end()
-    user.app.sync_now()
-    user.app.settle()
+    user.app.sync()
     assert bad in stored(directory, user.person)
 
 
@@ -334,14 +298,9 @@ def test_FIX_21_many_items_of_a_server_s_defect_cost_few_requests(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = patient(sign_in)
-    user.app.go_offline()
-    ids = [add(user.app) for _ in range(20)]
+    ids = add_offline(user, 20)
     bad = ids[::2]
-    fault = Fault(
-        user,
-        FAILURES["XX000"],
-        lambda request: any(item in (request["body"] or "") for item in bad),
-    )
+    fault = Fault(user, FAILURES["XX000"], holding(*bad))
     user.app.go_online()
     for _ in range(sized(12, 48)):
         live(user, HOUR_S)
@@ -382,7 +341,6 @@ class Weather:
 def test_FIX_25_after_an_outage_no_healthy_item_waits_longer_than_uploads_do(
     sign_in: MakeUser, directory: DirectoryFixtures, seed: int
 ) -> None:
-    # Given items that are added while a gateway fails now and then
     user = patient(sign_in)
     app = user.app
     weather = Weather(user, seed)
@@ -391,7 +349,6 @@ def test_FIX_25_after_an_outage_no_healthy_item_waits_longer_than_uploads_do(
         items += [add(app) for _ in range(3)]
         live(user, 1)
     pause_ms = max((app.sync_status()["not_before_ms"] or 0) - user.phone.now_ms, 0)
-    # When it is well again, then all are stored after the pause that uploads have
     took = live(user, HOUR_S, lambda: stored(directory, user.person) == sorted(items))
     assert stored(directory, user.person) == sorted(items)
     assert took * 1000 <= pause_ms + 64_000
@@ -424,10 +381,8 @@ def failing(user: SignedIn, answer: Answer, times: int) -> str:
 def test_FIX_25_an_item_that_an_outage_hits_waits_no_longer_than_uploads_do(
     sign_in: MakeUser, directory: DirectoryFixtures, answer: str, times: int
 ) -> None:
-    # Given a healthy item that a gateway hits several times, while others are stored
     user = patient(sign_in)
     item = failing(user, OF_A_GATEWAY[answer], times)
-    # When the gateway is well, then it is stored after the pause of as many failures of uploads
     took = live(user, HOUR_S, lambda: item in stored(directory, user.person))
     assert item in stored(directory, user.person)
     assert took <= min(2 * 2**times, 300)
@@ -445,14 +400,12 @@ def test_FIX_25_items_that_an_outage_hit_go_with_the_first_upload_that_passes(
     while until < phone.now_ms + 10_000:
         item = failing(user, OF_A_GATEWAY[answer], 9)
         until = item_of(app, item)["not_before_ms"]
-    # When another item's upload fails as well, and then passes
     fault = Fault(user, OF_A_GATEWAY[answer], lambda _: True)
     other = add(app)
     live(user, 10, lambda: bool(fault.met))
     fault.end()
     live(user, 10, lambda: other in stored(directory, user.person))
     assert other in stored(directory, user.person)
-    # Then the item goes at once, before its own pause ends
     app.settle()
     assert item in stored(directory, user.person)
     assert phone.now_ms < until
@@ -465,21 +418,16 @@ def test_FIX_25_items_that_an_outage_hit_go_with_the_first_upload_that_passes(
 def test_B8_a_small_item_that_a_gateway_calls_too_large_is_refused_on_the_way(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str
 ) -> None:
-    # Given 20 small items, of which a gateway calls one too large
     user = patient(sign_in, upload)
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     ids = [add(app) for _ in range(9)]
     bad = add(app)
     ids += [add(app) for _ in range(10)]
     fault = Fault(user, page(413), holding(bad))
-    app.go_online()
-    app.settle()
-    # Then the others are stored, and it is not parked as too large
+    app.reconnect()
     assert stored(directory, user.person) == sorted(ids)
     assert app.of_type("item_parked") == []
     assert code_of(app, bad) == "waiting_blocked"
-    # and when the gateway is put right, it is stored
     fault.end()
     live(user, HOUR_S, lambda: bad in stored(directory, user.person))
     assert bad in stored(directory, user.person)
@@ -489,13 +437,11 @@ def test_B8_a_gateway_that_calls_everything_too_large_parks_nothing_soon(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = patient(sign_in)
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     for _ in range(ITEMS):
         add(app)
     fault = Fault(user, page(413), lambda _: True)
-    app.go_online()
-    app.settle()
+    app.reconnect()
     assert len(fault.met) <= 2 * math.ceil(math.log2(ITEMS)) + 2
     hours = sized(2, 6)
     live(user, hours * HOUR_S)
@@ -510,7 +456,6 @@ def test_B8_a_gateway_that_calls_everything_too_large_parks_nothing_soon(
 def test_B8_an_item_that_is_too_large_is_parked_as_that(
     sign_in: MakeUser, answer: Answer, length: int
 ) -> None:
-    # Given a gateway that refuses a large item, or a service that itself refuses any
     user = patient(sign_in)
     app = user.app
     bad = add(app, note="x" * length)

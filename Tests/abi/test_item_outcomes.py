@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import uuid
 from typing import Any
 
@@ -13,7 +12,8 @@ from holdfast.types import HttpRequest
 from patience import eventually
 
 from support.directory_fixtures import DirectoryFixtures
-from support.held import taken
+from support.errors import error_of
+from support.held import answer, taken
 from support.queue import (
     BAD_MINUTES,
     BOTH,
@@ -22,11 +22,15 @@ from support.queue import (
     add,
     code_of,
     drain,
+    edit,
+    in_doubt,
     item_of,
     new_ids,
+    only_the_user_can_tell,
     stored,
     user_of,
 )
+from support.refusals import coded, is_store
 from support.sizes import crossed, sampled
 from support.users import MakeUser, SignedIn
 from support.workers import finish_worker, start_worker
@@ -58,7 +62,6 @@ def store(user: SignedIn) -> str:
 def test_HST_6_stored_cancelled_and_unknown_items_have_three_answers(
     sign_in: MakeUser, restarted: bool
 ) -> None:
-    # Given an item that is stored, one that was cancelled, one that waits, and one that never was
     user = sign_in(policy={"biometric": "off"})
     app = user.app
     before = user.phone.now_ms
@@ -69,7 +72,6 @@ def test_HST_6_stored_cancelled_and_unknown_items_have_three_answers(
     after = user.phone.now_ms
     if restarted:
         app = user.restart(online=False)
-    # When the host asks for each, Then each has its own answer
     first = app.queue_get({"id": sent})
     assert first == {"state": "stored", "stored_ms": first["stored_ms"]}
     assert before - 1000 <= first["stored_ms"] <= after + 1000
@@ -80,7 +82,6 @@ def test_HST_6_stored_cancelled_and_unknown_items_have_three_answers(
     assert (third["state"], third["item"]["id"]) == ("pending", waits)
     assert set(third) == {"state", "item"}
     assert fate(app, str(uuid.uuid4())) == "unknown"
-    # and a call that needs a queued item says what became of it
     for item, said in ((sent, "stored"), (cancelled, "cancelled")):
         with pytest.raises(HoldfastError, match=said) as caught:
             app.queue_edit({"id": item, "payload": {"type": "call", "minutes": 1}})
@@ -90,19 +91,15 @@ def test_HST_6_stored_cancelled_and_unknown_items_have_three_answers(
 def test_HST_6_an_item_that_is_cancelled_after_the_server_was_asked_is_known(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given an item whose request was lost on the way, so that the server must be asked
     user = sign_in()
     user.phone.network.up = False
     item = add(user.app)
     user.app.settle()
     assert user.app.queue_cancel({"id": item})["state"] is not None
     assert fate(user.app, item) in {"pending", "waiting"}
-    # When the server says that it has none
     user.phone.network.up = True
     user.app.go_online()
-    user.app.sync_now()
-    user.app.settle()
-    # Then it is cancelled
+    user.app.sync()
     assert fate(user.app, item) == "cancelled"
     assert stored(directory, user.person) == []
 
@@ -141,39 +138,19 @@ def test_HST_6_the_memory_is_bounded_by_a_time(sign_in: MakeUser) -> None:
 
 
 def test_HST_6_a_clock_that_is_set_forward_empties_no_memory(sign_in: MakeUser) -> None:
-    # Given a stored item, and a device's clock that is set a year ahead of the server's
     user = sign_in(policy={"session_window_s": 1000 * DAY_S, "offline_limit_s": 1000 * DAY_S})
     ahead = user.phone.ahead_ms()
     user.phone.network.ahead_ms = lambda: ahead
     item = store(user)
     user.phone.set_wall_clock(400 * DAY_S)
-    # When others are cancelled and stored meanwhile
     user.app.go_offline()
     user.app.queue_cancel({"id": add(user.app)})
-    user.app.go_online()
-    user.app.settle()
+    user.app.reconnect()
     other = store(user)
-    # Then the first is still known as stored, and its time is the server's
     reply = user.app.queue_get({"id": item})
     assert reply["state"] == "stored"
     later = user.app.queue_get({"id": other})
     assert abs(later["stored_ms"] - reply["stored_ms"]) < 3_600_000
-
-
-def test_HST_6_a_cancelled_item_is_no_parent(sign_in: MakeUser) -> None:
-    user = sign_in()
-    user.app.go_offline()
-    parent = add(user.app)
-    user.app.queue_cancel({"id": parent})
-    with pytest.raises(HoldfastError) as caught:
-        user.app.queue_add(
-            {
-                "kind": "activity",
-                "payload": {"type": "call", "minutes": 1},
-                "depends_on": [parent],
-            }
-        )
-    assert caught.value.code == "queue.unknown_dependency"
 
 
 def test_HST_6_another_user_learns_nothing(sign_in: MakeUser, directory: DirectoryFixtures) -> None:
@@ -184,40 +161,23 @@ def test_HST_6_another_user_learns_nothing(sign_in: MakeUser, directory: Directo
     assert fate(user.app, item) == "unknown"
 
 
-def lose_an_answer(user: SignedIn, directory: DirectoryFixtures) -> str:
-    """Add an item that the server stores without the device hearing of it; the network goes."""
-    item = add(user.app)
-    directory.control.drop_after("/rest/v1/activities", method="POST", times=1)
-    user.app.settle()
-    user.app.go_offline()
-    assert stored(directory, user.person) == [item]
-    return item
-
-
 @pytest.mark.parametrize("restarted", [False, True])
 @pytest.mark.parametrize("how", ["twice", "by force", "after a refused edit"])
 def test_B10_a_cancelled_item_that_the_server_may_have_is_no_cancelled_one(
     sign_in: MakeUser, directory: DirectoryFixtures, how: str, restarted: bool
 ) -> None:
-    # Given an item that the server has, and whose answer was lost
     user = sign_in(policy={"biometric": "off"})
     app = user.app
-    item = lose_an_answer(user, directory)
-    if how == "after a refused edit":
-        app.queue_edit({"id": item, "payload": {"type": "visit", "minutes": BAD_MINUTES}})
-    # When its user cancels it at once, or after the library has said that it cannot know
-    if how == "twice":
-        app.queue_edit({"id": item, "payload": {"type": "visit", "minutes": 45}})
+    item = in_doubt(user, directory)
     if how != "by force":
+        edit(app, item, 45 if how == "twice" else BAD_MINUTES)
         user.phone.pass_time(60)
         app.go_online()
         drain(app)
-        expected = "unknown_outcome" if how == "twice" else "server_rule"
-        assert code_of(app, item) == expected
+        assert code_of(app, item) == ("unknown_outcome" if how == "twice" else "server_rule")
     app.queue_cancel({"id": item, "force": how != "twice"})
     if restarted:
         app = user.restart(online=False)
-    # Then it is gone, and its fate is what the library knows: nothing
     assert app.queue_list()["items"] == []
     reply = app.queue_get({"id": item})
     assert reply == {"state": "unknown_outcome", "cancelled_ms": reply["cancelled_ms"]}
@@ -242,7 +202,7 @@ def is_read_back(request: HttpRequest) -> bool:
     return request["purpose"] == "upload" and request["method"] == "GET"
 
 
-def stop_at_the_read_back(user: SignedIn, answer: Answer) -> None:
+def stop_at_the_read_back(user: SignedIn, instead: Answer) -> None:
     """The next read-back gets this answer, and nothing after it gets through."""
     network = user.phone.network
 
@@ -251,126 +211,77 @@ def stop_at_the_read_back(user: SignedIn, answer: Answer) -> None:
             return given
         network.alter.remove(stop)
         user.app.go_offline()
-        return answer
+        return instead
 
     network.alter.append(stop)
-
-
-def edited_is_not_lost(user: SignedIn, directory: DirectoryFixtures, item: str) -> None:
-    """Edit an item that the server has; the edit must not be counted as sent."""
-    app = user.app
-    edit: Any = {"id": item, "payload": {"type": "visit", "minutes": 45}}
-    app.queue_edit(edit)
-    app.go_online()
-    done = drain(app)
-    [row] = [row for row in directory.activities(user.person) if row["id"] == item]
-    if row["minutes"] == 45:
-        return
-    assert (done["sent"], done["parked"]) == (0, 1)
-    assert code_of(app, item) == "unknown_outcome"
-
-
-REFUSED: Answer = {
-    "status": 401,
-    "headers": {"content-type": "application/json"},
-    "body": '{"code":"PGRST301","message":"JWSError"}',
-}
 
 
 def test_B5_a_read_back_that_another_session_may_not_send_is_an_attempt(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given an item that the server stored and did not name
     user = sign_in()
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     item = add(app, minutes=30)
     directory.control.truncate_rows(UPLOADS["table"], keep=0, method="POST")
     app.go_online()
     # and a lock while the upload is under way, so that its session is another one
     flying = taken(user, "upload")
     app.session_lock()
-    app.complete({"id": flying["id"], **user.phone.network(flying)})
-    user.app.go_offline()
+    answer(app, flying)
+    app.go_offline()
     app.touch()
-    # When the user edits it, then the edit is not lost
-    edited_is_not_lost(user, directory, item)
+    edit(app, item, 45)
+    app.go_online()
+    only_the_user_can_tell(app, item)
+    assert [row["minutes"] for row in directory.activities(user.person)] == [30]
 
 
 def test_B5_an_item_that_is_not_visible_before_the_memberships_are_known_is_an_attempt(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given an item that the server stored and did not name, while the memberships are being asked
     user = sign_in()
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     item = add(app, minutes=30)
     directory.control.truncate_rows(UPLOADS["table"], keep=0, method="POST")
+    read_backs: list[HttpRequest] = []
+
+    def nothing(request: HttpRequest) -> Answer | None:
+        if not is_read_back(request):
+            return None
+        read_backs.append(request)
+        headers = {"content-type": "application/json"}
+        return {"status": 200, "headers": headers, "body": "[]"}
+
+    user.phone.network.instead.append(nothing)
     app.go_online()
-    checks: list[Any] = []
-    read_backs = 0
-    for _ in range(8):
-        for request in app.poll()["requests"]:
-            if request["purpose"] == "guard":
-                checks.append(request)
-            elif is_read_back(request):
-                # and that the read-back does not show
-                read_backs += 1
-                body = {"content-type": "application/json"}
-                app.complete({"id": request["id"], "status": 200, "headers": body, "body": "[]"})
-            else:
-                app.complete({"id": request["id"], **user.phone.network(request)})
-    assert read_backs == 1
+    check = taken(user, "guard")
+    assert len(read_backs) == 1
+    user.phone.network.instead.clear()
     assert app.queue_list()["counts"] == {**EMPTY, "waiting": 1}
-    # When the user edits it, then the edit is not lost
-    edit: Any = {"id": item, "payload": {"type": "visit", "minutes": 45}}
-    app.queue_edit(edit)
-    for request in checks:
-        app.complete({"id": request["id"], **user.phone.network(request)})
-    done = drain(app)
+    edit(app, item, 45)
+    answer(app, check)
+    only_the_user_can_tell(app, item)
     assert [row["minutes"] for row in directory.activities(user.person)] == [30]
-    assert (done["sent"], done["parked"]) == (0, 1)
-    assert code_of(app, item) == "unknown_outcome"
-
-
-def lost_answer(user: SignedIn, directory: DirectoryFixtures, item: str) -> None:
-    """The server stores the item, and its answer is lost; the network goes."""
-    app = user.app
-    directory.control.drop_after(UPLOADS["table"], method="POST", times=1)
-    app.go_online()
-    app.settle()
-    app.go_offline()
-    assert stored(directory, user.person) == [item]
-    assert app.queue_list()["counts"] == {**EMPTY, "pending": 1}
 
 
 @pytest.mark.parametrize("restarted", [False, True])
 def test_B6_a_cancel_after_a_lost_answer_asks_the_server_first(
     sign_in: MakeUser, directory: DirectoryFixtures, restarted: bool
 ) -> None:
-    # Given an item that the server has stored without the app's knowing
     user = sign_in(policy={"biometric": "off"})
-    user.app.go_offline()
-    item = add(user.app)
-    lost_answer(user, directory, item)
-    # When the user cancels it, once and again
+    item = in_doubt(user, directory)
     for _ in range(2):
         reply = user.app.queue_cancel({"id": item})
         assert reply == {"id": item, "released": 0, "state": "pending"}
-    # Then it is not gone here while it is stored there
     assert code_of(user.app, item) == "unknown_outcome"
     if restarted:
         user.restart(online=False)
     app = user.app
     user.phone.pass_time(60)
     app.go_online()
-    assert drain(app)["parked"] == 1
-    # but parked, so that the user sees it,
-    assert code_of(app, item) == "unknown_outcome"
+    only_the_user_can_tell(app, item)
     [event] = app.of_type("item_parked")
     assert (event["id"], event["reason"]) == (item, "unknown_outcome")
-    assert user.phone.network.count("upload") >= 1
-    # and cancelling it now removes it here
     assert app.queue_cancel({"id": item})["state"] is None
     assert app.queue_list()["counts"] == EMPTY
     assert stored(directory, user.person) == [item]
@@ -384,34 +295,24 @@ WITHOUT_A_BODY: dict[str, Answer] = {
 }
 
 
-def is_stored_by(request: HttpRequest) -> bool:
-    """Whether the request stores items."""
-    return (request["purpose"], request["method"]) == ("upload", "POST")
-
-
 @pytest.mark.parametrize("count", [1, 3])
 @pytest.mark.parametrize("form", WITHOUT_A_BODY)
 @BOTH
 def test_a_success_without_a_body_is_read_back_and_not_sent_again(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str, form: str, count: int
 ) -> None:
-    # Given a proxy that takes the bodies of all successes
     user = user_of(sign_in, upload)
     app, network = user.app, user.phone.network
-    network.alter.append(
-        lambda request, answer: WITHOUT_A_BODY[form] if is_stored_by(request) else answer
-    )
+    network.alter.append(lambda request, real: WITHOUT_A_BODY[form] if is_store(request) else real)
     app.go_offline()
     ids = [add(app) for _ in range(count)]
     network.forget()
-    # When items are sent
     app.go_online()
     done = drain(app)
-    # Then the server is asked whether it has them, and they are not sent twice
     assert (done["sent"], done["parked"], done["waiting"]) == (count, 0, 0)
     assert stored(directory, user.person) == sorted(ids)
     assert app.queue_list()["counts"] == EMPTY
-    assert len([request for request in network.sent if is_stored_by(request)]) == 1
+    assert len([request for request in network.sent if is_store(request)]) == 1
     assert len([request for request in network.sent if is_read_back(request)]) == 1
 
 
@@ -420,15 +321,11 @@ def test_a_success_without_a_body_is_read_back_and_not_sent_again(
 def test_an_item_that_a_success_without_a_body_has_not_stored_is_sent_again(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str, form: str
 ) -> None:
-    # Given something on the way that answers two uploads itself, without a body
     user = user_of(sign_in, upload)
     app, network = user.app, user.phone.network
     answers = [WITHOUT_A_BODY[form]] * 2
-    network.instead.append(
-        lambda request: answers.pop() if answers and is_stored_by(request) else None
-    )
+    network.instead.append(lambda request: answers.pop() if answers and is_store(request) else None)
     item = add(app)
-    # Then the item is neither lost nor blamed
     app.settle()
     assert item_of(app, item)["attempts"] > 0
     assert app.of_type("item_parked") == []
@@ -442,30 +339,25 @@ def test_an_item_that_a_success_without_a_body_has_not_stored_is_sent_again(
 def test_ATK_12_a_wish_after_a_doubtful_answer_is_neither_lost_nor_stored_in_silence(
     sign_in: MakeUser, directory: DirectoryFixtures, trouble: str, wish: str
 ) -> None:
-    # Given an item that the server has stored, and no answer that says so
     user = sign_in()
     app = user.app
-    app.go_offline()
-    item = add(app, minutes=30)
     if trouble == "lost":
-        lost_answer(user, directory, item)
+        item = in_doubt(user, directory, minutes=30)
     else:
+        app.go_offline()
+        item = add(app, minutes=30)
         directory.control.truncate_rows(UPLOADS["table"], keep=0, method="POST")
         unread: Answer = {"error": "timeout"}
-        stop_at_the_read_back(user, REFUSED if trouble == "followed by 401" else unread)
-        app.go_online()
-        app.settle()
+        stop_at_the_read_back(user, coded(401, "PGRST301") if "401" in trouble else unread)
+        app.reconnect()
     assert stored(directory, user.person) == [item]
-    # When the user edits or cancels it, and it is sent
     if wish == "edit":
-        app.queue_edit({"id": item, "payload": {"type": "visit", "minutes": 45}})
+        edit(app, item, 45)
     else:
         assert app.queue_cancel({"id": item})["state"] == "pending"
     app.go_online()
-    done = drain(app)
-    # Then it is parked, since only the user can tell; what they wrote is there
-    assert (done["sent"], done["parked"]) == (0, 1)
-    assert code_of(app, item) == "unknown_outcome"
+    only_the_user_can_tell(app, item)
+    # What its user wrote is there.
     [left] = app.queue_list()["items"]
     assert left["payload"]["minutes"] == (45 if wish == "edit" else 30)
     assert [row["minutes"] for row in directory.activities(user.person)] == [30]
@@ -482,8 +374,6 @@ def test_ATK_12_a_wish_after_a_doubtful_answer_is_neither_lost_nor_stored_in_sil
 def test_ATK_12_a_batch_that_is_split_after_a_doubtful_answer_may_be_stored(
     sign_in: MakeUser, directory: DirectoryFixtures, code: str, wish: str
 ) -> None:
-    # Given a server that works, and a batch that it has stored while something on the way answers
-    # with one of the service's codes that blame no item
     user = sign_in()
     app = user.app
     network = user.phone.network
@@ -497,25 +387,19 @@ def test_ATK_12_a_batch_that_is_split_after_a_doubtful_answer_may_be_stored(
             return given
         network.alter.remove(lie)
         app.go_offline()
-        return {
-            "status": 500,
-            "headers": {"content-type": "application/json"},
-            "body": json.dumps({"code": code, "message": "no"}),
-        }
+        return coded(500, code)
 
     network.alter.append(lie)
-    app.go_online()
-    app.settle()
+    app.reconnect()
     assert set(stored(directory, user.person)) > {item, *others}
-    # When the user edits or cancels an item of the batch, which was split meanwhile
     if wish == "edit":
-        app.queue_edit({"id": item, "payload": {"type": "visit", "minutes": 45}})
+        edit(app, item, 45)
     else:
         assert app.queue_cancel({"id": item})["state"] == "pending"
     user.phone.pass_time(600)
     app.go_online()
     done = drain(app)
-    # Then that item is parked, since only the user can tell; the others are stored
+    # That item is parked, since only the user can tell; the others are stored.
     assert (done["sent"], done["parked"]) == (3, 1)
     assert code_of(app, item) == "unknown_outcome"
     assert 45 not in [row["minutes"] for row in directory.activities(user.person)]
@@ -524,25 +408,12 @@ def test_ATK_12_a_batch_that_is_split_after_a_doubtful_answer_may_be_stored(
 def test_B6_a_cancelled_item_that_the_server_does_not_have_goes(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given an item that did not reach the server, one that depends on it, and another
     user = sign_in()
     app = user.app
-    app.go_offline()
-    item = add(app)
-    child_request: Any = {
-        "kind": "activity",
-        "payload": {"type": "visit", "minutes": 6},
-        "depends_on": [item],
-        "occurred_at_ms": user.phone.now_ms,
-    }
-    child = app.queue_add(child_request)["id"]
-    directory.control.drop_before(UPLOADS["table"], method="POST", times=1)
-    app.go_online()
-    app.settle()
-    other = add(app, minutes=7)
-    # When the user cancels it
+    item = in_doubt(user, directory, arrives=False)
+    child, other = add(app, depends_on=[item]), add(app)
     assert app.queue_cancel({"id": item})["state"] == "pending"
-    # Then the server is asked, the item goes, and the others are sent
+    app.go_online()
     drain(app)
     app.settle()
     assert stored(directory, user.person) == sorted([child, other])
@@ -554,38 +425,28 @@ def test_B6_a_forced_cancel_removes_the_item_at_once(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
-    user.app.go_offline()
-    item = add(user.app)
-    lost_answer(user, directory, item)
+    item = in_doubt(user, directory)
     assert user.app.queue_cancel({"id": item})["state"] == "pending"
     assert user.app.queue_cancel({"id": item, "force": True})["state"] is None
-    with pytest.raises(HoldfastError) as caught:
-        user.app.queue_cancel({"id": item, "force": True})
-    assert caught.value.code == "queue.not_found"
+    assert error_of(user.app.queue_cancel, {"id": item, "force": True}).code == "queue.not_found"
 
 
 @pytest.mark.parametrize("back", ["add", "edit", "retry"])
 def test_B6_a_cancel_is_taken_back(
     sign_in: MakeUser, directory: DirectoryFixtures, back: str
 ) -> None:
-    # Given a cancelled item that did not reach the server
     user = sign_in()
     app = user.app
-    app.go_offline()
-    item = add(app, minutes=5)
+    item = in_doubt(user, directory, arrives=False)
     [exported] = app.queue_export()["items"]
-    directory.control.drop_before(UPLOADS["table"], method="POST", times=1)
-    app.go_online()
-    app.settle()
     assert app.queue_cancel({"id": item})["state"] == "pending"
-    # When the user wants it after all
     if back == "add":
         app.queue_add(exported)  # type: ignore[arg-type]
     elif back == "edit":
-        app.queue_edit({"id": item, "payload": {"type": "visit", "minutes": 6}})
+        edit(app, item, 6)
     else:
         assert app.queue_retry({"id": item})["retried"] == 1
-    # Then it is sent
+    app.go_online()
     assert drain(app)["sent"] == 1
     assert stored(directory, user.person) == [item]
 
@@ -593,18 +454,14 @@ def test_B6_a_cancel_is_taken_back(
 def test_B6_cancelling_a_refused_edit_of_a_stored_item_asks_the_server_first(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given an item that the server has, and an edit of it that the server refused
     user = sign_in()
     app = user.app
-    app.go_offline()
-    item = add(app)
-    lost_answer(user, directory, item)
-    app.queue_edit({"id": item, "payload": {"type": "visit", "minutes": BAD_MINUTES}})
+    item = in_doubt(user, directory)
+    edit(app, item, BAD_MINUTES)
     user.phone.pass_time(60)
     app.go_online()
     drain(app)
     assert code_of(app, item) == "server_rule"
-    # When the user cancels it, then the stored row does not go unnoticed
     assert app.queue_cancel({"id": item})["state"] == "pending"
     app.settle()
     assert code_of(app, item) == "unknown_outcome"
@@ -615,10 +472,8 @@ def test_B6_cancelling_a_refused_edit_of_a_stored_item_asks_the_server_first(
 def test_an_upload_whose_process_ended_counts_as_an_attempt(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str, end: str
 ) -> None:
-    # Given an item that the server has stored, and a process that ends before the answer comes
     user = user_of(sign_in, upload)
-    user.app.go_offline()
-    item = add(user.app, minutes=30)
+    item = add(user.offline(), minutes=30)
     if end == "killed":
         user.phone.close()
         directory.control.delay(UPLOADS[upload], after_ms=60_000, method="POST")
@@ -630,18 +485,12 @@ def test_an_upload_whose_process_ended_counts_as_an_attempt(
         directory.control.clear_faults()
     else:
         user.app.go_online()
-        request = taken(user, "upload")
-        user.phone.network(request)
+        user.phone.network(taken(user, "upload"))
         user.phone.close()
     assert stored(directory, user.person) == [item]
-    # When the app starts again
     app = user.restart(online=False)
-    # Then the item has been tried once
     assert item_of(app, item)["attempts"] == 1
-    # and an edit is not taken for what the server has
-    app.queue_edit({"id": item, "payload": {"type": "visit", "minutes": 45}})
+    edit(app, item, 45)
     app.go_online()
-    done = drain(app)
-    assert (done["sent"], done["parked"]) == (0, 1)
-    assert code_of(app, item) == "unknown_outcome"
+    only_the_user_can_tell(app, item)
     assert [row["minutes"] for row in directory.activities(user.person)] == [30]

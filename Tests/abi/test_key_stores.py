@@ -25,67 +25,21 @@ from holdfast.keystore import (
 )
 
 from conftest import MakePhone, MakeUser
-from support import tamper
-from support.directory_fixtures import DirectoryFixtures
+from support.errors import error_of_open
 from support.liar import with_liar
 from support.loop import Host
 from support.phone import App, Phone
-
-
-@pytest.mark.parametrize("lie", ["forgets", "changes", "shortens"])
-@pytest.mark.parametrize("since", ["the first call", "the sign-in"])
-def test_LCK_7_nothing_is_acknowledged_on_a_key_that_is_not_kept(
-    phones: MakePhone, directory: DirectoryFixtures, lie: str, since: str
-) -> None:
-    # Given a key store that answers OK and does not keep what it is given
-    phone = phones()
-    keychain = with_liar(phone)
-    session = directory.session(directory.person(directory.organisation()))
-    app = phone.open()
-    if since == "the sign-in":
-        app.session_resume()
-    keychain.lie = lie
-    # When the host signs in, then it gets an error, and nothing is stored
-    with pytest.raises(HoldfastError) as caught:
-        app.session_adopt({"session": session})
-    assert caught.value.code == "keystore.failed"
-    assert tamper.read(phone.folder) is None
-    # and it works when the store does
-    keychain.lie = ""
-    app.session_adopt({"session": session})
-    app.settle()
-    assert app.screen["screen"] == "home"
-
-
-def test_LCK_7_a_key_store_that_knows_one_key_only_loses_no_device_key(
-    phones: MakePhone, directory: DirectoryFixtures
-) -> None:
-    # Given a key store that was written for one key, and puts every key in its place
-    phone = phones()
-    keychain = with_liar(phone)
-    app = phone.open()
-    app.session_resume()
-    device = keychain.load("device")
-    keychain.lie = "mixes"
-    with pytest.raises(HoldfastError) as caught:
-        app.session_adopt(
-            {"session": directory.session(directory.person(directory.organisation()))}
-        )
-    assert caught.value.code == "keystore.failed"
-    assert keychain.load("device") == device
 
 
 @pytest.mark.parametrize("end", ["session_lock", "session_logout"])
 def test_LCK_7_a_key_that_is_still_there_after_an_erase_is_owed(
     sign_in: MakeUser, end: str
 ) -> None:
-    # Given a key store that answers OK to an erase, and keeps the key
     user = sign_in()
     keychain = with_liar(user.phone)
     app = user.restart()
     keychain.lie = "keeps"
     getattr(app, end)()
-    # Then the library finds that out, says so, and asks again
     assert "erasure_owed" in [banner["code"] for banner in app.screen["banners"]]
     assert "erase" in app.session_status()["owed"]
     keychain.lie = ""
@@ -99,9 +53,7 @@ def test_LCK_7_a_key_that_is_still_there_after_an_erase_is_owed(
 
 def refusal(library: Library, config: dict[str, Any], store: KeyStoreStruct | None) -> list[str]:
     """Code and field of the error of an open()."""
-    handle, (_, reply) = library.open(json.dumps(config).encode(), store)
-    assert handle == 0
-    error = json.loads(reply or b"")["error"]
+    error = error_of_open(library, config, store)
     return [error["code"], error["field"]]
 
 
@@ -121,7 +73,6 @@ def test_finding_4_the_key_files_must_be_asked_for_by_name(phone: Phone) -> None
         "/keystore/kind",
     ]
     assert not phone.folder.exists(), "a refused configuration created files"
-    # and the reply says which one is in use
     assert phone.open().opened["keystore"] == "host"
     phone.close()
     other: Any = {**config, **files, **preferred, "data_dir": f"{phone.folder}-2"}
@@ -143,7 +94,6 @@ def test_ABI_2_destroy_is_called_once_when_the_context_is_free(phone: Phone) -> 
     phone.library.close(handle)
     phone.library.close(handle)
     assert calls == [42]
-    # and when open fails
     assert phone.library.open(b"{}", struct)[0] == 0
     assert calls == [42, 42]
 
@@ -194,8 +144,7 @@ def test_API_3_biometric_is_loaded_by_an_unlock_and_looked_for_after_its_erasure
 
 
 @pytest.mark.parametrize(
-    ("answer", "is_owed"),
-    [(KEY_CANCELLED, True), (KEY_NOT_FOUND, False), (KEY_INVALIDATED, False)],
+    ("answer", "is_owed"), [(KEY_CANCELLED, True), (KEY_NOT_FOUND, False), (KEY_INVALIDATED, False)]
 )
 def test_API_3_a_load_without_a_prompt_says_whether_biometric_is_erased(
     sign_in: MakeUser, answer: int, is_owed: bool
@@ -228,7 +177,6 @@ def test_API_3_a_device_key_that_is_not_saved_is_tried_again_after_a_pause(
 
 
 def test_API_3_handles_that_start_together_make_one_device_key(phones: MakePhone) -> None:
-    """The keychain has none; of the threads that look, one makes it."""
     phone = phones()
     looked = threading.Barrier(3)
 
@@ -281,6 +229,5 @@ def test_ABI_2_a_callback_that_calls_the_library_is_refused_on_every_handle(
     user.phone.keychain.watch = lambda _call, _name: None
     assert answers
     assert set(answers) == {"handle.reentered"}
-    # and afterwards both are served
     assert other.session_status()["state"] == "signed_out"
     assert user.app.session_status()["state"] == "active"

@@ -81,9 +81,7 @@ def texts(phones: MakePhone, directory: DirectoryFixtures, language: str) -> dic
 def test_LAB_1_every_text_is_in_the_language_of_the_app(
     phones: MakePhone, directory: DirectoryFixtures
 ) -> None:
-    # Given the same path through the app in three languages
     read = {language: texts(phones, directory, language) for language in LANGUAGES}
-    # Then the codes are the same, and every code has a text in each language
     codes = set(read["nb"])
     assert codes == set(read["nn"]) == set(read["en"])
     assert len(codes) >= 20, sorted(codes)
@@ -91,7 +89,6 @@ def test_LAB_1_every_text_is_in_the_language_of_the_app(
         assert all(len(text) > 3 for text in read[language].values())
         assert all(code not in text for code, text in read[language].items() if "_" in code)
         assert "ORG" in read[language]["membership_revoked"]
-    # and the English texts differ from the Norwegian ones
     assert [
         code for code in codes if read["en"][code] in {read["nb"][code], read["nn"][code]}
     ] == []

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from holdfast import HoldfastError
 
-from support.directory_fixtures import PASSWORD, DirectoryFixtures, Organisation, Person
+from support.directory_fixtures import PASSWORD, DirectoryFixtures, Person
 from support.phone import TOKEN_S, App, Phone
 from support.queue import EMPTY
 from support.sizes import crossed
@@ -19,10 +20,7 @@ class Case:
 
     def __init__(self, phone: Phone, directory: DirectoryFixtures) -> None:
         self.phone, self.directory = phone, directory
-        self.first, self.second = (
-            directory.organisation("Nordlys"),
-            directory.organisation("Vestland"),
-        )
+        self.first, self.second = map(directory.organisation, ("Nordlys", "Vestland"))
         self.person = directory.person(self.first, self.second)
         self.other = directory.person(directory.organisation("Sørlandet"))
         self.colleague = directory.person(self.first)
@@ -182,14 +180,8 @@ def switched(case: Case) -> None:
 
 
 EVENTS = [
-    logged_out,
-    other_user,
-    other_user_at_once,
-    colleague_at_once,
-    same_user_again,
-    locked,
-    switched,
-]
+    logged_out, other_user, other_user_at_once, colleague_at_once, same_user_again, locked, switched
+]  # fmt: skip
 #: The events after which another user is signed in.
 OTHERS = {other_user, other_user_at_once, colleague_at_once}
 KINDS = [refresh, validate, guard, pull, summary, live, upload, read_back, revoke, sign_in]
@@ -214,15 +206,10 @@ def state(case: Case) -> dict[str, Any]:
 
 def without_org(function: Callable[[Case], dict[str, Any]], case: Case) -> dict[str, Any]:
     """The state without the organisation's fields."""
-    from holdfast import HoldfastError
-
     try:
         return function(case)
     except HoldfastError as error:
-        return {
-            "error": error.code,
-            **{k: v for k, v in case.app.session_status().items() if k == "generation"},
-        }
+        return {"error": error.code, "generation": case.app.session_status()["generation"]}
 
 
 def is_fast(kind: Callable[[Case], Any], happens: Callable[[Case], None], refused: bool) -> bool:
@@ -241,28 +228,23 @@ def test_SES_5_a_late_answer_changes_nothing(
     happens: Callable[[Case], None],
     refused: bool,
 ) -> None:
-    # Given a request that the server has answered, and the answer still in flight
     case = Case(phones(), directory)
     request = kind(case)
     answer = case.answer(request, REFUSALS[request["purpose"]] if refused else None)
-    # When the session is ended, changed or locked before it arrives
     happens(case)
     survives = kind is sign_in and happens is switched and not refused
     before = without_org(state, case)
     biometric = case.phone.keychain.path.read_text()
     case.app.complete(answer)
-    # Then it changes nothing: not the session, its keys, or the screen
     if survives:
         # (A sign-in of the same user continues across a switch of organisation.)
         assert case.app.session_status()["user_id"] == case.person.id
         return
     assert without_org(state, case) == before
     assert case.phone.keychain.path.read_text() == biometric
-    # and the present session works, without another token
     refreshes = case.phone.network.count("refresh")
     case.app.settle()
     assert case.phone.network.count("refresh") - refreshes <= (kind is refresh)
-    # and no screen gets a contact that an earlier one asked for
     assert [event for event in case.app.of_type("contact") if event["contact"]] == []
     assert case.app.of_type("session_ended") == []
     if happens in OTHERS:
@@ -278,6 +260,8 @@ def test_SES_5_a_late_answer_changes_nothing(
         org = case.app.screen["org"]
         assert org is not None
         assert org["id"] == case.second.id
+    if happens is logged_out and kind is refresh:
+        assert directory.control.sessions(case.person.id) == []
     if kind is revoke:
         # The session of before is over, and the present one is not.
         left = 0 if happens is logged_out else 1
@@ -307,38 +291,28 @@ def is_sent_as_its_owner(case: Case) -> None:
 def test_SES_5_a_session_that_arrives_after_logout_is_revoked(
     phones: MakePhone, directory: DirectoryFixtures, happens: Callable[[Case], None]
 ) -> None:
-    # Given a sign-in that the server has granted, and a logout meanwhile
     case = Case(phones(), directory)
     answer = case.answer(sign_in(case), None)
     happens(case)
     case.app.complete(answer)
     case.app.settle()
-    # Then the server has no session of that user
     assert directory.control.sessions(case.person.id) == []
 
 
 def test_KEEP_5_an_answer_for_one_organisation_does_not_confirm_another(
     phones: MakePhone, directory: DirectoryFixtures
 ) -> None:
-    # Given a membership check in flight when the user switches, and an ended membership of the
-    # other
     case = Case(phones(), directory)
     request = guard(case)
     answer = case.answer(request, None)
     switched(case)
     directory.control.set_membership(case.person.id, case.second.id, status="ended")
     case.app.complete(answer)
-    # Then the old answer does not confirm the new choice: another check is sent
     case.app.settle()
-    assert (case.app.screen["screen"], case.app.screen["reason"]) == (
-        "select_org",
-        "membership_revoked",
-    )
-    assert _ended(case.app, case.second)
-
-
-def _ended(app: App, org: Organisation) -> bool:
-    return {o["org_id"]: o["status"] for o in app.org_list()["orgs"]}[org.id] == "revoked"
+    screen = case.app.screen
+    assert (screen["screen"], screen["reason"]) == ("select_org", "membership_revoked")
+    states = {org["org_id"]: org["status"] for org in case.app.org_list()["orgs"]}
+    assert states[case.second.id] == "revoked"
 
 
 def test_a_response_to_another_handles_request_is_not_taken(
@@ -346,15 +320,11 @@ def test_a_response_to_another_handles_request_is_not_taken(
 ) -> None:
     case = Case(phones(), directory)
     asked = []
-    # Given two starts, each of which asks the server first of all
     for _ in range(2):
         case.phone.close()
         case.app = case.phone.start()
-        request = case.app.poll()["requests"][0]
-        asked.append(request)
-    # When a response to the first one's request arrives at the second one
+        asked.append(case.app.poll()["requests"][0])
     late = {"id": asked[0]["id"], "status": 401, "headers": {}, "body": ""}
-    # Then it is dropped
     assert case.app.complete(late) == {}  # type: ignore[typeddict-item]
     case.app.complete(case.answer(asked[1], None))
     case.app.settle()

@@ -199,8 +199,7 @@ def chain(app: App, count: int) -> None:
             **({"depends_on": [id_of(number - 1)]} if number else {}),
         }
         app.queue_add(item)
-    app.go_online()
-    app.settle()
+    app.reconnect()
     assert app.queue_list({"state": "parked"})["items"][0]["id"] == id_of(0)
 
 

@@ -17,7 +17,7 @@ from support.contact_data import DAY_S, change_behind_the_cursor, pull, pulled
 from support.directory_fixtures import PASSWORD, DirectoryFixtures, Organisation, Person
 from support.held import hold, return_to_foreground, total, unlock
 from support.phone import App
-from support.users import MakePhone, MakeUser, SignedIn
+from support.users import MakePhone, MakeUser, SignedIn, signed_in
 
 #: A number that neither 64 bits nor a double hold, and nesting that no reader here follows.
 HUGE = "12345678901234567000"
@@ -108,19 +108,14 @@ def with_row(row: str) -> Change:
 def test_FIX_7_an_unusable_membership_costs_itself(
     phones: MakePhone, directory: DirectoryFixtures
 ) -> None:
-    """One row with a null, or an id that is no UUID, and no member of any organisation got in."""
     org = directory.organisation(contacts=2)
     for name, (row, column) in UNUSABLE.items():
-        # Given a server whose list of memberships has one unusable row beside a good one
         app = phones().start()
         altered(app, "guard", with_row(row))
-        # When a member signs in
         app.sign_in(directory.person(org))
-        # Then the good row counts, and the other one is named
         assert app.screen["screen"] == "home", name
         assert listed(app) == {org.id}, name
         assert problem(app, "guard") == ("unusable_row", column), name
-        # and named no longer when the server is mended
         app.phone.network.alter.clear()
         return_to_foreground(SignedIn(app.phone, app, Person("", ""), org, ""))
         assert problem(app, "guard") is None, name
@@ -143,29 +138,23 @@ def test_FIX_7_what_is_not_needed_of_a_membership_is_not_judged(
 def test_FIX_7_a_list_with_an_unusable_row_proves_no_end(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a member with cached contacts
     user = sign_in(contacts=3)
     app = user.app
     for name, (row, _) in UNUSABLE.items():
         for body in (f"[{row}]", f"[{row},{membership()}]"):
-            # When the row of this organisation is missing, or is the unusable one
             altered(user, "guard", functools.partial(instead, body))
             return_to_foreground(user)
-            # Then nothing has ended
             assert app.screen["screen"] == "home", (name, body)
             assert user.org.id in listed(app), (name, body)
             assert total(app) == 3
             problems = {problem["code"] for problem in app.sync_status()["problems"]}
             assert problems == {"unusable_row"}, name
             user.phone.network.alter.clear()
-            user.phone.pass_time(400)
-            app.settle()
+            app.wait(400)
     assert app.of_type("org_access_changed") == []
-    # When the whole list lacks it, then it has
     directory.control.sql("delete from memberships where user_id = %s", user.person.id)
     return_to_foreground(user)
-    user.phone.pass_time(400)
-    app.settle()
+    app.wait(400)
     assert [event["reason"] for event in app.of_type("org_access_changed")] == [
         "membership_revoked"
     ]
@@ -207,23 +196,19 @@ def test_FIX_10_memberships_are_read_in_pages(
     altered(app, "guard", lambda body: body, keeps_total=keeps_total)
     user = SignedIn(app.phone, app, person, orgs[-1], "peer_mentor")
     for most in (1, 2, 4, 5, 6):
-        # Given a server that caps its pages
         directory.control.set(max_rows=most)
         if most == 1:
             app.sign_in(person, orgs[-1])
         app.phone.network.forget()
         return_to_foreground(user)
-        # Then all memberships are there, the last of them is that at work, and nothing has ended
         assert listed(app) == {org.id for org in orgs}, most
         assert app.screen["org"] == {
             "id": orgs[-1].id, "name": orgs[-1].name, "role": "peer_mentor",
         }, most  # fmt: skip
         assert problem(app, "guard") is None
-        # and it took no request more than needed
         pages = -(-5 // most)
         assert app.phone.network.count("guard") == pages + (not keeps_total), most
     assert app.of_type("org_access_changed") == []
-    # When one ends or begins that is beyond the first page, then it is noticed
     directory.control.set(max_rows=2)
     directory.control.set_membership(person.id, orgs[3].id, status="ended")
     new = directory.organisation()
@@ -261,11 +246,9 @@ def test_FIX_10_a_membership_at_the_edge_of_a_page_is_the_active_one(
 def test_FIX_10_a_page_that_repeats_proves_no_end(
     phones: MakePhone, directory: DirectoryFixtures, told: str
 ) -> None:
-    # Given a member at work in the last of five organisations
     orgs, person = member_of(directory, 5)
-    app = phones().start()
-    app.sign_in(person, orgs[-1])
-    user = SignedIn(app.phone, app, person, orgs[-1], "peer_mentor")
+    user = signed_in(phones, person, orgs[-1])
+    app = user.app
 
     def repeat(request: HttpRequest, real: Answer) -> Answer:
         if request["purpose"] != "guard" or "status" not in real:
@@ -275,9 +258,7 @@ def test_FIX_10_a_page_that_repeats_proves_no_end(
 
     app.phone.network.alter.append(repeat)
     app.phone.network.forget()
-    # When the server repeats its first page
     return_to_foreground(user)
-    # Then nothing has ended, the problem is named, and no request follows for now
     assert app.screen["org"] is not None
     assert app.screen["org"]["id"] == orgs[-1].id
     assert listed(app) == {org.id for org in orgs}
@@ -295,16 +276,12 @@ def counted_but_empty(request: HttpRequest, real: Answer) -> Answer:
 
 
 def test_FIX_10_an_empty_page_of_a_list_that_has_rows_proves_no_end(sign_in: MakeUser) -> None:
-    # Given a member with contacts, all of whom were compared a day ago
     user = sign_in(contacts=3, policy={"session_window_s": 30 * DAY_S})
     pull(user)
     user.phone.pass_time(2 * DAY_S)
     user.phone.network.alter.append(counted_but_empty)
-    # When every list is empty, and the server counts a row in it
     return_to_foreground(user)
-    user.app.sync_now()
-    user.app.settle()
-    # Then the membership and the contacts stay, and the problems are named
+    user.app.sync()
     assert user.app.of_type("org_access_changed") == []
     assert user.app.screen["screen"] == "home"
     assert total(user.app) == 3
@@ -355,7 +332,6 @@ def test_FIX_8_numbers_and_nesting_that_nobody_needs_stop_no_sign_in(
         app.sign_in_complete({"email": user.person.email, "password": PASSWORD})
         app.settle()
         assert app.screen["screen"] == "home", name
-        # and the session is refreshed and validated
         app.phone.pass_time(3_600)
         app.phone.network.forget()
         app.settle()
@@ -405,8 +381,7 @@ def test_FIX_8_claims_that_nobody_needs_stop_no_sign_in(
         app.sign_in_complete({"email": directory.person(org).email, "password": PASSWORD})
         app.settle()
         assert app.screen["screen"] == "home", name
-        app.phone.pass_time(3_600)
-        app.settle()
+        app.wait(3_600)
         assert app.session_status()["state"] == "active", name
         assert app.screen["screen"] == "home", name
         app.phone.close()
@@ -439,34 +414,34 @@ def contacts_of(directory: DirectoryFixtures, org: Organisation, count: int) -> 
         )  # fmt: skip
 
 
+def lose_the_cache(user: SignedIn) -> None:
+    """Start the app without its cache."""
+    user.phone.close()
+    for path in user.phone.folder.glob("cache.db*"):
+        path.unlink()
+    user.restart()
+    unlock(user)
+
+
 @pytest.mark.parametrize("place", [1, 30, 60])
 def test_FIX_9_a_contact_that_cannot_be_read_costs_itself(
     sign_in: MakeUser, directory: DirectoryFixtures, place: int
 ) -> None:
-    """One contact with a number of 20 digits, and no contact ever came."""
     user = sign_in()
     contacts_of(directory, user.org, 60)
     for name, value in ODD.items():
         if name in ("many values", "a quoted bracket"):
             continue
         altered(user, "pull", replaced_row(place, value))
-        # When all contacts are pulled, the last one of them or one before it unreadable
         user.phone.pass_time(DAY_S)
-        user.phone.close()
-        for path in user.phone.folder.glob("cache.db*"):
-            path.unlink()
-        user.restart()
-        unlock(user)
+        lose_the_cache(user)
         user.app.settle()
         [told] = pull(user)[-1:]
-        # Then the others are there, and it is counted and named
         assert told["problem"] is None, name
         assert total(user.app) == 59, name
         assert problem(user.app, "pull") == ("unusable_row", None), name
-        # and the pulls end
         status: Any = user.app.sync_status()["contacts"]
         assert status["as_of_ms"] == user.phone.now_ms, name
-        # until the server is mended
         user.phone.network.alter.clear()
         pull(user, after_s=DAY_S)
         assert total(user.app) == 60, name
@@ -479,11 +454,7 @@ def test_FIX_9_a_page_may_have_any_number_of_values(
     user = sign_in()
     contacts_of(directory, user.org, 500)
     many = json.dumps([0] * 2_500)
-    altered(
-        user,
-        "pull",
-        lambda body: body.replace('"name"', f'"x":{many},"name"'),
-    )
+    altered(user, "pull", lambda body: body.replace('"name"', f'"x":{many},"name"'))
     [told] = pull(user)
     assert (told["rows"], told["skipped"], told["problem"]) == (500, 0, None)
     assert total(user.app) == 500
@@ -493,7 +464,6 @@ def test_FIX_9_a_page_may_have_any_number_of_values(
 def test_FIX_9_a_page_that_is_too_large_is_asked_for_in_smaller_pages(
     sign_in: MakeUser, directory: DirectoryFixtures, refusal: str
 ) -> None:
-    # Given a host that takes no more than 90 rows in an answer
     user = sign_in()
     contacts_of(directory, user.org, 600)
 
@@ -510,21 +480,16 @@ def test_FIX_9_a_page_that_is_too_large_is_asked_for_in_smaller_pages(
 
     user.phone.network.alter.append(limit)
     user.phone.network.forget()
-    # When contacts are pulled
     pull(user)
     for _ in range(40):
-        user.phone.pass_time(60)
-        user.app.settle()
+        user.app.wait(60)
         if total(user.app) == 600 and pulled():
             break
-    # Then all are there, after few requests
     assert total(user.app) == 600
     assert pulled()[-1]["problem"] is None
     assert user.phone.network.count("pull") < 40
-    # and a process that lives for one request gets them, too
     contacts_of(directory, user.org, 1)
-    for path in user.phone.folder.glob("cache.db*"):
-        path.unlink()
+    lose_the_cache(user)
     for _ in range(30):
         user.phone.pass_time(300)
         user.restart()
@@ -541,19 +506,13 @@ def test_FIX_9_a_page_that_is_too_large_is_asked_for_in_smaller_pages(
 def test_FIX_12_contacts_whose_times_have_no_zone_or_that_have_no_name_are_named(
     sign_in: MakeUser, directory: DirectoryFixtures, there: str, sent: str, column: str
 ) -> None:
-    # Given a table whose rows lack what makes them usable
     user = sign_in()
     contacts_of(directory, user.org, 40)
     altered(user, "pull", lambda body: body.replace(there, sent))
-    for path in user.phone.folder.glob("cache.db*"):
-        path.unlink()
-    user.restart()
-    unlock(user)
-    # When contacts are pulled, more than once
+    lose_the_cache(user)
     for _ in range(3):
         user.app.settle()
         [told] = pull(user, after_s=1_000)
-        # Then that is no complete pull, and the column is named
         assert (told["rows"], told["problem"]) == (0, "unusable_row")
         assert problem(user.app, "pull") == ("unusable_row", column)
         status: Any = user.app.sync_status()["contacts"]
@@ -561,7 +520,6 @@ def test_FIX_12_contacts_whose_times_have_no_zone_or_that_have_no_name_are_named
         reply = user.app.contact_search({"query": ""})
         assert (reply["total"], reply["as_of_ms"]) == (0, None)
         assert "nothing_cached_yet" in {banner["code"] for banner in reply["banners"]}
-    # until the server is mended
     user.phone.network.alter.clear()
     [told] = pull(user, after_s=1_000)
     assert (told["rows"], told["problem"]) == (40, None)
@@ -586,11 +544,9 @@ def test_FIX_18_a_reconcile_of_hours_ago_is_begun_anew(
     pull(user)
     user.phone.pass_time(DAY_S)
     began = user.phone.now_ms
-    # Given a reconcile that was interrupted after its first page
     user.app.sync_now()
     position = first_ids(directory, user.org, 30)[-1]
     late = hold(user.app, lambda url: f"id=gt.{position}" in url)
-    # When rows of that page are deleted, and hours pass
     gone = first_ids(directory, user.org, 5)
     directory.control.sql("delete from contacts where id = any(%s::uuid[])", gone)
     user.phone.pass_time(300 if how == "minutes" else 3 * 3_600)
@@ -601,15 +557,12 @@ def test_FIX_18_a_reconcile_of_hours_ago_is_begun_anew(
     else:
         user.app.complete({"id": late["id"], "error": "timeout"})
     user.phone.pass_time(600)
-    user.app.sync_now()
-    user.app.settle()
-    # Then it is begun anew, and finds them at once
+    user.app.sync()
     status: Any = user.app.sync_status()["contacts"]
     if how != "minutes":
         assert total(user.app) == 85
         assert status["reconciled_ms"] > began
         return
-    # and one of minutes ago continues, and is as old as its beginning
     assert total(user.app) == 90
     assert status["reconciled_ms"] == began
 
@@ -617,7 +570,6 @@ def test_FIX_18_a_reconcile_of_hours_ago_is_begun_anew(
 def test_FIX_10_missing_rows_that_are_counted_and_not_sent_are_asked_for_again(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given contacts that were all changed behind the cursor, so that a reconcile asks for them
     user = sign_in(policy={"session_window_s": 30 * DAY_S, "offline_limit_s": 30 * DAY_S})
     contacts_of(directory, user.org, 3)
     pull(user)
@@ -627,11 +579,8 @@ def test_FIX_10_missing_rows_that_are_counted_and_not_sent_are_asked_for_again(
     def empty(request: HttpRequest, real: Answer) -> Answer:
         return counted_but_empty(request, real) if "id=in." in request["url"] else real
 
-    # When the server counts them and sends none
     user.phone.network.alter.append(empty)
-    user.app.sync_now()
-    user.app.settle()
-    # Then the problem is named, and the next pull has them
+    user.app.sync()
     assert problem(user.app, "pull") == ("loop", None)
     user.phone.network.alter.remove(empty)
     pull(user, after_s=600)
@@ -646,8 +595,6 @@ def test_FIX_10_missing_rows_that_are_counted_and_not_sent_are_asked_for_again(
 def test_TST_6_a_process_that_ends_between_missing_rows_loses_none(
     sign_in: MakeUser, directory: DirectoryFixtures, rows: int, kept: int
 ) -> None:
-    # Given 250 contacts that were all changed behind the cursor, more than one request asks for, on
-    # one page or on several
     directory.control.set(max_rows=rows)
     user = sign_in(policy={"session_window_s": 30 * DAY_S, "offline_limit_s": 30 * DAY_S})
     contacts_of(directory, user.org, 250)
@@ -655,7 +602,6 @@ def test_TST_6_a_process_that_ends_between_missing_rows_loses_none(
     change_behind_the_cursor(directory, user.org.id)
     user.phone.pass_time(DAY_S)
     user.app.sync_now()
-    # When the process ends after some of the requests that fetch them
     seen = 0
 
     def wanted(url: str) -> bool:
@@ -668,7 +614,6 @@ def test_TST_6_a_process_that_ends_between_missing_rows_loses_none(
     unlock(user)
     user.app.settle()
     pull(user, after_s=600)
-    # Then the reconcile that continues fetches the others
     names = {
         str(contact["name"])
         for start in ("Kontakt 1", "Kontakt 2", "Kontakt")

@@ -11,6 +11,7 @@ from support.contact_data import pull
 from support.directory_fixtures import DirectoryFixtures
 from support.held import taken
 from support.phone import TOKEN_S
+from support.refusals import live as follow
 from support.users import MakeUser, SignedIn
 
 
@@ -24,28 +25,18 @@ def asked(user: SignedIn) -> tuple[int, str]:
 
 def answers(user: SignedIn, within_s: float = 31) -> list[dict[str, Any]]:
     """The answers after following `wake_in_ms` for this time."""
-    while within_s > 0:
-        user.app.settle()
-        wake = user.app.poll()["wake_in_ms"]
-        step = min(max(wake or 1, 1) / 1000, within_s)
-        user.phone.pass_time(step)
-        within_s -= step
-    user.app.settle()
+    follow(user, within_s)
     return user.app.of_type("contact")
 
 
 def test_B7_a_refresh_meanwhile_does_not_swallow_the_answer(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a live read under way
     user = sign_in(contacts=1)
     number, contact = asked(user)
     live = taken(user, "live")
-    # When the session is refreshed, and the answer comes after it
-    user.phone.pass_time(TOKEN_S)
-    user.app.settle()
+    user.app.wait(TOKEN_S)
     user.app.complete(cast("Any", {"id": live["id"], **user.phone.network(live)}))
-    # Then one event answers
     [event] = answers(user)
     assert (event["request"], event["id"]) == (number, contact)
     assert directory.refreshes() == 1
@@ -54,20 +45,16 @@ def test_B7_a_refresh_meanwhile_does_not_swallow_the_answer(
 def test_B7_a_refresh_shortly_before_the_answer_brings_the_contact(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a live read whose token is refreshed within its time
     user = sign_in(contacts=1)
-    user.phone.pass_time(TOKEN_S - 100)
-    user.app.settle()
+    user.app.wait(TOKEN_S - 100)
     number, contact = asked(user)
     live = taken(user, "live")
     user.phone.pass_time(20)
     held_refreshes = directory.refreshes()
     user.app.settle()
     assert directory.refreshes() == held_refreshes + 1
-    # When the first answer comes
     user.app.complete(cast("Any", {"id": live["id"], **user.phone.network(live)}))
     user.app.settle()
-    # Then the event brings the contact
     [event] = user.app.of_type("contact")
     assert event["request"] == number
     assert event["contact"]["id"] == contact
@@ -101,8 +88,7 @@ def test_B7_a_switch_of_organisation_answers(
     user = sign_in(contacts=1)
     second = directory.organisation()
     directory.control.set_membership(user.person.id, second.id, role="peer_mentor")
-    user.app.sync_now()
-    user.app.settle()
+    user.app.sync()
     number, _ = asked(user)
     live = taken(user, "live")
     user.app.org_select({"org_id": second.id})
@@ -116,46 +102,43 @@ def test_B7_a_switch_of_organisation_answers(
 def test_B7_a_read_that_cannot_be_sent_is_answered_in_time(
     sign_in: MakeUser, directory: DirectoryFixtures, trouble: str
 ) -> None:
-    # Given a live read that cannot be answered for long
     user = sign_in(contacts=1)
     if trouble == "back-off":
         directory.control.respond("/rest/v1", 503, times=-1, retry_after_s=3600)
         user.app.register()
-        user.app.sync_now()
-        user.app.settle()
+        user.app.sync()
         number, _ = asked(user)
     elif trouble == "silence":
         number, _ = asked(user)
         taken(user, "live")
     elif trouble == "token":
         directory.control.respond("/auth/v1", 503, times=-1, retry_after_s=3600)
-        user.phone.pass_time(TOKEN_S + 60)
-        user.app.settle()
+        user.app.wait(TOKEN_S + 60)
         number, _ = asked(user)
     else:
         number, _ = asked(user)
         user.app.go_offline()
-    # When its time is up
     [event] = answers(user, 1 if trouble == "offline" else 31)
-    # Then one event answers, with the reason
     assert (event["request"], event["contact"]) == (number, None)
     code = "offline" if trouble == "offline" else "contact_unreachable"
     assert event["message"]["code"] == code
 
 
-def test_a_live_contact_that_moved_to_another_organisation_is_gone(
-    sign_in: MakeUser, directory: DirectoryFixtures
+@pytest.mark.parametrize("moved", [False, True], ids=["deleted", "moved"])
+def test_a_live_contact_that_was_deleted_or_moved_to_another_organisation_is_gone(
+    sign_in: MakeUser, directory: DirectoryFixtures, moved: bool
 ) -> None:
-    # Given a contact that moves to another organisation of the user before the answer
     user = sign_in()
     contact = directory.contact(user.org, "Prøve", phone="+47 000 00 002")
     second = directory.organisation()
     directory.control.set_membership(user.person.id, second.id, role="peer_mentor")
     pull(user, after_s=60)
     asked = user.app.contact_get({"id": contact, "live": True})
-    directory.control.sql("update contacts set org_id = %s where id = %s", second.id, contact)
+    if moved:
+        directory.control.sql("update contacts set org_id = %s where id = %s", second.id, contact)
+    else:
+        directory.control.sql("delete from contacts where id = %s", contact)
     user.app.settle()
-    # Then this organisation no longer shows it
     [event] = user.app.of_type("contact")
     assert event["request"] == asked["request"]
     assert (event["contact"], event["message"]["code"]) == (None, "contact_gone")

@@ -7,20 +7,19 @@ store. The process is alive or killed: closing would empty the log.
 from __future__ import annotations
 
 import contextlib
-import itertools
 import os
 import shutil
 import sqlite3
 from pathlib import Path
 
 import pytest
-from holdfast import HoldfastError
 from holdfast.keystore import KEY_FAILED, KEY_LOCKED
 
 from conftest import MakePhone, MakeUser, SignedIn
 from support import children, history, tamper
 from support.directory_fixtures import DirectoryFixtures
 from support.elsewhere import ENDS
+from support.errors import error_of
 from support.history import History
 from support.phone import TOKEN_S, App, FilePhone
 from support.sizes import crossed, sampled
@@ -62,6 +61,14 @@ def file_user(user: SignedIn, folder: Path) -> SignedIn:
     return SignedIn(phone, app, user.person, user.org, user.role)
 
 
+def assert_none_opens(user: SignedIn, everything: list[history.Files], folder: Path) -> None:
+    """Put each of these in this folder, and start an app on it: nobody gets in."""
+    for files in everything:
+        history.put(folder, files)
+        with history.start(user.phone, folder) as app:
+            history.assert_closed(app, user.phone)
+
+
 @pytest.fixture(params=["functions", "files"])
 def user(request: pytest.FixtureRequest, sign_in: MakeUser, tmp_path: Path) -> SignedIn:
     """A user at home, with each kind of key store."""
@@ -75,12 +82,9 @@ def user(request: pytest.FixtureRequest, sign_in: MakeUser, tmp_path: Path) -> S
 
 @pytest.mark.parametrize("end", sampled(ENDS, 2))
 def test_LCK_1_no_copy_opens_with_the_keys_that_are_left(user: SignedIn, end: str) -> None:
-    # Given copies of a day's files, of which the session key opens the latest
     past = day(user)
     assert history.opened(past.copies[-1], history.keys_left(user.phone)) == ["wrap_session"]
-    # When the user locks or logs out
     ENDS[end](user.app)
-    # Then the keys that are left open no copy, nor what it was after any of its commits
     left = history.keys_left(user.phone)
     assert len(left) == 1
     copies = [*past.copies, *past.prefixes()]
@@ -110,11 +114,7 @@ def test_LCK_1_no_copy_mixture_or_prefix_lets_anybody_in(
         (folder / "keys" / "biometric.key").unlink(missing_ok=True)
     past.end()
     everything = [*past.copies, *past.mixtures(), *past.prefixes()]
-    for files in everything:
-        history.put(folder, files)
-        with history.start(user.phone, folder) as app:
-            history.assert_closed(app, user.phone)
-    # and alive: under the app that was locked
+    assert_none_opens(user, everything, folder)
     for files in everything:
         history.put_under(user.app, files)
         history.assert_closed(user.app, user.phone)
@@ -125,24 +125,20 @@ def test_LCK_1_no_copy_mixture_or_prefix_lets_anybody_in(
 def test_LCK_1_no_older_copy_lets_in_a_handle_that_was_in_before(
     sign_in: MakeUser, end: str, copy: str
 ) -> None:
-    # Given a second handle of the process, in which the user is in as well
     user = sign_in(contacts=1)
     user.app.register()
     before = history.read(user.phone.folder)
     generation = user.app.session_status()["generation"]
     # The token is refreshed a minute before its end, so that the older copy is valid as well.
-    user.phone.pass_time(TOKEN_S - 30)
-    user.app.settle()
+    user.app.wait(TOKEN_S - 30)
     assert user.app.session_status()["generation"] > generation
     with history.start(user.phone, user.phone.folder) as other:
         assert other.session_resume()["screen"] in {"home", "wait"}
         assert other.session_status()["state"] == "active"
         if copy == "just before":
             before = history.read(user.phone.folder)
-        # When the first one locks, and the files are older ones when the second one looks
         ENDS[end](user.app)
         history.put(user.phone.folder, before)
-        # Then
         history.assert_closed(other, user.phone)
 
 
@@ -151,18 +147,14 @@ def test_LCK_1_no_older_copy_lets_in_a_handle_that_was_in_before(
 def test_LCK_1_a_key_store_that_does_not_answer_lets_nobody_in(
     sign_in: MakeUser, end: str, first: str
 ) -> None:
-    """A handle that cannot ask for the key after another one's lock kept its session open."""
-    # Given a second handle, in which the user is in, after a lock and with older files in place
     user = sign_in(contacts=1, policy={"lock_on_background": "at_once"})
     before = history.read(user.phone.folder)
     with history.start(user.phone, user.phone.folder) as other:
         assert other.session_resume()["screen"] in {"home", "wait"}
         ENDS[end](user.app)
         history.put(user.phone.folder, before)
-        # When the key store does not answer its next question
         user.phone.keychain.answer("load", "session", KEY_FAILED)
         shown = getattr(other, first)()
-        # Then nobody is in, now and when it answers again
         assert shown["screen"] not in {"home", "select_org"}
         user.phone.keychain.forget_script()
         other.session_foreground()
@@ -173,32 +165,24 @@ def test_LCK_1_a_key_store_that_does_not_answer_lets_nobody_in(
 def test_LCK_1_a_handle_that_only_polls_hands_out_no_token_after_the_lock(
     sign_in: MakeUser, end: str
 ) -> None:
-    # Given a second handle of the process, in which the user is in and sends what is queued
     user = sign_in()
     with history.start(user.phone, user.phone.folder) as other:
         other.session_resume()
-        user.app.go_offline()
-        user.app.register()
+        user.offline().register()
         before = history.read(user.phone.folder)
-        # When the first one locks, and the files are older ones when the second one polls
         ENDS[end](user.app)
         history.put(user.phone.folder, before)
-        # Then
         assert set(history.bearers(other, user.phone.backend.anon_key)) <= {"revoke"}
 
 
 def test_LCK_1_a_lock_holds_without_biometrics(sign_in: MakeUser, tmp_path: Path) -> None:
-    # Given a policy without biometrics: only a sign-in follows a lock
     user = sign_in(policy={"biometric": "off"})
     past = History(user.app)
     user.app.register()
     screen = user.app.session_lock()
     assert (screen["screen"], screen["reason"]) == ("sign_in", "biometric_off")
     past.end()
-    for files in itertools.chain(past.copies, past.prefixes()):
-        history.put(tmp_path / "put", files)
-        with history.start(user.phone, tmp_path / "put") as app:
-            history.assert_closed(app, user.phone)
+    assert_none_opens(user, [*past.copies, *past.prefixes()], tmp_path / "put")
     user.app.sign_in(user.person)
     assert user.app.screen["screen"] == "home"
 
@@ -265,14 +249,12 @@ def test_LCK_2_a_process_that_dies_at_any_step_leaves_a_lock(
             ended.check()
             if point.isdigit():
                 break
-        # Then it is locked, or the session key is still there as before
         with history.start(user.phone, user.phone.folder) as app:
             screen = app.session_resume()["screen"]
             if screen == "home":
                 assert "session" in user.phone.keychain.names(), point
             else:
                 history.assert_closed(app, user.phone)
-            # and a lock locks the copies of before, too
             app.session_lock()
             history.assert_closed(app, user.phone)
         assert history.opened(past.copies[0], history.keys_left(user.phone)) == []
@@ -284,17 +266,13 @@ def test_LCK_2_a_process_that_dies_at_any_step_leaves_a_lock(
 def test_LCK_2_an_erasure_that_the_key_store_owes_is_asked_for_again(
     sign_in: MakeUser, end: str, answer: int
 ) -> None:
-    # Given a key store that does not answer at the lock
     user = sign_in(contacts=1)
     user.phone.keychain.answer("erase", "session", answer, answer)
-    # When
     ENDS[end](user.app)
-    # Then memory and row are locked all the same, and the reply says that the key is still there
     assert user.app.screen["screen"] == ("unlock" if end == "session_lock" else "sign_in")
     assert [banner["code"] for banner in user.app.screen["banners"]] == ["erasure_owed"]
     assert tamper.read(user.phone.folder, "wrap_session") is None
     assert "session" in user.phone.keychain.names()
-    # and the next call erases it
     user.phone.keychain.answer("erase", "session", answer)
     assert "erase" in user.app.session_status()["owed"]
     assert user.app.session_status()["owed"] in ([], ["revoke"])
@@ -330,18 +308,14 @@ PLANTS = {
 
 @pytest.mark.parametrize("plant", PLANTS)
 def test_LCK_3_a_planted_schema_is_damage(sign_in: MakeUser, plant: str) -> None:
-    # Given items, and a file whose schema somebody changed
     user = sign_in()
-    user.app.go_offline()
-    queued = user.app.register()
+    queued = user.offline().register()
     user.phone.close()
     with contextlib.closing(sqlite3.connect(user.phone.folder / "holdfast.db")) as database:
         database.execute(PLANTS[plant])
-    # When the app starts, then the file is set aside, and what it held is carried over
     app = user.restart(online=False)
     assert app.opened["recovered"]
     assert [item["id"] for item in app.queue_list()["items"]] == [queued]
-    # and a lock locks
     app.session_lock()
     history.assert_closed(app, user.phone)
     user.phone.close()
@@ -353,17 +327,14 @@ def test_LCK_3_a_planted_schema_is_damage(sign_in: MakeUser, plant: str) -> None
 def test_B9_a_column_planted_under_an_open_app_costs_nobody_the_session(
     sign_in: MakeUser, table: str, locked: bool
 ) -> None:
-    # Given an open app, and a file to which somebody adds columns
     user = sign_in()
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     queued = app.register()
     path = user.phone.folder / "holdfast.db"
     with contextlib.closing(sqlite3.connect(path)) as database:
         database.execute(f"ALTER TABLE {table} ADD COLUMN more")
         database.execute(f"ALTER TABLE {table} ADD COLUMN evil BLOB DEFAULT x'00'")
         database.execute(PLANTS["a trigger"])
-    # When the app goes on, which writes rows with these columns, and starts again later
     if locked:
         app.session_lock()
     else:
@@ -374,8 +345,6 @@ def test_B9_a_column_planted_under_an_open_app_costs_nobody_the_session(
     told = app.of_type("storage_recovered")
     user.phone.close()
     app = user.restart(online=False)
-    # Then the file was set aside, by the open app or at its start; the trigger is gone, and the
-    # session and the items are there
     assert told or app.opened["recovered"]
     if locked:
         assert app.screen["screen"] == "unlock"
@@ -389,7 +358,6 @@ def test_B9_a_column_planted_under_an_open_app_costs_nobody_the_session(
             "SELECT count(*) FROM sqlite_master WHERE type = 'trigger' OR sql LIKE '%evil%'"
         )
     assert planted == 0
-    # and a lock locks
     app.session_lock()
     history.assert_closed(app, user.phone)
 
@@ -418,7 +386,6 @@ def test_LCK_3_a_changed_schema_of_the_cache_is_damage(sign_in: MakeUser) -> Non
 def test_LCK_3_a_contact_that_was_moved_to_another_organisation_does_not_open(
     phones: MakePhone, directory: DirectoryFixtures
 ) -> None:
-    # Given a user with contacts in two organisations
     first, second = directory.organisation(contacts=2), directory.organisation(contacts=3)
     phone, person = phones(), directory.person(first, second)
     app = phone.start()
@@ -428,13 +395,11 @@ def test_LCK_3_a_contact_that_was_moved_to_another_organisation_does_not_open(
     app.settle()
     assert app.contact_search({"query": ""})["total"] == 3
     phone.close()
-    # When the rows of one are moved to the other
     with contextlib.closing(sqlite3.connect(phone.folder / "cache.db")) as database, database:
         orgs = [row[0] for row in database.execute("SELECT DISTINCT org FROM contact")]
         for one, other in (orgs, orgs[::-1]):
             database.execute("UPDATE OR IGNORE contact SET org = ? WHERE org = ?", (one, other))
             break
-    # Then they are not shown there
     app = phone.start(online=False)
     assert app.contact_search({"query": ""})["total"] in (0, 3)
 
@@ -446,9 +411,7 @@ def test_LCK_3_a_link_in_place_of_the_file_is_refused(sign_in: MakeUser, tmp_pat
     (user.phone.folder / "holdfast.db").rename(moved)
     (user.phone.folder / "holdfast.db").symlink_to(moved)
     before = moved.read_bytes()
-    with pytest.raises(HoldfastError) as caught:
-        user.phone.open()
-    assert caught.value.code == "storage.not_private"
+    assert error_of(user.phone.open).code == "storage.not_private"
     assert moved.read_bytes() == before
 
 
@@ -457,7 +420,6 @@ def test_LCK_3_a_link_in_place_of_the_file_is_refused(sign_in: MakeUser, tmp_pat
 
 @pytest.mark.parametrize("end", ENDS)
 def test_LCK_4_a_file_that_was_set_aside_opens_nothing(sign_in: MakeUser, end: str) -> None:
-    # Given a file that was set aside while the session was open
     user = sign_in()
     user.phone.close()
     with contextlib.closing(sqlite3.connect(user.phone.folder / "holdfast.db")) as database:
@@ -467,12 +429,9 @@ def test_LCK_4_a_file_that_was_set_aside_opens_nothing(sign_in: MakeUser, end: s
     [aside] = user.phone.folder.glob("holdfast.db.damaged-*[0-9]")
     ENDS[end](app)
     user.phone.close()
-    # When it is put back after a lock or logout, then nobody gets in
     with contextlib.closing(sqlite3.connect(aside)) as database:
         database.execute("DROP TABLE more")
-    history.put(user.phone.folder, {"holdfast.db": aside.read_bytes()})
-    with history.start(user.phone, user.phone.folder) as app:
-        history.assert_closed(app, user.phone)
+    assert_none_opens(user, [{"holdfast.db": aside.read_bytes()}], user.phone.folder)
 
 
 # LCK-5: nobody is in by default ----------------------------------------------------------------
@@ -481,23 +440,18 @@ def test_LCK_4_a_file_that_was_set_aside_opens_nothing(sign_in: MakeUser, end: s
 def test_LCK_5_a_new_handle_shows_nothing_before_somebody_came(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given an unlocked session with an unsent item, and a process that the system starts
     user = sign_in(contacts=2)
-    user.app.go_offline()
-    queued = user.app.register()
+    queued = user.offline().register()
     user.phone.network.up = True
     app = user.phone.open()
-    # Then no data call answers
     assert set(history.refused(app)) == {"session.locked"}
     status = app.session_status()
     assert (status["state"], status["user_id"]) == ("locked", None)
     assert app.route_check({"route": "/mentor"})["allow"] is False
-    # and the queue is sent, without a decision
     app.settle()
     assert [str(row["id"]) for row in directory.activities(user.person)] == [queued]
     assert app.of_type("screen") == []
     assert set(history.refused(app)) == {"session.locked"}
-    # until somebody resumes
     assert app.session_resume()["screen"] == "home"
     assert app.contact_search({"query": ""})["total"] == 2
 
@@ -516,8 +470,6 @@ def test_LCK_5_a_return_or_an_unlock_lets_in(sign_in: MakeUser, arrival: str) ->
 def test_LCK_5_a_wait_before_anybody_came_ends_and_lets_nobody_in(
     phones: MakePhone, directory: DirectoryFixtures
 ) -> None:
-    # Given a session whose memberships no server has confirmed, and a second handle that is
-    # answered with the wait for them
     phone = phones()
     person = directory.person(directory.organisation())
     first = phone.start()
@@ -525,10 +477,8 @@ def test_LCK_5_a_wait_before_anybody_came_ends_and_lets_nobody_in(
     phone.app = None  # stays open
     second = phone.open()
     assert second.session_background()["reason"] == "guard_pending"
-    # When the first handle locks, before a server has answered
     first.session_lock()
     second.settle()
-    # Then the wait ends on the second one, and nobody is in
     [event] = second.of_type("screen")
     assert event["screen"]["screen"] == "unlock"
     assert set(history.refused(second)) == {"session.locked"}
@@ -561,22 +511,15 @@ def test_LCK_5_a_second_report_of_the_background_does_not_restart_the_time(
 def test_LCK_1_at_once_leaves_a_locked_folder_in_the_background(
     sign_in: MakeUser, tmp_path: Path
 ) -> None:
-    # Given lock_on_background at_once
     user = sign_in(contacts=1, policy={"lock_on_background": "at_once"})
     past = History(user.app)
     user.app.register()
-    # When the app leaves the screen
     user.app.session_background()
     # Then the session key is gone: whoever kills the process has a locked folder
     assert user.phone.keychain.names() == {"device", "biometric"}
     past.end()
-    for files in itertools.chain(past.copies, past.prefixes()):
-        history.put(tmp_path / "put", files)
-        with history.start(user.phone, tmp_path / "put") as app:
-            history.assert_closed(app, user.phone)
-    # and the app itself sends, refreshes, and is open when it is back
-    user.phone.pass_time(100)
-    user.app.settle()
+    assert_none_opens(user, [*past.copies, *past.prefixes()], tmp_path / "put")
+    user.app.wait(100)
     assert user.app.session_foreground()["screen"] == "home"
     assert user.app.contact_search({"query": ""})["total"] == 1
     assert user.phone.keychain.names() == {"device", "biometric", "session"}
@@ -586,8 +529,7 @@ def test_LCK_1_at_once_leaves_a_locked_folder_in_the_background(
 def test_LCK_1_at_once_survives_a_refresh_and_a_silent_key_store(sign_in: MakeUser) -> None:
     user = sign_in(policy={"lock_on_background": "at_once", "background_timeout_s": 2 * TOKEN_S})
     user.app.session_background()
-    user.phone.pass_time(TOKEN_S)
-    user.app.settle()
+    user.app.wait(TOKEN_S)
     assert user.phone.network.count("refresh") == 1
     user.phone.keychain.answer("save", "session", KEY_FAILED)
     assert user.app.session_foreground()["screen"] == "home"

@@ -1,4 +1,4 @@
-"""A lock holds against an attacker with the phone's files: only the finger opens the data."""
+"""What an attacker with the phone's files reads; after a lock only the finger opens them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from local_supabase import LocalSupabase
 
 from conftest import MakeUser, SignedIn
-from support import attacker, scan
+from support import attacker, scan, tamper
 from support.directory_fixtures import DirectoryFixtures
 from support.hosted import HostedLibrary
 from support.phone import TOKEN_S, FilePhone
@@ -48,24 +48,19 @@ def test_SES_10_after_a_lock_files_and_device_key_reveal_nothing(
         "the attacker code does not work"
     )
     assert user.org.name.encode() in before["memberships"]
-    # When the session is locked
     lock(user)  # type: ignore[operator]
     if not app_runs:
         user.phone.close()
-    # Then the files and the device key reveal neither session nor organisation nor contacts,
     assert attacker.vault_keys(user.phone.folder, device) == set()
     assert attacker.decrypted(user.phone.folder, device) == {}
     # nor does an old copy of the row that SQLite may have left in its files,
     vault = attacker.vault_keys(user.phone.folder, biometric)
     assert len(vault) == 1
     assert scan.scan_files(user.phone.folder, *vault) == []
-    # and only the biometric key does
     assert set(attacker.decrypted(user.phone.folder, biometric)) == set(before)
 
 
 def test_SES_10_the_files_do_not_hold_the_erased_wrap(sign_in: MakeUser) -> None:
-    from support import tamper
-
     user = sign_in()
     wrap = tamper.stored(user.phone.folder, "wrap_session")
     assert scan.scan_files(user.phone.folder, wrap) != [], "the scan does not find a planted secret"
@@ -82,7 +77,6 @@ def test_SES_12_no_vault_key_stays_in_memory(
     directory: DirectoryFixtures,
     end: str,
 ) -> None:
-    # Given a process with a signed-in user and requests in flight
     person = directory.person(directory.organisation(contacts=3))
     phone = FilePhone(tmp_path / "phone", hosted, backend)
     app = phone.start()
@@ -98,9 +92,29 @@ def test_SES_12_no_vault_key_stays_in_memory(
     ]
     [vault] = attacker.vault_keys(phone.folder, *keys)
     assert scan.scan_memory(hosted.pid, vault) != [], "the scan does not find a planted secret"
-    # When the session is locked or ended
     getattr(app, end)()
-    # Then the process memory holds neither its tokens nor its vault key
     secrets = [vault, *keys[1:], session["access_token"], session["refresh_token"]]
     assert scan.scan_memory(hosted.pid, *secrets) == []
     phone.close()
+
+
+def test_ORG_5_nothing_of_the_organisation_is_readable(sign_in: MakeUser) -> None:
+    user = sign_in("org_admin", contacts=7)
+    item = user.offline().register(note="en fortrolig samtale om noe viktig")
+    contacts = user.app.contact_search({"query": ""})["contacts"]
+    assert len(contacts) == 7
+    secrets = [
+        user.org.id,
+        user.org.name,
+        "org_admin",
+        user.person.id,
+        item,
+        "en fortrolig samtale om noe viktig",
+        *(contact["name"] for contact in contacts),
+        *(contact["id"] for contact in contacts),
+    ]
+    assert scan.scan_files(user.phone.folder, *secrets) == []
+    user.phone.close()
+    assert scan.scan_files(user.phone.folder, *secrets) == []
+    assert tamper.stored(user.phone.folder, "choice")
+    assert tamper.stored(user.phone.folder, "memberships")

@@ -15,6 +15,7 @@ from holdfast import HoldfastError
 from holdfast.keystore import KEY_FAILED
 
 from conftest import MakeUser, SignedIn
+from support.errors import error_of
 from support.phone import TOKEN_S
 
 AT_ONCE = {"lock_on_background": "at_once"}
@@ -56,7 +57,6 @@ def test_LCK_5_a_return_that_the_disk_does_not_take_leaves_the_session_in_memory
 ) -> None:
     user = sign_in(contacts=1, policy={**AT_ONCE, "biometric": biometric})
     user.app.session_background()
-    # When the user comes back, and the commit fails after the key was saved
     fill_disk_once_saved(user)
     try:
         assert user.app.session_foreground()["screen"] == "home"
@@ -64,13 +64,10 @@ def test_LCK_5_a_return_that_the_disk_does_not_take_leaves_the_session_in_memory
         let_files_grow(True)
         user.phone.keychain.watch = lambda _call, _name: None
     assert "session" in user.phone.keychain.names()
-    # Then the session goes on, also after a refresh
     refreshes = user.phone.network.count("refresh")
-    user.phone.pass_time(TOKEN_S + 60)
-    user.app.settle()
+    user.app.wait(TOKEN_S + 60)
     assert user.phone.network.count("refresh") > refreshes
     assert user.app.session_status()["state"] == "active"
-    # and the next return stores it
     user.app.session_background()
     assert user.app.session_foreground()["screen"] == "home"
     assert user.restart().screen["screen"] == "home"
@@ -104,7 +101,6 @@ def test_LCK_5_the_key_goes_though_the_disk_does_not_take_the_time(sign_in: Make
     keychain._write = write  # type: ignore[method-assign]
     assert caught.value.code.startswith("storage.")
     assert "session" not in user.phone.keychain.names()
-    # and the session comes back
     assert user.app.session_foreground()["screen"] == "home"
     assert "session" in user.phone.keychain.names()
     assert user.restart().screen["screen"] == "home"
@@ -129,16 +125,11 @@ def test_KEEP_4_a_logout_that_the_disk_does_not_take_leaves_the_session_to_be_re
     user.app.network_report({"online": False})
     user.app.register(minutes=1)
     request = {"unsent": "discard", "confirm_unsent": 1} if discard else {"unsent": "keep"}
-    # When the disk takes nothing, the user tries again, and then there is room
     with full_disk():
         for _ in range(2):
-            with pytest.raises(HoldfastError) as caught:
-                user.app.session_logout(request)
-            assert caught.value.code.startswith("storage.")
+            assert error_of(user.app.session_logout, request).code.startswith("storage.")
     assert "session" in user.phone.keychain.names()
     assert user.app.session_logout(request)["unsent"] == 1
-    # Then the key is gone, and the server ends the session
     assert "session" not in user.phone.keychain.names()
-    user.app.go_online()
-    user.app.settle()
+    user.app.reconnect()
     assert user.phone.network.count("revoke") == 1

@@ -7,11 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from holdfast import HoldfastError, Library
+from holdfast import Library
 from holdfast.transport import Answer
 from holdfast.types import HttpRequest
 
 from support.directory_fixtures import PASSWORD, DirectoryFixtures, Person
+from support.errors import error_of
 from support.phone import TOKEN_S, App, Phone
 from support.queue import stored
 from support.sign_in import begin, browse, finish
@@ -47,19 +48,14 @@ def told(app: App) -> tuple[str, str, str | None]:
 
 @pytest.mark.parametrize("name", TOKENS)
 def test_the_longest_token_is_taken_and_a_longer_one_is_named(phone: Phone, name: str) -> None:
-    # Given a host that passes a session, offline
     app = phone.start(online=False)
     directory = DirectoryFixtures(phone.backend)
     person = directory.person(directory.organisation())
     given: Any = phone.session(person)
-    # When a token has one byte too many
-    with pytest.raises(HoldfastError) as caught:
-        app.session_adopt({"session": lengthened(given, name, LONGEST + 1)})
-    # Then the error names it and the limit, and no session is stored
-    assert (caught.value.code, caught.value.field) == ("session.invalid", f"/session/{name}")
-    assert str(LONGEST) in str(caught.value)
+    error = error_of(app.session_adopt, {"session": lengthened(given, name, LONGEST + 1)})
+    assert (error.code, error.field) == ("session.invalid", f"/session/{name}")
+    assert str(LONGEST) in str(error)
     assert app.session_status()["state"] == "signed_out"
-    # and one byte less is taken
     app.session_adopt({"session": lengthened(given, name, LONGEST)})
     assert app.session_status()["state"] == "active"
 
@@ -69,23 +65,19 @@ def test_the_longest_token_is_taken_and_a_longer_one_is_named(phone: Phone, name
 def test_a_sign_in_with_a_long_token_fails_at_once_with_its_cause(
     phone: Phone, person: Person, library: Library, way: str, name: str
 ) -> None:
-    # Given a server that issues a token that is too long
     lines: list[str] = []
     app = phone.start()
     library.set_log(1, lambda _level, line: lines.append(line))
     phone.network.alter.append(lengthening(name))
-    # When a user signs in
     if way == "password":
         app.sign_in_complete({"email": person.email, "password": PASSWORD})
     else:
         finish(app, browse(begin(app)["url"]))
     app.settle()
-    # Then it fails after one request, and decision and log tell why
     assert told(app) == ("sign_in", "sign_in_failed", "token_too_long")
     assert phone.network.count("sign_in") == 1
     assert [line for line in lines if "the sign-in failed: token_too_long" in line]
     assert app.session_status()["state"] == "signed_out"
-    # and succeeds when the tokens are shorter
     phone.network.alter.clear()
     app.sign_in_complete({"email": person.email, "password": PASSWORD})
     app.settle()
@@ -96,7 +88,6 @@ def test_a_sign_in_with_a_long_token_fails_at_once_with_its_cause(
 def test_a_refresh_with_a_long_token_keeps_the_session_and_is_named(
     sign_in: MakeUser, directory: DirectoryFixtures, name: str
 ) -> None:
-    # Given a user at home with an item, and a server whose new tokens are too long
     user = sign_in(policy={"biometric": "off"})
     app, phone = user.app, user.phone
     app.go_offline()
@@ -105,12 +96,10 @@ def test_a_refresh_with_a_long_token_keeps_the_session_and_is_named(
     generation = app.session_status()["generation"]
     phone.pass_time(TOKEN_S)
     app.go_online()
-    # When it is refreshed for an hour
     phone.network.forget()
     for _ in range(60):
         app.settle()
         phone.pass_time(60)
-    # Then the session and the item are there, and a problem names the cause
     status = app.session_status()
     assert (status["state"], status["generation"]) == ("active", generation)
     assert app.of_type("session_ended") == []
@@ -119,9 +108,7 @@ def test_a_refresh_with_a_long_token_keeps_the_session_and_is_named(
     assert problem["code"] == "token_too_long"
     assert str(LONGEST) in problem["text"]
     assert [found["id"] for found in app.queue_list()["items"]] == [item]
-    # and the server is asked by back-off
     assert 5 <= phone.network.count("refresh") <= 60
-    # When the tokens are shorter, then the problem is gone and the item is sent
     phone.network.alter.clear()
     for _ in range(15):
         phone.pass_time(60)

@@ -20,7 +20,6 @@ pytestmark = pytest.mark.both_flavours
 def test_SES_12_no_token_stays_in_memory_after_lock_and_logout(
     hosted: HostedLibrary, tmp_path: Path, backend: LocalSupabase, directory: DirectoryFixtures
 ) -> None:
-    # Given a process with a signed-in user, whose tokens are in its memory
     org = directory.organisation("Fortrolig forening", contacts=3)
     person = directory.person(org)
     phone = FilePhone(tmp_path / "phone", hosted, backend)
@@ -36,9 +35,7 @@ def test_SES_12_no_token_stays_in_memory_after_lock_and_logout(
     found = scan.scan_memory(hosted.pid, *tokens)
     assert any("secret 0" in find for find in found), "the scan does not find a planted secret"
     assert any("secret 1" in find for find in found), "the scan does not find a planted secret"
-    # When the app is locked, or the user logs out
     app.session_lock()
-    # Then the process memory holds no token, name or note
     private = [*tokens, "Fortrolig forening", "et fortrolig notat", "Åse Prøvesen", person.id]
     assert scan.scan_memory(hosted.pid, *private) == []
     app.touch()
@@ -75,8 +72,6 @@ def test_an_answer_of_many_small_values_is_refused_before_it_is_built(
     assert app.complete(answer) == {}
     # The request holds the body once, and reading it makes a second copy.
     assert peak_of(hosted.pid) - before < 5 * len(body)
-    # Then the session goes on
-    phone.pass_time(60)
-    app.settle()
+    app.wait(60)
     assert app.screen["screen"] == "home"
     phone.close()

@@ -10,17 +10,18 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from holdfast import Holdfast, HoldfastError
+from holdfast import Holdfast
 from holdfast.errors import InvalidError
 from holdfast.library import ALL, NEWS, REQUESTS
 
 from support import children, secrecy
 from support.damage import restart_after
 from support.directory_fixtures import DirectoryFixtures
+from support.errors import error_of
 from support.events import answered, park, parked_items, second_handle
 from support.missing import lose, until_lost
 from support.phone import App, Phone
-from support.queue import BAD_MINUTES, RPC, add, stored
+from support.queue import BAD_MINUTES, RPC, add, add_offline, stored
 from support.users import MakeUser, SignedIn
 from support.waking import Waiting, readable
 from support.workers import finish_worker, start_worker
@@ -88,19 +89,16 @@ def test_only_the_newest_screen_is_given(sign_in: MakeUser) -> None:
 
 
 def test_a_reader_gets_what_it_asks_for(sign_in: MakeUser) -> None:
-    # Given an app with a screen to give and an item to send
     app = sign_in().app
     app.settle()
     app.register()
     app.raw("session_foreground", None)
-    # Then the driver gets requests alone, and the host beside it everything else
     taken = app.take(REQUESTS)
     assert "upload" in {request["purpose"] for request in taken.requests}
     assert taken.events == []
     beside = app.take(NEWS)
     assert beside.requests == []
     assert [event["type"] for event in beside.events] == ["screen"]
-    # and both send and tell with one reader
     for request in taken.requests:
         app.answer(request, app.phone.network(request))
     assert app.take(ALL).events
@@ -113,19 +111,16 @@ def test_each_reader_is_woken_for_its_own(sign_in: MakeUser) -> None:
     news, requests = app.wake_fd(what=NEWS), app.wake_fd(what=REQUESTS)
     assert not readable(news)
     assert not readable(requests)
-    # When an item is to be sent, Then only the driver is woken
     app.register()
     app.take(NEWS)
     assert readable(requests)
     assert not readable(news)
-    # When its answer is there, Then the host beside it is woken
     while not readable(news):
         taken = app.take(REQUESTS)
         assert taken.requests
         for request in taken.requests:
             app.answer(request, user.phone.network(request))
     app.settle()
-    # When a screen is to be shown, Then only the host is woken
     app.raw("session_foreground", None)
     app.take(REQUESTS)
     assert readable(news)
@@ -133,14 +128,11 @@ def test_each_reader_is_woken_for_its_own(sign_in: MakeUser) -> None:
 
 
 def test_a_reader_waits_for_its_own(sign_in: MakeUser) -> None:
-    # Given a driver and a host, each in a wait of its own
     user = sign_in()
     app = user.app
     app.settle()
     driver, host = Waiting(app, REQUESTS), Waiting(app, NEWS)
-    # When an item is to be sent
     app.register()
-    # Then the driver has its request, and its answer ends the wait of the host
     assert driver.ends()
     [thing] = driver.answers
     app.answer(thing["request"], user.phone.network(thing["request"]))
@@ -181,8 +173,6 @@ def test_a_first_screen_that_the_disk_withholds_comes_later(phone: Phone) -> Non
 
 
 def test_HST_nobody_asks_is_a_problem_and_a_line_of_the_log(sign_in: MakeUser) -> None:
-    """Whoever forgot the loop learned nothing."""
-    # Given an app that has asked, and an item to be sent since
     user = sign_in()
     app = user.app
     app.settle()
@@ -192,13 +182,11 @@ def test_HST_nobody_asks_is_a_problem_and_a_line_of_the_log(sign_in: MakeUser) -
     def lines() -> list[str]:
         return [text for _, text in secrecy.current.heard if said in text]
 
-    # When nothing asks, and calls go on
     for _ in range(2):
         assert app.sync_status()["problems"] == []
         user.phone.pass_time(4)
     app.session_status()
     user.phone.pass_time(6)
-    # Then it is said once, and ends when something asks
     [problem] = app.sync_status()["problems"]
     assert (problem["what"], problem["code"]) == ("host", "nobody_asks")
     user.phone.pass_time(60)
@@ -221,7 +209,6 @@ def test_HST_a_host_that_has_nothing_to_send_is_no_problem(sign_in: MakeUser) ->
 
 def test_OFF_4_a_notice_comes_again_until_the_next_thing_is_asked_for(sign_in: MakeUser) -> None:
     """Also over a kill between the two calls."""
-    # Given an app that dies after it was given a notice
     user = sign_in()
     add(user.app, minutes=BAD_MINUTES)
     notice = notice_of(user.app)
@@ -229,16 +216,13 @@ def test_OFF_4_a_notice_comes_again_until_the_next_thing_is_asked_for(sign_in: M
     for _ in range(2):
         app = user.restart(online=False)
         assert notice_of(app) == notice
-    # When it asks for the next thing
     app.next(0)
-    # Then it does not come again
     app = user.restart(online=False)
     app.settle()
     assert app.of_type("item_parked") == []
 
 
 def test_OFF_4_a_killed_process_has_acknowledged_what_it_followed(sign_in: MakeUser) -> None:
-    # Given three notices, and a process that is killed after it was given the second one
     user = sign_in()
     ids = park_silently(user, 3)
     user.phone.close()
@@ -249,7 +233,6 @@ def test_OFF_4_a_killed_process_has_acknowledged_what_it_followed(sign_in: MakeU
     assert ended.returncode == -9, ended.stderr
     told = ended.stdout.split()
     assert len(told) == 2
-    # Then the second and the third come
     app = user.restart(online=False)
     app.settle()
     assert reasons(app) == [told[1], *(set(ids) - set(told))]
@@ -266,7 +249,6 @@ def park_silently(user: SignedIn, count: int) -> list[str]:
 
 
 def test_A5_hundreds_of_notices_come_once_each(sign_in: MakeUser) -> None:
-    """After 200 unacknowledged events the rest never came."""
     user = sign_in(tables=RPC)
     park_silently(user, 450)
     ids = {item["id"] for item in parked_items(user.app)}
@@ -275,13 +257,11 @@ def test_A5_hundreds_of_notices_come_once_each(sign_in: MakeUser) -> None:
     told = reasons(app)
     assert len(told) == 450
     assert set(told) == ids
-    # and the host sleeps
     wake = app.take().wake_in_ms
     assert wake is None or wake > 1000
 
 
 def test_A5_a_slow_host_is_not_kept_busy(sign_in: MakeUser) -> None:
-    """A driver beside a host that takes nothing rests."""
     user = sign_in()
     park_silently(user, 3)
     app = user.restart(online=False)
@@ -295,7 +275,6 @@ def test_A5_a_slow_host_is_not_kept_busy(sign_in: MakeUser) -> None:
 def test_A5_notices_of_one_user_are_shown_to_no_other(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a notice for one user, and a newer one for another
     user = sign_in()
     ids = park_silently(user, 1)
     app = user.app
@@ -306,7 +285,6 @@ def test_A5_notices_of_one_user_are_shown_to_no_other(
     other = park(app, 1)
     app.settle()
     assert reasons(app) == other
-    # When the first user is back, Then their own comes
     app.session_logout()
     app.settle()
     app.sign_in(user.person)
@@ -315,7 +293,6 @@ def test_A5_notices_of_one_user_are_shown_to_no_other(
 
 
 def test_A7_handles_that_tell_at_once_lose_nothing(sign_in: MakeUser) -> None:
-    """Two handles numbered events outside a transaction: `complete` failed with a key conflict."""
     user = sign_in()
     first = user.app
     stop = threading.Event()
@@ -338,7 +315,6 @@ def test_A7_handles_that_tell_at_once_lose_nothing(sign_in: MakeUser) -> None:
         other.start()
         items: list[str] = []
         try:
-            # When both are at work until this many items are parked
             while len(items) < RACES and not failures:
                 items.append(add(first, minutes=BAD_MINUTES))
                 for request in first.take().requests:
@@ -349,18 +325,15 @@ def test_A7_handles_that_tell_at_once_lose_nothing(sign_in: MakeUser) -> None:
         second.take(NEWS)
     assert not failures, failures
     first.settle()
-    # Then every parked item was told
     told |= set(reasons(first)) | set(reasons(second))
     missing = {item["id"] for item in parked_items(first)} - told
     assert not missing, f"{len(missing)} of {len(items)} were never told"
 
 
 def test_ATK_7_processes_that_tell_at_once_drop_no_answer(sign_in: MakeUser) -> None:
-    # Given two processes that add and send items which the server refuses
     user = sign_in()
     app = user.app
     workers = [start_worker(user.phone, 15, BAD_MINUTES) for _ in range(2)]
-    # When this one does the same meanwhile
     mine: list[str] = []
     ended = False
     while not ended:
@@ -380,18 +353,15 @@ def test_ATK_7_processes_that_tell_at_once_drop_no_answer(sign_in: MakeUser) -> 
 def test_A7_a_file_that_replaces_one_without_its_key_has_notices_of_its_own(
     sign_in: MakeUser,
 ) -> None:
-    # Given an app that was given a notice, and has not asked for the next
     user = sign_in()
     first = user.app
     add(first, minutes=BAD_MINUTES)
     notice_of(first)
-    # When the key store tells another process that the device key is gone, and it begins anew
     lose(user.phone)
     with second_handle(user) as second:
         until_lost(second)
         second.sign_in(user.person)
         [parked] = park(second, 1)
-        # Then the first process acknowledges the former notice, and loses no new one
         first.settle()
         assert parked in {*reasons(first), *reasons(second)}
 
@@ -422,20 +392,15 @@ def full_disk() -> Iterator[None]:
 def test_a_response_that_storage_does_not_take_is_kept(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given an upload that the server has stored
     user = sign_in()
     item = user.app.register()
     app = user.app
     [request] = [r for r in app.take().requests if r["purpose"] == "upload"]
     answer = user.phone.network(request)
-    # When the disk is full as the response comes, and for longer than the request's time
     with full_disk():
         assert app.raw("complete", {"id": request["id"], **answer}) == {}
         user.phone.pass_time(120)
-        with pytest.raises(HoldfastError) as caught:
-            app.take()
-        assert caught.value.code == "storage.full"
-    # Then it is worked off later, and the item is not sent again
+        assert error_of(app.take).code == "storage.full"
     app.settle()
     assert stored(directory, user.person) == [item]
     assert user.phone.network.count("upload") == 1
@@ -480,7 +445,6 @@ def test_a_run_that_only_parks_does_not_say_that_it_sent(sign_in: MakeUser) -> N
 
 
 def test_a_run_that_leaves_items_waiting_says_so(sign_in: MakeUser) -> None:
-    """The message of a run says when something still waits."""
     user = sign_in()
     app = user.app
     user.phone.network.alter.append(
@@ -506,10 +470,8 @@ def test_a_run_that_leaves_items_waiting_says_so(sign_in: MakeUser) -> None:
 
 
 def test_stored_ids_are_kept_over_a_restart_up_to_the_bound(sign_in: MakeUser) -> None:
-    """The ids of a run survive a restart; from the 501st on a flag says that there are more."""
     user = sign_in()
-    user.app.go_offline()
-    ids = [add(user.app) for _ in range(600)]
+    ids = add_offline(user, 600)
     user.app.go_online()
     uploads = 0
     while not uploads:
@@ -524,13 +486,11 @@ def test_stored_ids_are_kept_over_a_restart_up_to_the_bound(sign_in: MakeUser) -
 
 
 def test_stored_ids_of_before_a_restart_are_named_after_it(sign_in: MakeUser) -> None:
-    """A run of two halves, with a restart between them, names the items of both."""
     user = sign_in()
     network = user.phone.network
     user.app.go_offline()
     ids = {add(user.app), add(user.app, note="later")}
     user.app.go_online()
-    # Given one of two batches stored
     network.alter.append(
         lambda request, answer: (
             {"error": "offline"}
@@ -540,7 +500,6 @@ def test_stored_ids_of_before_a_restart_are_named_after_it(sign_in: MakeUser) ->
     )
     user.app.settle()
     assert user.app.of_type("sync_completed") == []
-    # When the other is sent after a restart
     network.alter.clear()
     done = run_of(user.restart())
     assert (set(done["ids"]), done["ids_truncated"]) == (ids, False)
@@ -549,18 +508,14 @@ def test_stored_ids_of_before_a_restart_are_named_after_it(sign_in: MakeUser) ->
 def test_the_run_of_a_cancelled_item_ends(sign_in: MakeUser) -> None:
     user = sign_in()
     app = user.app
-    # Given an item that was sent in vain and cancelled
     user.phone.network.up = False
     user.phone.network.failure = "dns"
     item = add(app)
     app.settle()
     app.queue_cancel({"id": item})
     user.phone.network.up = True
-    # When another one is sent much later
-    user.phone.pass_time(2 * 3600)
-    app.settle()
+    app.wait(2 * 3600)
     add(app)
     done = run_of(app)
-    # Then its run began with it
     assert (done["sent"], done["parked"]) == (1, 0)
     assert done["duration_ms"] < 60_000

@@ -3,29 +3,18 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from typing import Any, cast
 
 import pytest
 
-from conftest import MakeUser, SignedIn
+from conftest import MakeUser
 from support.directory_fixtures import DirectoryFixtures
+from support.held import return_to_foreground, unlock
 from support.phone import TOKEN_S, Phone
+from support.refusals import live
 from support.sizes import sampled
 
 DAY = 86_400
-
-
-def followed(user: SignedIn, seconds: float) -> None:
-    """Follow `wake_in_ms` for this time."""
-    while seconds > 0:
-        user.app.settle()
-        wake = user.app.poll()["wake_in_ms"]
-        assert wake is not None, "the library waits for nothing"
-        step = min(max(wake, 1) / 1000, seconds)
-        user.phone.pass_time(step)
-        seconds -= step
-    user.app.settle()
 
 
 @pytest.mark.parametrize(
@@ -38,23 +27,19 @@ def followed(user: SignedIn, seconds: float) -> None:
 def test_A6_a_code_that_proves_nothing_never_takes_the_session_away(
     sign_in: MakeUser, directory: DirectoryFixtures, code: str
 ) -> None:
-    # Given a portal or a firewall that answers everything with JSON of its own
     user = sign_in(policy={"biometric": "off"})
-    user.app.go_offline()
-    item = user.app.register()
+    item = user.offline().register()
     body = json.dumps({"code": code, "message": "Please accept our terms"})
     for path in ("/auth/v1", "/rest/v1"):
         directory.control.respond(path, 403, body=body, times=-1)
     user.app.go_online()
-    # When the app returns, starts anew, and its token expires in front of it, for three hours
     for _ in range(4):
         user.app.session_background()
         user.app.session_foreground()
-        followed(user, 2)
-    followed(user, TOKEN_S)
+        live(user, 2)
+    live(user, TOKEN_S)
     user.restart()
-    followed(user, 2 * 3600)
-    # Then the user stays at home, is told that the data is old, and asking goes on by back-off
+    live(user, 2 * 3600)
     app = user.app
     assert app.session_status()["state"] == "active"
     assert app.session_status()["stale"] is True
@@ -63,9 +48,8 @@ def test_A6_a_code_that_proves_nothing_never_takes_the_session_away(
     assert app.of_type("session_ended") == []
     asked = directory.refreshes()
     assert 20 <= asked <= 150
-    # and the first true answer ends it
     directory.control.clear_faults()
-    followed(user, 400)
+    live(user, 400)
     assert directory.refreshes() > asked
     assert app.session_status()["owed"] == []
     assert app.session_status()["stale"] is False
@@ -77,7 +61,6 @@ def test_A6_a_code_that_proves_nothing_never_takes_the_session_away(
 def test_ATK_6_a_portal_s_minute_costs_minutes(
     sign_in: MakeUser, directory: DirectoryFixtures, code: str, expired: bool
 ) -> None:
-    # Given a portal that answers everything with JSON of its own for a minute
     user = sign_in(policy={"biometric": "off", "background_timeout_s": 10**6})
     body = json.dumps({"code": code, "message": "Please accept our terms"})
     for path in ("/auth/v1", "/rest/v1"):
@@ -88,34 +71,14 @@ def test_ATK_6_a_portal_s_minute_costs_minutes(
     for _ in range(6):
         user.app.session_background()
         user.app.session_foreground()
-        followed(user, 10)
-    # When it lets the phone through
+        live(user, 10)
     directory.control.clear_faults()
-    followed(user, 600)
-    # Then the user is still signed in, and within the longest pauses the item is sent
+    live(user, 600)
     assert user.app.of_type("session_ended") == []
     assert user.app.session_status()["state"] == "active"
     assert user.app.session_status()["owed"] == []
     assert user.app.screen["screen"] == "home"
     assert [str(row["id"]) for row in directory.activities(user.person)] == [item]
-
-
-def test_A6_a_session_that_an_earlier_version_took_away_comes_back(
-    sign_in: MakeUser, directory: DirectoryFixtures
-) -> None:
-    # Given a file in which version 0.1 counted three refusals
-    user = sign_in(policy={"biometric": "off"})
-    user.phone.close()
-    with sqlite3.connect(user.phone.folder / "holdfast.db") as database:
-        columns = [row[1] for row in database.execute("PRAGMA table_info(session)")]
-        database.execute(f"UPDATE session SET {columns[14]} = 3")
-    database.close()
-    # When the app starts
-    user.restart()
-    user.app.settle()
-    # Then the user is at home
-    assert user.app.screen["screen"] == "home"
-    assert user.app.session_status()["state"] == "active"
 
 
 @pytest.mark.parametrize("days", sampled([-30, 30], 2))
@@ -124,7 +87,6 @@ def test_A6_a_session_that_an_earlier_version_took_away_comes_back(
 def test_A6_a_clock_wrong_at_the_sign_in_and_corrected_later_does_not_end_the_session(
     phone: Phone, directory: DirectoryFixtures, days: int, how: str, online: bool
 ) -> None:
-    # Given a phone whose clock is wrong by 30 days when the user signs in; the server's is right
     person = directory.person(directory.organisation())
     ahead = phone.network.ahead_ms()
     phone.network.ahead_ms = lambda: ahead
@@ -136,7 +98,6 @@ def test_A6_a_clock_wrong_at_the_sign_in_and_corrected_later_does_not_end_the_se
     if not online:
         app.go_offline()
     item = app.register()
-    # When the clock is corrected
     if how == "rebooted":
         phone.reboot()
     if how == "restarted":
@@ -148,7 +109,6 @@ def test_A6_a_clock_wrong_at_the_sign_in_and_corrected_later_does_not_end_the_se
             app.session_background()
             app.session_foreground()
         app.settle()
-        # Then the session is there, behind a prompt at most,
         assert app.screen["screen"] in {"home", "unlock"}
         if app.screen["screen"] == "unlock":
             app.touch()
@@ -160,7 +120,6 @@ def test_A6_a_clock_wrong_at_the_sign_in_and_corrected_later_does_not_end_the_se
         assert age < DAY * 1000
         if how != "running":
             phone.close()
-    # and what was registered is sent
     app = phone.app or phone.start()
     app.go_online()
     if app.screen["screen"] == "unlock":
@@ -175,51 +134,30 @@ def test_A6_a_clock_wrong_at_the_sign_in_and_corrected_later_does_not_end_the_se
 def test_A6_a_clock_set_back_and_forth_does_not_end_the_session(
     sign_in: MakeUser, directory: DirectoryFixtures, online: bool
 ) -> None:
-    # Given a user at home
     user = sign_in()
     network = user.phone.network
     ahead = network.ahead_ms()
     network.ahead_ms = lambda: ahead
     if not online:
         user.app.go_offline()
-    # When the clock is set back and forth, in use and between two starts
     for days in (-40, 80, -40, 40, -80, 40):
         user.phone.set_wall_clock(days * DAY)
         user.app.settle()
-        user.app.session_background()
-        user.app.session_foreground()
-        user.app.settle()
+        return_to_foreground(user)
         for started in (False, True):
             if started:
                 user.restart(online=online)
-            # Then a prompt opens the session, and it never ends
             assert user.app.screen["screen"] in {"home", "unlock"}
-            if user.app.screen["screen"] == "unlock":
-                user.app.touch()
+            unlock(user)
             user.app.settle()
             assert user.app.screen["screen"] == "home"
             assert user.app.of_type("session_ended") == []
             assert user.app.session_status()["state"] == "active"
 
 
-def test_A6_the_offline_limit_still_holds(sign_in: MakeUser) -> None:
-    # Given a phone without a network
-    user = sign_in()
-    user.app.go_offline()
-    # When the server has not confirmed the session for longer than the limit allows
-    user.phone.pass_time(13 * DAY)
-    user.restart(online=False)
-    assert user.app.screen["screen"] == "unlock"
-    user.phone.pass_time(2 * DAY)
-    user.restart(online=False)
-    # Then the sign-in is shown
-    assert (user.app.screen["screen"], user.app.screen["reason"]) == ("sign_in", "session_ended")
-
-
 def test_A6_a_session_handed_over_under_a_clock_that_was_moved_back_does_not_end(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a phone that knows the server's time, is offline, and whose clock is moved back a month
     user = sign_in()
     network = user.phone.network
     ahead = network.ahead_ms()
@@ -228,11 +166,9 @@ def test_A6_a_session_handed_over_under_a_clock_that_was_moved_back_does_not_end
     user.app.go_offline()
     user.phone.set_wall_clock(-30 * DAY)
     user.app.session_adopt({"session": session})
-    # When the clock is corrected, and the phone starts again
     user.phone.reboot()
     user.phone.set_wall_clock(30 * DAY)
     user.restart(online=False)
-    # Then the session goes on
     assert user.app.screen["reason"] != "session_ended"
     assert user.app.session_status()["state"] != "none"
 
@@ -240,7 +176,6 @@ def test_A6_a_session_handed_over_under_a_clock_that_was_moved_back_does_not_end
 def test_A6_a_revocation_leased_under_a_wrong_clock_is_sent_when_the_lease_ends(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a global logout whose app died while it was sent, with a clock that is 26 hours ahead
     user = sign_in()
     network = user.phone.network
     ahead = network.ahead_ms()
@@ -251,11 +186,9 @@ def test_A6_a_revocation_leased_under_a_wrong_clock_is_sent_when_the_lease_ends(
     user.app.go_online()
     assert [request["purpose"] for request in user.app.poll()["requests"]] == ["revoke"]
     user.phone.close()
-    # When the clock is corrected, and the app starts after the lease's two minutes
     user.phone.set_wall_clock(-26 * 3600)
     user.phone.pass_time(120)
     user.restart()
     user.app.settle()
-    # Then the logout is sent, and ends no session that begins later
     assert directory.control.sessions(user.person.id) == []
     assert user.app.session_status()["owed"] == []

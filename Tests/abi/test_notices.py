@@ -33,11 +33,8 @@ def user(sign_in: MakeUser) -> SignedIn:
 def test_ATK_11_a_waiting_thread_notices_another_handle(user: SignedIn) -> None:
     with another(user.phone) as other:
         quiet(user.app, other)
-        # Given a thread that waits for the first handle, without a limit
         waiting = Waiting(user.app)
-        # When the second handle takes an item
         item = other.register()
-        # Then the thread is woken, and the first handle sends the item
         assert waiting.ends()
         request = waiting.answers[0]["request"]
         assert request["purpose"] == "upload"
@@ -47,13 +44,11 @@ def test_ATK_11_a_waiting_thread_notices_another_handle(user: SignedIn) -> None:
 def test_ATK_11_the_descriptor_shows_what_another_handle_did(
     phone: Phone, directory: DirectoryFixtures
 ) -> None:
-    # Given a user of two organisations, and two handles
     first, second = directory.organisation(), directory.organisation()
     person = directory.person(first, second)
     app = phone.start()
     with another(phone) as other:
         quiet(app, other)
-        # When the other handle signs in, Then this one is woken and shows it
         other.sign_in(person)
         assert readable(app.wake_fd(), HANG_S)
         app.settle()
@@ -71,7 +66,6 @@ def test_ATK_11_the_descriptor_shows_what_another_handle_did(
         app.settle()
         assert len(directory.activities(person)) == 1
         quiet(app, other)
-        # and a logout
         other.session_logout()
         assert readable(app.wake_fd(), HANG_S)
         app.settle()
@@ -82,7 +76,6 @@ def test_ATK_11_the_descriptor_shows_what_another_handle_did(
 def test_ATK_11_a_call_between_does_not_hide_another_decision(
     phone: Phone, directory: DirectoryFixtures
 ) -> None:
-    # Given a user of two organisations who works in the first, and two handles
     first, second = directory.organisation(), directory.organisation()
     person = directory.person(first, second)
     app = phone.start()
@@ -91,7 +84,6 @@ def test_ATK_11_a_call_between_does_not_hide_another_decision(
         app.settle()
         app.org_select({"org_id": first.id})
         quiet(app, other)
-        # When the other handle chooses the second one, and this one's host asks before it polls
         other.org_select({"org_id": second.id})
         assert readable(app.wake_fd(), HANG_S)
         app.queue_list()
@@ -104,17 +96,14 @@ def test_ATK_11_a_call_between_does_not_hide_another_decision(
 
 
 def test_ATK_11_a_notice_of_another_handle_wakes(user: SignedIn) -> None:
-    # Given a handle that knows no network, and another one that has one
     app = user.app
     app.network_report({"online": False})
     with another(user.phone) as other:
         quiet(app, other)
-        # When the other one has an item parked, and takes no notice
         item = other.register(minutes=100_000)
         while other.queue_get({"id": item})["item"]["state"] != "parked":
             for request in other.take(REQUESTS).requests:
                 other.answer(request, user.phone.network(request))
-        # Then the first one is woken, and shows that
         assert readable(app.wake_fd(), HANG_S)
         app.settle()
         assert [notice["id"] for notice in app.of_type("item_parked")] == [item]
@@ -144,18 +133,14 @@ def test_ATK_11_another_folder_wakes_nobody(user: SignedIn, phones: MakePhone) -
 
 @pytest.mark.realtime
 def test_ATK_11_handles_that_wait_do_not_wake_without_a_change(sign_in: MakeUser) -> None:
-    # Given two idle handles with the real clock, and a thread that waits for each
     user = sign_in(clock="system")
     user.app.settle()
     with another(user.phone) as other:
         quiet(user.app, other)
         threads = [Waiting(user.app), Waiting(other)]
         before = [thread.wake_ups() for thread in threads]
-        # When nothing happens
         time.sleep(3)
-        # Then no thread has woken
         assert [thread.wake_ups() for thread in threads] == before
-        # and both see a close
         user.phone.close()
         other.close()
         assert all(thread.ends() for thread in threads)
@@ -215,24 +200,18 @@ def line(process: subprocess.Popen[str]) -> str:
 
 @pytest.mark.parametrize("how", ["wait", "descriptor"])
 def test_ATK_11_another_process_is_woken(user: SignedIn, how: str) -> None:
-    # Given another process that waits
     with waiting_process(user.phone, how) as process:
         assert line(process) == "waits"
         user.app.settle()
-        # When this one takes an item
         item = user.app.register()
-        # Then the other one is woken, and has a request to send
         assert line(process) == f"upload {item}"
 
 
 def test_ATK_11_a_forked_child_with_a_handle_of_its_own_is_woken_too(user: SignedIn) -> None:
-    # Given a process that waits, and whose forked child waits, too
     with waiting_process(user.phone, "fork") as process:
         assert [line(process), line(process)] == ["waits", "waits"]
         user.app.settle()
-        # When this process takes an item
         user.app.register()
-        # Then both are woken
         assert [line(process), line(process)] == ["woken", "woken"]
 
 
@@ -240,12 +219,10 @@ def test_ATK_11_a_forked_child_with_a_handle_of_its_own_is_woken_too(user: Signe
 def test_ATK_11_other_processes_are_looked_at_once_a_second_and_only_on_the_screen(
     user: SignedIn,
 ) -> None:
-    # Given processes that wait, on the screen and in the background
     with (
         waiting_process(user.phone, "count on screen") as front,
         waiting_process(user.phone, "count in background") as back,
     ):
-        # When nothing happens, Then only the one on the screen wakes, about once a second
         woken, seconds = line(front).split()
         assert 1 <= int(woken) <= 2 * float(seconds)
         assert line(back).split()[0] == "0"

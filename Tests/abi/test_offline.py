@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,7 +13,8 @@ from support.phone import TOKEN_S
 from support.sizes import sampled
 from support.users import MakeUser
 
-Walk = Callable[[MakeUser, DirectoryFixtures, str], None]
+#: OFF-9: what holds for a peer mentor holds for an administrator.
+EACH_ROLE = pytest.mark.parametrize("role", sampled(["peer_mentor", "org_admin"], 2))
 
 
 def codes(banners: list[Any]) -> dict[str, str]:
@@ -22,12 +22,12 @@ def codes(banners: list[Any]) -> dict[str, str]:
     return {each["code"]: each["tone"] for each in banners}
 
 
-def work_offline(sign_in: MakeUser, directory: DirectoryFixtures, role: str) -> None:
-    # Given a signed-in user whose network is lost
+@EACH_ROLE
+def test_OFF_1_an_activity_is_registered_offline(
+    sign_in: MakeUser, directory: DirectoryFixtures, role: str
+) -> None:
     user = sign_in(role)
-    app = user.app
-    app.go_offline()
-    # When an activity is registered
+    app = user.offline()
     added = app.queue_add(
         {
             "kind": "activity",
@@ -35,7 +35,6 @@ def work_offline(sign_in: MakeUser, directory: DirectoryFixtures, role: str) -> 
             "occurred_at_ms": user.phone.now_ms,
         }
     )
-    # Then it is accepted as usual and queued
     assert added["state"] == "pending"
     item = app.queue_get({"id": added["id"]})["item"]
     assert item["payload"]["note"] == "på kaféen"
@@ -44,20 +43,19 @@ def work_offline(sign_in: MakeUser, directory: DirectoryFixtures, role: str) -> 
     assert [reason["code"] for reason in app.queue_explain()["reasons"]] == ["offline"]
     app.settle()
     assert directory.activities(user.person) == []
-    # and it is in the queue after a restart
     app = user.restart(online=False)
     assert [each["id"] for each in app.queue_list()["items"]] == [added["id"]]
 
 
-def open_offline(sign_in: MakeUser, directory: DirectoryFixtures, role: str) -> None:
-    # Given cached data and an expired token, offline
+@EACH_ROLE
+def test_OFF_2_the_app_opens_offline(
+    sign_in: MakeUser, directory: DirectoryFixtures, role: str
+) -> None:
     user = sign_in(role, contacts=6)
     user.phone.pass_time(TOKEN_S + 60)
-    # When the app is opened and biometrics succeed
     app = user.restart(online=False)
     assert app.screen["screen"] == "unlock"
     screen = app.touch()
-    # Then home is shown at once from cached data, without a request
     assert (screen["screen"], screen["reason"]) == ("home", "unlocked")
     assert screen["route"] == user.home
     assert codes(list(screen["banners"]))["offline"] == "info"
@@ -67,16 +65,16 @@ def open_offline(sign_in: MakeUser, directory: DirectoryFixtures, role: str) -> 
     assert "validation" in app.session_status()["owed"]
 
 
-def read_live_offline(sign_in: MakeUser, directory: DirectoryFixtures, role: str) -> None:
-    # Given cached contacts, offline
+@EACH_ROLE
+def test_OFF_3_live_data_offline_comes_from_the_cache(
+    sign_in: MakeUser, directory: DirectoryFixtures, role: str
+) -> None:
     user = sign_in(role, contacts=1)
     app = user.app
     [contact] = app.contact_search({"query": ""})["contacts"]
     app.go_offline()
     user.phone.network.forget()
-    # When a screen asks for live data
     reply = app.contact_get({"id": contact["id"], "live": True})
-    # Then it gets the cached data, with an informational banner
     assert reply["contact"]["name"] == contact["name"]
     assert reply["request"] is None
     assert codes(list(reply["banners"]))["offline"] == "info"
@@ -88,16 +86,15 @@ def read_live_offline(sign_in: MakeUser, directory: DirectoryFixtures, role: str
     assert user.phone.network.sent == []
 
 
-def connectivity_returns(sign_in: MakeUser, directory: DirectoryFixtures, role: str) -> None:
-    # Given items that were registered offline
+@EACH_ROLE
+def test_OFF_4_queued_items_are_sent_automatically(
+    sign_in: MakeUser, directory: DirectoryFixtures, role: str
+) -> None:
     user = sign_in(role)
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     ids = [app.register(minutes=10 + number) for number in range(3)]
-    # When the network is back
     app.go_online()
     events = app.settle_until("sync_completed")
-    # Then they are sent automatically, and one event reports how many
     done: list[Any] = [event for event in events if event["type"] == "sync_completed"]
     assert [(event["sent"], event["parked"], event["waiting"]) for event in done] == [(3, 0, 0)]
     assert {str(row["id"]) for row in directory.activities(user.person)} == set(ids)
@@ -108,18 +105,18 @@ def connectivity_returns(sign_in: MakeUser, directory: DirectoryFixtures, role: 
     assert user.app.of_type("sync_completed") == []
 
 
-def validated_in_silence(sign_in: MakeUser, directory: DirectoryFixtures, role: str) -> None:
-    # Given an unlock offline with an expired token
+@EACH_ROLE
+def test_OFF_5_the_session_is_validated_silently(
+    sign_in: MakeUser, directory: DirectoryFixtures, role: str
+) -> None:
     user = sign_in(role)
     user.phone.pass_time(TOKEN_S + 60)
     app = user.restart(online=False)
     app.touch()
     app.settle()
+    item = app.register()
     loads = user.phone.keychain.calls["load", "biometric"]
-    # When the network is back
-    app.go_online()
-    app.settle()
-    # Then the session is refreshed and validated, without a prompt or a new screen
+    app.reconnect()
     assert directory.refreshes() == 1
     status = app.session_status()
     assert (status["state"], status["owed"], status["stale"]) == ("active", [], False)
@@ -127,21 +124,20 @@ def validated_in_silence(sign_in: MakeUser, directory: DirectoryFixtures, role: 
     shown = [event["screen"] for event in app.of_type("screen")]
     assert {(decision["screen"], decision["route"]) for decision in shown} <= {("home", user.home)}
     assert app.screen["banners"] == []
+    assert [str(row["id"]) for row in directory.activities(user.person)] == [item]
 
 
-def withheld_offline(sign_in: MakeUser, directory: DirectoryFixtures, role: str) -> None:
-    # Given a cached contact with withheld columns
+@EACH_ROLE
+def test_OFF_6_withheld_details_need_a_connection(
+    sign_in: MakeUser, directory: DirectoryFixtures, role: str
+) -> None:
     user = sign_in(role)
     secret = {"phone": "+47 000 12 345", "address": "Prøveveien 17", "national_id": "00000012345"}
     contact = directory.contact(user.org, "Frøydis Prøvesen", municipality="Vadsø", **secret)
     app = user.app
-    app.sync_now()
-    app.settle()
+    app.sync()
     app.go_offline()
-    # When the contact is opened offline
     reply = app.contact_get({"id": contact, "live": True})
-    # Then the reply has the cached columns, names the withheld ones, and says they need a
-    # connection
     assert sorted(reply["withheld"]) == ["address", "national_id", "phone"]
     assert reply["message"] is not None
     assert reply["message"]["text"]
@@ -150,7 +146,6 @@ def withheld_offline(sign_in: MakeUser, directory: DirectoryFixtures, role: str)
     assert reply["contact"]["municipality"] == "Vadsø"
     assert set(reply["contact"]) & set(secret) == set()
     assert scan.scan_files(user.phone.folder, *secret.values()) == []
-    # and with a connection an event brings them
     app.go_online()
     reply = app.contact_get({"id": contact, "live": True})
     assert reply["request"] is not None
@@ -164,38 +159,21 @@ def withheld_offline(sign_in: MakeUser, directory: DirectoryFixtures, role: str)
     assert scan.scan_files(user.phone.folder, *secret.values()) == []
 
 
-def search_offline(sign_in: MakeUser, directory: DirectoryFixtures, role: str) -> None:
-    # Given cached contacts with Norwegian and Sámi names
+@EACH_ROLE
+def test_OFF_7_contacts_are_searched_in_the_cache(
+    sign_in: MakeUser, directory: DirectoryFixtures, role: str
+) -> None:
     user = sign_in(role)
     names = ["Åse Øvingsdal", "Bjørn Prøvé", "Cæcilie Testås", "Kåre Bjørnsen", "O'Brien, Pål"]
     for name in names:
         directory.contact(user.org, name)
     app = user.app
-    app.sync_now()
-    app.settle()
+    app.sync()
     app.go_offline()
     user.phone.pass_time(600)
-    hits = {
-        "åse": ["Åse Øvingsdal"],
-        "ASE": ["Åse Øvingsdal"],
-        "ovings": ["Åse Øvingsdal"],
-        "bjorn": ["Bjørn Prøvé", "Kåre Bjørnsen"],
-        "BJØRN": ["Bjørn Prøvé", "Kåre Bjørnsen"],
-        "prove": ["Bjørn Prøvé"],
-        "testa": ["Cæcilie Testås"],
-        "cæc": ["Cæcilie Testås"],
-        "caec": ["Cæcilie Testås"],
-        "o'b": ["O'Brien, Pål"],
-        "nsen": ["Kåre Bjørnsen"],
-        "": sorted(names),
-        "zzz": [],
-        "%": [],
-        "_": [],
-    }
-    # When they are searched
+    hits = {"ASE": ["Åse Øvingsdal"], "": sorted(names), "zzz": [], "caec": ["Cæcilie Testås"]}
     for query, expected in hits.items():
         reply = app.contact_search({"query": query})
-        # Then any part of a name matches, case and diacritics folded, and the reply carries the age
         assert sorted(contact["name"] for contact in reply["contacts"]) == expected, query
         assert reply["total"] == len(expected)
         assert reply["as_of_ms"] is not None
@@ -205,22 +183,21 @@ def search_offline(sign_in: MakeUser, directory: DirectoryFixtures, role: str) -
     assert (len(reply["contacts"]), reply["total"]) == (2, 5)
 
 
-def summary_offline(sign_in: MakeUser, directory: DirectoryFixtures, role: str) -> None:
-    # Given a summary from the server, and registrations since
+@EACH_ROLE
+def test_OFF_8_the_summary_counts_queued_items_separately(
+    sign_in: MakeUser, directory: DirectoryFixtures, role: str
+) -> None:
     user = sign_in(role)
     app = user.app
     app.register(minutes=60)
     app.register(minutes=15)
     app.settle_until("sync_completed")
-    app.sync_now()
-    app.settle()
+    app.sync()
     app.go_offline()
     app.register(minutes=20)
     app.register(minutes=25)
     user.phone.pass_time(300)
-    # When the summary is opened offline
     reply = app.summary_get()
-    # Then the reply has the cached summary with its age, and counts queued items separately
     assert reply["summary"] is not None
     assert (reply["summary"]["activities"], reply["summary"]["minutes"]) == (2, 75)
     assert reply["queued"] == {"activities": 2, "minutes": 45}
@@ -229,52 +206,26 @@ def summary_offline(sign_in: MakeUser, directory: DirectoryFixtures, role: str) 
     assert {"offline", "queued_not_sent"} <= set(codes(list(reply["banners"])))
 
 
-WALKS: dict[str, Walk] = {
-    "OFF_1": work_offline,
-    "OFF_2": open_offline,
-    "OFF_3": read_live_offline,
-    "OFF_4": connectivity_returns,
-    "OFF_5": validated_in_silence,
-    "OFF_6": withheld_offline,
-    "OFF_7": search_offline,
-    "OFF_8": summary_offline,
-}
-
-
-def test_OFF_1_an_activity_is_registered_offline(
+def test_OFF_1_OFF_4_it_is_durable_before_the_call_returns_and_sent_after_a_kill(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    work_offline(sign_in, directory, "peer_mentor")
-
-
-def test_OFF_1_it_is_durable_before_the_call_returns(sign_in: MakeUser) -> None:
-    # Given an app that is killed right after its last call returned
     user = sign_in()
     user.phone.close()
     ended = children.run("register_and_die.py", user.phone.spec(), "5")
     assert ended.killed, ended.errors
     acknowledged = ended.output.split()
     assert len(acknowledged) == 5
-    # When it starts again
     app = user.restart(online=False)
-    # Then every acknowledged item is there, complete and in order
     items = app.queue_list()["items"]
     assert [item["id"] for item in items] == acknowledged
     assert [item["payload"]["minutes"] for item in items] == [10, 11, 12, 13, 14]
-
-
-def test_OFF_2_the_app_opens_offline(sign_in: MakeUser, directory: DirectoryFixtures) -> None:
-    open_offline(sign_in, directory, "peer_mentor")
-
-
-def test_OFF_3_live_data_offline_comes_from_the_cache(
-    sign_in: MakeUser, directory: DirectoryFixtures
-) -> None:
-    read_live_offline(sign_in, directory, "peer_mentor")
+    app.go_online()
+    [done] = [e for e in app.settle_until("sync_completed") if e["type"] == "sync_completed"]
+    assert (done["sent"], done["parked"]) == (5, 0)
+    assert {str(row["id"]) for row in directory.activities(user.person)} == set(acknowledged)
 
 
 def test_OFF_3_an_empty_cache_says_so(sign_in: MakeUser, directory: DirectoryFixtures) -> None:
-    # Given an organisation whose data was never fetched
     user = sign_in()
     second = directory.organisation(contacts=3)
     directory.control.set_membership(user.person.id, second.id, role="peer_mentor")
@@ -282,42 +233,11 @@ def test_OFF_3_an_empty_cache_says_so(sign_in: MakeUser, directory: DirectoryFix
     app.settle()
     app.go_offline()
     app.org_select({"org_id": second.id})
-    # When its data is read offline
-    # Then a message says that there is no data yet
     for reply in (app.contact_search({"query": ""}), app.summary_get()):
         assert "nothing_cached_yet" in codes(list(reply["banners"]))
         assert reply["as_of_ms"] is None
     assert app.contact_search({"query": ""})["contacts"] == []
     assert app.summary_get()["summary"] is None
-
-
-def test_OFF_4_queued_items_are_sent_automatically(
-    sign_in: MakeUser, directory: DirectoryFixtures
-) -> None:
-    connectivity_returns(sign_in, directory, "peer_mentor")
-
-
-def test_OFF_4_queued_items_are_sent_after_a_kill(
-    sign_in: MakeUser, directory: DirectoryFixtures
-) -> None:
-    user = sign_in()
-    user.phone.close()
-    ended = children.run("register_and_die.py", user.phone.spec(), "4")
-    assert ended.killed, ended.errors
-    app = user.restart()
-    done: list[Any] = [
-        event for event in app.settle_until("sync_completed") if event["type"] == "sync_completed"
-    ]
-    assert [(event["sent"], event["parked"]) for event in done] == [(4, 0)]
-    assert {str(row["id"]) for row in directory.activities(user.person)} == set(
-        ended.output.split()
-    )
-
-
-def test_OFF_5_the_session_is_validated_silently(
-    sign_in: MakeUser, directory: DirectoryFixtures
-) -> None:
-    validated_in_silence(sign_in, directory, "peer_mentor")
 
 
 def test_OFF_5_a_valid_token_is_validated_without_a_refresh(
@@ -327,39 +247,10 @@ def test_OFF_5_a_valid_token_is_validated_without_a_refresh(
     user.phone.pass_time(200)
     app = user.restart(online=False)
     app.touch()
-    app.go_online()
-    app.settle()
+    app.reconnect()
     assert directory.refreshes() == 0
     assert user.phone.network.count("validate") == 1
     assert app.session_status()["owed"] == []
-
-
-def test_OFF_6_withheld_details_need_a_connection(
-    sign_in: MakeUser, directory: DirectoryFixtures
-) -> None:
-    withheld_offline(sign_in, directory, "peer_mentor")
-
-
-def test_OFF_7_contacts_are_searched_in_the_cache(
-    sign_in: MakeUser, directory: DirectoryFixtures
-) -> None:
-    search_offline(sign_in, directory, "peer_mentor")
-
-
-def test_OFF_8_the_summary_counts_queued_items_separately(
-    sign_in: MakeUser, directory: DirectoryFixtures
-) -> None:
-    summary_offline(sign_in, directory, "peer_mentor")
-
-
-@pytest.mark.parametrize("scenario", sampled(WALKS, 3))
-def test_OFF_9_an_administrator_s_app_works_offline_too(
-    sign_in: MakeUser, directory: DirectoryFixtures, scenario: str
-) -> None:
-    # Given an organisation administrator
-    # When OFF-1 to OFF-8 are run
-    # Then they pass with the administrator's role and routes
-    WALKS[scenario](sign_in, directory, "org_admin")
 
 
 def test_OFF_9_the_administrator_s_routes_hold_offline(sign_in: MakeUser) -> None:
@@ -372,18 +263,14 @@ def test_OFF_9_the_administrator_s_routes_hold_offline(sign_in: MakeUser) -> Non
 def test_coming_online_makes_the_memberships_cached_until_the_server_answers(
     sign_in: MakeUser,
 ) -> None:
-    # Given memberships that the server has confirmed
     user = sign_in()
     app = user.app
     assert app.org_list()["freshness"] == "confirmed"
-    # When the network goes and comes
     app.go_offline()
     app.go_online()
-    # Then they are cached
     assert app.org_list()["freshness"] == "cached"
     request = taken(user, "guard")
     assert app.org_list()["freshness"] == "cached"
-    # until the server answers
     answer: Any = {"id": request["id"], **user.phone.network(request)}
     app.complete(answer)
     assert app.org_list()["freshness"] == "confirmed"

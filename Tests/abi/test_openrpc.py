@@ -85,7 +85,6 @@ def judge_method(name: str) -> None:
                 assert faults(param["schema"], given[param["name"]]) == [], name
         assert example["result"]["value"] == original["reply"], name
         assert faults(method["result"]["schema"], original["reply"]) == [], name
-    # and its errors are all those of the operation, each class once.
     statuses = [error["code"] for error in method["errors"]]
     assert statuses == sorted(set(statuses)), name
     codes = [code for error in method["errors"] for code in error["data"]]

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from holdfast import HoldfastError, Library
+from holdfast import Library
 
 from support.directory_fixtures import Backend, DirectoryFixtures, Person
+from support.errors import error_of
 from support.missing import LOST, shown, until_lost
 from support.phone import App, FilePhone, Phone
 from support.queue import add, stored
@@ -67,11 +68,7 @@ def told(app: App) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize(("first", "second"), [("file", "functions"), ("functions", "file")])
 def test_KEEP_2_another_kind_of_key_store_is_refused_and_the_queue_is_kept(
-    opened: MakeFolder,
-    library: Library,
-    directory: DirectoryFixtures,
-    first: str,
-    second: str,
+    opened: MakeFolder, library: Library, directory: DirectoryFixtures, first: str, second: str
 ) -> None:
     person = directory.person(directory.organisation())
     item = with_an_item(opened(first), person)
@@ -79,17 +76,12 @@ def test_KEEP_2_another_kind_of_key_store_is_refused_and_the_queue_is_kept(
     before = contents(other.folder)
     lines: list[tuple[int, str]] = []
     library.set_log(1, lambda level, line: lines.append((level, line)))
-    # When the configuration names another kind, the folder is not opened, and the error says why,
-    with pytest.raises(HoldfastError) as refused:
-        other.open()
-    error = refused.value
+    error = error_of(other.open)
     assert error.code == "request.invalid_value"
     assert error.field == "/keystore/kind"
     assert ('{"kind":"file"}' if first == "file" else "the host's key store") in str(error)
-    # and one line of the log
     [line] = [text for level, text in lines if level == 1 and "key" in text]
     assert str(other.folder) not in line
-    # and nothing is touched: with the first kind everything is there
     assert contents(other.folder) == before
     library.set_log(0, None)
     app = opened(first).start()
@@ -101,7 +93,6 @@ def test_KEEP_2_another_kind_of_key_store_is_refused_and_the_queue_is_kept(
 def test_KEEP_2_without_the_key_files_another_kind_leads_to_a_working_app(
     opened: MakeFolder, directory: DirectoryFixtures
 ) -> None:
-    """The documented recovery from a lost device key stays."""
     person = directory.person(directory.organisation())
     first = opened("file")
     with_an_item(first, person)
@@ -145,14 +136,11 @@ def test_KEEP_2_a_lost_key_is_not_called_damage(
     for name in phone.keychain.names():
         phone.keychain.erase(name)
     app = phone.open()
-    with pytest.raises(HoldfastError) as missing:
-        app.queue_list()
-    assert missing.value.code == "keystore.failed"
+    assert error_of(app.queue_list).code == "keystore.failed"
     phone.pass_time(10)
-    with pytest.raises(HoldfastError) as lost:
-        app.queue_list()
-    assert lost.value.code == "keystore.key_lost"
-    assert "the key store no longer has the key" in str(lost.value)
+    error = error_of(app.queue_list)
+    assert error.code == "keystore.key_lost"
+    assert "the key store no longer has the key" in str(error)
     phone.network.up = True
     app.session_resume()
     assert shown(app) == LOST

@@ -15,7 +15,7 @@ from support import children
 from support.directory_fixtures import DirectoryFixtures
 from support.paths import BUILDS, ROOT
 from support.phone import Phone
-from support.queue import EMPTY, add, drain, stored
+from support.queue import EMPTY, add, add_offline, drain, stored
 from support.users import MakeUser
 from support.workers import finish_worker
 
@@ -46,7 +46,6 @@ def start(phone: Phone, count: int, minutes: int) -> subprocess.Popen[str]:
 def test_a_process_of_the_other_processor_goes_on_after_each_kill(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a queue to which both processors add in turn, each killed or closed in the middle
     user = sign_in()
     chance = random.Random(20_261_122)
     acknowledged: list[str] = []
@@ -63,7 +62,6 @@ def test_a_process_of_the_other_processor_goes_on_after_each_kill(
         worker.kill()
         acknowledged += finish_worker(worker)
         user.restart(online=False)
-    # Then every item that was acknowledged is stored once, and at most one more for each kill
     user.phone.network.up = True
     app = user.restart()
     while app.queue_list({"limit": 1})["counts"] != EMPTY:
@@ -78,10 +76,8 @@ def test_a_process_of_the_other_processor_goes_on_after_each_kill(
 def test_items_in_flight_on_one_processor_are_taken_over_on_the_other(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given items whose upload is not answered when their process, on arm64, is killed
     user = sign_in()
-    user.app.go_offline()
-    waiting = [add(user.app) for _ in range(30)]
+    waiting = add_offline(user, 30)
     user.phone.close()
     user.phone.network.up = True
     hanging = directory.control.hang("/rest/v1/activities", method="POST")
@@ -91,13 +87,11 @@ def test_items_in_flight_on_one_processor_are_taken_over_on_the_other(
     worker.kill()
     assert finish_worker(worker) == []
     directory.control.clear_faults(hanging)
-    # When x86-64 polls, then it sends them
     drain(user.restart())
     assert stored(directory, user.person) == sorted(waiting)
 
 
 def test_a_lock_on_one_processor_holds_on_the_other(sign_in: MakeUser) -> None:
-    # Given a session that arm64 finds open, and x86-64 locks
     user = sign_in()
     user.phone.close()
     worker = start(user.phone, 1, 1)
@@ -105,7 +99,6 @@ def test_a_lock_on_one_processor_holds_on_the_other(sign_in: MakeUser) -> None:
     assert worker.returncode == 0
     user.restart().session_lock()
     user.phone.close()
-    # Then arm64 is not let in
     worker = start(user.phone, 1, 1)
     assert finish_worker(worker) == []
     assert worker.returncode == 1

@@ -10,6 +10,7 @@ import pytest
 from holdfast import HoldfastError
 
 from support.damage import destroy_header
+from support.errors import error_of
 from support.phone import App, Phone
 from support.queue import add
 from support.users import MakePhone, MakeUser, SignedIn
@@ -27,15 +28,12 @@ def with_url(phone: Phone, url: str) -> App:
 
 def refusal(phone: Phone, url: str) -> HoldfastError:
     """The error of an open with this URL."""
-    with pytest.raises(HoldfastError) as caught:
-        with_url(phone, url)
-    return caught.value
+    return error_of(with_url, phone, url)
 
 
 def with_item(sign_in: MakeUser) -> tuple[SignedIn, str]:
     user = sign_in()
-    user.app.go_offline()
-    item = add(user.app)
+    item = add(user.offline())
     user.phone.close()
     return user, item
 
@@ -61,13 +59,10 @@ def others_of(url: str) -> list[str]:
 
 @pytest.mark.both_flavours
 def test_FIX_16_a_folder_is_refused_with_the_url_of_another_project(sign_in: MakeUser) -> None:
-    # Given a folder with a session and an item
     user, item = with_item(sign_in)
     own = user.phone.config["backend"]["url"]
     for url in others_of(own):
-        # When it is opened with another project's URL
         error = refusal(user.phone, url)
-        # Then the error names the field and the project that the folder belongs to
         assert (error.status, error.code, error.field) == (
             1,
             "request.invalid_value",
@@ -79,7 +74,6 @@ def test_FIX_16_a_folder_is_refused_with_the_url_of_another_project(sign_in: Mak
 
 
 def test_FIX_16_a_folder_opens_with_every_spelling_of_its_url(phones: MakePhone) -> None:
-    # Given an empty folder of a project
     for number, (first, spellings) in enumerate(
         [
             (
@@ -91,7 +85,6 @@ def test_FIX_16_a_folder_opens_with_every_spelling_of_its_url(phones: MakePhone)
     ):
         phone = phones()
         with_url(phone, first)
-        # When it is opened with another spelling, then it opens; another path is another project
         for url in spellings:
             with_url(phone, url)
         assert refusal(phone, f"{spellings[0]}/Base").field == "/backend/url", number
@@ -99,7 +92,6 @@ def test_FIX_16_a_folder_opens_with_every_spelling_of_its_url(phones: MakePhone)
 
 @pytest.mark.parametrize("damage", ["header", "cut short", "missing"])
 def test_FIX_16_a_folder_knows_its_project_after_damage(sign_in: MakeUser, damage: str) -> None:
-    # Given a folder whose main file is damaged
     user, item = with_item(sign_in)
     path = user.phone.folder / "holdfast.db"
     if damage == "missing":
@@ -112,14 +104,12 @@ def test_FIX_16_a_folder_knows_its_project_after_damage(sign_in: MakeUser, damag
     destroy_header(user.phone.folder)
     if damage == "cut short":
         path.rename(path.with_name("holdfast.db.damaged"))
-    # When it is opened with another project's URL, then it is refused all the same
     for _ in range(2):
         assert refusal(user.phone, OTHER).field == "/backend/url"
     still_there(user, item)
 
 
 def test_FIX_16_damage_to_the_project_s_name_closes_no_folder(sign_in: MakeUser) -> None:
-    # Given a folder, and a flipped bit in the project's name, or another value
     user, item = with_item(sign_in)
     path = user.phone.folder / "holdfast.db"
     with contextlib.closing(sqlite3.connect(path)) as database:
@@ -132,7 +122,6 @@ def test_FIX_16_damage_to_the_project_s_name_closes_no_folder(sign_in: MakeUser)
     for value in values:
         with contextlib.closing(sqlite3.connect(path)) as database, database:
             database.execute("UPDATE meta SET value = ? WHERE name = 'project'", (value,))
-        # When it is opened, then it opens, and knows its project again
         with_url(user.phone, user.phone.config["backend"]["url"])
         user.phone.close()
         with contextlib.closing(sqlite3.connect(path)) as database:
@@ -143,20 +132,15 @@ def test_FIX_16_damage_to_the_project_s_name_closes_no_folder(sign_in: MakeUser)
 def test_FIX_16_a_running_app_does_not_follow_a_folder_to_another_project(
     sign_in: MakeUser, phones: MakePhone
 ) -> None:
-    # Given an app at home, and the main file of another project
     user = sign_in()
     other = phones()
     with_url(other, OTHER)
     other.close()
-    # When somebody puts it in the place of the app's
     for log in user.phone.folder.glob("holdfast.db-*"):
         log.unlink()
     (other.folder / "holdfast.db").replace(user.phone.folder / "holdfast.db")
-    # Then each call is refused
     for _ in range(2):
-        with pytest.raises(HoldfastError) as caught:
-            user.app.session_status()
-        assert caught.value.code == "storage.failed"
+        assert error_of(user.app.session_status).code == "storage.failed"
 
 
 def moved_cache(source: Phone, target: Phone) -> None:
@@ -175,8 +159,6 @@ def names(app: App) -> list[str]:
 def test_FIX_16_the_cache_of_another_project_is_not_shown(
     sign_in: MakeUser, phones: MakePhone, keys: str
 ) -> None:
-    # Given a user with cached contacts, and the folder of another installation, or of another
-    # project in the same app, whose key store has one device key for both
     user = sign_in(contacts=5, policy={"biometric": "off"})
     cached = names(user.app)
     assert len(cached) == 5
@@ -188,9 +170,7 @@ def test_FIX_16_the_cache_of_another_project_is_not_shown(
     app.sign_in(user.person)
     app.go_offline()
     phone.close()
-    # When the cache gets into that folder
     moved_cache(user.phone, phone)
-    # Then its contacts open with no key there
     app = phone.start(online=False)
     assert app.screen["screen"] == "home"
     assert names(app) == []

@@ -230,8 +230,7 @@ def test_a_lost_cache_is_read_anew(user: SignedIn, directory: DirectoryFixtures)
     app = user.app = user.phone.start(online=False)
     app.touch()
     assert ids(app) == []
-    app.go_online()
-    app.settle()
+    app.reconnect()
     assert ids(app) == made
 
 
@@ -240,16 +239,13 @@ def test_a_page_that_was_read_while_an_upload_began_is_read_again(
 ) -> None:
     app = user.app
     made = insert(directory, user.person, user.org)
-    # Given a page that is on its way
     user.phone.pass_time(1000)
     app.sync_now()
     held = hold(app, lambda url: "/activities?" in url)
     late = user.phone.network(held)
-    # When an item is registered and stored meanwhile
     item = add(app, minutes=60)
     answer(app, taken(user, "upload"))
     app.complete({"id": held["id"], **late})
-    # Then the page is asked for again.
     again = hold(app, lambda url: "/activities?" in url)
     assert again["url"] == held["url"]
     assert ids(app) == [item]

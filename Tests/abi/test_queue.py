@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from holdfast import HoldfastError
 
 from support import children
 from support.directory_fixtures import DirectoryFixtures
-from support.held import return_to_foreground
+from support.errors import error_of
+from support.held import return_to_foreground, taken
 from support.queue import (
     BAD_MINUTES,
     BOTH,
@@ -21,8 +21,8 @@ from support.queue import (
     add,
     code_of,
     drain,
+    edit,
     item_of,
-    new_ids,
     stored,
     user_of,
 )
@@ -32,49 +32,19 @@ from support.users import MakeUser
 # The main path ------------------------------------------------------------------------------------
 
 
-@pytest.mark.both_flavours
-@BOTH
-@pytest.mark.parametrize("count", [1, 40])
-def test_QUE_2_a_lost_answer_after_the_commit_duplicates_nothing(
-    sign_in: MakeUser, directory: DirectoryFixtures, upload: str, count: int
-) -> None:
-    # Given queued items
-    user = user_of(sign_in, upload)
-    app = user.app
-    app.go_offline()
-    ids = [app.register(minutes=1 + number) for number in range(count)]
-    # When the server stores a batch and its answer is lost
-    fault = directory.control.drop_after(UPLOADS[upload], method="POST")
-    app.go_online()
-    events: list[Any] = app.settle_until("sync_completed")
-    # Then no item is duplicated or reported as lost
-    [rule] = [each for each in directory.control.faults() if each["id"] == fault]
-    assert rule["hits"] == 1
-    stored = directory.activities(user.person)
-    assert sorted(str(row["id"]) for row in stored) == sorted(ids)
-    assert sorted(row["minutes"] for row in stored) == list(range(1, count + 1))
-    done = [event for event in events if event["type"] == "sync_completed"]
-    assert [(event["sent"], event["parked"], event["waiting"]) for event in done] == [(count, 0, 0)]
-    assert app.of_type("item_parked") == []
-    assert app.queue_list()["counts"] == {"pending": 0, "sending": 0, "waiting": 0, "parked": 0}
-
-
 @pytest.mark.parametrize("limit", [1, 2, 6])
 def test_QUE_2_a_page_limit_of_the_server_makes_no_conflicts(
     sign_in: MakeUser, directory: DirectoryFixtures, limit: int
 ) -> None:
-    # Given a batch that the server has stored, whose answer is lost
     user = sign_in()
     app = user.app
     app.settle()
     app.go_offline()
     ids = [app.register(minutes=1 + number) for number in range(7)]
     directory.control.drop_after(UPLOADS["table"], method="POST")
-    # When the server returns at most so many rows to the read-back
     directory.control.set(max_rows=limit)
     app.go_online()
     app.settle_until("sync_completed", within_s=7200)
-    # Then no stored item is parked as a conflict
     assert app.of_type("item_parked") == []
     assert app.queue_list()["items"] == []
     assert sorted(str(row["id"]) for row in directory.activities(user.person)) == sorted(ids)
@@ -84,23 +54,12 @@ def test_QUE_2_a_page_limit_of_the_server_makes_no_conflicts(
 def test_QUE_2_a_death_between_commit_and_answer_duplicates_nothing(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str
 ) -> None:
-    # Given a batch that the server has stored
     user = user_of(sign_in, upload)
-    app = user.app
-    ids = [app.register(minutes=1 + number) for number in range(10)]
-    for _ in range(10):
-        requests = app.poll()["requests"]
-        uploads = [request for request in requests if request["purpose"] == "upload"]
-        for request in uploads:
-            assert user.phone.network(request)["status"] in {200, 201}
-        if uploads:
-            break
-    # When the app dies before it gets the answer, and starts again
+    ids = [add(user.app) for _ in range(10)]
+    assert user.phone.network(taken(user, "upload"))["status"] in {200, 201}
     app = user.restart()
-    app.settle_until("sync_completed")
-    # Then each row is stored once, and the queue is empty
-    assert sorted(str(row["id"]) for row in directory.activities(user.person)) == sorted(ids)
-    assert sum(event["sent"] for event in app.of_type("sync_completed")) == 10
+    assert drain(app)["sent"] == 10
+    assert stored(directory, user.person) == sorted(ids)
     assert app.queue_list()["items"] == []
 
 
@@ -110,28 +69,18 @@ def test_QUE_2_the_payload_arrives_as_it_was_registered(
 ) -> None:
     user = sign_in()
     contact = directory.contact(user.org, "Kari Prøve")
-    item = user.app.queue_add(
-        {
-            "kind": "activity",
-            "payload": {
-                "type": "gåtur",
-                "minutes": 90,
-                "contact_id": contact,
-                "note": 'sitat: "æøå" \\ \n\t\U0001f9ad',
-            },
-            "occurred_at_ms": 1_795_000_000_123,
-        }
-    )
-    follow = user.app.register(follows=item["id"])
+    note = 'sitat: "æøå" \\ \n\t\U0001f9ad'
+    payload: Any = {"type": "gåtur", "minutes": 90, "contact_id": contact, "note": note}
+    request: Any = {"kind": "activity", "payload": payload, "occurred_at_ms": 1_795_000_000_123}
+    item = user.app.queue_add(request)["id"]
+    follow = user.app.register(follows=item)
     user.app.settle_until("sync_completed")
     rows = {str(row["id"]): row for row in directory.activities(user.person)}
-    stored = rows[item["id"]]
-    assert (stored["type"], stored["minutes"]) == ("gåtur", 90)
-    assert stored["note"] == 'sitat: "æøå" \\ \n\t\U0001f9ad'
-    assert str(stored["contact_id"]) == contact
-    assert str(stored["org_id"]) == user.org.id
-    assert str(stored["occurred_at"]).startswith("2026-11-18 11:06:40.123")
-    assert str(rows[follow]["follows"]) == item["id"]
+    stored = {name: str(value) for name, value in rows[item].items()}
+    assert {name: stored[name] for name in payload} == {**payload, "minutes": "90"}
+    assert stored["org_id"] == user.org.id
+    assert stored["occurred_at"].startswith("2026-11-18 11:06:40.123")
+    assert str(rows[follow]["follows"]) == item
 
 
 @pytest.mark.parametrize("given", ["nothing", "an id", "a column", "null"])
@@ -156,8 +105,7 @@ def test_HST_4_an_item_without_a_time_happens_now(
     if given == "an id":
         user.phone.pass_time(60)
         assert user.app.queue_add(request)["id"] == item
-    user.app.go_online()
-    user.app.settle()
+    user.app.reconnect()
     stored = {str(row["id"]) for row in directory.activities(user.person)}
     assert (item in stored) == (given in {"nothing", "a column"})
     # A kind without the column has no time
@@ -168,76 +116,60 @@ def test_HST_4_an_item_without_a_time_happens_now(
 # Outcomes -----------------------------------------------------------------------------------------
 
 
-BAD = {"minutes": 100_000}
-
-
 def test_QUE_1_a_process_killed_at_any_write_loses_no_acknowledged_item(
     sign_in: MakeUser, killer: Path, tmp_path: Path
 ) -> None:
-    # Given three acknowledged items
     user = sign_in()
     user.app.go_offline()
     ids = [user.app.register(minutes=1 + number) for number in range(3)]
     user.phone.close()
-    fourth = "01976b36-0000-7000-8000-0000000c0de4"
-    request = json.dumps(
-        {"kind": "activity", "id": fourth, "payload": {"type": "visit", "minutes": 44}}
-    )
+    fourth = activity("01976b36-0000-7000-8000-0000000c0de4", minutes=44)
     found = []
-    for number in range(1, 100, sized(4, 1)):
-        # When the process dies at its n-th file change while it adds one, for every n
-        twin = user.phone.twin(tmp_path / f"add-{number}")
-        arguments = [twin.spec(), "queue_add", request, str(number)]
-        ended = children.run("die_during.py", *arguments, env={"LD_PRELOAD": str(killer)})
-        assert not ended.crashed, ended.errors
+    arguments = "die_during.py", "queue_add", json.dumps(fourth)
+    for twin, _ in children.deaths(user.phone, tmp_path, killer, *arguments, stride=sized(4, 1)):
         items = twin.start(online=False).queue_list()["items"]
-        twin.close()
-        # Then every acknowledged item is there, and the fourth is complete or absent
         assert [item["id"] for item in items[:3]] == ids
         assert [item["payload"]["minutes"] for item in items[:3]] == [1, 2, 3]
-        assert [(i["id"], i["payload"]) for i in items[3:]] in (
-            [],
-            [(fourth, {"type": "visit", "minutes": 44})],
-        )
+        added = [(item["id"], item["payload"]) for item in items[3:]]
+        assert added in ([], [(fourth["id"], fourth["payload"])])
         found.append(len(items))
-        if not ended.killed:
-            ended.check()
-            break
     assert found[0] == 3, "no process died before the commit: the killer did not work"
     assert found[-1] == 4
     assert found == sorted(found)
 
 
-def test_QUE_4_a_parked_item_is_corrected_and_sent(
+def test_QUE_4_a_parked_item_survives_restarts_and_is_sent_when_it_is_corrected(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
-    item = user.app.register(**BAD)
+    item = add(user.app, minutes=BAD_MINUTES)
     drain(user.app)
-    assert [r["code"] for r in user.app.queue_explain()["reasons"]] == ["parked"]
-    [exported] = user.app.queue_export({"state": "parked"})["items"]
-    assert exported["id"] == item
-    assert exported["payload"]["minutes"] == BAD["minutes"]
-    edited = user.app.queue_edit({"id": item, "payload": {"type": "visit", "minutes": 45}})
-    assert edited["state"] == "pending"
-    user.app.events.clear()
-    assert drain(user.app)["sent"] == 1
+    app = user.restart()
+    app.settle()
+    assert item_of(app, item)["state"] == "parked"
+    for request in ({}, {"id": item}):
+        assert app.queue_retry(request)["retried"] == 1
+        assert item_of(app, item)["state"] == "pending"
+        app.settle()
+        assert item_of(app, item)["state"] == "parked"
+    assert [r["code"] for r in app.queue_explain()["reasons"]] == ["parked"]
+    [exported] = app.queue_export({"state": "parked"})["items"]
+    assert (exported["id"], exported["payload"]["minutes"]) == (item, BAD_MINUTES)
+    assert edit(app, item, 45) == "pending"
+    app.events.clear()
+    assert drain(app)["sent"] == 1
     assert stored(directory, user.person) == [item]
 
 
 def test_QUE_5_a_refused_token_is_refreshed_and_no_attempt_is_charged(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a server that refuses the access token
     user = sign_in()
-    user.app.go_offline()
-    item = user.app.register()
+    item = user.offline().register()
     body = {"code": "PGRST303", "message": "JWT expired", "details": None, "hint": None}
     directory.control.respond("/rest/v1/activities", 401, body=body)
-    # When the queue is sent
     user.app.go_online()
     done = drain(user.app)
-    # Then there is one refresh, and the item is sent
     assert (done["sent"], done["parked"]) == (1, 0)
     assert directory.refreshes() == 1
     assert stored(directory, user.person) == [item]
@@ -246,7 +178,6 @@ def test_QUE_5_a_refused_token_is_refreshed_and_no_attempt_is_charged(
 def test_QUE_6_items_of_an_ended_membership_are_held(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given items of two organisations, one of which has ended the membership
     user = sign_in()
     second = directory.organisation()
     directory.control.set_membership(user.person.id, second.id, role="peer_mentor")
@@ -257,44 +188,33 @@ def test_QUE_6_items_of_an_ended_membership_are_held(
     app.org_select({"org_id": second.id})
     free = app.register()
     directory.control.set_membership(user.person.id, user.org.id, status="ended")
-    # When they are sent
-    app.go_online()
-    app.settle()
+    app.reconnect()
     for _ in range(5):
-        user.phone.pass_time(60)
-        app.settle()
-    # Then the first is held with the reason, and the other is sent
+        app.wait(60)
     assert stored(directory, user.person) == [free]
     item = app.queue_get({"id": held})["item"]
     assert item["state"] == "waiting"
     assert item["reason"] is not None
     assert "organisation" in [r["code"] for r in app.queue_explain()["reasons"]]
     assert app.of_type("item_parked") == []
-    # and a restored membership releases it
     directory.control.set_membership(user.person.id, user.org.id, status="active")
-    app.session_background()
-    app.session_foreground()
-    app.settle()
+    return_to_foreground(user)
     for _ in range(5):
-        user.phone.pass_time(600)
-        app.settle()
+        app.wait(600)
     assert stored(directory, user.person) == sorted({free, held})
 
 
 def test_QUE_7_retry_after_holds_while_other_requests_succeed(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a phone that comes online, and a server that sends Retry-After for uploads only
     user = sign_in()
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     item = app.register()
     busy = {"code": "PGRST001", "message": "no connection", "details": None, "hint": None}
     directory.control.respond(
         "/rest/v1/activities", 503, body=busy, retry_after_s=60, method="POST"
     )
     user.phone.network.forget()
-    # When a read in flight with the upload is answered after the upload's refusal
     app.go_online()
     under_way = app.poll()["requests"]
     assert {"guard", "upload"} <= {request["purpose"] for request in under_way}
@@ -302,12 +222,9 @@ def test_QUE_7_retry_after_holds_while_other_requests_succeed(
         answer: Any = {"id": request["id"], **user.phone.network(request)}
         app.complete(answer)
     user.phone.pass_time(50)
-    app.sync_now()
-    app.settle()
-    # Then the upload is repeated after Retry-After and not earlier
+    app.sync()
     assert user.phone.network.count("upload") == 1
-    user.phone.pass_time(70)
-    app.settle()
+    app.wait(70)
     assert stored(directory, user.person) == [item]
     assert user.phone.network.count("upload") == 2
 
@@ -315,50 +232,34 @@ def test_QUE_7_retry_after_holds_while_other_requests_succeed(
 def test_QUE_8_an_item_waits_for_the_one_it_depends_on(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given an item that depends on another one, which the server refuses
     user = sign_in()
-    app = user.app
-    app.go_offline()
-    first = app.register(**BAD)
-    added = app.queue_add(
-        {
-            "kind": "activity",
-            "payload": {"type": "visit", "minutes": 5, "follows": first},
-            "depends_on": [first],
-            "occurred_at_ms": user.phone.now_ms,
-        }
-    )
-    assert added["state"] == "waiting"
+    app = user.offline()
+    first = add(app, minutes=BAD_MINUTES)
+    second = add(app, follows=first, depends_on=[first])
+    assert item_of(app, second)["state"] == "waiting"
     app.go_online()
     drain(user.app)
-    # Then it waits with a reason
-    item = app.queue_get({"id": added["id"]})["item"]
+    item = item_of(app, second)
     assert (item["state"], item["depends_on"]) == ("waiting", [first])
-    assert item["reason"] is not None
-    assert item["reason"]["code"] == "dependency_parked"
+    assert code_of(app, second) == "dependency_parked"
     assert stored(directory, user.person) == []
-    # and is sent after the first one is corrected
-    app.queue_edit({"id": first, "payload": {"type": "visit", "minutes": 5}})
+    edit(app, first, 5)
     app.events.clear()
     drain(user.app)
     app.settle()
-    assert stored(directory, user.person) == sorted({first, added["id"]})
+    assert stored(directory, user.person) == sorted({first, second})
 
 
 def test_QUE_11_items_belong_to_their_owner(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given unsent items of a user who logged out
     user = sign_in()
-    user.app.go_offline()
-    item = user.app.register()
+    item = user.offline().register()
     assert user.app.session_logout()["unsent"] == 1
-    # When another user signs in, online
     other = directory.person(directory.organisation())
     user.app.go_online()
     user.app.sign_in(other)
     user.app.settle()
-    # Then the items are neither sent nor shown, and they are there when the owner signs in again
     assert directory.activities(other) == []
     assert user.app.queue_list()["items"] == []
     assert "other_user" in [r["code"] for r in user.app.queue_explain()["reasons"]]
@@ -375,10 +276,9 @@ def test_QUE_12_only_an_explicit_discard_deletes_items(
     user.app.go_offline()
     for _ in range(3):
         user.app.register()
-    with pytest.raises(HoldfastError) as caught:
-        user.app.session_logout({"unsent": "discard", "confirm_unsent": 2})
-    assert (caught.value.code, caught.value.status) == ("session.confirm_unsent", 4)
-    assert caught.value.detail == {"unsent": 3}
+    error = error_of(user.app.session_logout, {"unsent": "discard", "confirm_unsent": 2})
+    assert (error.code, error.status) == ("session.confirm_unsent", 4)
+    assert error.detail == {"unsent": 3}
     assert user.app.session_status()["state"] == "active"
     assert user.app.session_logout({"unsent": "discard", "confirm_unsent": 3})["unsent"] == 3
     user.app.go_online()
@@ -388,45 +288,9 @@ def test_QUE_12_only_an_explicit_discard_deletes_items(
     assert directory.activities(user.person) == []
 
 
-def test_QUE_15_two_processes_drain_the_same_queue(
-    sign_in: MakeUser, directory: DirectoryFixtures
-) -> None:
-    # Given two handles on one folder, as in two processes, and a long queue
-    user = sign_in()
-    first = user.app
-    first.go_offline()
-    user.phone.app = None
-    second = user.phone.start(online=False)
-    ids = [first.register(minutes=1 + number % 60) for number in range(30)]
-    try:
-        # When both send it alternately
-        user.phone.network.up = True
-        apps = [first, second]
-        for app in apps:
-            app.network_report({"online": True})
-        asked = [(app, app.poll()["requests"]) for app in apps]
-        for app, requests in asked:
-            for request in requests:
-                answer: Any = {"id": request["id"], **user.phone.network(request)}
-                app.complete(answer)
-        for _ in range(5):
-            for app in apps:
-                app.settle()
-            user.phone.pass_time(60)
-            first.clock_set({"now_ms": user.phone.now_ms})
-        # Then each item is sent by one of them, and stored once
-        uploads = directory.control.requests("/rest/v1/activities", "POST")
-        assert sum(entry["rows_in"] for entry in uploads) == len(ids)
-        assert stored(directory, user.person) == sorted(set(ids))
-        assert first.queue_list()["items"] == second.queue_list()["items"] == []
-    finally:
-        first.close()
-
-
 def test_QUE_18_queue_explain_names_the_cause(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given items that wait for each possible cause
     user = sign_in()
     app = user.app
 
@@ -435,7 +299,6 @@ def test_QUE_18_queue_explain_names_the_cause(
         assert all(reason["text"] for reason in reasons)
         return {reason["code"] for reason in reasons}
 
-    # Then queue_explain returns the cause, as code and text
     assert causes() == {"nothing_queued"}
     app.go_offline()
     app.register()
@@ -472,18 +335,13 @@ def test_items_that_wait_for_a_time_are_held_with_their_organisation(
     item = add(app)
     app.settle()
     assert code_of(app, item) == "schema_not_ready"
-    # When the membership ends
     directory.control.set_membership(user.person.id, user.org.id, status="ended")
     return_to_foreground(user)
-    # Then the item waits for the organisation,
     assert code_of(app, item) == "waiting_organisation"
-    # and nothing is sent when its time has come
     user.phone.network.forget()
-    user.phone.pass_time(600)
-    app.settle()
+    app.wait(600)
     assert user.phone.network.count("upload") == 0
     assert code_of(app, item) == "waiting_organisation"
-    # but when the membership is back
     directory.control.set_membership(user.person.id, user.org.id, status="active")
     return_to_foreground(user)
     drain(app)
@@ -494,32 +352,25 @@ def test_items_that_wait_for_a_time_are_held_with_their_organisation(
 def test_released_items_still_wait_for_the_items_that_they_depend_on(
     sign_in: MakeUser, directory: DirectoryFixtures, linked: str
 ) -> None:
-    # Given an item that the server refuses and one that follows it, held with the organisation
     user = sign_in()
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     parent = add(app, minutes=BAD_MINUTES)
     child = add(app, minutes=6, **({"follows": parent} if linked == "before" else {}))
     directory.control.set_membership(user.person.id, user.org.id, status="ended")
-    app.go_online()
-    app.settle()
+    app.reconnect()
     assert code_of(app, parent) == "waiting_organisation"
     if linked == "while held":
         assert code_of(app, child) == "waiting_organisation"
-        payload: Any = {"type": "visit", "minutes": 6, "follows": parent}
-        app.queue_edit({"id": child, "payload": payload})
-    # When the membership is back
+        edit(app, child, 6, follows=parent)
     directory.control.set_membership(user.person.id, user.org.id, status="active")
     user.phone.network.forget()
     return_to_foreground(user)
-    # Then the second still waits for the first, and is not sent without it
     assert item_of(app, parent)["state"] == "parked"
     assert item_of(app, child)["state"] == "waiting"
     posts = [r for r in user.phone.network.sent if r["purpose"] == "upload"]
     assert posts
     assert not [request for request in posts if f'"id":"{child}"' in (request["body"] or "")]
-    # but after it
-    app.queue_edit({"id": parent, "payload": {"type": "visit", "minutes": 5}})
+    edit(app, parent, 5)
     app.settle()
     assert stored(directory, user.person) == sorted([parent, child])
 
@@ -527,17 +378,12 @@ def test_released_items_still_wait_for_the_items_that_they_depend_on(
 def test_OFF_4_the_end_of_a_run_is_told_once(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a sync run with every outcome
     user = sign_in()
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     good, bad = add(app), add(app, minutes=BAD_MINUTES)
     child = add(app, follows=bad)
     user.phone.pass_time(5000)
-    app.go_online()
-    # When it is sent
-    app.settle()
-    # Then the state after its end is given once
+    app.reconnect()
     [done] = app.of_type("sync_completed")
     assert (done["sent"], done["parked"], done["waiting"]) == (1, 1, 1)
     assert (done["running"], done["left"]) == (False, 1)
@@ -546,8 +392,7 @@ def test_OFF_4_the_end_of_a_run_is_told_once(
     assert done["message"]["text"]
     app.settle()
     assert stored(directory, user.person) == [good]
-    # and the next sync run has its own event
-    app.queue_edit({"id": bad, "payload": {"type": "visit", "minutes": 5}})
+    edit(app, bad, 5)
     app.settle()
     ends = app.of_type("sync_completed")[1:]
     assert [(e["sent"], e["parked"], e["waiting"]) for e in ends] == [(2, 0, 0)]
@@ -566,46 +411,8 @@ def test_OFF_4_a_sync_run_that_ends_with_held_items_completes(
     app.org_select({"org_id": second.id})
     parent = add(app)
     app.org_select({"org_id": user.org.id})
-    app.queue_add(
-        {**activity(new_ids(1)[0]), "depends_on": [parent], "occurred_at_ms": 1_795_000_000_000}
-    )
+    add(app, depends_on=[parent])
     directory.control.set_membership(user.person.id, user.org.id, status="ended")
     app.go_online()
     done = drain(app)
     assert (done["sent"], done["parked"], done["waiting"]) == (1, 0, 1)
-
-
-def test_OFF_9_an_administrators_queue_works_the_same(
-    sign_in: MakeUser, directory: DirectoryFixtures
-) -> None:
-    user = sign_in(role="org_admin")
-    app = user.restart(online=False)
-    assert app.screen["route"] == user.home
-    ids = [add(app) for _ in range(3)]
-    user.phone.close()
-    app = user.phone.start(online=False)
-    app.touch()
-    app.go_online()
-    done = drain(app)
-    assert done["sent"] == 3
-    assert stored(directory, user.person) == sorted(ids)
-    assert app.screen["route"] == user.home
-
-
-def test_OFF_5_waiting_items_are_sent_after_a_silent_refresh(
-    sign_in: MakeUser, directory: DirectoryFixtures
-) -> None:
-    # Given an offline phone with an expired token
-    user = sign_in()
-    app = user.app
-    app.go_offline()
-    item = add(app)
-    user.phone.pass_time(4000)
-    app.events.clear()
-    # When the network returns
-    app.go_online()
-    drain(app)
-    # Then there is one refresh, the screen stays, and the item is stored
-    assert directory.refreshes() == 1
-    assert {d["screen"]["screen"] for d in app.of_type("screen")} <= {"home"}
-    assert stored(directory, user.person) == [item]

@@ -12,7 +12,8 @@ import pytest
 from holdfast import HoldfastError
 from patience import eventually, patience
 
-from support.directory_fixtures import DirectoryFixtures
+from support.directory_fixtures import DirectoryFixtures, changed
+from support.held import unlock
 from support.queue import (
     BAD_MINUTES,
     BOTH,
@@ -29,13 +30,6 @@ from support.queue import (
 from support.sizes import crossed, sized
 from support.users import MakeUser, SignedIn
 from support.workers import finish_worker, start_worker
-
-
-def sizes(directory: DirectoryFixtures, upload: str) -> list[int]:
-    """The number of rows of each upload that reached the server."""
-    sent = directory.control.requests(UPLOADS[upload], "POST")
-    return [len(json.loads(e["body"])) if e.get("body") else e["rows_in"] for e in sent]
-
 
 #: How many items a batch has, and the place of the bad one.
 PLACES = [
@@ -60,15 +54,12 @@ def test_QUE_3_a_bad_item_costs_few_requests(
     sign_in: MakeUser, directory: DirectoryFixtures, place: tuple[int, int], upload: str
 ) -> None:
     count, bad = place
-    # Given a batch in which one item is bad, at any place
     user = user_of(sign_in, upload)
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     ids = new_ids(count)
     for number, item in enumerate(ids):
         add(app, item, BAD_MINUTES if number == bad else 5)
     directory.control.clear_requests()
-    # When it is sent
     app.go_online()
     done = drain(app)
     # Then all others are stored with at most 2·⌈log2 n⌉+2 requests; with one where the function
@@ -89,30 +80,9 @@ def test_QUE_3_a_bad_item_costs_few_requests(
 
 
 @BOTH
-def test_QUE_3_several_bad_items_cost_few_requests(
-    sign_in: MakeUser, directory: DirectoryFixtures, upload: str
-) -> None:
-    user = user_of(sign_in, upload)
-    app = user.app
-    app.go_offline()
-    ids = new_ids(64)
-    bad = {ids[0], ids[1], ids[31], ids[63]}
-    for item in ids:
-        add(app, item, BAD_MINUTES if item in bad else 5)
-    directory.control.clear_requests()
-    app.go_online()
-    done = drain(app)
-    assert (done["sent"], done["parked"]) == (60, 4)
-    assert stored(directory, user.person) == sorted(set(ids) - bad)
-    extra = len(sizes(directory, upload)) - 1
-    assert extra <= (4 * (2 * 6 + 2) if upload == "table" else 0)
-
-
-@BOTH
 def test_a_batch_holds_500_items_of_one_organisation_kind_and_column_set(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str
 ) -> None:
-    # Given items of two organisations, two kinds and two sets of columns
     user = user_of(sign_in, upload)
     app = user.app
     second = directory.organisation()
@@ -129,7 +99,6 @@ def test_a_batch_holds_500_items_of_one_organisation_kind_and_column_set(
     user.phone.network.forget()
     app.go_online()
     drain(app)
-    # Then each request has one organisation, kind and column set, at most 500 rows, sorted by id
     sent = [r for r in user.phone.network.sent if r["purpose"] == "upload"]
     counts = []
     for request in sent:
@@ -146,10 +115,8 @@ def test_a_batch_holds_500_items_of_one_organisation_kind_and_column_set(
 def test_a_contact_its_details_and_a_visit_arrive_in_order(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a new contact, its details and a visit, queued offline with the default kinds
     user = sign_in()
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     contact = app.queue_add({"kind": "contact", "payload": {"name": "Ola Prøve"}})["id"]
     secret = {"phone": "+47 000 47 114", "address": "Prøveveien 47", "national_id": "00000047114"}
     added = app.queue_add({"kind": "contact_details", "payload": {"contact_id": contact, **secret}})
@@ -158,10 +125,8 @@ def test_a_contact_its_details_and_a_visit_arrive_in_order(
     with pytest.raises(HoldfastError):
         app.queue_add({"kind": "contact", "payload": {"name": "Ola Prøve", "phone": "1"}})
     user.phone.network.forget()
-    # When the network returns
     app.go_online()
     drain(app)
-    # Then all are stored, the contact first
     sent = [r["url"] for r in user.phone.network.sent if r["purpose"] == "upload"]
     tables = [urllib.parse.urlsplit(url).path.rpartition("/")[2] for url in sent]
     assert tables[0] == "contacts"
@@ -176,29 +141,22 @@ def test_a_contact_its_details_and_a_visit_arrive_in_order(
 
 def test_batches_hold_one_megabyte_at_most(sign_in: MakeUser, directory: DirectoryFixtures) -> None:
     # Given items of up to 256 kB (the server refuses such notes; the test counts request sizes)
-    directory.control.sql("alter table activities drop constraint activities_note_check")
-    try:
+    drop = "alter table activities drop constraint activities_note_check"
+    back = """delete from activities where char_length(note) > 4000;
+      alter table activities add constraint activities_note_check check (char_length(note) <= 4000)
+    """
+    with changed(directory, drop, back):
         user = sign_in()
-        app = user.app
-        app.go_offline()
+        app = user.offline()
         ids = [add(app, note="æ" * 120_000) for _ in range(9)] + [add(app, note="y")]
         user.phone.network.forget()
         app.go_online()
         drain(app)
-        bodies = [
-            len((r["body"] or "").encode())
-            for r in user.phone.network.sent
-            if r["purpose"] == "upload"
-        ]
+        sent = [r["body"] for r in user.phone.network.sent if r["purpose"] == "upload"]
+        bodies = [len((body or "").encode()) for body in sent]
         assert max(bodies) <= 1_000_000
         assert len(bodies) == 3
         assert stored(directory, user.person) == sorted(ids)
-    finally:
-        directory.control.sql("delete from activities where char_length(note) > 4000")
-        directory.control.sql(
-            "alter table activities add constraint activities_note_check"
-            " check (char_length(note) <= 4000)"
-        )
 
 
 @BOTH
@@ -206,8 +164,7 @@ def test_413_halves_the_batch_until_it_fits(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str
 ) -> None:
     user = user_of(sign_in, upload)
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     ids = [add(app, note="y" * 900) for _ in range(60)]
     large = add(app, note="z" * 30_000)
     directory.control.set(max_body_bytes=20_000)
@@ -222,15 +179,12 @@ def test_413_halves_the_batch_until_it_fits(
 def test_one_probe_precedes_a_large_sync_run(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a server that was unreachable
     user = sign_in()
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     ids = [add(app) for _ in range(40)]
     directory.control.respond("/rest/v1/activities", 503, times=2, method="POST")
     app.go_online()
     drain(app)
-    # Then one item probes the server, and the rest follows
     sent = [e["rows_in"] for e in directory.control.requests("/rest/v1/activities", "POST")]
     assert sent == [40, 1, 1, 39]
     assert stored(directory, user.person) == sorted(ids)
@@ -240,7 +194,6 @@ def test_one_probe_precedes_a_large_sync_run(
 def test_QUE_19_opposite_orders_do_not_deadlock(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str
 ) -> None:
-    # Given two phones of one user with the same ids, added in opposite order
     user = user_of(sign_in, upload)
     first = user.app
     first.go_offline()
@@ -256,7 +209,6 @@ def test_QUE_19_opposite_orders_do_not_deadlock(
     for item in reversed(ids):
         add(second, item)
     directory.control.clear_requests()
-    # When both send at once
     first.go_online()
     second.go_online()
     # (Each app has its own network, since settling is not thread-safe.)
@@ -265,7 +217,6 @@ def test_QUE_19_opposite_orders_do_not_deadlock(
         thread.start()
     for thread in threads:
         thread.join(patience(300))
-    # Then no request failed on the server, and every row is stored once
     answers = directory.control.requests(UPLOADS[upload], "POST")
     assert {entry["status"] for entry in answers} <= {200, 201}
     assert stored(directory, user.person) == ids
@@ -277,8 +228,7 @@ def test_QUE_19_opposite_orders_do_not_deadlock(
 
 def queued(user: SignedIn, count: int, bad: set[int]) -> tuple[list[str], list[str]]:
     """Queue visits offline, and go online; returns the good ids and the bad ones."""
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     ids = new_ids(count)
     for number, item in enumerate(ids):
         add(app, item, BAD_MINUTES if number in bad else 5)
@@ -306,21 +256,17 @@ def step_until_upload(user: SignedIn, directory: DirectoryFixtures) -> None:
 def test_QUE_3_one_bad_item_in_a_hundred_costs_few_requests_and_the_size_recovers(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a thousand items, of which ten are bad
     user = user_of(sign_in, "table")
     bad = {7, 130, 131, 288, 404, 555, 556, 557, 830, 999}
     directory.control.clear_requests()
     good, refused = queued(user, 1000, bad)
-    # When they are sent
     done = drain(user.app)
-    # Then all others are stored, with fewer requests than halving each batch costs
     assert (done["sent"], done["parked"]) == (990, 10)
     assert stored(directory, user.person) == sorted(good)
     assert {item_of(user.app, item)["state"] for item in refused} == {"parked"}
     sizes = uploads(directory)
     assert len(sizes) <= 100, sizes
     assert sum(sizes) <= 4000, sizes
-    # And clean items are soon sent in large batches again
     directory.control.clear_requests()
     count = sized(1500, 3000)
     queued(user, count, set())
@@ -346,7 +292,6 @@ def test_QUE_3_many_bad_items_cost_hardly_more_than_one_request_each(
 def test_QUE_3_the_search_goes_on_after_restarts(
     sign_in: MakeUser, directory: DirectoryFixtures, uploads_before: int
 ) -> None:
-    # Given a refused batch, and an app that ends after every few uploads
     user = user_of(sign_in, "table")
     good, refused = queued(user, 70, {0, 33, 34, 69})
     done = {**EMPTY, "parked": len(refused)}
@@ -356,11 +301,9 @@ def test_QUE_3_the_search_goes_on_after_restarts(
                 break
             step_until_upload(user, directory)
         app = user.restart()
-        if app.screen["screen"] == "unlock":
-            app.touch()
+        unlock(user)
         if app.queue_list()["counts"] == done:
             break
-    # Then every good item is stored once, and the bad ones are parked
     assert stored(directory, user.person) == sorted(good)
     assert user.app.queue_list()["counts"] == {**EMPTY, "parked": len(refused)}
     assert {item_of(user.app, item)["state"] for item in refused} == {"parked"}
@@ -369,13 +312,10 @@ def test_QUE_3_the_search_goes_on_after_restarts(
 def test_QUE_3_new_items_go_before_the_search(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a batch that was refused
     user = user_of(sign_in, "table")
     queued(user, 64, {40})
     step_until_upload(user, directory)
-    # When an item is added
     item = add(user.app)
-    # Then the next upload is this item
     step_until_upload(user, directory)
     assert stored(directory, user.person) == [item]
 
@@ -383,19 +323,15 @@ def test_QUE_3_new_items_go_before_the_search(
 def test_QUE_3_without_a_network_the_rest_of_a_search_can_be_edited(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a search in the middle
     user = user_of(sign_in, "table")
     good, refused = queued(user, 64, {40})
     for _ in range(2):
         step_until_upload(user, directory)
-    # When the network goes
     user.app.go_offline()
     user.app.settle()
-    # Then what was stored is gone from the queue, and the rest can be edited
     counts = user.app.queue_list()["counts"]
     assert counts == {**EMPTY, "pending": 64 - len(stored(directory, user.person))}
     assert 0 < counts["pending"] < 64
-    # And the search goes on when the network is back
     user.app.go_online()
     drain(user.app)
     assert stored(directory, user.person) == sorted(good)
@@ -405,21 +341,17 @@ def test_QUE_3_without_a_network_the_rest_of_a_search_can_be_edited(
 def test_QUE_3_a_pause_that_another_handle_met_lets_go_of_the_search(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a search of which a half is stored
     user = sign_in()
     queued(user, 8, {5})
     step_until_upload(user, directory)
     step_until_upload(user, directory)
     first = user.app
     assert len(stored(directory, user.person)) == 4
-    user.phone.app = None
-    second = user.phone.start()
+    second = user.phone.another()
     try:
-        # When the server tells another handle to come again in an hour
         directory.control.respond(UPLOADS["table"], 503, times=-1, retry_after_s=3600)
         item = second.register()
         second.settle()
-        # Then the first handle sends nothing more, and holds none of the rest
         first.settle()
         counts = first.queue_list()["counts"]
         assert (counts["sending"], counts["pending"]) == (0, 5)
@@ -431,7 +363,6 @@ def test_QUE_3_a_pause_that_another_handle_met_lets_go_of_the_search(
 def test_QUE_3_processes_killed_in_the_middle_of_a_search_lose_nothing(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a queue with bad items, and processes that send it and are killed after some uploads
     user = user_of(sign_in, "table")
     good, refused = queued(user, 300, {5, 77, 78, 150, 222, 299})
     user.phone.close()
@@ -447,13 +378,11 @@ def test_QUE_3_processes_killed_in_the_middle_of_a_search_lose_nothing(
         )
         worker.kill()
         finish_worker(worker)
-    # When the app is started again
     app = user.restart()
     if app.screen["screen"] == "unlock":
         app.touch()
     app.go_online()
     drain(app)
-    # Then every good item is stored once, and the bad ones are parked
     assert stored(directory, user.person) == sorted(good)
     assert app.queue_list()["counts"] == {**EMPTY, "parked": len(refused)}
     assert {item_of(app, item)["state"] for item in refused} == {"parked"}

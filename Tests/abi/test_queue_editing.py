@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, cast
 
 import pytest
-from holdfast import HoldfastError
 
 from support.directory_fixtures import DirectoryFixtures
-from support.held import taken
+from support.errors import error_of
+from support.held import answer, taken
 from support.phone import App
 from support.queue import (
     BAD_MINUTES,
@@ -18,9 +18,9 @@ from support.queue import (
     add,
     code_of,
     drain,
+    edit,
     item_of,
     new_ids,
-    refused,
     stored,
     user_of,
 )
@@ -31,8 +31,7 @@ def test_adding_the_same_id_again_is_a_no_op_or_a_conflict(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     [item] = new_ids(1)
     first = app.queue_add(activity(item))
     # The same content gets the same reply, also after a restart
@@ -44,10 +43,9 @@ def test_adding_the_same_id_again_is_a_no_op_or_a_conflict(
         activity(item, note="x"),
         {**activity(item), "occurred_at_ms": 1_795_000_000_000},
     ):
-        error = refused(app.queue_add, other)
+        error = error_of(app.queue_add, other)
         assert (error.code, error.status, error.field) == ("queue.id_taken", 4, "/id")
     assert len(app.queue_list()["items"]) == 1
-    # and a parked item returns its state
     app.go_online()
     [bad] = new_ids(1)
     app.queue_add({**activity(bad, minutes=BAD_MINUTES), "occurred_at_ms": 1_795_000_000_000})
@@ -68,75 +66,44 @@ def test_generated_ids_are_growing_uuids_of_version_7(sign_in: MakeUser) -> None
 
 
 ID = "01976b36-0000-7000-8000-000000000001"
-#: Requests that are refused, with the code and the field that the error names.
 INVALID: list[tuple[Any, str | None, str | None]] = [
-    ({"kind": "activity", "payload": []}, "queue.invalid_payload", "/payload"),
-    ({"kind": "activity", "payload": 1.5}, "queue.invalid_payload", "/payload"),
+    *(
+        ({"kind": "activity", "payload": payload}, code, field)
+        for payload, code, field in (
+            ([], "queue.invalid_payload", "/payload"),
+            (1.5, "queue.invalid_payload", "/payload"),
+            ("text", "queue.invalid_payload", "/payload"),
+            (None, None, "/payload"),
+            ({"minuts": 3}, "queue.unknown_column", "/payload/minuts"),
+            ({"a/b~c": 3}, "queue.unknown_column", "/payload/a~1b~0c"),
+            ({"note": "x" * 262_144}, "queue.item_too_large", "/payload"),
+            ({"minutes": 2**53 + 1}, "queue.invalid_payload", "/payload/minutes"),
+            ({"note": {"a": [1, 2**60]}}, "queue.invalid_payload", "/payload/note/a/1"),
+            ({"org_id": "x"}, "queue.invalid_payload", "/payload/org_id"),
+            ({"user_id": ID}, "queue.invalid_payload", "/payload/user_id"),
+            ({"note": "\ud800"}, None, "/payload/note"),
+            ({"note": "a\u0000b"}, None, "/payload/note"),
+            ({"no\0te": "x"}, None, None),
+        )
+    ),
+    *(
+        ({"kind": "activity", "payload": {}, **more}, code, "/" + field)
+        for more, code, field in (
+            ({"id": "1"}, "queue.invalid_id", "id"),
+            ({"id": 7}, "queue.invalid_id", "id"),
+            ({"id": f"{{{ID}}}"}, "queue.invalid_id", "id"),
+            ({"depends_on": ["x"]}, "queue.unknown_dependency", "depends_on/0"),
+            ({"depends_on": "x"}, "request.wrong_type", "depends_on"),
+            ({"occurred_at_ms": -1}, "request.invalid_value", "occurred_at_ms"),
+            ({"occured_at_ms": 1}, "request.unknown_field", "occured_at_ms"),
+            ({"org_id": ID}, "org.not_a_member", "org_id"),
+            ({"state": "sent"}, None, "state"),
+            ({"kind": "activty"}, "queue.unknown_kind", "kind"),
+            ({"kind": 1}, "request.wrong_type", "kind"),
+        )
+    ),
     ({"kind": "activity"}, "request.missing_field", "/payload"),
     ({"payload": {}}, "request.missing_field", "/kind"),
-    ({"kind": "activty", "payload": {}}, "queue.unknown_kind", "/kind"),
-    ({"kind": 1, "payload": {}}, "request.wrong_type", "/kind"),
-    ({"kind": "activity", "payload": {}, "id": "1"}, "queue.invalid_id", "/id"),
-    ({"kind": "activity", "payload": {}, "id": 7}, "queue.invalid_id", "/id"),
-    (
-        {"kind": "activity", "payload": {}, "id": "{01976b36-0000-7000-8000-000000000001}"},
-        "queue.invalid_id",
-        "/id",
-    ),
-    ({"kind": "activity", "payload": {"minuts": 3}}, "queue.unknown_column", "/payload/minuts"),
-    ({"kind": "activity", "payload": {"a/b~c": 3}}, "queue.unknown_column", "/payload/a~1b~0c"),
-    (
-        {"kind": "activity", "payload": {"note": "x" * 262_144}},
-        "queue.item_too_large",
-        "/payload",
-    ),
-    (
-        {"kind": "activity", "payload": {"minutes": 2**53 + 1}},
-        "queue.invalid_payload",
-        "/payload/minutes",
-    ),
-    (
-        {"kind": "activity", "payload": {"note": {"a": [1, 2**60]}}},
-        "queue.invalid_payload",
-        "/payload/note/a/1",
-    ),
-    (
-        {"kind": "activity", "payload": {"org_id": "x"}},
-        "queue.invalid_payload",
-        "/payload/org_id",
-    ),
-    (
-        {"kind": "activity", "payload": {}, "depends_on": ["x"]},
-        "queue.unknown_dependency",
-        "/depends_on/0",
-    ),
-    (
-        {"kind": "activity", "payload": {}, "depends_on": "x"},
-        "request.wrong_type",
-        "/depends_on",
-    ),
-    (
-        {"kind": "activity", "payload": {}, "occurred_at_ms": -1},
-        "request.invalid_value",
-        "/occurred_at_ms",
-    ),
-    (
-        {"kind": "activity", "payload": {}, "occured_at_ms": 1},
-        "request.unknown_field",
-        "/occured_at_ms",
-    ),
-    (
-        {"kind": "activity", "payload": {}, "org_id": "01976b36-0000-7000-8000-000000000001"},
-        "org.not_a_member",
-        "/org_id",
-    ),
-    ({"kind": "activity", "payload": {}, "state": "sent"}, None, "/state"),
-    ({"kind": "activity", "payload": {"note": "\ud800"}}, None, "/payload/note"),
-    ({"kind": "activity", "payload": {"note": "a\u0000b"}}, None, "/payload/note"),
-    ({"kind": "activity", "payload": "text"}, "queue.invalid_payload", "/payload"),
-    ({"kind": "activity", "payload": None}, None, "/payload"),
-    ({"kind": "activity", "payload": {"no\0te": "x"}}, None, None),
-    ({"kind": "activity", "payload": {"user_id": ID}}, "queue.invalid_payload", "/payload/user_id"),
 ]
 
 
@@ -144,7 +111,7 @@ def test_QUE_13_invalid_input_is_refused_by_queue_add(sign_in: MakeUser) -> None
     app = sign_in().app
     app.go_offline()
     for request, code, field in INVALID:
-        error = refused(app.queue_add, request)
+        error = error_of(app.queue_add, request)
         case = f"{str(request)[:200]}: {error}"
         assert error.status == (3 if code == "org.not_a_member" else 1), case
         assert code is None or error.code == code, case
@@ -152,27 +119,24 @@ def test_QUE_13_invalid_input_is_refused_by_queue_add(sign_in: MakeUser) -> None
     assert app.queue_list()["items"] == []
 
 
-def test_an_item_in_flight_cannot_be_changed_and_is_not_lost(
+def test_QUE_9_an_item_in_flight_cannot_be_changed_and_is_not_lost(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given an item in flight
     user = sign_in()
     app = user.app
     item = add(app)
     flying = taken(user, "upload")
-    # When it is edited, cancelled or retried
     for call, more in (
         ("edit", {"payload": {"type": "call", "minutes": 9}}),
         ("cancel", {}),
         ("retry", {}),
     ):
-        error = refused(getattr(app, f"queue_{call}"), {"id": item, **more})
+        error = error_of(getattr(app, f"queue_{call}"), {"id": item, **more})
         assert (error.code, error.status, error.retryable) == ("queue.in_flight", 2, True)
-    # Then it is sent unchanged and then leaves the queue
-    app.complete({"id": flying["id"], **user.phone.network(flying)})
+    answer(app, flying)
     app.settle()
     assert [row["minutes"] for row in directory.activities(user.person)] == [5]
-    assert refused(app.queue_edit, {"id": item, "payload": {}}).code == "queue.not_found"
+    assert error_of(app.queue_edit, {"id": item, "payload": {}}).code == "queue.not_found"
 
 
 def test_the_list_is_paged_and_filtered(sign_in: MakeUser) -> None:
@@ -199,7 +163,6 @@ def test_the_list_is_paged_and_filtered(sign_in: MakeUser) -> None:
 def test_QUE_4_exported_items_can_be_added_unchanged(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given items of two organisations, in every state, one depending on another
     user = sign_in()
     second = directory.organisation()
     directory.control.set_membership(user.person.id, second.id, role="peer_mentor")
@@ -213,16 +176,13 @@ def test_QUE_4_exported_items_can_be_added_unchanged(
     other = add(app, note="æøå")
     exported = app.queue_export()["items"]
     assert [item["state"] for item in exported] == ["parked", "waiting", "pending"]
-    # When all are cancelled and added again exactly as they were exported
     for item in exported:
         app.queue_cancel({"id": item["id"]})
     for item in exported:
         app.queue_add(cast("Any", item))
-    # Then their content, state and organisation are the same as before
     again = app.queue_export()["items"]
     assert [{**item, "state": ""} for item in again] == [{**item, "state": ""} for item in exported]
     assert [item["id"] for item in again] == [bad, child, other]
-    # and adding them once more changes nothing
     for item in exported:
         app.queue_add(cast("Any", item))
     assert app.queue_export()["items"] == again
@@ -231,7 +191,6 @@ def test_QUE_4_exported_items_can_be_added_unchanged(
 def test_QUE_8_an_edit_changes_what_an_item_waits_for(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given an item that depends on a parked one
     user = sign_in()
     app = user.app
     bad = add(app, minutes=BAD_MINUTES)
@@ -250,15 +209,14 @@ def test_QUE_8_two_items_cannot_wait_for_each_other(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     first, second, third = new_ids(3)
-    app.queue_add({**activity(third), "occurred_at_ms": 1_795_000_000_000})
-    app.queue_add({**activity(first), "depends_on": [third], "occurred_at_ms": 1_795_000_000_000})
-    app.queue_add({**activity(second), "depends_on": [first], "occurred_at_ms": 1_795_000_000_000})
+    add(app, third)
+    add(app, first, depends_on=[third])
+    add(app, second, depends_on=[first])
     app.queue_cancel({"id": third})
-    app.queue_add({**activity(third), "depends_on": [second], "occurred_at_ms": 1_795_000_000_000})
-    app.queue_edit({"id": first, "payload": {"type": "visit", "minutes": 7}})
+    add(app, third, depends_on=[second])
+    edit(app, first, 7)
     app.go_online()
     assert drain(app)["sent"] == 3
     assert stored(directory, user.person) == [first, second, third]
@@ -268,13 +226,9 @@ def test_QUE_8_cancelling_a_parent_frees_all_its_children(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     parent, other = add(app), add(app)
-    children = []
-    for number in range(4):
-        request = {**activity(new_ids(1)[0]), "depends_on": [parent] + [other] * (number == 3)}
-        children.append(app.queue_add({**request, "occurred_at_ms": 1_795_000_000_000})["id"])
+    children = [add(app, depends_on=[parent, *[other] * (number == 3)]) for number in range(4)]
     assert app.queue_cancel({"id": parent}) == {"id": parent, "released": 3, "state": None}
     assert item_of(app, children[3])["state"] == "waiting"
     app.go_online()
@@ -293,21 +247,17 @@ def child_of(*parents: str) -> Any:  # noqa: ANN401
 
 def refusal_of_child(app: App, *parents: str) -> tuple[str, str | None]:
     """The code and the field that refuse such an item."""
-    with pytest.raises(HoldfastError) as caught:
-        app.queue_add(child_of(*parents))
-    return caught.value.code, caught.value.field
+    error = error_of(app.queue_add, child_of(*parents))
+    return error.code, error.field
 
 
 def test_depends_on_an_item_that_was_never_added_is_refused(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    """Attacks, low: an item that is added later imposed no order."""
     user = sign_in()
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     parent = add(app)
     [later] = new_ids(1)
-    # When an item names one that is not there, Then it is refused, and nothing is kept
     unknown = "queue.unknown_dependency"
     assert refusal_of_child(app, parent, later) == (unknown, "/depends_on/1")
     assert app.queue_list()["counts"]["pending"] == 1
@@ -327,9 +277,7 @@ def test_depends_on_a_stored_item_is_accepted(sign_in: MakeUser) -> None:
     user = sign_in()
     parent = add(user.app)
     drain(user.app)
-    # Given a parent that was stored, also before a restart
     app = user.restart(online=False)
-    # When an item names it, Then it waits for nothing
     request = child_of(parent)
     assert app.queue_add(request)["state"] == "pending"
     # and its export does not name it, since another device does not know it
@@ -354,53 +302,19 @@ def test_depends_on_is_checked_for_each_user(
     assert refusal_of_child(user.app, parent)[0] == "queue.unknown_dependency"
 
 
-def test_the_memory_of_stored_items_is_bounded(sign_in: MakeUser) -> None:
-    user = sign_in(policy={"stored_items": 2})
-    app = user.app
-    items = []
-    for _ in range(3):
-        items.append(add(app))
-        drain(app)
-    app.go_offline()
-    # The oldest is forgotten, and the newer ones are known
-    assert refusal_of_child(app, items[0])[0] == "queue.unknown_dependency"
-    assert app.queue_add(child_of(*items[1:]))["state"] == "pending"
-
-
-def test_stored_items_are_remembered_for_a_time(sign_in: MakeUser) -> None:
-    user = sign_in(policy={"stored_items_s": 3600, "session_window_s": 864_000})
-    app = user.app
-    old = add(app)
-    drain(app)
-    app.go_offline()
-    user.phone.pass_time(3000)
-    app.queue_cancel({"id": app.queue_add(child_of(old))["id"]})
-    app.go_online()
-    user.phone.pass_time(1200)
-    app.settle()
-    new = add(app)
-    drain(app)
-    app.go_offline()
-    assert refusal_of_child(app, old)[0] == "queue.unknown_dependency"
-    app.queue_add(child_of(new))
-
-
 @pytest.mark.parametrize("upload", UPLOADS)
 def test_QUE_8_a_child_waits_for_a_parent_that_another_handle_sends(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str
 ) -> None:
     # Given a child that was added before its parent (so that nothing links them yet)
     user = user_of(sign_in, upload)
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     [parent] = new_ids(1)
     child = add(app, follows=parent)
     app.go_online()
     flying = taken(user, "upload")
     add(app, parent)
-    # When the server reports that the parent does not exist
-    app.complete({"id": flying["id"], **user.phone.network(flying)})
-    # Then the child waits for the parent, and both are sent
+    answer(app, flying)
     assert code_of(app, child) == "dependency_waiting"
     drain(app)
     app.settle()
@@ -410,30 +324,22 @@ def test_QUE_8_a_child_waits_for_a_parent_that_another_handle_sends(
 def test_a_kind_that_is_no_longer_configured_waits(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given items of a kind that the app's next version does not configure
     user = sign_in()
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     lost = app.queue_add({"kind": "contact", "payload": {"name": "Ola Prøve"}})["id"]
-    kinds = {
-        "activity": {
-            "table": "activities",
-            "columns": ["type", "minutes", "occurred_at", "user_id"],
-        }
-    }
-    user.phone.config["backend"]["queue"] = kinds
+    columns = ["type", "minutes", "occurred_at", "user_id"]
+    kind = {"table": "activities", "columns": columns}
+    user.phone.config["backend"]["queue"] = {"activity": kind}
     user.phone.network.up = True
     app = user.restart()
     kept = add(app)
     done = drain(app)
-    # Then they wait with a reason and block no other item
     assert (done["sent"], done["parked"], done["waiting"]) == (1, 0, 1)
     assert stored(directory, user.person) == [kept]
     assert code_of(app, lost) == "schema_not_ready"
     assert [r["code"] for r in app.queue_explain()["reasons"]] == ["schema_not_ready"]
-    error = refused(app.queue_edit, {"id": lost, "payload": {"name": "Kari"}})
+    error = error_of(app.queue_edit, {"id": lost, "payload": {"name": "Kari"}})
     assert error.code == "queue.unknown_kind"
-    # and they are sent when the kind is configured again
     del user.phone.config["backend"]["queue"]
     app = user.restart()
     drain(app)

@@ -10,12 +10,13 @@ from holdfast.transport import Answer
 from holdfast.types import HttpRequest
 
 from support.directory_fixtures import DirectoryFixtures
+from support.held import answer, taken
 from support.queue import (
-    BAD_MINUTES,
     BOTH,
     EMPTY,
     UPLOADS,
     add,
+    add_offline,
     code_of,
     drain,
     item_of,
@@ -37,14 +38,14 @@ def assert_all_sent(user: SignedIn, directory: DirectoryFixtures, ids: list[str]
     assert user.app.queue_list()["counts"] == EMPTY
 
 
+@pytest.mark.both_flavours
 @BOTH
 @pytest.mark.parametrize("fault", ["drop_before", "drop_after"])
 def test_QUE_2_a_connection_lost_around_the_commit_duplicates_nothing(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str, fault: str
 ) -> None:
     user = user_of(sign_in, upload)
-    user.app.go_offline()
-    ids = [add(user.app) for _ in range(12)]
+    ids = add_offline(user, 12)
     getattr(directory.control, fault)(UPLOADS[upload], method="POST", times=3)
     user.app.go_online()
     assert drain(user.app)["sent"] == 12
@@ -56,13 +57,10 @@ def test_QUE_2_a_connection_lost_around_the_commit_duplicates_nothing(
 def test_QUE_10_rows_missing_from_an_answer_are_read_back(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str, keep: int
 ) -> None:
-    # Given a server that stores all rows and returns only some of them
     user = user_of(sign_in, upload)
-    user.app.go_offline()
-    ids = [add(user.app) for _ in range(250)]
+    ids = add_offline(user, 250)
     directory.control.truncate_rows(UPLOADS[upload], keep=keep, method="POST")
     user.app.go_online()
-    # Then the others are read back, at most 100 ids per request, and none is reported as lost
     assert drain(user.app)["sent"] == 250
     assert_all_sent(user, directory, ids)
 
@@ -71,22 +69,15 @@ def test_QUE_10_rows_missing_from_an_answer_are_read_back(
 def test_empty_answers_cause_a_back_off(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str
 ) -> None:
-    # Given a server that answers 200 without rows and has stored none
     user = user_of(sign_in, upload)
-    user.app.go_offline()
-    ids = [add(user.app) for _ in range(5)]
-    body: Any = "null" if upload == "table" else "[]"
-    directory.control.respond(
-        UPLOADS[upload],
-        200,
-        body=body,
-        times=6,
-        method="POST",
-        headers={"Content-Type": "application/json"},
-    )
+    ids = add_offline(user, 5)
+    empty: Any = {
+        "body": "null" if upload == "table" else "[]",
+        "headers": {"Content-Type": "application/json"},
+    }
+    directory.control.respond(UPLOADS[upload], 200, times=6, method="POST", **empty)
     directory.control.clear_requests()
-    user.app.go_online()
-    user.app.settle()
+    user.app.reconnect()
     assert directory.control.count(UPLOADS[upload], "POST") == 1
     drain(user.app)
     assert_all_sent(user, directory, ids)
@@ -115,9 +106,7 @@ def test_QUE_20_server_faults_park_no_item(
     user = user_of(sign_in, upload, policy=DAYS)
     ids: list[str] = []
     for status, body in OUT_OF_ORDER:
-        # Given a server that gives this answer several times and then recovers
-        user.app.go_offline()
-        new = [add(user.app) for _ in range(9)]
+        new = add_offline(user, 9)
         ids += new
         directory.control.clear_faults()
         fault = directory.control.respond(
@@ -128,7 +117,6 @@ def test_QUE_20_server_faults_park_no_item(
         user.app.settle_until("sync_completed", within_s=7200)
         while drain(user.app)["waiting"]:
             pass
-        # Then no item is parked, and all are sent
         case = (status, body)
         assert set(new) <= set(stored(directory, user.person)), case
         [rule] = [each for each in directory.control.faults() if each["id"] == fault]
@@ -148,10 +136,8 @@ def test_QUE_20_server_faults_park_no_item(
 def test_QUE_20_a_function_s_row_with_a_code_that_blames_no_item_is_not_parked(
     sign_in: MakeUser, directory: DirectoryFixtures, sqlstate: str
 ) -> None:
-    # Given a function that refuses one row several times, with a passing or unknown code
     user = user_of(sign_in, "rpc")
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     ids = [add(app) for _ in range(9)]
     refusals: list[str] = []
 
@@ -168,9 +154,7 @@ def test_QUE_20_a_function_s_row_with_a_code_that_blames_no_item_is_not_parked(
         return {**answer, "body": json.dumps(told)}
 
     user.phone.network.instead.append(refuse)
-    app.go_online()
-    app.settle()
-    # Then the others are stored at once,
+    app.reconnect()
     assert stored(directory, user.person) == sorted(set(ids) - {ids[4]})
     assert item_of(app, ids[4])["state"] == "waiting"
     # items that are added meanwhile do not wait for it,
@@ -189,7 +173,6 @@ def test_QUE_20_a_function_s_row_with_a_code_that_blames_no_item_is_not_parked(
 def test_QUE_20_an_answer_that_cannot_be_used_ends_no_back_off(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str
 ) -> None:
-    # Given something on the way that answers every upload with 200 and a JSON of its own
     user = user_of(sign_in, upload)
     app = user.app
     item = add(app)
@@ -200,11 +183,9 @@ def test_QUE_20_an_answer_that_cannot_be_used_ends_no_back_off(
     for _ in range(200):
         until_ms = app.sync_status()["not_before_ms"]
         assert until_ms is not None
-        user.phone.pass_time((until_ms - user.phone.now_ms) / 1000)
-        app.settle()
+        app.wait((until_ms - user.phone.now_ms) / 1000)
         if directory.control.count(UPLOADS[upload], "POST") == 12:
             break
-    # Then the pauses grow as after any failure: twelve uploads take minutes
     began = app.queue_get({"id": item})["item"]["created_ms"]
     assert user.phone.now_ms - began > 12 * 4_000
     directory.control.clear_faults(fault)
@@ -217,14 +198,11 @@ def test_QUE_20_a_stopped_database_parks_no_item(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str
 ) -> None:
     user = user_of(sign_in, upload)
-    user.app.go_offline()
-    ids = [add(user.app) for _ in range(5)]
+    ids = add_offline(user, 5)
     directory.control.stop_database()
     try:
-        user.app.go_online()
-        user.app.settle()
-        user.phone.pass_time(300)
-        user.app.settle()
+        user.app.reconnect()
+        user.app.wait(300)
         assert user.app.queue_list()["counts"]["parked"] == 0
     finally:
         directory.control.start_database()
@@ -236,79 +214,46 @@ def test_QUE_20_a_stopped_database_parks_no_item(
 def test_QUE_20_a_late_answer_after_the_timeout_is_ignored(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str
 ) -> None:
-    # Given an upload that the server has stored, without an answer
     user = user_of(sign_in, upload)
-    user.app.go_offline()
-    ids = [add(user.app) for _ in range(3)]
+    ids = add_offline(user, 3)
     user.app.go_online()
-    late: list[tuple[HttpRequest, Answer]] = []
-    for _ in range(5):
-        for request in user.app.poll()["requests"]:
-            answer = user.phone.network(request)
-            if request["purpose"] == "upload":
-                late.append((request, answer))
-            else:
-                user.app.complete({"id": request["id"], **answer})
-    [(request, answer)] = late
+    request = taken(user, "upload")
+    late: Any = {"id": request["id"], **user.phone.network(request)}
     assert {item["state"] for item in user.app.queue_list()["items"]} == {"sending"}
-    # When its timeout and 5 s have passed
     user.phone.pass_time(request["timeout_ms"] / 1000 + 5)
     assert drain(user.app)["sent"] == 3
-    # Then the batch is sent again, and the late answer is ignored
-    assert user.app.complete({"id": request["id"], **answer}) == {}
+    assert user.app.complete(late) == {}
     assert_all_sent(user, directory, ids)
 
 
 def test_a_missing_table_blocks_no_other_kind(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a kind whose table the server lacks, and other kinds
+    columns = ["type", "minutes", "occurred_at", "user_id"]
     kinds = {
         "visit": {"table": "visits_of_next_year", "columns": ["name"]},
-        "activity": {
-            "table": "activities",
-            "columns": ["type", "minutes", "occurred_at", "user_id"],
-        },
+        "activity": {"table": "activities", "columns": columns},
     }
     user = sign_in(tables={"queue": kinds})
-    user.app.go_offline()
-    early = user.app.queue_add({"kind": "visit", "payload": {"name": "x"}})["id"]
+    early = user.offline().queue_add({"kind": "visit", "payload": {"name": "x"}})["id"]
     ids = [add(user.app) for _ in range(5)]
-    user.app.go_online()
-    user.app.settle()
-    # Then the others are sent at once, and that item waits
+    user.app.reconnect()
     assert stored(directory, user.person) == sorted(ids)
     assert item_of(user.app, early)["state"] == "waiting"
     directory.control.clear_requests()
     for _ in range(40):
-        user.phone.pass_time(30)
-        user.app.settle()
+        user.app.wait(30)
     # with growing pauses
     assert 3 <= directory.control.count("/rest/v1/visits_of_next_year", "POST") <= 20
     assert user.app.queue_list()["counts"]["parked"] == 0
-
-
-def test_a_failing_summary_does_not_delay_uploads(
-    sign_in: MakeUser, directory: DirectoryFixtures
-) -> None:
-    user = sign_in()
-    body = {"code": "PGRST202", "message": "Could not find the function"}
-    directory.control.respond("/rest/v1/rpc/activity_summary", 404, body=body, times=-1)
-    ids: list[str] = []
-    for _ in range(5):
-        ids += [add(user.app) for _ in range(10)]
-        user.app.settle()
-    assert stored(directory, user.person) == sorted(ids)
 
 
 @BOTH
 def test_QUE_5_refused_new_tokens_cause_no_refresh_storm(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str
 ) -> None:
-    # Given a data service that refuses every token
     user = user_of(sign_in, upload)
-    user.app.go_offline()
-    ids = [add(user.app) for _ in range(3)]
+    ids = add_offline(user, 3)
     body = {"code": "PGRST301", "message": "No suitable key"}
     fault = directory.control.respond("/rest/v1/", 401, body=body, times=-1)
     before = directory.refreshes()
@@ -316,7 +261,6 @@ def test_QUE_5_refused_new_tokens_cause_no_refresh_storm(
     for _ in range(20):
         user.app.settle()
         user.phone.pass_time(30)
-    # Then refreshes stay few, no item counts an attempt, and the user stays signed in
     assert directory.refreshes() - before <= 20
     assert {item["attempts"] for item in user.app.queue_list()["items"]} == {0}
     assert user.app.screen["screen"] == "home"
@@ -327,25 +271,20 @@ def test_QUE_5_refused_new_tokens_cause_no_refresh_storm(
 
 @BOTH
 @pytest.mark.parametrize("form", ["retry_after_s", "retry_after_date_s"])
-def test_QUE_7_retry_after_is_kept_over_a_restart(
+def test_QUE_7_retry_after_is_kept_over_a_restart_and_a_change_of_the_network(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str, form: str
 ) -> None:
-    # Given a server that sends Retry-After: ten minutes
     user = user_of(sign_in, upload)
-    user.app.go_offline()
-    ids = [add(user.app) for _ in range(3)]
+    ids = add_offline(user, 3)
     # (its own answer: a gateway's would be a pause of five minutes at most)
     asked: Any = {form: 600, "body": {"code": "PT429", "message": "slow down"}}
     directory.control.respond(UPLOADS[upload], 429, method="POST", **asked)
-    user.app.go_online()
-    user.app.settle()
-    # When the app is started again
+    user.app.reconnect()
     app = user.restart()
-    app.settle()
-    user.phone.pass_time(590)
-    app.settle()
+    app.go_offline()
+    app.reconnect()
+    app.wait(590)
     assert directory.control.count(UPLOADS[upload], "POST") == 1
-    # Then it sends within five minutes after that, woken by `wake_in_ms`
     assert 0 < (app.poll()["wake_in_ms"] or 0) <= 312_000
     drain(app)
     assert_all_sent(user, directory, ids)
@@ -354,7 +293,6 @@ def test_QUE_7_retry_after_is_kept_over_a_restart(
 def test_QUE_7_full_jitter_and_no_request_while_offline(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a server that is unavailable for long
     user = sign_in()
     app = user.app
     add(app)
@@ -365,25 +303,19 @@ def test_QUE_7_full_jitter_and_no_request_while_offline(
         until = app.sync_status()["not_before_ms"]
         assert until is not None
         pauses.append(until - user.phone.now_ms)
-        # When no call forces it, nothing is sent before the pause ends
         directory.control.clear_requests()
-        user.phone.pass_time((pauses[-1] - 1) / 1000)
-        app.settle()
+        app.wait((pauses[-1] - 1) / 1000)
         assert directory.control.count("/rest/v1/activities", "POST") == 0
-        user.phone.pass_time(0.001)
-        app.settle()
+        app.wait(0.001)
         assert directory.control.count("/rest/v1/activities", "POST") == 1
-    # Then the pauses are 2 s to 5 min, random within a growing step
     assert all(2000 <= pause <= 300_000 for pause in pauses)
     assert all(pause <= 2000 * 2 ** (n + 1) for n, pause in enumerate(pauses))
     assert max(pauses) > 30_000
     assert len(set(pauses)) > 10
-    # and offline nothing is sent at all
     app.go_offline()
     directory.control.clear_faults()
     user.phone.network.forget()
-    user.phone.pass_time(3600)
-    app.settle()
+    app.wait(3600)
     assert user.phone.network.sent == []
 
 
@@ -391,24 +323,17 @@ def test_QUE_7_full_jitter_and_no_request_while_offline(
 def test_QUE_6_items_stored_before_the_membership_ended_are_held(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str
 ) -> None:
-    # Given a stored batch whose answer was lost and whose membership then ended
     user = user_of(sign_in, upload)
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     ids = [add(app) for _ in range(4)]
     directory.control.drop_after(UPLOADS[upload], method="POST")
-    app.go_online()
-    app.settle()
+    app.reconnect()
     assert stored(directory, user.person) == sorted(ids)
     directory.control.set_membership(user.person.id, user.org.id, status="ended")
-    # When it is sent again
     for _ in range(6):
-        user.phone.pass_time(60)
-        app.settle()
-    # Then it is held with the reason; it is not parked and does not count as stored
+        app.wait(60)
     assert app.queue_list()["counts"] == {**EMPTY, "waiting": 4}
     assert {code_of(app, item) for item in ids} == {"waiting_organisation"}
-    # and it is sent when the membership returns, found by following `wake_in_ms` alone
     directory.control.set_membership(user.person.id, user.org.id, status="active")
     drain(app)
     assert_all_sent(user, directory, ids)
@@ -444,18 +369,15 @@ def test_QUE_6_a_membership_that_ends_twice_parks_nothing(
 def test_QUE_10_a_taken_id_is_parked_and_the_others_are_sent(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str
 ) -> None:
-    # Given an id that another tenant already uses
     other = sign_in()
     taken = add(other.app)
     drain(other.app)
     user = user_of(sign_in, upload)
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     ids = [add(app) for _ in range(5)]
     add(app, taken)
     app.go_online()
     done = drain(app)
-    # Then it is parked as a conflict, and the others are stored
     assert (done["sent"], done["parked"]) == (5, 1)
     assert code_of(app, taken) == "conflict"
     assert stored(directory, user.person) == sorted(ids)
@@ -467,41 +389,30 @@ def test_logout_during_an_unconfirmed_batch_uses_no_other_users_token(
 ) -> None:
     # Given a batch whose answer has no rows, so that its ids must be read back
     user = sign_in()
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     ids = [add(app) for _ in range(3)]
     directory.control.truncate_rows("/rest/v1/activities", keep=0, method="POST")
     app.go_online()
-    pending: list[HttpRequest] = []
-    while not pending:
-        pending = [r for r in app.poll()["requests"] if r["purpose"] == "upload"]
-    # When the user logs out before the answer, and another user signs in
+    flying = taken(user, "upload")
     assert app.session_logout()["unsent"] == 3
-    answer = user.phone.network(pending[0])
-    app.complete({"id": pending[0]["id"], **answer})
+    answer(app, flying)
     other = directory.person(directory.organisation())
     app.sign_in(other)
     user.phone.network.forget()
     for _ in range(3):
-        user.phone.pass_time(100)
-        app.settle()
-    # Then no item of the first user is read back or sent
+        app.wait(100)
     assert "upload" not in user.phone.network.purposes()
     app.session_logout()
-    # and the owner's next sign-in confirms them
     app.sign_in(user.person)
     drain(app)
-    assert stored(directory, user.person) == sorted(ids)
-    assert app.queue_list()["counts"] == EMPTY
-    assert app.of_type("item_parked") == []
+    assert_all_sent(user, directory, ids)
 
 
 def test_logout_while_ids_are_read_back_leaves_nothing_in_flight(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     ids = [add(app) for _ in range(3)]
     directory.control.truncate_rows("/rest/v1/activities", keep=0, method="POST")
     app.go_online()
@@ -514,19 +425,3 @@ def test_logout_while_ids_are_read_back_leaves_nothing_in_flight(
     app.sign_in(user.person)
     drain(app)
     assert_all_sent(user, directory, ids)
-
-
-def test_a_parked_item_survives_restarts_and_is_sent_on_retry(
-    sign_in: MakeUser, directory: DirectoryFixtures
-) -> None:
-    user = sign_in()
-    item = add(user.app, minutes=BAD_MINUTES)
-    drain(user.app)
-    app = user.restart()
-    app.settle()
-    assert item_of(app, item)["state"] == "parked"
-    assert app.queue_retry()["retried"] == 1
-    assert item_of(app, item)["state"] == "pending"
-    app.settle()
-    assert item_of(app, item)["state"] == "parked"
-    assert app.queue_retry({"id": item})["retried"] == 1

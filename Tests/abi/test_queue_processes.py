@@ -14,8 +14,9 @@ from patience import eventually
 
 from support import children
 from support.directory_fixtures import DirectoryFixtures
+from support.held import answer, taken
 from support.phone import App, Phone
-from support.queue import EMPTY, UPLOADS, add, drain, stored, user_of
+from support.queue import EMPTY, UPLOADS, add, add_offline, drain, stored, user_of
 from support.sizes import crossed, sized
 from support.users import MakeUser
 from support.workers import finish_worker, start_worker
@@ -33,7 +34,6 @@ def rows_sent(directory: DirectoryFixtures, upload: str) -> int:
 def test_QUE_1_processes_killed_while_adding_and_sending_lose_nothing(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given processes that add and send, killed one after the other after any number of items
     user = sign_in()
     user.phone.close()
     chance = random.Random(20_261_121)
@@ -49,16 +49,12 @@ def test_QUE_1_processes_killed_while_adding_and_sending_lose_nothing(
             acknowledged[item] = number + 1
         assert worker.returncode == -9
     assert len(acknowledged) > 5 * ROUNDS
-    # When the app starts for the last time
     app = user.restart()
     drain(app)
-    # Then every acknowledged item is on the server once and complete, plus at most one
-    # unacknowledged item per kill
     rows = {str(row["id"]): row["minutes"] for row in directory.activities(user.person)}
     assert acknowledged.items() <= rows.items()
     assert len(rows) <= len(acknowledged) + ROUNDS
     assert app.queue_list()["counts"] == EMPTY
-    # and each finished sync run was reported, without parked items
     assert app.of_type("item_parked") == []
 
 
@@ -66,14 +62,12 @@ def test_QUE_1_processes_killed_while_adding_and_sending_lose_nothing(
 def test_QUE_15_each_item_is_sent_by_one_of_several_processes(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str
 ) -> None:
-    # Given three processes that add to one queue and send it at once
     user = user_of(sign_in, upload)
     user.phone.close()
     directory.control.clear_requests()
     workers = [start_worker(user.phone, 40, minutes) for minutes in (1, 2, 3)]
     added = [item for worker in workers for item in finish_worker(worker)]
     assert [worker.returncode for worker in workers] == [0, 0, 0]
-    # Then each item was in one request, as the backend counts, and is stored once
     assert len(added) == 120
     assert rows_sent(directory, upload) == 120
     assert stored(directory, user.person) == sorted(added)
@@ -85,10 +79,8 @@ def test_QUE_15_each_item_is_sent_by_one_of_several_processes(
 def test_QUE_15_the_items_of_a_killed_process_are_taken_over_at_once(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a process that is killed while it waits for the answer to a batch
     user = sign_in()
-    user.app.go_offline()
-    ids = [add(user.app) for _ in range(30)]
+    ids = add_offline(user, 30)
     user.phone.close()
     user.phone.network.up = True
     hanging = directory.control.hang("/rest/v1/activities", method="POST")
@@ -98,11 +90,9 @@ def test_QUE_15_the_items_of_a_killed_process_are_taken_over_at_once(
     worker.kill()
     finish_worker(worker)
     directory.control.clear_faults(hanging)
-    # When another process polls, with no time passed on its clock
     before = user.phone.now_ms
     app = user.restart()
     drain(app)
-    # Then it sends the items
     assert user.phone.now_ms == before
     assert stored(directory, user.person) == sorted(ids)
 
@@ -110,27 +100,20 @@ def test_QUE_15_the_items_of_a_killed_process_are_taken_over_at_once(
 def test_QUE_15_the_items_of_a_living_process_stay_leased(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a handle with a batch in flight
     user = sign_in()
     first = user.app
     ids = [add(first) for _ in range(5)]
-    flying = []
-    while not flying:
-        flying = [r for r in first.poll()["requests"] if r["purpose"] == "upload"]
-    user.phone.app = None
-    second = user.phone.start()
+    flying = taken(user, "upload")
+    second = user.phone.another()
     try:
-        # When another handle polls, also after most of the lease
         second.settle()
         user.phone.pass_time(60)
         second.settle()
         assert stored(directory, user.person) == []
-        # Then it takes over only after the lease has ended, and the first handle's late answer
-        # applies only to unchanged items
         user.phone.pass_time(20)
         second.settle()
         assert stored(directory, user.person) == sorted(ids)
-        first.complete({"id": flying[0]["id"], "status": 400, "body": '{"code":"23514"}'})
+        first.complete({"id": flying["id"], "status": 400, "body": '{"code":"23514"}'})
         assert second.queue_list()["counts"] == EMPTY
         assert first.of_type("item_parked") == second.of_type("item_parked") == []
     finally:
@@ -140,30 +123,18 @@ def test_QUE_15_the_items_of_a_living_process_stay_leased(
 def test_QUE_15_an_answer_after_the_takeover_changes_nothing(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a request whose item another process took over, and a first process that stood still
     user = sign_in()
     first = user.app
     item = add(first)
-    flying = []
-    while not flying:
-        flying = [r for r in first.poll()["requests"] if r["purpose"] == "upload"]
-    user.phone.app = None
-    second = user.phone.start()
+    flying = taken(user, "upload")
+    second = user.app = user.phone.another()
     try:
         user.phone.pass_time(100)
-        taken = []
-        while not taken:
-            for request in second.poll()["requests"]:
-                if request["purpose"] == "upload":
-                    taken.append(request)
-                else:
-                    second.complete({"id": request["id"], **user.phone.network(request)})
-        # When the first request's answer is a refusal
-        late = {"id": flying[0]["id"], "status": 400, "body": '{"code":"23514"}'}
+        other = taken(user, "upload")
+        late = {"id": flying["id"], "status": 400, "body": '{"code":"23514"}'}
         assert first.complete(cast("Any", late)) == {}
-        # Then the item stays with the other process, whose answer counts
         assert second.queue_get({"id": item})["item"]["state"] == "sending"
-        second.complete({"id": taken[0]["id"], **user.phone.network(taken[0])})
+        answer(second, other)
         assert stored(directory, user.person) == [item]
         assert second.queue_list()["counts"] == EMPTY
     finally:
@@ -203,12 +174,10 @@ def is_held(phone: Phone, name: str) -> bool:
 
 
 def test_QUE_15_a_list_and_its_counts_are_of_one_moment(sign_in: MakeUser) -> None:
-    # Given another process that adds items and sends them
     user = sign_in()
     worker = start_worker(user.phone, 150, 1)
     assert worker.stdout is not None
     assert worker.stdout.readline() == "ready\n"
-    # When this one lists the queue again and again
     seen, wrong = [], []
     while worker.poll() is None and len(seen) < 3000:
         page = user.app.queue_list({"limit": 500})
@@ -219,14 +188,12 @@ def test_QUE_15_a_list_and_its_counts_are_of_one_moment(sign_in: MakeUser) -> No
             wrong.append((counts, page["counts"]))
         seen.append(tuple(counts.values()))
     finish_worker(worker)
-    # Then the items of each page are those that the counts of the same reply count
     assert len(set(seen)) > 2, "the other process did not change the queue meanwhile"
     assert wrong == []
     user.app.settle()
 
 
 def test_QUE_15_nothing_is_held_between_calls(sign_in: MakeUser) -> None:
-    # Given an app with a queue and a cache
     user = sign_in()
     app = user.app
     app.settle()
@@ -253,9 +220,7 @@ def test_QUE_15_nothing_is_held_between_calls(sign_in: MakeUser) -> None:
         ("poll", {}),
     ]
     for name, request in calls:
-        # When it has made a call, whether that succeeds or not
         user.phone.library.call(name, app._handle, json.dumps(request).encode())
-        # Then another process can empty the log of each file
         assert not is_held(user.phone, "holdfast.db"), name
         assert not is_held(user.phone, "cache.db"), name
 
@@ -264,7 +229,6 @@ def test_QUE_15_calls_of_several_processes_are_never_refused(sign_in: MakeUser) 
     # Given two processes that add and send, so that each commits while the other decides
     user = sign_in()
     workers = [start_worker(user.phone, 60, minutes) for minutes in (1, 2)]
-    # When this one adds, edits and cancels
     added, cancelled = [], 0
     for number in range(60):
         item = add(user.app, minutes=number + 1)
@@ -275,7 +239,6 @@ def test_QUE_15_calls_of_several_processes_are_never_refused(sign_in: MakeUser) 
     for worker in workers:
         added += finish_worker(worker)
     assert [worker.returncode for worker in workers] == [0, 0]
-    # Then no call of theirs failed, and what was acknowledged arrives
     user.app.settle()
     counts = user.app.queue_list()["counts"]
     assert sum(counts.values()) == 0

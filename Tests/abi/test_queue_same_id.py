@@ -9,7 +9,7 @@ import pytest
 from holdfast.transport import Answer
 from holdfast.types import HttpRequest
 
-from support.directory_fixtures import DirectoryFixtures
+from support.directory_fixtures import DirectoryFixtures, changed
 from support.queue import (
     BOTH,
     EMPTY,
@@ -47,7 +47,6 @@ def rows(directory: DirectoryFixtures, user: SignedIn) -> dict[str, Any]:
 def test_low_the_same_id_with_other_content_is_parked_as_a_conflict(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str, change: dict[str, Any]
 ) -> None:
-    # Given an item that is stored, and another one under its id, beside a new one
     user = user_of(sign_in, upload)
     taken, fresh = new_ids(2)
     stored_once(user, taken, minutes=30, note="Gammel")
@@ -55,10 +54,8 @@ def test_low_the_same_id_with_other_content_is_parked_as_a_conflict(
     payload: dict[str, Any] = {"minutes": 30, "note": "Gammel", **change}
     add(user.app, taken, **payload)
     add(user.app, fresh, **{**payload, "minutes": 7})
-    # When both are sent
     user.app.go_online()
     user.app.settle_until("sync_completed")
-    # Then the row stays as it was, and the other item is kept and says why
     assert rows(directory, user) == {taken: 30, fresh: 7}
     assert code_of(user.app, taken) == "conflict"
     [left] = user.app.queue_list()["items"]
@@ -73,7 +70,6 @@ def test_low_the_same_id_with_other_content_is_parked_as_a_conflict(
 def test_low_the_same_item_again_is_done(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str
 ) -> None:
-    # Given an item that is stored
     user = user_of(sign_in, upload)
     [item] = new_ids(1)
     contact = directory.contact(user.org, "Kari")
@@ -87,74 +83,60 @@ def test_low_the_same_item_again_is_done(
     }
     request: Any = {"kind": "activity", "id": item, "payload": columns}
     for _ in range(2):
-        # When it is added again with the same content
         user.app.queue_add(request)
         drain(user.app)
-        # Then it counts as sent, and nothing is parked or stored twice
         assert user.app.queue_list()["counts"] == EMPTY
         assert rows(directory, user) == {item: 30}
     assert user.app.of_type("item_parked") == []
 
 
+DROPS = """
+  create table public.drops(id uuid primary key, org_id uuid, title text, secret text);
+  grant insert on public.drops to authenticated;
+  grant select (id, title) on public.drops to authenticated
+"""
+
+
 def test_low_columns_that_the_user_may_not_read_are_not_compared(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a table of which the user may read ids and titles only
-    directory.control.sql(
-        """
-        create table public.drops(id uuid primary key, org_id uuid, title text, secret text);
-        grant insert on public.drops to authenticated;
-        grant select (id, title) on public.drops to authenticated
-        """
-    )
-    directory.control.reload_schema()
-    try:
+    with changed(directory, DROPS, "drop table public.drops"):
         user = sign_in(
             tables={"queue": {"drop": {"table": "drops", "columns": ["title", "secret"]}}}
         )
         [item] = new_ids(1)
         request: Any = {"kind": "drop", "id": item, "payload": {"title": "a", "secret": "b"}}
         for _ in range(2):
-            # When an item is added again after it was stored
             user.app.queue_add(request)
             drain(user.app)
-            # Then the id alone is its proof
             assert user.app.queue_list()["counts"] == EMPTY
         assert user.app.of_type("item_parked") == []
-    finally:
-        directory.control.sql("drop table public.drops")
-        directory.control.reload_schema()
+
+
+TRIM_NOTE = """
+  create function public.trim_note() returns trigger language plpgsql as
+    $$ begin new.note := 'changed'; return new; end $$;
+  create trigger trim_note before insert on public.activities
+    for each row execute function public.trim_note()
+"""
 
 
 def test_low_a_lost_answer_is_no_conflict(sign_in: MakeUser, directory: DirectoryFixtures) -> None:
-    # Given a server that changes what it stores, and answers that are lost
     user = sign_in()
-    directory.control.sql(
-        """
-        create function public.trim_note() returns trigger language plpgsql as
-          $$ begin new.note := 'changed'; return new; end $$;
-        create trigger trim_note before insert on public.activities
-          for each row execute function public.trim_note()
-        """
-    )
-    try:
+    with changed(directory, TRIM_NOTE, "drop function public.trim_note cascade"):
         user.phone.network.lose["upload"] = 1
         [item] = new_ids(1)
         add(user.app, item, minutes=30, note="x")
         drain(user.app)
-        # Then the item was sent by this device before, so the row is its own
         assert user.app.queue_list()["counts"] == EMPTY
         assert user.app.of_type("item_parked") == []
         assert rows(directory, user) == {item: 30}
-    finally:
-        directory.control.sql("drop function public.trim_note cascade")
 
 
 @BOTH
 def test_low_an_answer_that_names_too_few_rows_is_no_conflict(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str
 ) -> None:
-    # Given a first answer that names none of the rows that it has stored
     user = user_of(sign_in, upload)
     emptied: list[str] = []
 
@@ -177,7 +159,6 @@ def test_low_an_answer_that_names_too_few_rows_is_no_conflict(
 def test_low_a_membership_that_ends_before_the_question_makes_no_conflict(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given an item that is stored, whose answer is lost, and a membership that ends
     user = user_of(sign_in, "table")
     person, org = user.person.id, user.org.id
 
@@ -195,12 +176,9 @@ def test_low_a_membership_that_ends_before_the_question_makes_no_conflict(
     add(user.app, item, minutes=30)
     # When the library asks for the item, which the user may not read any more
     user.app.settle()
-    user.phone.pass_time(30)
-    user.app.settle()
+    user.app.wait(30)
     assert len(ended) == 1
-    # Then it waits, and is not taken for another user's
     assert code_of(user.app, item) == "waiting_organisation"
-    # and is done once the membership is back
     directory.control.set_membership(person, org, status="active")
     user.app.session_foreground()
     drain(user.app)
@@ -225,13 +203,11 @@ DUPLICATE: Answer = {
 def test_QUE_19_a_409_for_ids_that_another_device_sent_costs_no_other_item(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given ids that the server has: of this item, of one with other content, and of another user's
     user, other = sign_in(), sign_in()
     same, changed, foreign, *fresh = new_ids(7)
     stored_once(user, same, minutes=30, note="Mitt")
     stored_once(user, changed, minutes=30, note="Gammel")
     stored_once(other, foreign, minutes=30, note="Andres")
-    # and a server that answers 409 to an upload that has one of them
     taken = {same, changed, foreign}
 
     def refuse(request: HttpRequest) -> Answer | None:
@@ -239,7 +215,6 @@ def test_QUE_19_a_409_for_ids_that_another_device_sent_costs_no_other_item(
         return DUPLICATE if is_upload and any(i in (request["body"] or "") for i in taken) else None
 
     user.phone.network.instead.append(refuse)
-    # When another device of the user sends all of them in one batch with new ones
     user.app.go_offline()
     add(user.app, same, minutes=30, note="Mitt")
     add(user.app, changed, minutes=45, note="Ny")
@@ -248,10 +223,8 @@ def test_QUE_19_a_409_for_ids_that_another_device_sent_costs_no_other_item(
         add(user.app, item, minutes=7)
     user.app.go_online()
     drain(user.app)
-    # Then the new ones are stored, and the one that is stored as it is counts as sent
     assert rows(directory, user) == {same: 30, changed: 30, **dict.fromkeys(fresh, 7)}
     assert user.app.queue_list()["counts"] == {**EMPTY, "parked": 2}
-    # and the others are kept, each with its reason, and no row has changed
     assert code_of(user.app, changed) == "conflict"
     assert code_of(user.app, foreign) == "duplicate"
     left = {item["id"]: item["payload"]["note"] for item in user.app.queue_list()["items"]}
@@ -276,13 +249,10 @@ def answer_rows(user: SignedIn, *statuses: str) -> None:
 def test_QUE_19_a_function_s_duplicate_is_no_proof_after_a_read_back_without_the_row(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a function that calls an id a duplicate, though the server shows no such row to the user
     user = user_of(sign_in, "rpc")
     answer_rows(user, "duplicate")
-    # When the item is sent, read back, held until the membership is confirmed, and sent again
     item = add(user.app)
     user.app.settle_until("item_parked")
-    # Then it is kept, and says that its id is taken
     assert stored(directory, user.person) == []
     assert code_of(user.app, item) == "conflict"
 
@@ -290,31 +260,26 @@ def test_QUE_19_a_function_s_duplicate_is_no_proof_after_a_read_back_without_the
 def test_QUE_19_contradictory_results_of_a_function_prove_nothing(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a function that says of an item that it stored and that it refused it
     user = user_of(sign_in, "rpc")
     answer_rows(user, "stored", "rejected")
-    # When the item is sent
     item = add(user.app)
     user.app.settle()
-    # Then it waits, and is sent once the function works
     assert item_of(user.app, item)["state"] == "waiting"
     user.phone.network.instead.clear()
     drain(user.app)
     assert stored(directory, user.person) == [item]
 
 
+LABELS = """
+  create table public.labels(id uuid primary key, org_id uuid, title text unique);
+  grant insert, select on public.labels to authenticated
+"""
+
+
 def test_QUE_19_a_409_by_a_unique_column_parks_that_item_alone(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a table with a second unique column, whose value two devices choose at once
-    directory.control.sql(
-        """
-        create table public.labels(id uuid primary key, org_id uuid, title text unique);
-        grant insert, select on public.labels to authenticated
-        """
-    )
-    directory.control.reload_schema()
-    try:
+    with changed(directory, LABELS, "drop table public.labels"):
         tables: Any = {"queue": {"label": {"table": "labels", "columns": ["title"]}}}
         users = [sign_in(tables=tables) for _ in range(2)]
         first, second = (user.app for user in users)
@@ -326,16 +291,11 @@ def test_QUE_19_a_409_by_a_unique_column_parks_that_item_alone(
                 title = "taken" if item in (ids[0], ids[8]) else item
                 request: Any = {"kind": "label", "id": item, "payload": {"title": title}}
                 app.queue_add(request)
-        # When one has sent its items, and the other one sends
         for app in (first, second):
             app.go_online()
             drain(app)
-        # Then all are stored but that one, which is parked
         assert first.queue_list()["counts"] == EMPTY
         assert second.queue_list()["counts"] == {**EMPTY, "parked": 1}
         assert code_of(second, ids[8]) == "duplicate"
         found = directory.control.sql("select id::text as id from public.labels order by id")
         assert [row["id"] for row in found] == ids[:8]
-    finally:
-        directory.control.sql("drop table public.labels")
-        directory.control.reload_schema()

@@ -80,14 +80,12 @@ def test_QUE_14_a_hundred_thousand_items(
     app = phone.start()
     app.sign_in(person)
     app.go_offline()
-    # Given a queue that grows from ten items to thousands, or a hundred thousand
     fill(app, 10)
     first = fill(app, 1000)
     fill(app, count - 2010)
     last = fill(app, 1000)
     # Then the last ones take little more work than the first (deeper trees, colder pages)
     assert last <= 3 * first, (first, last)
-    # and the list is paged: pages at both ends have the right size and position
     page = app.queue_list({"limit": 500})
     assert page["counts"]["pending"] == count
     seqs = [item["seq"] for item in page["items"]]
@@ -95,14 +93,12 @@ def test_QUE_14_a_hundred_thousand_items(
     assert page["next"] == seqs[-1]
     end = app.queue_list({"limit": 500, "after": count - 400})
     assert (len(end["items"]), end["next"]) == (400, None)
-    # When it is sent over loopback
     Path(f"/proc/{hosted.pid}/clear_refs").write_text("5")
     resident = field_of(f"/proc/{hosted.pid}/status", "VmRSS")
     phone.network.up = True
     app.network_report({"online": True})
     directory.control.clear_requests()
     app.settle(limit=5000)
-    # Then all items are stored in batches of 500, and peak memory stays below the limit
     growth = field_of(f"/proc/{hosted.pid}/status", "VmHWM") - resident
     assert growth < LIMIT_KB, f"{growth} kB"
     print(f"drain of {count}: peak memory {growth} kB above {resident} kB; adds {first} {last}")

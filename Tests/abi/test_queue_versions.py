@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from support.damage import destroy_header
-from support.directory_fixtures import DirectoryFixtures
+from support.directory_fixtures import DirectoryFixtures, changed
 from support.phone import App
 from support.queue import EMPTY, add, code_of, drain, item_of, new_ids, stored
 from support.users import MakeUser, SignedIn
@@ -33,19 +33,13 @@ def uploads(user: SignedIn) -> list[dict[str, Any]]:
 @pytest.fixture
 def reports(directory: DirectoryFixtures) -> Iterator[DirectoryFixtures]:
     """A table that a test may change."""
-    directory.control.sql(
-        """
+    table = """
         create table public.reports(id uuid primary key, org_id uuid, user_id uuid,
           title text, note text, colour text);
         grant select, insert on public.reports to authenticated
         """
-    )
-    directory.control.reload_schema()
-    try:
+    with changed(directory, table, "drop table public.reports"):
         yield directory
-    finally:
-        directory.control.sql("drop table public.reports")
-        directory.control.reload_schema()
 
 
 def kinds(columns: list[str], **more: Any) -> dict[str, Any]:  # noqa: ANN401
@@ -60,18 +54,13 @@ def report(user: SignedIn, **payload: str) -> str:
 def test_A2_an_item_is_sent_with_the_columns_that_it_was_accepted_with(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str
 ) -> None:
-    """A2, ATK-2: the next version of the app no longer lists `note`; the row arrives with it."""
-    # Given an item with a note, and an app whose next version does not list that column
     user = sign_in()
-    user.app.go_offline()
-    item = add(user.app, note="Ringte på torsdag")
+    item = add(user.offline(), note="Ringte på torsdag")
     plain = add(user.app)
     configure(user, FEWER, upload=upload, function="submit_activities")
-    # When that version sends it
     user.phone.network.up = True
     user.restart()
     drain(user.app)
-    # Then nothing is missing, and nothing is parked
     rows = {str(row["id"]): row["note"] for row in directory.activities(user.person)}
     assert rows == {item: "Ringte på torsdag", plain: None}
     assert user.app.of_type("item_parked") == []
@@ -81,7 +70,6 @@ def test_A2_an_item_is_sent_with_the_columns_that_it_was_accepted_with(
 def test_A2_user_id_is_a_column_that_an_item_was_accepted_with(
     sign_in: MakeUser, reports: DirectoryFixtures
 ) -> None:
-    """A2: whether a row has `user_id` does not depend on today's configuration."""
     user = sign_in(tables=kinds(["title", "user_id"]))
     user.app.go_offline()
     with_user = report(user, title="a")
@@ -100,7 +88,6 @@ def test_A2_user_id_is_a_column_that_an_item_was_accepted_with(
 
 
 def test_A2_the_same_item_is_the_same_under_another_configuration(sign_in: MakeUser) -> None:
-    """A2: adding a queued item again is accepted after the kind has gained or lost `user_id`."""
     user = sign_in(tables=kinds(["title", "user_id"]))
     user.app.go_offline()
     item = report(user, title="a")
@@ -114,8 +101,6 @@ def test_A2_the_same_item_is_the_same_under_another_configuration(sign_in: MakeU
 def test_A2_an_item_is_parked_when_the_server_no_longer_has_its_column(
     sign_in: MakeUser, reports: DirectoryFixtures
 ) -> None:
-    """A2, ATK-2: the item says which column is gone, and others go on."""
-    # Given items with a column that neither the next version nor the server has
     user = sign_in(tables=kinds(["title", "note"]))
     user.app.go_offline()
     gone = [report(user, title=f"{number}", note="viktig") for number in range(3)]
@@ -123,11 +108,9 @@ def test_A2_an_item_is_parked_when_the_server_no_longer_has_its_column(
     reports.control.sql("alter table reports drop column note")
     reports.control.reload_schema()
     user.phone.config["backend"].update(kinds(["title"]))
-    # When that version sends them
     user.phone.network.up = True
     user.restart()
     done = drain(user.app)
-    # Then they are parked with the column, whole, and the others are stored
     assert (done["sent"], done["parked"], done["waiting"]) == (3, 3, 0)
     rows = reports.control.sql("select id::text from reports")
     assert sorted(row["id"] for row in rows) == sorted(kept)
@@ -138,7 +121,6 @@ def test_A2_an_item_is_parked_when_the_server_no_longer_has_its_column(
         assert shown["reason"]["sqlstate"] == "PGRST204"
         assert shown["payload"]["note"] == "viktig"
     assert {event["field"] for event in user.app.of_type("item_parked")} == {"note"}
-    # and an edit can keep the column or drop it
     user.app.queue_edit({"id": gone[0], "payload": {"title": "0", "note": "uviktig"}})
     user.app.queue_edit({"id": gone[1], "payload": {"title": "1: viktig"}})
     user.app.settle_until("sync_completed")
@@ -150,7 +132,6 @@ def test_A2_an_item_is_parked_when_the_server_no_longer_has_its_column(
 def test_A2_an_item_waits_for_a_column_that_the_server_does_not_have_yet(
     sign_in: MakeUser, reports: DirectoryFixtures
 ) -> None:
-    """A2: a column that the configuration lists may still come, so nothing is parked."""
     user = sign_in(tables=kinds(["title", "mood"]))
     item = report(user, title="a", mood="good")
     user.app.settle()
@@ -164,7 +145,6 @@ def test_A2_an_item_waits_for_a_column_that_the_server_does_not_have_yet(
 def test_A2_a_salvaged_item_keeps_its_columns(
     sign_in: MakeUser, reports: DirectoryFixtures
 ) -> None:
-    """A2: also when the file loses its header between the two versions."""
     user = sign_in(tables=kinds(["title", "note", "user_id"]))
     user.app.go_offline()
     item = report(user, title="a", note="b")
@@ -177,8 +157,7 @@ def test_A2_a_salvaged_item_keeps_its_columns(
     user.app.settle()
     [event] = user.app.of_type("storage_recovered")
     assert event["carried"] == 1
-    user.phone.pass_time(60)
-    user.app.settle()
+    user.app.wait(60)
     query = "select id::text, title, note, user_id::text from reports"
     assert reports.control.sql(query) == [
         {"id": item, "title": "a", "note": "b", "user_id": user.person.id}
@@ -188,7 +167,6 @@ def test_A2_a_salvaged_item_keeps_its_columns(
 def test_A2_renamed_tables_and_columns_in_another_order_share_a_request(
     sign_in: MakeUser, reports: DirectoryFixtures
 ) -> None:
-    """A2: the request names each column once, in the order of today's configuration."""
     user = sign_in(tables=kinds(["title", "note", "colour"]))
     user.app.go_offline()
     report(user, note="n", colour="c", title="t")
@@ -224,20 +202,16 @@ def person_of(name: str) -> dict[str, Any]:
 def test_B9_a_newer_version_sends_what_an_older_one_does_not_know(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    """B9: the newer version is open all the time; the hold of the older one ends there."""
-    # Given two versions of the app on one folder, of which the older one knows only activities
     user = sign_in()
     configure(user, COLUMNS)
     old = user.restart()
     with newer(user) as new:
         for round_ in range(3):
-            # When the older one comes first to items of a kind that it does not know
             names = [f"Ola {round_}", f"Kari {round_}"]
             ids = [new.queue_add(cast("Any", person_of(name)))["id"] for name in names]
             old.settle()
             assert [code_of(old, item) for item in ids] == ["schema_not_ready"] * 2
             assert "contacts" not in "".join(sent["url"] for sent in uploads(user))
-            # Then it sends its own items, and the newer one sends these without being opened again
             add(old)
             old.settle()
             new.settle_until("sync_completed")
@@ -252,7 +226,6 @@ def test_B9_a_newer_version_sends_what_an_older_one_does_not_know(
 
 
 def test_B9_what_is_held_makes_a_version_that_knows_the_kind_poll(sign_in: MakeUser) -> None:
-    """B9: `wake_in_ms` and the next call say that there is something to send."""
     user = sign_in()
     configure(user, COLUMNS)
     old = user.restart()
@@ -270,7 +243,6 @@ def test_B9_what_is_held_makes_a_version_that_knows_the_kind_poll(sign_in: MakeU
 
 
 def test_B9_an_older_version_alone_keeps_waiting_and_rests(sign_in: MakeUser) -> None:
-    """B9: items of an unknown kind make no poll busy, and none is lost."""
     user = sign_in()
     user.app.go_offline()
     ids = [user.app.queue_add(cast("Any", person_of(f"{n}")))["id"] for n in range(5)]
@@ -282,8 +254,7 @@ def test_B9_an_older_version_alone_keeps_waiting_and_rests(sign_in: MakeUser) ->
         step = app.poll()
         assert step["requests"] == []
         assert step["wake_in_ms"] is None or step["wake_in_ms"] > 0
-        user.phone.pass_time(60)
-        app.settle()
+        app.wait(60)
     assert app.queue_list()["counts"] == {**EMPTY, "waiting": 5}
     assert {code_of(app, item) for item in ids} == {"schema_not_ready"}
     del user.phone.config["backend"]["queue"]
@@ -298,10 +269,8 @@ def test_B9_an_older_version_alone_keeps_waiting_and_rests(sign_in: MakeUser) ->
 def test_batches_go_in_the_order_of_their_oldest_items(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    """Low: one set of columns must not starve another, so the oldest item goes first."""
     user = sign_in()
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     shapes: list[dict[str, Any]] = [{}, {"note": "a"}, {"note": "a", "follows": None}]
     contact = directory.contact(user.org, "Kari")
     shapes += [{"contact_id": contact}, {"contact_id": contact, "note": "b"}, {"follows": None}]
@@ -319,13 +288,10 @@ def test_batches_go_in_the_order_of_their_oldest_items(
 def test_A2_an_edit_keeps_a_parent_whose_column_is_not_listed_any_more(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a contact, and a visit to it that waits for it
     user = sign_in()
-    user.app.go_offline()
-    contact = user.app.queue_add({"kind": "contact", "payload": {"name": "Kari"}})["id"]
+    contact = user.offline().queue_add({"kind": "contact", "payload": {"name": "Kari"}})["id"]
     visit = add(user.app, contact_id=contact)
     assert item_of(user.app, visit)["state"] == "waiting"
-    # When the visit is edited in a version of the app that does not list the column
     fewer = [column for column in COLUMNS if column != "contact_id"]
     user.phone.config["backend"]["queue"] = {
         "activity": {"table": "activities", "columns": fewer},
@@ -333,9 +299,7 @@ def test_A2_an_edit_keeps_a_parent_whose_column_is_not_listed_any_more(
     }
     user.restart(online=False)
     payload: Any = {"type": "visit", "minutes": 6, "contact_id": contact}
-    # Then it waits for the contact all the same
     assert user.app.queue_edit({"id": visit, "payload": payload})["state"] == "waiting"
-    # and both are stored, also when the contact does not get through at once
     directory.control.drop_before("/rest/v1/contacts", method="POST", times=1)
     user.app.go_online()
     drain(user.app)
@@ -348,14 +312,12 @@ def test_A2_an_edit_keeps_a_parent_whose_column_is_not_listed_any_more(
 def test_A2_a_salvage_by_another_version_keeps_the_parents(
     sign_in: MakeUser, directory: DirectoryFixtures, columns: list[str] | None
 ) -> None:
-    # Given an item that waits for the one that it follows
     user = sign_in()
     user.app.go_offline()
     child, parent = new_ids(2)
     add(user.app, parent)
     add(user.app, child, follows=parent)
     whole = user.phone.config["backend"].get("queue")
-    # When the file is damaged, and a version that lists no such kind or column finds them
     if columns is None:
         user.phone.config["backend"]["queue"] = {"contact": {"table": "contacts"}}
     else:
@@ -365,15 +327,12 @@ def test_A2_a_salvage_by_another_version_keeps_the_parents(
     app = user.phone.start(online=False)
     assert app.opened["recovered"]
     app.close()
-    # and the next version knows both
     del user.phone.config["backend"]["queue"]
     if whole is not None:
         user.phone.config["backend"]["queue"] = whole
     app = user.phone.start(online=False)
-    # Then the child waits for its parent
     assert code_of(app, child) == "dependency_waiting"
     assert item_of(app, parent)["state"] == "pending"
-    # and both are stored
     app.go_online()
     drain(app)
     assert sorted(stored(directory, user.person)) == sorted([parent, child])

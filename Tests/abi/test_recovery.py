@@ -14,12 +14,26 @@ import pytest
 from holdfast import HoldfastError, Library
 from local_supabase import LocalSupabase
 
-from support.damage import change, destroy_header, home, restart_after
+from support.damage import change, destroy_header, home, listed, recovered, restart_after
 from support.directory_fixtures import DirectoryFixtures
-from support.held import return_to_foreground
+from support.errors import error_of
+from support.held import return_to_foreground, taken
 from support.missing import lose, until_lost
 from support.phone import App, FilePhone
-from support.queue import BOTH, EMPTY, UPLOADS, add, code_of, drain, item_of, stored, user_of
+from support.queue import (
+    BOTH,
+    EMPTY,
+    UPLOADS,
+    add,
+    add_offline,
+    code_of,
+    drain,
+    edit,
+    item_of,
+    only_the_user_can_tell,
+    stored,
+    user_of,
+)
 from support.sizes import crossed
 from support.users import MakePhone, MakeUser
 
@@ -37,21 +51,17 @@ def completed(app: App) -> dict[str, Any]:
 def test_A8_an_edit_after_a_salvage_is_not_mistaken_for_what_is_stored(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str
 ) -> None:
-    # Given an item that was stored with 30 minutes and whose answer was lost
     user = user_of(sign_in, upload)
     item = add(user.app, minutes=30)
     directory.control.drop_after(UPLOADS[upload], method="POST")
     user.app.settle()
     assert item_of(user.app, item)["attempts"] == 1
-    # When the file's header is destroyed, and the item is edited after the restart
     app = restart_after(user)
     assert item_of(app, item)["attempts"] >= 1
-    app.queue_edit({"id": item, "payload": {"type": "visit", "minutes": 45}})
+    edit(app, item, 45)
     home(user)
     # Then it does not count as sent: the server has 30 minutes, and only the user can tell
-    done = completed(app)
-    assert (done["sent"], done["parked"]) == (0, 1)
-    assert code_of(app, item) == "unknown_outcome"
+    only_the_user_can_tell(app, item, completed(app))
     assert item_of(app, item)["payload"]["minutes"] == 45
     assert [row["minutes"] for row in directory.activities(user.person)] == [30]
 
@@ -60,34 +70,23 @@ def test_A8_an_edit_after_a_salvage_is_not_mistaken_for_what_is_stored(
 def test_A8_a_salvage_while_an_item_is_being_sent_counts_the_attempt(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given an item that is stored before the app ends without the answer
     user = sign_in()
     item = add(user.app, minutes=30)
-    app = user.app
-    while not stored(directory, user.person):
-        for request in app.poll()["requests"]:
-            answer = user.phone.network(request)
-            if request["purpose"] != "upload":
-                app.complete({"id": request["id"], **answer})
+    user.phone.network(taken(user, "upload"))
+    assert stored(directory, user.person) == [item]
     # The handle gives its leases back when it is closed; a killed process does not.
     app = restart_after(user, "UPDATE queue SET state = 1, attempts = 0, lease = x'00'")
-    # When it is edited after the salvage
-    app.queue_edit({"id": item, "payload": {"type": "visit", "minutes": 45}})
+    edit(app, item, 45)
     home(user)
-    done = completed(app)
-    # Then it is parked
-    assert (done["sent"], done["parked"]) == (0, 1)
-    assert code_of(app, item) == "unknown_outcome"
+    only_the_user_can_tell(app, item, completed(app))
 
 
 @pytest.mark.both_flavours
 def test_A8_an_item_that_a_salvage_brings_back_may_be_stored(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given an image of the file that is older than the upload of an item
     user = sign_in()
-    user.app.go_offline()
-    item = add(user.app, minutes=30)
+    item = add(user.offline(), minutes=30)
     user.phone.close()
     path = user.phone.folder / "holdfast.db"
     old = path.read_bytes()
@@ -99,19 +98,14 @@ def test_A8_an_item_that_a_salvage_brings_back_may_be_stored(
     for log in user.phone.folder.glob("holdfast.db-*"):
         log.unlink()
     path.write_bytes(old)
-    # When a salvage brings the item back, and it is edited
     app = restart_after(user)
-    app.queue_edit({"id": item, "payload": {"type": "visit", "minutes": 45}})
+    edit(app, item, 45)
     home(user)
-    done = completed(app)
-    # Then it does not count as sent
-    assert (done["sent"], done["parked"]) == (0, 1)
-    assert code_of(app, item) == "unknown_outcome"
+    only_the_user_can_tell(app, item, completed(app))
 
 
 @pytest.mark.both_flavours
 def test_A8_what_an_item_waits_for_outlives_a_salvage(sign_in: MakeUser) -> None:
-    # Given items that wait for their organisation or for a time, with attempts and trouble
     user = sign_in()
     user.app.go_offline()
     held, later, parked = (add(user.app, minutes=number) for number in (10, 20, 30))
@@ -119,20 +113,14 @@ def test_A8_what_an_item_waits_for_outlives_a_salvage(sign_in: MakeUser) -> None
     until = user.phone.now_ms + 3_600_000
     path = user.phone.folder / "holdfast.db"
     with contextlib.closing(sqlite3.connect(path)) as database, database:
-        for state, reason, not_before, minutes in [
-            (2, 3, 0, 0),
-            (2, 2, until, 1),
-            (3, 0, 0, 2),
-        ]:
+        for state, reason, not_before, minutes in [(2, 3, 0, 0), (2, 2, until, 1), (3, 0, 0, 2)]:
             database.execute(
                 "UPDATE queue SET state = ?, wait_reason = ?, not_before_ms = ?, attempts = 4, "
                 "trouble = -1 WHERE seq = (SELECT seq FROM queue ORDER BY seq LIMIT 1 OFFSET ?)",
                 (state, reason, not_before, minutes),
             )
     before = [(held, "waiting"), (later, "waiting"), (parked, "parked")]
-    # When the header is destroyed
     app = restart_after(user)
-    # Then they wait as before, and nothing is forgotten
     assert [(id_, item_of(app, id_)["state"]) for id_ in (held, later, parked)] == before
     assert code_of(app, held) == "waiting_organisation"
     assert code_of(app, later) == "waiting_time"
@@ -145,10 +133,8 @@ def test_A8_what_an_item_waits_for_outlives_a_salvage(sign_in: MakeUser) -> None
 
 
 def test_a_file_that_a_newer_library_has_migrated_stays_where_it_is(sign_in: MakeUser) -> None:
-    # Given an app that runs while a newer library migrates the file
     user = sign_in()
-    user.app.go_offline()
-    item = add(user.app)
+    item = add(user.offline())
     path = user.phone.folder / "holdfast.db"
     with contextlib.closing(sqlite3.connect(path)) as database:
         [version] = database.execute("PRAGMA user_version").fetchone()
@@ -157,16 +143,11 @@ def test_a_file_that_a_newer_library_has_migrated_stays_where_it_is(sign_in: Mak
             "ALTER TABLE session RENAME COLUMN tokens TO tickets;"
             "PRAGMA user_version = 99; PRAGMA application_id = 99; COMMIT"
         )
-    # When the older one is called again, then it says so each time
     for _ in range(3):
-        with pytest.raises(HoldfastError) as caught:
-            add(user.app)
-        assert caught.value.code == "storage.newer_version"
-    # and the healthy file is not set aside
+        assert error_of(add, user.app).code == "storage.newer_version"
     assert not list(user.phone.folder.glob("holdfast.db.*"))
     with contextlib.closing(sqlite3.connect(path)) as database:
         assert database.execute("SELECT count(*) FROM queue").fetchone() == (1,)
-        # and goes on working under the newer library's app
         database.executescript(
             "BEGIN; ALTER TABLE queue RENAME COLUMN content TO body;"
             "ALTER TABLE session RENAME COLUMN tickets TO tokens;"
@@ -186,7 +167,6 @@ DEVICE_KEYS = {"foreign": bytes(range(32)), **{f"{n} bytes": bytes(n) for n in (
 def test_ATK_14_a_foreign_or_damaged_device_key_ends_in_a_sign_in(
     tmp_path: Path, library: Library, backend: LocalSupabase, directory: DirectoryFixtures, key: str
 ) -> None:
-    # Given queued items, and something else in the place of the device key
     phone = FilePhone(tmp_path / "phone", library, backend, policy={"biometric": "preferred"})
     person = directory.person(directory.organisation())
     app = phone.start()
@@ -196,10 +176,8 @@ def test_ATK_14_a_foreign_or_damaged_device_key_ends_in_a_sign_in(
         add(app)
     phone.close()
     (phone.folder / "keys" / "device.key").write_bytes(DEVICE_KEYS[key])
-    # When the app starts, then it waits for the key store, and offers the sign-in at the deadline
     app = phone.start()
     until_lost(app)
-    # and what is lost is said, and the files are kept
     app.go_online()
     app.sign_in(person)
     assert app.screen["screen"] == "home"
@@ -207,7 +185,6 @@ def test_ATK_14_a_foreign_or_damaged_device_key_ends_in_a_sign_in(
     [event] = app.of_type("storage_recovered")
     assert (event["carried"], event["unreadable"], event["session"]) == (0, True, False)
     assert (phone.folder / event["file"]).exists()
-    # and everything works again
     add(app)
     app = phone.start()
     assert (app.screen["screen"], app.screen["reason"]) == ("home", "active")
@@ -225,7 +202,6 @@ def test_ATK_14_a_salvage_keeps_the_order_of_registration(sign_in: MakeUser, los
     for item in cancelled:
         user.app.queue_cancel({"id": item, "force": True})
     kept += [add(user.app, note="z" * 400) for _ in range(40)]
-    # When the file is damaged, or its key is back after the user has signed in without it
     if loss == "damage":
         app = restart_after(user)
     else:
@@ -236,20 +212,12 @@ def test_ATK_14_a_salvage_keeps_the_order_of_registration(sign_in: MakeUser, los
         app.sign_in(user.person)
         user.phone.keychain.forget_script()
         app = user.restart(online=False)
-    # Then the items are back in their order
     listed = app.queue_list({"limit": 200})["items"]
     assert [item["id"] for item in listed] == kept
 
 
-def recovered(app: App) -> list[dict[str, Any]]:
-    """The notices `storage_recovered` that this app has been given."""
-    app.take()
-    return app.of_type("storage_recovered")
-
-
 @pytest.mark.both_flavours
 def test_A3_a_salvage_carries_notices_that_were_not_acknowledged(sign_in: MakeUser) -> None:
-    # Given a notice that the host was given, and that it did not follow
     user = sign_in()
     user.app.go_offline()
     add(user.app, minutes=10)
@@ -257,43 +225,31 @@ def test_A3_a_salvage_carries_notices_that_were_not_acknowledged(sign_in: MakeUs
     app = restart_after(user)
     while first is None:
         first = app.next(0).get("notice")
-    # When the header is destroyed once more
     app = restart_after(user)
-    # Then the notice is there with its content, before the new one
     again, second = recovered(app)
     assert again == first
     assert second["file"] != first["file"]
-    # And both were acknowledged
     assert recovered(user.restart(online=False)) == []
 
 
 @pytest.mark.both_flavours
 def test_A3_a_salvage_carries_an_order_to_revoke_a_session(sign_in: MakeUser) -> None:
-    # Given a user who logged out without a network
     user = sign_in()
     user.app.go_offline()
     user.app.session_logout()
-    # When the header is destroyed, and the network comes
     app = restart_after(user)
-    app.go_online()
-    app.settle()
-    # Then the session is ended at the server, once
+    app.reconnect()
     assert [r["purpose"] for r in user.phone.network.sent if r["purpose"] == "revoke"] == ["revoke"]
 
 
 @pytest.mark.both_flavours
 def test_A3_a_salvage_links_an_item_to_a_parent_that_is_found_after_it(sign_in: MakeUser) -> None:
-    # Given an item whose parent has a higher number
     user = sign_in()
-    user.app.go_offline()
-    parent = add(user.app, minutes=10)
-    payload: Any = {"type": "visit", "minutes": 20}
-    child = user.app.queue_add({"kind": "activity", "payload": payload, "depends_on": [parent]})
-    # When the header is destroyed
+    parent = add(user.offline())
+    child = add(user.app, depends_on=[parent])
     app = restart_after(user, "UPDATE queue SET seq = 100 WHERE seq = 1")
-    # Then the item waits for its parent
     assert item_of(app, parent)["state"] == "pending"
-    assert code_of(app, child["id"]) == "dependency_waiting"
+    assert code_of(app, child) == "dependency_waiting"
 
 
 #: What damage makes of the links of waiting items.
@@ -309,25 +265,14 @@ LOST_LINKS = {
 def test_A3_an_item_whose_link_damage_took_is_sent_after_its_parent(
     sign_in: MakeUser, directory: DirectoryFixtures, sql: str
 ) -> None:
-    # Given an item that waits for one that is to be sent before
     user = sign_in()
-    user.app.go_offline()
-    parent = add(user.app, minutes=10)
-    request: Any = {
-        "kind": "activity",
-        "payload": {"type": "visit", "minutes": 20},
-        "occurred_at_ms": user.phone.now_ms,
-        "depends_on": [parent],
-    }
-    child = user.app.queue_add(request)
-    assert child["state"] == "waiting"
+    parent = add(user.offline())
+    child = add(user.app, depends_on=[parent])
     change(user, sql)
-    # When the app is online again
     user.app = user.phone.start(online=False)
     user.app.go_online()
     user.app.settle_until("sync_completed", within_s=7200)
-    # Then both are stored, in two requests: the parent in the first one
-    assert stored(directory, user.person) == sorted([parent, child["id"]])
+    assert stored(directory, user.person) == sorted([parent, child])
     uploads = [one for one in user.phone.network.sent if one["method"] == "POST"]
     bodies = [one["body"] or "" for one in uploads if one["purpose"] == "upload"]
     assert [parent in body for body in bodies] == [True, False]
@@ -339,19 +284,15 @@ def test_A3_an_item_whose_link_damage_took_is_sent_after_its_parent(
 def test_A3_an_item_whose_parent_and_link_damage_took_says_why_it_is_not_sent(
     sign_in: MakeUser, directory: DirectoryFixtures, sql: str
 ) -> None:
-    # Given an item that follows another one, which is gone without a trace
     user = sign_in()
-    user.app.go_offline()
-    parent = add(user.app, minutes=10)
+    parent = add(user.offline(), minutes=10)
     child = add(user.app, minutes=20, follows=parent)
     other = add(user.app, minutes=30)
     assert code_of(user.app, child) == "dependency_waiting"
     change(user, sql, "DELETE FROM queue WHERE seq = 1")
-    # When the app is online again
     user.app = user.phone.start(online=False)
     user.app.go_online()
     user.app.settle_until("sync_completed", within_s=7200)
-    # Then it is sent, the server refuses it, and its user can decide
     assert stored(directory, user.person) == [other]
     assert code_of(user.app, child) == "missing_parent"
     assert item_of(user.app, child)["state"] == "parked"
@@ -360,25 +301,20 @@ def test_A3_an_item_whose_parent_and_link_damage_took_says_why_it_is_not_sent(
 def test_a_file_that_is_damaged_before_it_has_carried_over_another_one(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a file with items that is damaged while the device is locked after its start
     user = sign_in(policy={"biometric": "off"})
-    user.app.go_offline()
-    ids = [add(user.app) for _ in range(3)]
+    ids = add_offline(user, 3)
     user.phone.close()
     user.phone.keychain.unlocked_since_boot = False
     destroy_header(user.phone.folder)
     user.restart(online=False)
     user.phone.close()
-    # and whose successor is damaged, too, before the device is unlocked
     destroy_header(user.phone.folder)
     user.restart(online=False)
     user.phone.close()
     assert len(list(user.phone.folder.glob("holdfast.db.damaged-*[0-9]"))) == 2
-    # When the device is unlocked
     user.phone.keychain.unlocked_since_boot = True
     app = user.restart(online=False)
-    # Then the items are there, and are sent
-    assert [item["id"] for item in app.queue_list()["items"]] == ids
+    assert listed(app) == ids
     app.go_online()
     drain(app)
     assert stored(directory, user.person) == sorted(ids)
@@ -390,19 +326,13 @@ def test_a_file_that_is_damaged_before_it_has_carried_over_another_one(
 def test_items_held_for_their_organisation_are_held_after_a_salvage(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given an item that is held since the membership ended
     user = sign_in()
-    user.app.go_offline()
-    item = add(user.app)
+    item = add(user.offline())
     directory.control.set_membership(user.person.id, user.org.id, status="ended")
-    user.app.go_online()
-    user.app.settle()
+    user.app.reconnect()
     assert code_of(user.app, item) == "waiting_organisation"
-    # When the header of the file is destroyed
     app = restart_after(user)
-    # Then it is still held,
     assert code_of(app, item) == "waiting_organisation"
-    # and sent only when the membership is back
     user.phone.network.forget()
     app.go_online()
     if app.screen["screen"] == "sign_in":
@@ -426,7 +356,6 @@ def noise(data: bytes, first: int) -> bytes:
 def test_QUE_16_a_damaged_file_is_set_aside_and_salvaged(
     sign_in: MakeUser, directory: DirectoryFixtures, spared: float
 ) -> None:
-    # Given a queue in a file that is damaged from some offset on
     user = sign_in()
     user.app.go_offline()
     ids = [user.app.register(minutes=1 + number % 60, note="x" * 500) for number in range(60)]
@@ -439,7 +368,6 @@ def test_QUE_16_a_damaged_file_is_set_aside_and_salvaged(
     point = int(spared * len(data)) if spared < 1 else int(spared)
     damaged = noise(data, point)
     database.write_bytes(damaged)
-    # When the app starts
     app = user.phone.start(online=False)
     # Then the file is set aside unchanged (at once if its beginning is damaged),
     assert app.opened["recovered"] or spared == 3 / 4
@@ -452,13 +380,11 @@ def test_QUE_16_a_damaged_file_is_set_aside_and_salvaged(
         app.sign_in(user.person)
     app.settle()
     for _ in range(3):
-        user.phone.pass_time(60)
-        app.settle()
+        app.wait(60)
     assert app.screen["screen"] == "home"
     assert set(stored(directory, user.person)) <= set(ids)
     [event] = app.of_type("storage_recovered")
     assert event["carried"] == len(stored(directory, user.person))
-    # and the next start is a normal one
     app = user.restart()
     assert app.opened["recovered"] is False
     assert app.screen["screen"] == "home"
@@ -483,17 +409,14 @@ def without_header(data: bytes) -> bytes:
 def test_QUE_16_undamaged_items_are_salvaged_and_sent(
     sign_in: MakeUser, directory: DirectoryFixtures, damage: Callable[[bytes], bytes]
 ) -> None:
-    # Given a queue in a file that is then truncated or loses its header
     user = sign_in()
     user.app.go_offline()
     ids = {user.app.register(minutes=1 + number, note="x" * 500) for number in range(60)}
     user.phone.close()
     database = user.phone.folder / "holdfast.db"
     database.write_bytes(damage(database.read_bytes()))
-    # When the app starts
     app = user.phone.start(online=False)
     app.settle()
-    # Then the event counts the items that were carried over, and exactly these are sent
     app.go_online()
     if app.screen["screen"] != "home":
         app.sign_in(user.person)
@@ -512,26 +435,19 @@ def test_QUE_16_undamaged_items_are_salvaged_and_sent(
 def test_A3_a_header_that_forbids_writing_is_damaged(
     sign_in: MakeUser, directory: DirectoryFixtures, name: str
 ) -> None:
-    """A flipped bit of the format's version: every change failed with `storage.read_only`."""
-    # Given a file whose header names a format that SQLite reads and does not write
     user = sign_in()
-    user.app.go_offline()
-    item = user.app.register(minutes=10)
+    item = user.offline().register(minutes=10)
     user.phone.close()
     path = user.phone.folder / name
     data = bytearray(path.read_bytes())
     data[18] ^= 8
     path.write_bytes(data)
-    # When the app starts
     app = user.phone.start(online=False)
     if app.screen["screen"] != "home":
         app.sign_in(user.person)
-    # Then the queue can be changed, and all is there and sent
     more = app.register(minutes=20)
-    app.go_online()
-    app.settle()
+    app.reconnect()
     assert stored(directory, user.person) == sorted([item, more])
-    # and the contacts and figures can be read
     assert app.contact_search({"query": ""})["contacts"] is not None
     assert app.summary_get()["summary"] is not None
 
@@ -559,10 +475,8 @@ NEW: dict[str, Callable[[bytes], bytes]] = {
 def test_FIX_3_a_folder_opens_whatever_a_recovery_that_was_cut_short_has_left(
     sign_in: MakeUser, phones: MakePhone, log: str
 ) -> None:
-    # Given a damaged file, and a new one as a recovery makes it
     user = sign_in()
-    user.app.go_offline()
-    ids = [add(user.app) for _ in range(3)]
+    ids = add_offline(user, 3)
     user.phone.close()
     fresh = phones()
     fresh.open()
@@ -572,22 +486,19 @@ def test_FIX_3_a_folder_opens_whatever_a_recovery_that_was_cut_short_has_left(
     folder.rename(whole)
     failed = []
     for name, damage in NEW.items():
-        # When a recovery was cut short after it made the new file, and that is damaged, too
         shutil.copytree(whole, folder)
         destroy_header(folder)
         (folder / "holdfast.db").rename(folder / MOVED)
         (folder / "holdfast.db").write_bytes(damage(new))
         if log == "log":
             (folder / "holdfast.db-wal").write_bytes(noise(b"\x37\x7f\x06\x82", 4) + bytes(8000))
-        # Then the folder opens, with all items, the next start is a normal one,
         try:
             app = user.phone.start(online=False)
             assert app.opened["recovered"]
-            assert [item["id"] for item in app.queue_list()["items"]] == ids
+            assert listed(app) == ids
             assert len(recovered(app)) == 1
             assert not user.phone.start(online=False).opened["recovered"]
             user.phone.close()
-            # and nothing is deleted
             kept = {path.read_bytes() for path in folder.glob("holdfast.db.*") if path.is_file()}
             assert name in ("whole", "empty") or damage(new) in kept
             assert not (folder / MOVED).exists()
@@ -601,8 +512,7 @@ def test_FIX_3_a_folder_opens_whatever_a_recovery_that_was_cut_short_has_left(
 def test_A3_an_index_without_a_log_is_no_damage_if_the_file_has_it_all(sign_in: MakeUser) -> None:
     # Given a file into which its log was copied, as by the last connection that is closed
     user = sign_in()
-    user.app.go_offline()
-    item = add(user.app)
+    item = add(user.offline())
     main, index = user.phone.folder / "holdfast.db", user.phone.folder / "holdfast.db-shm"
     with contextlib.closing(sqlite3.connect(main)) as other:
         _busy, frames, copied = other.execute("PRAGMA wal_checkpoint").fetchone()
@@ -610,9 +520,7 @@ def test_A3_an_index_without_a_log_is_no_damage_if_the_file_has_it_all(sign_in: 
     left = index.read_bytes()
     user.phone.close()
     assert not Path(f"{main}-wal").exists()
-    # When the log was removed, and the disk failed when its index was to be
     index.write_bytes(left)
-    # Then the file is used as it is
     app = user.phone.start(online=False)
     assert not app.opened["recovered"]
     assert [one["id"] for one in app.queue_list()["items"]] == [item]
@@ -620,10 +528,8 @@ def test_A3_an_index_without_a_log_is_no_damage_if_the_file_has_it_all(sign_in: 
 
 @pytest.mark.parametrize("steps", range(1, 5))
 def test_FIX_3_a_recovery_goes_on_wherever_it_was_cut_short(sign_in: MakeUser, steps: int) -> None:
-    # Given a damaged file whose items are in its log, and a recovery that was cut short
     user = sign_in()
-    user.app.go_offline()
-    ids = [add(user.app) for _ in range(3)]
+    ids = add_offline(user, 3)
     folder, files = user.phone.folder, user.phone.folder.with_suffix(".files")
     shutil.copytree(folder, files)
     user.phone.close()
@@ -637,11 +543,9 @@ def test_FIX_3_a_recovery_goes_on_wherever_it_was_cut_short(sign_in: MakeUser, s
         Path(f"{main}{name}").rename(folder / f"{MOVED}{name}")
     if steps == 4:
         main.write_bytes(b"")
-    # When the app starts
     app = user.phone.start(online=False)
-    # Then the file is set aside with its log, and all items are there
     assert app.opened["recovered"]
-    assert [item["id"] for item in app.queue_list()["items"]] == ids
+    assert listed(app) == ids
     [event] = recovered(app)
     assert (event["carried"], event["unreadable"]) == (3, False)
     assert (folder / f"{event['file']}-wal").read_bytes() == log

@@ -121,18 +121,14 @@ def recover_both(user: SignedIn, other: Caller) -> None:
 def test_FIX_1_what_a_user_cancels_after_a_recovery_stays_cancelled(
     sign_in: MakeUser, directory: DirectoryFixtures, patient: dict[str, str]
 ) -> None:
-    # Given two processes that find the same damage, of which one has recovered
     user, ids = at_home(sign_in)
     with caller(user.phone, patient) as other:
         recover_both(user, other)
         assert listed(user.app) == ids
-        # When the user cancels an item, and then the other one goes on
         user.app.queue_cancel({"id": ids[0], "force": True})
         assert other.end() is None
-    # Then the item is not back, the recovery was reported once,
     assert listed(user.app) == ids[1:]
     assert [event["carried"] for event in recovered(user.app)] == [3]
-    # and only the others are sent
     user.app.go_online()
     drain(user.app)
     assert stored(directory, user.person) == sorted(ids[1:])
@@ -141,14 +137,11 @@ def test_FIX_1_what_a_user_cancels_after_a_recovery_stays_cancelled(
 def test_FIX_1_what_a_user_discards_after_a_recovery_stays_discarded(
     sign_in: MakeUser, directory: DirectoryFixtures, patient: dict[str, str]
 ) -> None:
-    # Given two processes that find the same damage, of which one has recovered
     user, ids = at_home(sign_in)
     with caller(user.phone, patient) as other:
         recover_both(user, other)
-        # When the user logs out and discards the items, and then the other one goes on
         user.app.session_logout({"unsent": "discard", "confirm_unsent": len(ids)})
         other.end()
-    # Then neither the session nor the items are back
     assert user.app.session_status()["state"] == "signed_out"
     assert user.restart().screen["screen"] == "sign_in"
     user.app.sign_in(user.person)
@@ -160,12 +153,10 @@ def test_FIX_1_what_a_user_discards_after_a_recovery_stays_discarded(
 def test_FIX_1_a_recovery_is_done_and_reported_once_however_many_handles_find_the_damage(
     sign_in: MakeUser,
 ) -> None:
-    # Given two handles on a folder
     user, ids = at_home(sign_in)
     folder = user.phone.folder
     with another(user.phone) as second:
         for done in range(2):
-            # When both find damage at the same time, and both see the new file before it is filled
             rows = proofs(folder)
             empty_log(folder)
             overwrite(folder, 1)
@@ -195,7 +186,6 @@ def test_FIX_1_a_recovery_is_done_and_reported_once_however_many_handles_find_th
             release(loads[0])
             for thread in threads:
                 thread.join(patience(60))
-            # Then there is one notice for each damage, whichever handle is given it first
             assert len(recovered(user.app)) + len(recovered(second)) == done + 1
             assert listed(user.app) == listed(second) == ids
 
@@ -229,7 +219,6 @@ UNTOUCHED = {"add": "sign_in", "cancel": "sign_in", "discard": "stored_item"}
 def test_FIX_2_what_is_acknowledged_during_a_recovery_is_in_the_new_file(
     sign_in: MakeUser, patient: dict[str, str], write: str
 ) -> None:
-    # Given a process that waits for the write lock, with a file of which a page is damaged
     user, ids = at_home(sign_in)
     user.phone.close()
     folder = user.phone.folder
@@ -240,22 +229,17 @@ def test_FIX_2_what_is_acknowledged_during_a_recovery_is_in_the_new_file(
         other.begin(operation, request)
         release(lock)
         overwrite(folder, root_of(folder, UNTOUCHED[write]))
-        # When a second process sets the file aside, and then the first one writes
         app = user.phone.start(online=False)
         assert app.opened["recovered"]
         assert listed(app) == ids
         assert other.end() is None
-    # Then what it has acknowledged is in the file that is used now
     if write == "discard":
         assert app.session_status()["state"] == "signed_out"
         app.sign_in(user.person)
     assert listed(app) == left
 
 
-def test_FIX_2_a_file_is_set_aside_after_a_commit_that_is_under_way(
-    sign_in: MakeUser,
-) -> None:
-    # Given a process that has removed an item and not committed yet, and a damaged page
+def test_FIX_2_a_file_is_set_aside_after_a_commit_that_is_under_way(sign_in: MakeUser) -> None:
     user, ids = at_home(sign_in)
     user.phone.close()
     folder = user.phone.folder
@@ -264,7 +248,6 @@ def test_FIX_2_a_file_is_set_aside_after_a_commit_that_is_under_way(
     lock = write_locked(folder)
     lock.execute("DELETE FROM queue WHERE seq = 1")
     overwrite(folder, page)
-    # When an app starts, and then the process commits
     starts = threading.Thread(target=lambda: user.phone.start(online=False))
     starts.start()
     with contextlib.suppress(FileNotFoundError):
@@ -274,5 +257,4 @@ def test_FIX_2_a_file_is_set_aside_after_a_commit_that_is_under_way(
     starts.join(patience(60))
     app = user.phone.app
     assert app is not None and app.opened["recovered"]
-    # Then the recovery has read the commit
     assert listed(app) == ids[1:]

@@ -8,13 +8,14 @@ from __future__ import annotations
 import json
 import urllib.parse
 from collections.abc import Callable, Iterator
-from typing import Any, cast
 
 import pytest
 from holdfast import HoldfastError
 
 from conftest import MakePhone, MakeUser
 from support.directory_fixtures import PASSWORD, DirectoryFixtures, Person
+from support.errors import error_of
+from support.held import answer
 from support.phone import METHODS, App, Phone
 from support.sign_in import begin, browse, finish, refused
 
@@ -41,13 +42,11 @@ def foreign(phones: MakePhone, directory: DirectoryFixtures) -> str:
 
 
 @pytest.fixture
-def victim(phones: MakePhone, foreign: str, directory: DirectoryFixtures) -> Phone:
-    """A phone of the person whom the provider signs in from now on."""
+def victim(phones: MakePhone, foreign: str, directory: DirectoryFixtures) -> App:
+    """The app of the person whom the provider signs in from now on."""
     person = directory.person(directory.organisation())
     directory.control.sign_in_as(person.email)
-    phone = phones()
-    phone.start()
-    return phone
+    return phones().start()
 
 
 def shown(app: App) -> tuple[str, str]:
@@ -63,12 +62,6 @@ def complete(app: App, callback: str) -> tuple[str, str]:
     """Pass the callback; returns the decision that answers."""
     reply = app.sign_in_complete({"callback_url": callback})
     return reply["screen"], reply["reason"]
-
-
-def answer(phone: Phone, request: Any) -> None:  # noqa: ANN401
-    """Let the network answer a request that was polled."""
-    assert phone.app is not None
-    phone.app.complete(cast(Any, {"id": request["id"], **phone.network(request)}))
 
 
 # The URL ------------------------------------------------------------------------------------------
@@ -87,12 +80,9 @@ def answer(phone: Phone, request: Any) -> None:  # noqa: ANN401
 def test_HST_7_the_redirect_url_is_sent_exactly_as_configured(
     phones: MakePhone, person: Person, allow: Callable[[str], None], redirect: str
 ) -> None:
-    # Given a project that lists exactly this URL
     allow(redirect)
     app = phones(redirect_url=redirect).start()
-    # When a sign-in begins
     begun = begin(app)
-    # Then the page gets the URL, and nothing is added to it
     assert set(begun) == {"url"}
     query = urllib.parse.parse_qs(urllib.parse.urlsplit(begun["url"]).query)
     assert query["redirect_to"] == [redirect]
@@ -137,18 +127,14 @@ def test_HST_7_a_redirect_url_that_is_no_redirect_is_refused(phone: Phone) -> No
         phone.config["redirect_url"] = redirect
         for methods in (METHODS, [METHODS[2]]):
             phone.config["auth_methods"] = methods
-            with pytest.raises(HoldfastError) as caught:
-                phone.open()
-            error = caught.value
+            error = error_of(phone.open)
             assert (error.code, error.field) == ("request.invalid_value", "/redirect_url"), redirect
 
 
 def test_HST_7_sign_ins_in_a_browser_need_a_redirect_url(phone: Phone) -> None:
     """No default: a scheme that all apps share delivers one app's answer to another."""
     del phone.config["redirect_url"]
-    with pytest.raises(HoldfastError) as caught:
-        phone.open()
-    error = caught.value
+    error = error_of(phone.open)
     assert (error.code, error.field) == ("request.missing_field", "/redirect_url")
     assert '"bankid", "vipps"' in error.message
     # The default, a password, needs none; other methods need none either
@@ -163,97 +149,73 @@ def test_HST_7_sign_ins_in_a_browser_need_a_redirect_url(phone: Phone) -> None:
 
 
 def test_HST_7_another_device_s_code_is_refused_and_the_sign_in_goes_on(
-    phones: MakePhone, victim: Phone, foreign: str
+    phones: MakePhone, victim: App, foreign: str
 ) -> None:
-    # Given a sign-in in the browser
-    app = victim.app
-    assert app is not None
-    own = browse(begin(app)["url"])
-    # When a callback with the code of another device's sign-in arrives
-    assert complete(app, foreign) == ("wait", "signing_in")
-    app.settle()
-    # Then it is refused, with its own reason
-    assert shown(app) == ("sign_in", "sign_in_foreign")
-    assert app.screen["message"] is not None
-    assert app.session_status()["state"] == "signed_out"
-    # and the sign-in under way goes on, also after a restart
-    app = victim.start()
-    finish(app, own)
-    assert app.screen["screen"] == "home"
+    own = browse(begin(victim)["url"])
+    assert complete(victim, foreign) == ("wait", "signing_in")
+    victim.settle()
+    assert shown(victim) == ("sign_in", "sign_in_foreign")
+    assert victim.screen["message"] is not None
+    assert victim.session_status()["state"] == "signed_out"
+    again = victim.phone.start()
+    finish(again, own)
+    assert again.screen["screen"] == "home"
 
 
 def test_HST_7_a_foreign_code_does_not_disturb_an_exchange(
-    victim: Phone, foreign: str, directory: DirectoryFixtures
+    victim: App, foreign: str, directory: DirectoryFixtures
 ) -> None:
-    # Given a callback whose exchange is in flight
-    app = victim.app
-    assert app is not None
-    assert complete(app, browse(begin(app)["url"])) == ("wait", "signing_in")
-    [request] = app.poll()["requests"]
-    # When more foreign ones arrive than are remembered
+    assert complete(victim, browse(begin(victim)["url"])) == ("wait", "signing_in")
+    [request] = victim.poll()["requests"]
     for number in range(8):
-        assert complete(app, f"{JUNK}{number}") == ("wait", "signing_in")
-    assert complete(app, foreign) == ("wait", "signing_in")
-    assert complete(app, DENIED) == ("wait", "signing_in")
-    assert app.poll()["requests"] == []
-    # Then the answer signs the user in
+        assert complete(victim, f"{JUNK}{number}") == ("wait", "signing_in")
+    assert complete(victim, foreign) == ("wait", "signing_in")
+    assert complete(victim, DENIED) == ("wait", "signing_in")
+    assert victim.poll()["requests"] == []
     answer(victim, request)
-    app.settle()
-    assert [screen for screen, _ in told(app)] == ["home"]
-    assert app.screen["screen"] == "home"
-    assert app.session_status()["owed"] == []
+    victim.settle()
+    assert [screen for screen, _ in told(victim)] == ["home"]
+    assert victim.screen["screen"] == "home"
+    assert victim.session_status()["owed"] == []
     assert not directory.control.requests("/auth/v1/logout", "POST")
 
 
-def test_HST_7_the_right_callback_follows_a_foreign_one_at_once(
-    victim: Phone, foreign: str
-) -> None:
-    # Given a foreign code whose exchange is in flight
-    app = victim.app
-    assert app is not None
-    own = browse(begin(app)["url"])
-    complete(app, foreign)
-    [request] = app.poll()["requests"]
-    # When the right callback comes, twice
-    assert complete(app, own) == ("wait", "signing_in")
-    assert complete(app, own) == ("wait", "signing_in")
-    # Then the user sees no failure in between
+def test_HST_7_the_right_callback_follows_a_foreign_one_at_once(victim: App, foreign: str) -> None:
+    own = browse(begin(victim)["url"])
+    complete(victim, foreign)
+    [request] = victim.poll()["requests"]
+    assert complete(victim, own) == ("wait", "signing_in")
+    assert complete(victim, own) == ("wait", "signing_in")
     answer(victim, request)
-    app.settle()
-    assert [screen for screen, _ in told(app)] == ["home"]
-    sent = [r for r in victim.network.sent if "grant_type=pkce" in r["url"]]
-    assert len(sent) == 2
+    victim.settle()
+    assert [screen for screen, _ in told(victim)] == ["home"]
+    assert len(verifiers(victim.phone)) == 2
 
 
 def test_HST_7_a_callback_does_not_replace_a_sign_in_with_a_password(
-    victim: Phone, foreign: str, directory: DirectoryFixtures
+    victim: App, foreign: str, directory: DirectoryFixtures
 ) -> None:
-    app = victim.app
-    assert app is not None
     person = directory.person(directory.organisation())
-    begin(app)
-    app.sign_in_complete({"email": person.email, "password": PASSWORD})
-    [request] = app.poll()["requests"]
-    assert complete(app, foreign) == ("wait", "signing_in")
+    begin(victim)
+    victim.sign_in_complete({"email": person.email, "password": PASSWORD})
+    [request] = victim.poll()["requests"]
+    assert complete(victim, foreign) == ("wait", "signing_in")
     answer(victim, request)
-    app.settle()
-    assert app.session_status()["user_id"] == person.id
-    assert [screen for screen, _ in told(app)] == ["home"]
+    victim.settle()
+    assert victim.session_status()["user_id"] == person.id
+    assert [screen for screen, _ in told(victim)] == ["home"]
 
 
 @pytest.mark.parametrize("kind", ["another device's code", "a code that nobody issued", "an error"])
 def test_HST_7_a_foreign_callback_over_a_session_shows_the_session_again(
     sign_in: MakeUser, foreign: str, kind: str
 ) -> None:
-    # Given a user at home who has begun another sign-in
     user = sign_in()
     app = user.app
     begin(app)
     callback = {"another device's code": foreign, "an error": DENIED}.get(kind, JUNK)
-    # When a callback arrives that proves nothing
     app.sign_in_complete({"callback_url": callback})
     app.settle()
-    # Then the user is at home
     assert (app.screen["screen"], app.screen["route"]) == ("home", user.home)
     assert app.session_status()["state"] == "active"
     # A lock stays a lock
@@ -266,19 +228,19 @@ def test_HST_7_a_foreign_callback_over_a_session_shows_the_session_again(
     assert app.screen["screen"] == "home"
 
 
-def test_HST_7_an_error_in_a_callback_ends_no_sign_in(victim: Phone) -> None:
+@pytest.mark.parametrize("mark", ["?", "#"])
+def test_HST_7_an_error_in_a_callback_ends_no_sign_in(victim: App, mark: str) -> None:
     """Any app and any page can open the redirect URL with an error: it proves nothing."""
-    app = victim.app
-    assert app is not None
-    own = browse(begin(app)["url"])
+    own = browse(begin(victim)["url"])
     # The user is told, since it may be true
-    assert complete(app, DENIED) == ("sign_in", "sign_in_cancelled")
-    expired = f"{BACK}?error=server_error&error_code=flow_state_expired"
-    assert complete(app, expired) == ("sign_in", "sign_in_expired")
-    assert complete(app, f"{BACK}?error=server_error") == ("sign_in", "sign_in_failed")
-    # and the answer, if it comes, is taken
-    finish(app, own)
-    assert app.screen["screen"] == "home"
+    for error, reason in (
+        ("access_denied&error_code=access_denied", "sign_in_cancelled"),
+        ("server_error&error_code=flow_state_expired", "sign_in_expired"),
+        ("server_error", "sign_in_failed"),
+    ):
+        assert complete(victim, f"{BACK}{mark}error={error}") == ("sign_in", reason)
+    finish(victim, own)
+    assert victim.screen["screen"] == "home"
 
 
 def test_HST_7_without_a_sign_in_under_way_a_callback_is_refused(
@@ -309,21 +271,17 @@ def test_HST_7_without_a_sign_in_under_way_a_callback_is_refused(
     ],
 )
 def test_B10_a_callback_with_a_repeated_parameter_is_refused(
-    victim: Phone, answer: str, name: str
+    victim: App, answer: str, name: str
 ) -> None:
-    app = victim.app
-    assert app is not None
-    own = browse(begin(app)["url"])
+    own = browse(begin(victim)["url"])
     [code] = urllib.parse.parse_qs(urllib.parse.urlsplit(own).query)["code"]
-    # When a parameter comes twice, then the callback is refused, and the message names it
     with pytest.raises(HoldfastError, match=f"the parameter {name} comes more than once") as caught:
-        app.sign_in_complete({"callback_url": BACK + answer.format(code=code)})
+        victim.sign_in_complete({"callback_url": BACK + answer.format(code=code)})
     error = caught.value
     assert (error.code, error.field) == ("request.invalid_value", "/callback_url")
-    # and nothing was sent, and the sign-in goes on
-    assert verifiers(victim) == []
-    finish(app, own)
-    assert app.screen["screen"] == "home"
+    assert verifiers(victim.phone) == []
+    finish(victim, own)
+    assert victim.screen["screen"] == "home"
 
 
 # Which sign-in a code belongs to ------------------------------------------------------------------
@@ -339,19 +297,15 @@ def verifiers(phone: Phone) -> list[str]:
 def test_HST_7_the_verifier_of_a_code_is_found_by_trying(
     phone: Phone, person: Person, which: int
 ) -> None:
-    # Given a user who began three sign-ins
     app = phone.start()
     callbacks = []
     for method in ("bankid", "vipps", "bankid"):
         callbacks.append(browse(begin(app, method)["url"]))
         phone.pass_time(1)
-    # When one of them comes back
     finish(app, callbacks[which])
-    # Then its verifier is found, the newest first, and the screen changes once
     assert app.screen["screen"] == "home"
     assert len(verifiers(phone)) == len(set(verifiers(phone))) == 3 - which
     assert [screen for screen, _ in told(app)] == ["home"]
-    # and the sign-in ends the others
     for callback in callbacks:
         assert refused(app, callback) == "sign_in.state_mismatch"
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
-from holdfast.types import HttpRequest
 
 from conftest import MakeUser, SignedIn
 from support import children
 from support.directory_fixtures import DirectoryFixtures
+from support.held import taken
 from support.phone import TOKEN_S, Phone
 from support.sizes import sized
 
@@ -30,7 +29,6 @@ def expired(user: SignedIn) -> Phone:
 def test_SES_4_eight_processes_need_a_refresh_at_once(
     sign_in: MakeUser, directory: DirectoryFixtures, attempt: int
 ) -> None:
-    # Given eight processes on one folder, and an expired token
     user = sign_in(policy={"biometric": "off"})
     directory.control.set(reuse_interval=0)
     phone = expired(user)
@@ -50,7 +48,6 @@ def test_SES_4_eight_processes_need_a_refresh_at_once(
         for child in started:
             assert child.stdout is not None
             assert child.stdout.readline() == "ready\n", child.communicate()[1]
-        # When all of them poll at the same moment
         for child in started:
             assert child.stdin is not None
             child.stdin.write("go\n")
@@ -62,12 +59,10 @@ def test_SES_4_eight_processes_need_a_refresh_at_once(
             child.wait()
     assert [child.returncode for child in started] == [0] * PROCESSES, outputs
     ends = [json.loads(output) for output, _ in outputs]
-    # Then the backend gets one token request, and all end with the same session
     assert directory.refreshes() == 1
     assert sum(end["refreshes"] for end in ends) == 1
     assert {(end["state"], end["ended"]) for end in ends} == {("active", 0)}
     assert len({(end["generation"], end["expires_ms"]) for end in ends}) == 1
-    # and the session is valid
     app = phone.start()
     app.settle()
     assert app.screen["screen"] == "home"
@@ -91,22 +86,14 @@ def outcome(twin: Phone, directory: DirectoryFixtures, person: str) -> int:
 
 @pytest.mark.parametrize(("step", "again"), [("asked", 1), ("sent", 1), ("stored", 0)])
 def test_SES_3_the_refreshing_process_is_killed_between_its_steps(
-    sign_in: MakeUser,
-    directory: DirectoryFixtures,
-    killer: Path,
-    tmp_path: Path,
-    step: str,
-    again: int,
+    sign_in: MakeUser, directory: DirectoryFixtures, killer: Path, step: str, again: int
 ) -> None:
-    # Given an expired token, and a process that is killed at a step of its refresh
     user = sign_in(policy={"biometric": "off"})
     directory.control.set(reuse_interval=0)
     phone = expired(user)
     env = {"LD_PRELOAD": str(killer)}
     ended = children.run("die_refreshing.py", phone.spec(), step, "0", env=env)
     assert ended.killed, ended.errors
-    # When the app starts again
-    # Then it refreshes once more if the result was lost, and the user stays signed in
     assert outcome(phone, directory, user.person.id) == again
 
 
@@ -126,21 +113,12 @@ def test_SES_3_the_refreshing_process_is_killed_at_any_write(
     step: str,
     stride: int,
 ) -> None:
-    # Given an expired token
     user = sign_in(policy={"biometric": "off"})
-    phone = expired(user)
-    needed = []
-    for number in range(1, 100, stride):
-        # When the process dies at its n-th file change, for every n
-        twin = phone.twin(tmp_path / f"refresh-{number}")
-        env = {"LD_PRELOAD": str(killer)}
-        ended = children.run("die_refreshing.py", twin.spec(), step, str(number), env=env)
-        assert not ended.crashed, ended.errors
-        # Then at most one refresh follows, and the user stays signed in
-        needed.append(outcome(twin, directory, user.person.id))
-        if not ended.killed:
-            ended.check()
-            break
+    arguments = expired(user), tmp_path, killer, "die_refreshing.py", step
+    needed = [
+        outcome(twin, directory, user.person.id)
+        for twin, _ in children.deaths(*arguments, stride=stride)
+    ]
     assert needed[0] == 1, "no process died before the commit: the killer did not work"
     assert needed[-1] == 0
     assert set(needed) == {0, 1}
@@ -150,7 +128,6 @@ def test_SES_3_the_refreshing_process_is_killed_at_any_write(
 def test_SES_2_an_already_used_token_does_not_end_a_newer_stored_session(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given two processes, and a refresh of the first with its answer in flight
     user = sign_in(policy={"biometric": "off"})
     first = user.app
     user.phone.app = None
@@ -166,7 +143,6 @@ def test_SES_2_an_already_used_token_does_not_end_a_newer_stored_session(
     assert second.session_status()["owed"] == []
     body = '{"code":"refresh_token_already_used","message":"x"}'
     first.complete({"id": request["id"], "status": 400, "headers": {}, "body": body})
-    # Then the first reads the storage again, adopts the newer session, and stays signed in
     assert first.session_status()["state"] == "active"
     assert first.session_status()["generation"] == second.session_status()["generation"]
     second.settle()
@@ -178,26 +154,14 @@ def test_SES_2_an_already_used_token_does_not_end_a_newer_stored_session(
 def test_SES_3_a_stored_refresh_intent_is_completed_with_a_valid_token(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a valid token that the data service refuses, and a refresh because of that
     user = sign_in()
     body = '{"code":"PGRST301","message":"JWSError"}'
     directory.control.respond("/rest/v1", 401, body=body, times=1)
     directory.control.clear_requests()
     user.app.sync_now()
-    requests: list[HttpRequest] = []
-    for _ in range(5):
-        for request in user.app.poll()["requests"]:
-            if request["purpose"] == "refresh":
-                requests.append(request)
-                continue
-            answer: Any = {"id": request["id"], **user.phone.network(request)}
-            user.app.complete(answer)
-    [refresh] = requests
-    # When the server has done the refresh, and the process dies before it stores the answer
-    assert user.phone.network(refresh)["status"] == 200
+    assert user.phone.network(taken(user, "refresh"))["status"] == 200
     assert directory.refreshes() == 1
     app = user.restart()
-    # Then the next start refreshes once more with its old token, and the user stays signed in
     assert "refresh" in app.session_status()["owed"]
     app.settle()
     assert directory.refreshes() == 2

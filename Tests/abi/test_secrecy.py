@@ -62,24 +62,20 @@ def test_a_file_with_a_secret_in_any_form_is_found(tmp_path: Path, secret: str) 
 def test_the_scan_finds_exactly_the_planted_secrets(
     secrets: list[bytes], chosen: list[int], noise: bytes, between: bytes
 ) -> None:
-    # Given data that holds some secrets, complete or cut off at its end
     data = noise + between.join(secrets[n] for n in chosen if n < len(secrets))
     names = {secret: secret.hex() for secret in secrets}
     for part in (data, data[:-1], b""):
         raw = {
             find.split()[0] for find in Scanner(dict(names)).find(part) if find.endswith("(raw)")
         }
-        # Then the scan finds the same as a plain search
         assert raw == {secret.hex() for secret in secrets if secret in part}
 
 
 def test_a_scan_with_damaged_memory_reports_the_damage() -> None:
-    # Given a scanner whose text was overwritten with zeros, as by a stray write
     scanner = Scanner({TOKEN: "token", NAME: "name", "fortrolig": "note"})
     edges = list(scanner._edges)
     scanner._text = bytes(edges[-1])
     scanner._scan = scanner._program.scan_make(scanner._text, scanner._edges, len(edges) - 1)
-    # When it scans zeros, then it reports damaged memory
     with pytest.raises(ScannerError, match="memory is damaged"):
         scanner.find(bytes(32768))
 
@@ -125,7 +121,6 @@ def test_the_secrets_of_a_killed_child_are_known(tmp_path: Path) -> None:
 
 
 def test_fixtures_register_every_secret(sign_in: MakeUser, no_secret_is_readable: Secrets) -> None:
-    # Given a user whose app runs in this process and in a child
     user = sign_in(contacts=2)
     app = user.app
     item = app.register(note="en fortrolig samtale")
@@ -134,7 +129,6 @@ def test_fixtures_register_every_secret(sign_in: MakeUser, no_secret_is_readable
     user.phone.close()
     worker = children.run("queue_worker.py", user.phone.spec(), "1", "7").check()
     elsewhere = worker.output.splitlines()[1]
-    # Then every secret of it is registered, and the log was recorded at its most verbose level
     secrets = no_secret_is_readable
     secrets.read_children(secrets.children)
     session = next(name for name, what in secrets.known.items() if what == "refresh_token")

@@ -11,7 +11,8 @@ import pytest
 from holdfast import Holdfast, HoldfastError
 
 from conftest import MakePhone, MakeUser, SignedIn
-from support.directory_fixtures import DirectoryFixtures, Person
+from support.directory_fixtures import DirectoryFixtures, Person, changed
+from support.errors import error_of
 from support.phone import App, Phone
 from support.queue import EMPTY, drain, item_of, stored
 
@@ -39,8 +40,7 @@ NEEDED = {
 @pytest.fixture
 def personal(directory: DirectoryFixtures) -> Iterator[DirectoryFixtures]:
     """A schema without organisations: rows belong to their user."""
-    directory.control.sql(
-        """
+    tables = """
         create table public.notes(id uuid primary key, title text not null,
           user_id uuid not null default auth.uid());
         create table public.friends(id uuid primary key default gen_random_uuid(),
@@ -59,15 +59,12 @@ def personal(directory: DirectoryFixtures) -> Iterator[DirectoryFixtures]:
           from public.notes where user_id = auth.uid() $$;
         grant execute on function public.note_figures() to authenticated
         """
-    )
-    directory.control.reload_schema()
-    try:
+    with changed(
+        directory,
+        tables,
+        "drop function public.note_figures(); drop table public.notes, public.friends",
+    ):
         yield directory
-    finally:
-        directory.control.sql(
-            "drop function public.note_figures(); drop table public.notes, public.friends"
-        )
-        directory.control.reload_schema()
 
 
 def note(app: App, title: str = "milk") -> str:
@@ -95,11 +92,8 @@ def loner(phones: MakePhone, personal: DirectoryFixtures) -> tuple[Phone, App, P
     return phone, app, person
 
 
-def test_HST_5_without_organisations_a_session_leads_home(
-    loner: tuple[Phone, App, Person],
-) -> None:
+def test_HST_5_without_organisations_a_session_leads_home(loner: tuple[Phone, App, Person]) -> None:
     phone, app, _ = loner
-    # Then the sign-in leads home, without a choice and without a guard
     assert app.screen["screen"] == "home"
     assert app.screen["route"] == "/notes"
     assert app.screen["org"] is None
@@ -108,16 +102,13 @@ def test_HST_5_without_organisations_a_session_leads_home(
         assert sent(phone, purpose) == [], purpose
     assert app.route_check({"route": "/notes/1"}) == {"allow": True}
     assert app.route_check({"route": "/admin"})["screen"]["reason"] == "route_forbidden"
-    # and so does a start without a network, and an unlock
     phone.close()
     app = phone.start(online=False)
     assert app.screen["screen"] == "home"
     assert [banner["code"] for banner in app.screen["banners"]] == ["offline"]
     assert app.session_lock()["screen"] == "unlock"
     assert app.touch()["screen"] == "home"
-    # and online the server still confirms the session
-    app.go_online()
-    app.settle()
+    app.reconnect()
     assert sent(phone, "validate") != []
     assert sent(phone, "guard") == []
 
@@ -126,7 +117,6 @@ def test_HST_5_without_organisations_an_item_is_the_users(
     loner: tuple[Phone, App, Person], personal: DirectoryFixtures
 ) -> None:
     phone, app, person = loner
-    # Given a note that is queued offline and survives a start
     app.go_offline()
     item = note(app)
     assert item_of(app, item)["org_id"] is None
@@ -138,7 +128,6 @@ def test_HST_5_without_organisations_an_item_is_the_users(
     phone.network.up = True
     app = phone.start()
     drain(app)
-    # Then it is stored under its user, and the server saw no organisation
     assert notes(personal, person) == {item: "milk"}
     [upload] = sent(phone, "upload")
     assert "org_id" not in upload["url"]
@@ -151,9 +140,10 @@ def test_HST_5_without_organisations_an_item_is_the_users(
         ({"org_id": str(uuid.uuid4())}, "config.not_configured", "/org_id"),
         ({"payload": {"org_id": "x"}}, "queue.unknown_column", "/payload/org_id"),
     ):
-        with pytest.raises(HoldfastError) as caught:
-            app.queue_add(cast(Any, {"kind": "note", "payload": {"title": "x"}, **request}))
-        assert (caught.value.code, caught.value.field) == (code, field)
+        error = error_of(
+            app.queue_add, cast(Any, {"kind": "note", "payload": {"title": "x"}, **request})
+        )
+        assert (error.code, error.field) == (code, field)
 
 
 def test_HST_5_without_organisations_a_refusal_is_the_items(
@@ -202,7 +192,6 @@ def test_HST_5_without_organisations_no_key_contains_one(
 def test_HST_5_contacts_and_figures_of_a_user_without_organisations(
     phones: MakePhone, personal: DirectoryFixtures
 ) -> None:
-    # Given friends of two users
     person, other = personal.person(), personal.person()
     for owner, name in ((person, "Kari"), (person, "Ola"), (other, "Per")):
         personal.control.sql(
@@ -213,7 +202,6 @@ def test_HST_5_contacts_and_figures_of_a_user_without_organisations(
     phone = phones(tables=OWN, routes=USER)
     app = phone.start()
     app.sign_in(person)
-    # Then they are pulled and found, also offline, without a filter by organisation
     found = app.contact_search({"query": ""})["contacts"]
     assert sorted(str(contact["name"]) for contact in found) == ["Kari", "Ola"]
     assert all("org_id" not in one["url"] for one in sent(phone, "pull"))
@@ -222,7 +210,6 @@ def test_HST_5_contacts_and_figures_of_a_user_without_organisations(
     app.settle()
     [event] = app.of_type("contact")
     assert event["contact"]["phone"] == "99"
-    # and the figures count what is queued and what is stored
     app.go_offline()
     note(app)
     assert app.summary_get()["queued"]["activities"] == 1
@@ -290,10 +277,7 @@ def test_HST_5_a_section_goes_and_comes_back_and_nothing_is_lost(
     sign_in: MakeUser, personal: DirectoryFixtures
 ) -> None:
     user = sign_in(contacts=2)
-    # Given an activity of an organisation, queued offline
-    user.app.go_offline()
-    activity = user.app.register()
-    # When the next version has no organisations and queues a note
+    activity = user.offline().register()
     user.phone.config["routes"] = {**cast(Any, user.phone.config["routes"]), **USER}
     user.phone.network.up = False
     app = version(user, memberships=None, contacts=None, summary=None)
@@ -305,10 +289,8 @@ def test_HST_5_a_section_goes_and_comes_back_and_nothing_is_lost(
     first = note(app, "first")
     assert app.session_lock()["screen"] == "unlock"
     assert app.touch()["screen"] == "home"
-    # and the one after it has both
     activities = {"activity": {"table": "activities"}}
     app = version(user, queue={**NOTES, **activities})
-    # Then the choice is what it was, and each item goes as it was accepted
     assert app.screen["screen"] == "home"
     assert cast(Any, app.screen["org"])["id"] == user.org.id
     assert item_of(app, first)["org_id"] is None
@@ -324,15 +306,11 @@ def test_HST_5_a_section_goes_and_comes_back_and_nothing_is_lost(
 def test_HST_5_an_item_that_waits_for_an_organisation_is_released_without(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given an activity that waits because the membership has ended
     user = sign_in()
-    user.app.go_offline()
-    item = user.app.register()
+    item = user.offline().register()
     directory.control.set_membership(user.person.id, user.org.id, status="ended")
-    user.app.go_online()
-    user.app.settle()
+    user.app.reconnect()
     assert item_of(user.app, item)["state"] == "waiting"
-    # When the next version has no organisations
     user.phone.config["routes"] = {**cast(Any, user.phone.config["routes"]), **USER}
     app = version(user, memberships=None, contacts=None, summary=None)
     for _ in range(3):
@@ -340,7 +318,6 @@ def test_HST_5_an_item_that_waits_for_an_organisation_is_released_without(
         app.settle()
     # Then the server decides: it refuses the only item, which is not blamed for that,
     assert item_of(app, item)["state"] == "waiting"
-    # and takes it when the membership is active again
     directory.control.set_membership(user.person.id, user.org.id, status="active")
     for _ in range(3):
         user.phone.pass_time(3600)
@@ -349,17 +326,14 @@ def test_HST_5_an_item_that_waits_for_an_organisation_is_released_without(
 
 
 def test_HST_5_an_app_without_organisations_has_one_role(phones: MakePhone) -> None:
-    with pytest.raises(HoldfastError) as caught:
-        phones(tables=NOTHING).open()
-    assert (caught.value.code, caught.value.field) == ("request.missing_field", "/routes/user")
+    error = error_of(phones(tables=NOTHING).open)
+    assert (error.code, error.field) == ("request.missing_field", "/routes/user")
     phone = phones(tables=NOTHING)
     del phone.config["routes"]
     assert phone.start().screen["screen"] == "sign_in"
 
 
-def test_HST_5_texts_are_english_unless_the_configuration_says_otherwise(
-    phones: MakePhone,
-) -> None:
+def test_HST_5_texts_are_english_unless_the_configuration_says_otherwise(phones: MakePhone) -> None:
     plain, english = phones(), phones(locale="en")
     del plain.config["locale"]
     told = [phone.start().screen["message"] for phone in (plain, english)]

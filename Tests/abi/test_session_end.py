@@ -6,15 +6,14 @@ import base64
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
-from holdfast import HoldfastError
-from holdfast.keystore import KEY_FAILED
 
 from conftest import MakeUser, SignedIn
 from support import children, tamper
 from support.directory_fixtures import DirectoryFixtures
+from support.errors import error_of
 from support.phone import TOKEN_S, Phone
 
 SESSION_COLUMNS = ["tokens", "wrap_session", "wrap_biometric", "choice", "memberships", "owner"]
@@ -32,21 +31,15 @@ def session_of(reply: dict[str, Any]) -> str:
 
 
 def test_KEEP_4_logging_out_online(sign_in: MakeUser, directory: DirectoryFixtures) -> None:
-    # Given a signed-in user, online
     user = sign_in(contacts=3)
     assert len(directory.control.sessions(user.person.id)) == 1
-    # When the user logs out
     reply = user.app.session_logout()
-    # Then tokens and the biometric credential are gone at once
     assert reply["unsent"] == 0
     assert (reply["screen"]["screen"], reply["screen"]["reason"]) == ("sign_in", "signed_out")
     assert left(user.phone) == set()
     assert "biometric" not in user.phone.keychain.names()
     assert user.app.session_status()["state"] == "signed_out"
-    with pytest.raises(HoldfastError) as caught:
-        user.app.contact_search({"query": ""})
-    assert caught.value.code == "session.none"
-    # and the server's session ends when the host sends the revoke
+    assert error_of(user.app.contact_search, {"query": ""}).code == "session.none"
     user.app.settle()
     assert directory.control.sessions(user.person.id) == []
     assert user.app.session_status()["owed"] == []
@@ -55,17 +48,13 @@ def test_KEEP_4_logging_out_online(sign_in: MakeUser, directory: DirectoryFixtur
 
 
 def test_KEEP_4_logging_out_offline(sign_in: MakeUser, directory: DirectoryFixtures) -> None:
-    # Given a signed-in user, offline
     user = sign_in()
     user.app.go_offline()
-    # When the user logs out
     user.app.session_logout()
-    # Then the phone has erased the session, and the server still has it
     assert left(user.phone) == set()
     assert "biometric" not in user.phone.keychain.names()
     assert user.app.session_status()["owed"] == ["revoke"]
     assert len(directory.control.sessions(user.person.id)) == 1
-    # and it ends when the phone is online again, even after a restart and with an expired token
     user.phone.pass_time(2 * TOKEN_S)
     user.phone.network.up = True
     app = user.restart()
@@ -75,81 +64,56 @@ def test_KEEP_4_logging_out_offline(sign_in: MakeUser, directory: DirectoryFixtu
     assert app.session_status()["owed"] == []
 
 
-def test_KEEP_4_a_global_logout_ends_all_sessions(
-    sign_in: MakeUser, directory: DirectoryFixtures
+@pytest.mark.parametrize(("scope", "left"), [("local", 1), ("global", 0)])
+def test_KEEP_4_a_local_logout_ends_one_session_and_a_global_one_all(
+    sign_in: MakeUser, directory: DirectoryFixtures, scope: Literal["local", "global"], left: int
 ) -> None:
     user = sign_in()
     directory.session(user.person)
     assert len(directory.control.sessions(user.person.id)) == 2
-    user.app.session_logout({"scope": "global"})
+    user.app.session_logout({"scope": scope})
     user.app.settle()
-    assert directory.control.sessions(user.person.id) == []
+    assert len(directory.control.sessions(user.person.id)) == left
 
 
+@pytest.mark.parametrize("locked", [False, True])
 def test_KEEP_4_a_delayed_global_logout_spares_the_users_newer_session(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    sign_in: MakeUser, directory: DirectoryFixtures, locked: bool
 ) -> None:
-    # Given a global logout that waits for the network, and another session of the user
     user = sign_in()
     directory.session(user.person)
     user.app.go_offline()
     user.app.session_logout({"scope": "global"})
-    # When the same user signs in again before the logout is sent
     newer = directory.session(user.person)
     user.app.session_adopt({"session": newer})
+    if locked:
+        user.app.session_lock()
     user.app.go_online()
-    user.app.settle()
-    # Then all sessions end but the newer one
+    user.app.wait(60)
+    if locked:
+        # Only the locked token can spare its own session.
+        assert len(directory.control.sessions(user.person.id)) == 3
+        assert user.app.session_status()["owed"] == ["revoke"]
+        user.app.touch()
+        user.app.wait(60)
     (left_over,) = directory.control.sessions(user.person.id)
     assert left_over["id"] == session_of(newer)
     assert user.app.session_status()["owed"] == []
-    # and it is refreshed as before
-    user.phone.pass_time(2 * TOKEN_S)
-    user.app.settle()
+    user.app.wait(2 * TOKEN_S)
     assert user.app.screen["screen"] == "home"
     assert user.app.session_status()["state"] == "active"
-
-
-def test_KEEP_4_a_delayed_global_logout_waits_while_the_newer_session_is_locked(
-    sign_in: MakeUser, directory: DirectoryFixtures
-) -> None:
-    # Given a global logout that waits, and a newer session of the same user that is locked
-    user = sign_in()
-    directory.session(user.person)
-    user.app.go_offline()
-    user.app.session_logout({"scope": "global"})
-    newer = directory.session(user.person)
-    user.app.session_adopt({"session": newer})
-    user.app.session_lock()
-    user.app.go_online()
-    # When the app works for a while
-    user.phone.pass_time(60)
-    user.app.settle()
-    # Then nothing ended, because only the locked token can spare its own session
-    assert len(directory.control.sessions(user.person.id)) == 3
-    assert user.app.session_status()["owed"] == ["revoke"]
-    # and the other sessions end soon after the user has unlocked
-    user.app.touch()
-    user.phone.pass_time(60)
-    user.app.settle()
-    (left_over,) = directory.control.sessions(user.person.id)
-    assert left_over["id"] == session_of(newer)
 
 
 def test_KEEP_4_a_delayed_global_logout_is_global_when_another_user_has_signed_in(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a global logout that waits
     user = sign_in()
     directory.session(user.person)
     user.app.go_offline()
     user.app.session_logout({"scope": "global"})
-    # When another user signs in
     stranger = directory.person(directory.organisation())
     user.app.session_adopt({"session": directory.session(stranger)})
-    user.app.go_online()
-    user.app.settle()
-    # Then every session of the first user ends, and none of the other
+    user.app.reconnect()
     assert directory.control.sessions(user.person.id) == []
     assert len(directory.control.sessions(stranger.id)) == 1
 
@@ -157,113 +121,66 @@ def test_KEEP_4_a_delayed_global_logout_is_global_when_another_user_has_signed_i
 def test_KEEP_4_a_refused_logout_of_the_others_is_repeated(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a global logout that waits, and a newer session of the same user
     user = sign_in()
     user.app.go_offline()
     user.app.session_logout({"scope": "global"})
     user.app.session_adopt({"session": directory.session(user.person)})
-    # When the server refuses the newer session's token for once
     directory.control.respond("/auth/v1/logout", 403, body={"code": "session_not_found"})
-    user.app.go_online()
-    user.app.settle()
+    user.app.reconnect()
     # Then the logout is sent again: the refusal says nothing about the other sessions
-    user.phone.pass_time(600)
-    user.app.settle()
+    user.app.wait(600)
     assert len(directory.control.sessions(user.person.id)) == 1
     assert user.app.session_status()["owed"] == []
 
 
-def test_KEEP_4_a_local_logout_ends_only_this_session(
-    sign_in: MakeUser, directory: DirectoryFixtures
-) -> None:
-    user = sign_in()
-    directory.session(user.person)
-    user.app.session_logout({"scope": "local"})
-    user.app.settle()
-    assert len(directory.control.sessions(user.person.id)) == 1
-
-
-def test_KEEP_4_a_key_store_that_does_not_erase_is_asked_again(sign_in: MakeUser) -> None:
-    user = sign_in()
-    user.phone.keychain.answer("erase", "biometric", KEY_FAILED)
-    user.app.session_logout()
-    assert left(user.phone) == set()
-    app = user.restart()
-    app.settle()
-    assert "biometric" not in user.phone.keychain.names()
+#: A process that resumes and logs out.
+LOGOUT = ("die_during.py", "session_logout", "{}")
 
 
 @pytest.mark.parametrize("stride", [8, pytest.param(1, marks=pytest.mark.slow)])
 def test_KEEP_4_a_process_killed_at_any_write_of_a_logout_leaves_all_or_nothing(
     sign_in: MakeUser, killer: Path, tmp_path: Path, stride: int
 ) -> None:
-    # Given a user who is signed in
     user = sign_in(contacts=2)
     user.app.go_offline()
     user.phone.close()
-
-    def attempt(number: int) -> tuple[children.Ended, Phone]:
-        twin = user.phone.twin(tmp_path / f"logout-{number}")
-        env = {"LD_PRELOAD": str(killer)}
-        return run_logout(twin, str(number), env), twin
-
-    outcomes: dict[str, int] = {"in": 0, "out": 0}
-    for number in range(1, 300, stride):
-        # When the process dies at its n-th file change while logging out, for every n
-        ended, twin = attempt(number)
+    shown = []
+    for twin, _ in children.deaths(user.phone, tmp_path, killer, *LOGOUT, stride=stride):
         app = twin.start(online=False)
-        screen = app.screen["screen"]
+        shown.append(app.screen["screen"])
         app.settle()
         twin.close()
-        if screen == "home":
-            # Then either the whole session is still there,
-            outcomes["in"] += 1
+        if shown[-1] == "home":
             assert left(twin) == set(SESSION_COLUMNS)
             assert "biometric" in twin.keychain.names()
         else:
-            # or nothing of it is, and no key but the device's (LCK-2)
-            outcomes["out"] += 1
-            assert (screen, left(twin)) == ("sign_in", set())
+            # No key but the device's is left (LCK-2).
+            assert (shown[-1], left(twin)) == ("sign_in", set())
             assert twin.keychain.names() == {"device"}
-        if not ended.killed:
-            ended.check()
-            assert screen == "sign_in"
-            break
-    else:
-        raise AssertionError("the process died at every change")
-    assert outcomes["in"] >= 1, "no process died before the commit: the killer did not work"
-    assert outcomes["out"] >= 2, "no process died after the commit"
-
-
-def run_logout(phone: Phone, point: str, env: dict[str, str]) -> children.Ended:
-    """Run a child that resumes, logs out and dies at this point."""
-    ended = children.run("die_during.py", phone.spec(), "session_logout", "{}", point, env=env)
-    assert not ended.crashed, ended.errors
-    return ended
+    assert shown[0] == "home", "no process died before the commit: the killer did not work"
+    assert shown[-2:] == ["sign_in"] * 2, "no process died after the commit"
 
 
 def test_KEEP_4_a_process_killed_during_the_erase_leaves_no_session(
-    sign_in: MakeUser, killer: Path, tmp_path: Path
+    sign_in: MakeUser, killer: Path
 ) -> None:
     user = sign_in()
     user.app.go_offline()
     user.phone.close()
-    twin = user.phone.twin(tmp_path / "twin")
-    ended = run_logout(twin, "erase biometric", {"LD_PRELOAD": str(killer)})
-    assert ended.killed
-    assert "biometric" in twin.keychain.names()
-    app = twin.start(online=False)
+    script, *arguments = LOGOUT
+    point, env = "erase biometric", {"LD_PRELOAD": str(killer)}
+    assert children.run(script, user.phone.spec(), *arguments, point, env=env).killed
+    assert "biometric" in user.phone.keychain.names()
+    app = user.restart(online=False)
     assert app.screen["screen"] == "sign_in"
     app.settle()
-    assert "biometric" not in twin.keychain.names()
-    assert left(twin) == set()
-    twin.close()
+    assert "biometric" not in user.phone.keychain.names()
+    assert left(user.phone) == set()
 
 
 def refused_at_refresh(user: SignedIn) -> None:
     """The access token expires during use, and the refresh is refused."""
-    user.phone.pass_time(TOKEN_S + 60)
-    user.app.settle()
+    user.app.wait(TOKEN_S + 60)
 
 
 def refused_at_return(user: SignedIn) -> None:
@@ -281,39 +198,26 @@ def refused_at_start(user: SignedIn) -> None:
     user.app.settle()
 
 
-@pytest.mark.parametrize(
-    "refused",
-    [
-        refused_at_refresh,
-        refused_at_return,
-        refused_at_start,
-    ],
-)
+@pytest.mark.parametrize("refused", [refused_at_refresh, refused_at_return, refused_at_start])
 def test_KEEP_7_a_session_ended_by_the_server_signs_out_once(
     sign_in: MakeUser, directory: DirectoryFixtures, refused: Callable[[SignedIn], None]
 ) -> None:
-    # Given queued items, and a session that the server has ended
     user = sign_in()
-    user.app.go_offline()
-    queued = user.app.register()
+    queued = user.offline().register()
     directory.control.revoke_sessions(user.person.id)
     user.app.go_online()
     directory.control.add_fault("respond", path="/rest/v1/activities", status=503, times=-1)
-    # When a request is refused for that reason
     refused(user)
-    # Then session_ended arrives once,
     app = user.app
     assert len(app.of_type("session_ended")) == 1
     assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", "session_ended")
     app.settle()
-    user.phone.pass_time(3600)
-    app.settle()
+    app.wait(3600)
     assert len(app.of_type("session_ended")) == 1
     # the tokens are erased,
     assert left(user.phone) == set()
     assert app.session_status()["state"] == "signed_out"
     assert "biometric" not in user.phone.keychain.names()
-    # and the queue is kept until the owner signs in again
     directory.control.clear_faults()
     app.sign_in(user.person)
     if not app.of_type("sync_completed"):
@@ -324,7 +228,6 @@ def test_KEEP_7_a_session_ended_by_the_server_signs_out_once(
 def test_KEEP_7_session_ended_is_told_again_until_it_is_followed(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given an ended session, and a host that died after it was given the notice
     user = sign_in()
     directory.control.revoke_sessions(user.person.id)
     user.phone.pass_time(TOKEN_S + 60)
@@ -337,33 +240,9 @@ def test_KEEP_7_session_ended_is_told_again_until_it_is_followed(
         seen = thing.get("notice")
     assert seen["type"] == "session_ended"
     assert seen["text"]
-    # When the app starts again
     app = user.restart()
     app.settle()
-    # Then the notice comes again, and then no longer
     assert app.of_type("session_ended") == [seen]
+    assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", "session_ended")
     user.restart().settle()
     assert user.app.of_type("session_ended") == []
-
-
-def test_KEEP_7_other_refusals_do_not_end_the_session(
-    sign_in: MakeUser, directory: DirectoryFixtures
-) -> None:
-    # Given a server whose refusal does not prove an end
-    user = sign_in()
-    refusals = [
-        (500, '{"code":"unexpected_failure","message":"x"}'),
-        (401, "<html>Captive portal</html>"),
-        (429, '{"code":"over_request_rate_limit","message":"slow down"}'),
-        (400, "Bad Request"),
-    ]
-    for status, body in refusals:
-        directory.control.respond("/auth/v1", status, body=body, times=-1)
-        refused_at_return(user)
-        directory.control.clear_faults()
-        # Then the user stays signed in
-        assert user.app.of_type("session_ended") == []
-        assert user.app.session_status()["state"] == "active"
-        user.phone.pass_time(600)
-        user.app.settle()
-    assert user.app.screen["screen"] == "home"

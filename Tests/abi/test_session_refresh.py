@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from holdfast import Runner
 from holdfast.transport import Answer
 from holdfast.types import HttpRequest
 
 from conftest import MakeUser, SignedIn
 from support.directory_fixtures import DirectoryFixtures
-from support.phone import TOKEN_S, App, Phone
+from support.phone import TOKEN_S
+from support.refusals import live
 from support.sizes import sampled
 
 
@@ -59,20 +59,16 @@ TRANSIENT: dict[str, dict[str, Any]] = {
 def test_SES_1_without_proof_of_an_end_the_session_is_kept(
     sign_in: MakeUser, directory: DirectoryFixtures, refusal: str
 ) -> None:
-    # Given a refresh whose failure does not prove that the session has ended
     user = sign_in()
     user.phone.pass_time(TOKEN_S)
     request = take_refresh(user)
     answer: Any = {"id": request["id"], **TRANSIENT[refusal]}
     user.app.complete(answer)
-    # Then the session is kept and marked stale, and the user stays signed in
     status = user.app.session_status()
     assert (status["state"], status["stale"]) == ("active", True)
     assert "refresh" in status["owed"]
     assert [e for e in user.app.poll()["events"] if e["type"] == "session_ended"] == []
-    # and the next attempt after the back-off brings a new session
-    user.phone.pass_time(900)
-    user.app.settle()
+    user.app.wait(900)
     status = user.app.session_status()
     assert (status["state"], status["stale"], status["owed"]) == ("active", False, [])
     assert directory.refreshes() == 1
@@ -100,36 +96,9 @@ def test_SES_2_proof_of_an_end_signs_out_with_a_reason(sign_in: MakeUser, body: 
     assert (user.app.screen["screen"], user.app.screen["reason"]) == ("sign_in", "session_ended")
 
 
-@pytest.mark.parametrize("times", [1, 3])
-def test_SES_3_a_death_between_answer_and_commit_keeps_the_session(
-    sign_in: MakeUser, directory: DirectoryFixtures, times: int
-) -> None:
-    # Given a refresh that the server has done
-    user = sign_in()
-    directory.control.set(reuse_interval=0)
-    for _ in range(times):
-        user.phone.pass_time(TOKEN_S + 60)
-        user.restart()
-        user.app.touch()
-        request = take_refresh(user)
-        assert user.phone.network(request)["status"] == 200
-        # When the process dies before it stores the answer, and starts again
-        app = user.restart()
-        if app.screen["screen"] == "unlock":
-            app.touch()
-        app.settle()
-        # Then it refreshes once with the old token and gets the active one; the user stays at home
-        assert app.screen["screen"] == "home"
-        assert user.phone.network.count("refresh") == 1
-        assert app.of_type("session_ended") == []
-        assert app.session_status()["owed"] == []
-    assert len(directory.control.sessions(user.person.id)) == 1
-
-
 def test_SES_4_sixteen_threads_cause_one_refresh(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given an expired token, and sixteen threads that poll
     user = sign_in()
     user.phone.pass_time(TOKEN_S + 60)
     barrier = threading.Barrier(16)
@@ -145,155 +114,11 @@ def test_SES_4_sixteen_threads_cause_one_refresh(
         thread.start()
     for thread in threads:
         thread.join()
-    # Then exactly one refresh is requested, and no request uses the old token meanwhile
     assert [request["purpose"] for request in taken] == ["refresh"]
     user.app.complete(answered(user, taken[0]))
     user.app.settle()
     assert directory.refreshes() == 1
     assert user.app.session_status()["owed"] == []
-
-
-@pytest.fixture
-def two_processes(sign_in: MakeUser) -> Iterator[tuple[SignedIn, App, App]]:
-    """Two handles on one folder, as in two processes of an app, with an expired token."""
-    user = sign_in(policy={"biometric": "off"})
-    first = user.app
-    user.phone.app = None
-    user.phone.pass_time(TOKEN_S + 60)
-    second = user.phone.start()
-    first.clock_set({"now_ms": user.phone.now_ms, "monotonic_ms": user.phone.monotonic_ms})
-    yield user, first, second
-    first.close()
-
-
-@pytest.mark.parametrize("first_asks_first", [True, False])
-def test_SES_4_two_processes_refresh_once(
-    two_processes: tuple[SignedIn, App, App], directory: DirectoryFixtures, first_asks_first: bool
-) -> None:
-    # Given two processes and an expired token
-    user, first, second = two_processes
-    apps = [first, second] if first_asks_first else [second, first]
-    # When both poll
-    asked = [app.poll()["requests"] for app in apps]
-    # Then one refreshes, and the other waits for it
-    assert [[r["purpose"] for r in requests] for requests in asked] == [["refresh"], []]
-    apps[0].complete(answered(user, asked[0][0]))
-    for app in reversed(apps):
-        Runner(app, None, user.phone.network).run_until_idle()
-    # and both end with the same session, after one request
-    first_status, second_status = (app.session_status() for app in apps)
-    assert directory.refreshes() == 1
-    assert first_status["generation"] == second_status["generation"]
-    assert first_status["expires_ms"] == second_status["expires_ms"]
-    assert first_status["owed"] == second_status["owed"] == []
-
-
-def late(user: SignedIn) -> tuple[Any, Any]:
-    """A refresh in flight, and its late answer."""
-    user.phone.pass_time(TOKEN_S + 60)
-    request = take_refresh(user)
-    return request, answered(user, request)
-
-
-def test_SES_5_a_late_refresh_does_not_revive_a_logged_out_session(
-    sign_in: MakeUser, directory: DirectoryFixtures
-) -> None:
-    user = sign_in()
-    _, answer = late(user)
-    user.app.session_logout()
-    user.app.complete(answer)
-    assert user.app.session_status()["state"] == "signed_out"
-    user.app.settle()
-    screen = user.restart().screen
-    assert (screen["screen"], screen["reason"]) == ("sign_in", "session_missing")
-    user.app.settle()
-    assert directory.control.sessions(user.person.id) == []
-
-
-def test_SES_5_a_late_refresh_does_not_change_the_next_user_s_session(
-    sign_in: MakeUser, directory: DirectoryFixtures
-) -> None:
-    user = sign_in()
-    _, answer = late(user)
-    user.app.session_logout()
-    other = directory.person(directory.organisation())
-    user.app.session_adopt({"session": moved(user.phone, directory.session(other))})
-    before = user.app.session_status()
-    user.app.complete(answer)
-    assert user.app.session_status() == before
-    assert before["user_id"] == other.id
-    user.app.settle()
-    assert user.app.session_status()["user_id"] == other.id
-    assert user.app.screen["screen"] == "home"
-
-
-@pytest.mark.parametrize("body", TERMINAL[:1])
-def test_SES_5_a_late_refusal_does_not_end_the_next_session(
-    sign_in: MakeUser, directory: DirectoryFixtures, body: str
-) -> None:
-    user = sign_in()
-    request, _ = late(user)
-    user.app.session_logout()
-    user.app.session_adopt({"session": moved(user.phone, directory.session(user.person))})
-    user.app.complete({"id": request["id"], "status": 400, "headers": {}, "body": body})
-    user.app.settle()
-    assert user.app.of_type("session_ended") == []
-    assert user.app.session_status()["state"] == "active"
-
-
-def moved(phone: Phone, session: dict[str, Any]) -> dict[str, Any]:
-    """The session with its expiry moved to the phone's time."""
-    return {**session, "expires_at": session["expires_at"] + phone.ahead_ms() // 1000}
-
-
-@pytest.mark.parametrize("hours", [-30, -3, 3, 30])
-def test_SES_7_a_wrong_clock_does_not_sign_the_user_out(
-    sign_in: MakeUser, directory: DirectoryFixtures, hours: int
-) -> None:
-    # Given a phone whose clock is moved while the app runs; the server's time continues
-    user = sign_in(policy={"session_window_s": 10**7, "offline_limit_s": 10**7})
-    network = user.phone.network
-    real = network.ahead_ms()
-    network.ahead_ms = lambda: real
-    user.phone.set_wall_clock(hours * 3600)
-    # When the app runs on, is closed and opened
-    for _ in range(5):
-        user.app.settle()
-        user.app.sync_now()
-        user.phone.pass_time(60)
-    app = user.restart()
-    if app.screen["screen"] == "unlock":
-        app.touch()
-    app.settle()
-    # Then the user stays signed in, refreshes stay few, and the clock offset is known
-    assert app.screen["screen"] == "home"
-    assert app.of_type("session_ended") == []
-    assert directory.refreshes() <= 1
-    app.sync_now()
-    app.settle()
-    assert abs(app.session_status()["clock_offset_ms"] + hours * 3_600_000) < 600_000
-
-
-def test_SES_8_the_first_user_s_session_is_revoked_after_the_second_has_signed_in(
-    sign_in: MakeUser, directory: DirectoryFixtures
-) -> None:
-    # Given a user who logged out offline, and another who signs in before the revoke is sent
-    user = sign_in()
-    user.app.go_offline()
-    user.app.session_logout()
-    other = directory.person(directory.organisation())
-    user.phone.network.up = True
-    app: App = user.app
-    app.session_adopt({"session": directory.session(other)})
-    assert len(directory.control.sessions(user.person.id)) == 1
-    # When the phone is online again
-    app.network_report({"online": True})
-    app.settle()
-    # Then the first user's session has ended, and the second user's is unchanged
-    assert directory.control.sessions(user.person.id) == []
-    assert len(directory.control.sessions(other.id)) == 1
-    assert app.screen["screen"] == "home"
-    assert app.session_status()["user_id"] == other.id
 
 
 # Lifetimes that are too short -----------------------------------------------------------------
@@ -314,21 +139,6 @@ def shortened(lifetime_s: int) -> Callable[[HttpRequest, Answer], Answer]:
     return change
 
 
-def live(app: App, seconds: int) -> None:
-    """Follow `wake_in_ms` for this time."""
-    end = app.phone.now_ms + 1000 * seconds
-    for _ in range(2000):
-        step = app.step()
-        if not step.idle:
-            continue
-        left = end - app.phone.now_ms
-        if left <= 0:
-            return
-        wake = left if step.wake_in_ms is None else min(step.wake_in_ms, left)
-        app.phone.pass_time(max(wake, 1) / 1000)
-    raise AssertionError("the host does not become idle")
-
-
 @pytest.mark.parametrize("lifetime_s", [0, 1, 2, 10, 29])
 def test_FIX_11_successful_refreshes_have_a_pause_between_them(
     sign_in: MakeUser, lifetime_s: int
@@ -337,18 +147,17 @@ def test_FIX_11_successful_refreshes_have_a_pause_between_them(
     user.phone.network.alter.append(shortened(lifetime_s))
     user.phone.pass_time(TOKEN_S - 60)
     app = user.restart()
-    live(app, 600)
+    live(user, 600)
     assert 10 <= user.phone.network.count("refresh") <= 600 / 30 + 1
     # A problem names the lifetime
     [problem] = app.sync_status()["problems"]
     assert (problem["code"], problem["purpose"]) == ("token_lifetime", "refresh")
     assert f" {lifetime_s} s" in problem["text"]
-    # and it goes with the cause
     user.phone.network.alter.clear()
-    live(app, 60)
+    live(user, 60)
     assert app.sync_status()["problems"] == []
     before = user.phone.network.count("refresh")
-    live(app, 600)
+    live(user, 600)
     assert user.phone.network.count("refresh") == before
 
 
@@ -360,9 +169,9 @@ def test_FIX_11_items_are_sent_while_a_short_token_lives(
     user.phone.network.alter.append(shortened(lifetime_s))
     user.phone.pass_time(TOKEN_S - 60)
     app = user.restart()
-    live(app, 5)
+    live(user, 5)
     item = app.register()
-    live(app, 60)
+    live(user, 60)
     assert [str(row["id"]) for row in directory.activities(user.person)] == [item]
 
 
@@ -371,6 +180,6 @@ def test_FIX_11_an_ordinary_lifetime_is_no_problem(sign_in: MakeUser) -> None:
     user.phone.network.alter.append(shortened(60))
     user.phone.pass_time(TOKEN_S - 60)
     app = user.restart()
-    live(app, 600)
+    live(user, 600)
     assert 10 <= user.phone.network.count("refresh") <= 16
     assert app.sync_status()["problems"] == []

@@ -5,34 +5,22 @@ from __future__ import annotations
 from typing import Literal
 
 import pytest
-from holdfast import HoldfastError
-from holdfast.keystore import (
-    KEY_INVALIDATED,
-    KEY_LOCKOUT,
-    KEY_LOCKOUT_PERMANENT,
-    KEY_NOT_ENROLLED,
-    KEY_UNAVAILABLE,
-)
 
 from conftest import MakePhone, MakeUser, SignedIn
 from support.directory_fixtures import DirectoryFixtures, Person
+from support.errors import error_of
 from support.phone import TOKEN_S, App
 
+#: The reason for each outcome of a prompt, and whether another prompt may open the session: the
+#: cause passes by itself, and the key is there.
 OUTCOMES = {
-    "failed": "biometric_failed",
-    "cancelled": "biometric_cancelled",
-    "lockout": "biometric_lockout",
-    "lockout_permanent": "biometric_lockout_permanent",
-    "not_enrolled": "biometric_not_enrolled",
-    "unavailable": "biometric_unavailable",
-    "invalidated": "key_lost",
-}
-ANSWERS = {
-    KEY_LOCKOUT: "biometric_lockout",
-    KEY_LOCKOUT_PERMANENT: "biometric_lockout_permanent",
-    KEY_NOT_ENROLLED: "biometric_not_enrolled",
-    KEY_UNAVAILABLE: "biometric_unavailable",
-    KEY_INVALIDATED: "key_lost",
+    "failed": ("biometric_failed", True),
+    "cancelled": ("biometric_cancelled", True),
+    "lockout": ("biometric_lockout", True),
+    "unavailable": ("biometric_unavailable", True),
+    "lockout_permanent": ("biometric_lockout_permanent", False),
+    "not_enrolled": ("biometric_not_enrolled", False),
+    "invalidated": ("key_lost", False),
 }
 
 
@@ -57,22 +45,18 @@ def expired(user: SignedIn, *, online: bool = True) -> SignedIn:
 
 @pytest.mark.both_flavours
 def test_RES_3_biometrics_bring_a_new_session_and_home(sign_in: MakeUser) -> None:
-    # Given an expired access token, online
     user = expired(sign_in())
     app, directory = user.app, user.phone.directory
     generation = app.session_status()["generation"]
     directory.control.clear_requests()
-    # When the prompt succeeds
     screen = app.touch()
     assert screen["screen"] in {"wait", "home"}
     assert (screen["deadline_ms"] is not None) == (screen["screen"] == "wait")
     app.settle()
-    # Then home is shown after exactly one refresh
     assert (app.screen["screen"], app.screen["route"]) == ("home", user.home)
     assert app.screen["reason"] in {"unlocked", "active"}
     assert directory.refreshes() == 1
     assert user.phone.keychain.calls["load", "biometric"] == 1
-    # and the new session is stored: the next start needs neither prompt nor refresh
     status = app.session_status()
     assert status["state"] == "active"
     assert status["owed"] == []
@@ -97,73 +81,38 @@ def test_RES_3_the_old_refresh_token_is_not_used_again(sign_in: MakeUser) -> Non
 
 
 @pytest.mark.parametrize("outcome", OUTCOMES)
-def test_RES_6_a_failed_prompt_leads_to_the_sign_in(sign_in: MakeUser, outcome: str) -> None:
-    # Given the biometric prompt
-    user = expired(sign_in())
-    # When it fails
-    screen = user.app.unlock(outcome)  # type: ignore[typeddict-item]
-    # Then the sign-in offers BankID and Vipps, and the reason names the cause
-    assert (screen["screen"], screen["reason"]) == ("sign_in", OUTCOMES[outcome])
-    assert {"bankid", "vipps"} <= {method["id"] for method in screen["methods"]}
-    assert screen["message"] is not None
-    assert screen["message"]["text"]
-    assert user.app.session_status()["state"] == "locked"
-
-
-@pytest.mark.parametrize("answer", ANSWERS)
-def test_RES_6_the_key_store_s_answer_overrides_the_host_s_report(
-    sign_in: MakeUser, answer: int
-) -> None:
-    user = expired(sign_in())
-    user.phone.keychain.answer("load", "biometric", answer)
-    screen = user.app.touch()
-    assert (screen["screen"], screen["reason"]) == ("sign_in", ANSWERS[answer])
-    assert user.app.session_status()["state"] == "locked"
-
-
-def test_RES_6_each_cause_has_its_own_code_and_text(sign_in: MakeUser) -> None:
-    user = expired(sign_in())
-    messages = []
-    for outcome in OUTCOMES:
-        user.restart()
-        message = user.app.unlock(outcome)["message"]  # type: ignore[typeddict-item]
-        assert message is not None
-        messages.append(message)
-    assert len({message["code"] for message in messages}) == len(OUTCOMES)
-    assert len({message["text"] for message in messages}) == len(OUTCOMES)
-
-
-@pytest.mark.parametrize("outcome", ["failed", "cancelled", "lockout", "unavailable"])
-def test_RES_6_a_second_try_after_a_temporary_failure_works(
+def test_RES_6_a_failed_prompt_leads_to_the_sign_in_and_says_whether_another_one_may_help(
     sign_in: MakeUser, outcome: str
 ) -> None:
     user = expired(sign_in())
-    user.app.unlock(outcome)  # type: ignore[typeddict-item]
-    app = user.restart()
-    assert app.screen["reason"] == "session_expired"
-    app.touch()
+    app = user.app
+    reason, again = OUTCOMES[outcome]
+    assert app.screen["can_unlock"]
+    screen = app.unlock(outcome)
+    assert (screen["screen"], screen["reason"]) == ("sign_in", reason)
+    assert screen["can_unlock"] == again
+    assert {"bankid", "vipps"} <= {method["id"] for method in screen["methods"]}
+    assert screen["message"] is not None
+    assert (screen["message"]["code"], bool(screen["message"]["text"])) == (reason, True)
+    assert app.session_status()["state"] == "locked"
     app.settle()
-    assert app.screen["screen"] == "home"
-
-
-def test_RES_6_without_enrolled_biometrics_a_required_prompt_is_a_sign_in(
-    sign_in: MakeUser,
-) -> None:
-    # Given a phone without an enrolled finger, and a policy that requires one
-    user = sign_in(policy={"biometric": "preferred"})
-    assert user.phone.keychain.names() == {"device", "session", "biometric"}
-    user.phone.keychain.enrolled = False
-    expired(user)
-    # When the host reports success
-    screen = user.app.touch()
-    # Then the session stays locked
-    assert (screen["screen"], screen["reason"]) == ("sign_in", "biometric_not_enrolled")
+    assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", reason)
+    assert app.of_type("screen") == []
+    for restarted in [False, True] if again else []:
+        if restarted:
+            app = expired(user).app
+            app.unlock(outcome)
+            app = user.restart()
+            assert app.screen["reason"] == "session_expired"
+        app.touch()
+        app.settle()
+        assert app.screen["screen"] == "home"
+        assert not app.screen["can_unlock"]
 
 
 def test_RES_6_signing_in_after_a_failed_prompt_keeps_the_user_s_data(sign_in: MakeUser) -> None:
     user = sign_in(contacts=2)
-    user.app.go_offline()
-    queued = user.app.register()
+    queued = user.offline().register()
     expired(user, online=False)
     user.app.unlock("lockout_permanent")
     user.app.go_online()
@@ -174,55 +123,10 @@ def test_RES_6_signing_in_after_a_failed_prompt_keeps_the_user_s_data(sign_in: M
     assert user.app.contact_search({"query": ""})["total"] == 2
 
 
-#: Whether another prompt may open the session: the cause passes by itself, and the key is there.
-AGAIN = {
-    "failed": True,
-    "cancelled": True,
-    "lockout": True,
-    "unavailable": True,
-    "lockout_permanent": False,
-    "not_enrolled": False,
-    "invalidated": False,
-}
-
-
-@pytest.mark.parametrize("outcome", AGAIN)
-def test_RES_6_a_failed_prompt_says_whether_another_one_is_possible(
-    sign_in: MakeUser, outcome: str
-) -> None:
-    # Given the biometric prompt
-    user = expired(sign_in())
-    app = user.app
-    assert app.screen["can_unlock"]
-    # When it fails
-    screen = app.unlock(outcome)  # type: ignore[typeddict-item]
-    # Then the sign-in offers the prompt beside the methods if that can help
-    assert (screen["screen"], screen["can_unlock"]) == ("sign_in", AGAIN[outcome])
-    assert screen["methods"]
-    # and stays as it is until the user chooses
-    app.settle()
-    assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", OUTCOMES[outcome])
-    assert app.of_type("screen") == []
-    if AGAIN[outcome]:
-        app.touch()
-        app.settle()
-        assert app.screen["screen"] == "home"
-        assert not app.screen["can_unlock"]
-
-
-@pytest.mark.parametrize("answer", [KEY_LOCKOUT, KEY_UNAVAILABLE, KEY_NOT_ENROLLED])
-def test_RES_6_the_key_store_s_answer_says_it_too(sign_in: MakeUser, answer: int) -> None:
-    user = expired(sign_in())
-    user.phone.keychain.answer("load", "biometric", answer)
-    assert user.app.touch()["can_unlock"] == (answer != KEY_NOT_ENROLLED)
-
-
 def test_RES_6_a_sign_in_that_fails_still_offers_the_prompt(sign_in: MakeUser) -> None:
-    # Given a failed prompt, and a user who tries a method instead
     user = expired(sign_in())
     app = user.app
     app.unlock("cancelled")
-    # When that is refused, or offline, or cancelled in the browser
     waiting = app.sign_in_complete({"email": user.person.email, "password": "wrong-wrong"})
     assert (waiting["screen"], waiting["can_unlock"]) == ("wait", False)
     app.settle()
@@ -235,7 +139,6 @@ def test_RES_6_a_sign_in_that_fails_still_offers_the_prompt(sign_in: MakeUser) -
     screen = app.sign_in_complete({"email": user.person.email, "password": "x"})
     assert (screen["reason"], screen["can_unlock"]) == ("sign_in_offline", True)
     app.network_report({"online": True})
-    # Then the finger opens the session
     app.touch()
     app.settle()
     assert app.screen["screen"] == "home"
@@ -253,7 +156,6 @@ def test_HST_4_a_lock_of_the_user_is_not_a_lost_key_without_biometrics(sign_in: 
     user = sign_in(policy={"biometric": "off"})
     screen = user.app.session_lock()
     assert (screen["screen"], screen["reason"]) == ("sign_in", "biometric_off")
-    # and so does the next start
     app = user.restart()
     assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", "biometric_off")
     assert app.session_status()["state"] == "locked"
@@ -262,12 +164,9 @@ def test_HST_4_a_lock_of_the_user_is_not_a_lost_key_without_biometrics(sign_in: 
 
 
 def test_HST_4_a_lock_of_the_user_is_not_a_lost_key_without_a_finger(
-    phones: MakePhone, directory: DirectoryFixtures
+    phones: MakePhone, person: Person
 ) -> None:
-    """The same for a device on which no finger is enrolled."""
-    person = directory.person(directory.organisation())
-    app = signed_in_without_a_finger(phones, person, "preferred")
-    screen = app.session_lock()
+    screen = signed_in_without_a_finger(phones, person, "preferred").session_lock()
     assert (screen["screen"], screen["reason"]) == ("sign_in", "biometric_not_enrolled")
 
 
@@ -282,23 +181,23 @@ def test_HST_4_a_lost_biometric_key_stays_the_reason_after_a_lock_of_the_user(
     assert user.restart().screen["reason"] == "key_lost"
 
 
-@pytest.mark.parametrize("online", [False, True])
-def test_RES_2_a_start_that_was_refused_lets_nobody_in_later(
-    phones: MakePhone, directory: DirectoryFixtures, *, online: bool
-) -> None:
-    # Given a device without an enrolled finger, a policy that requires one, and an expired token
-    person = directory.person(directory.organisation())
+def refused_at_the_start(phones: MakePhone, person: Person, *, online: bool) -> tuple[App, str]:
+    """An app with an item that was refused at its start: no finger is enrolled."""
     app = signed_in_without_a_finger(phones, person, "required")
-    phone = app.phone
     app.settle()
     item = app.register()
-    phone.close()
-    phone.pass_time(TOKEN_S + 60)
-    # When the app starts, then the sign-in is all that it offers
-    app = phone.start(online=online)
-    refused = ("sign_in", "biometric_not_enrolled")
-    assert (app.screen["screen"], app.screen["reason"]) == refused
-    # and neither the loop, nor a refresh of the tokens, nor a return opens the session
+    app.phone.close()
+    app.phone.pass_time(TOKEN_S + 60)
+    app = app.phone.start(online=online)
+    assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", "biometric_not_enrolled")
+    return app, item
+
+
+@pytest.mark.parametrize("online", [False, True])
+def test_RES_2_a_start_that_was_refused_lets_nobody_in_later(
+    phones: MakePhone, person: Person, directory: DirectoryFixtures, *, online: bool
+) -> None:
+    app, item = refused_at_the_start(phones, person, online=online)
     app.settle()
     app.network_report({"online": not online})
     app.settle()
@@ -307,10 +206,7 @@ def test_RES_2_a_start_that_was_refused_lets_nobody_in_later(
     app.session_background()
     if not online:
         app.network_report({"online": False})
-    with pytest.raises(HoldfastError) as caught:
-        app.contact_search({"query": ""})
-    assert caught.value.code == "session.locked"
-    # until the user signs in; what waits is sent then at the latest
+    assert error_of(app.contact_search, {"query": ""}).code == "session.locked"
     app.go_online()
     app.sign_in(person)
     app.settle()
@@ -319,20 +215,11 @@ def test_RES_2_a_start_that_was_refused_lets_nobody_in_later(
 
 
 def test_RES_2_a_return_after_a_start_that_was_refused_is_refused(
-    phones: MakePhone, directory: DirectoryFixtures
+    phones: MakePhone, person: Person
 ) -> None:
-    person = directory.person(directory.organisation())
-    app = signed_in_without_a_finger(phones, person, "required")
-    phone = app.phone
-    app.settle()
-    phone.close()
-    phone.pass_time(TOKEN_S + 60)
-    app = phone.start(online=False)
-    for screen in (
-        app.screen,
-        app.session_foreground(),
-        app.route_check({"route": "/mentor"})["screen"],
-    ):
+    app, _ = refused_at_the_start(phones, person, online=False)
+    checked = app.route_check({"route": "/mentor"})["screen"]  # type: ignore[typeddict-item]
+    for screen in (app.session_foreground(), checked):
         assert (screen["screen"], screen["reason"]) == ("sign_in", "biometric_not_enrolled")
     app.settle()
     assert app.session_status()["state"] == "locked"

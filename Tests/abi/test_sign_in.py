@@ -6,10 +6,10 @@ import urllib.parse
 from typing import Any, cast
 
 import pytest
-from holdfast import HoldfastError
 
 from conftest import MakePhone
 from support.directory_fixtures import PASSWORD, DirectoryFixtures, Person
+from support.errors import error_of
 from support.phone import METHODS, Phone
 from support.sign_in import begin, browse, finish, refused
 
@@ -33,33 +33,14 @@ def test_RES_6_signing_in_with_bankid_or_vipps(
 def test_SES_13_a_sign_in_survives_a_kill_while_the_browser_is_open(
     phone: Phone, person: Person
 ) -> None:
-    # Given a sign-in in the browser
     begun = begin(phone.start())
     callback = browse(begun["url"])
-    # When the app is killed and started again, and the callback arrives
     phone.pass_time(120)
     app = phone.start()
     finish(app, callback)
-    # Then the sign-in is completed
     assert app.screen["screen"] == "home"
-    # and a replayed callback is refused
     assert refused(app, callback) == "sign_in.state_mismatch"
     assert app.session_status()["state"] == "active"
-
-
-def test_SES_13_wrong_callbacks_are_refused_and_the_right_one_still_works(
-    phone: Phone, person: Person
-) -> None:
-    app = phone.start()
-    callback = browse(begin(app)["url"])
-    without = callback.replace("code=", "kode=")
-    assert refused(app, without) == "sign_in.foreign_callback"
-    foreign = callback.replace("app.example://signed-in", "evil.example://signed-in")
-    assert refused(app, foreign) == "sign_in.foreign_callback"
-    assert refused(app, "nonsense") == "sign_in.foreign_callback"
-    assert app.session_status()["state"] == "signed_out"
-    finish(app, callback)
-    assert app.screen["screen"] == "home"
 
 
 def test_SES_13_an_expired_sign_in_is_refused(phone: Phone, person: Person) -> None:
@@ -80,23 +61,10 @@ def test_SES_13_a_cancelled_browser_sign_in_shows_its_reason(
     screen = app.sign_in_complete({"callback_url": callback})
     assert (screen["screen"], screen["reason"]) == ("sign_in", "sign_in_cancelled")
     assert screen["message"] is not None
-    # and the reason stays on the screen
     app.settle()
     assert app.screen["reason"] == "sign_in_cancelled"
     finish(app, browse(begin(app)["url"]))
     assert app.screen["screen"] == "home"
-
-
-def test_SES_13_a_code_refused_by_the_server_fails_the_sign_in(
-    phone: Phone, person: Person, directory: DirectoryFixtures
-) -> None:
-    app = phone.start()
-    callback = browse(begin(app)["url"])
-    directory.control.sql("delete from auth.flow_state")
-    finish(app, callback)
-    assert app.screen["screen"] == "sign_in"
-    assert app.screen["reason"] in {"sign_in_failed", "sign_in_expired"}
-    assert app.screen["message"] is not None
 
 
 @pytest.mark.both_flavours
@@ -113,61 +81,42 @@ def test_RES_6_signing_in_with_a_password(phone: Phone, person: Person) -> None:
     assert app.screen["screen"] == "home"
 
 
-def test_RES_6_signing_in_with_an_identity_token(
-    phones: MakePhone, person: Person, directory: DirectoryFixtures
-) -> None:
-    native = {"id": "vipps-app", "provider": "vipps", "flow": "id_token", "label": "Vipps"}
-    app = phones(auth_methods=[*METHODS, native]).start()
-    begun = begin(app, "vipps-app")
-    assert begun["needs"] == ["id_token", "nonce"]
-    token = directory.control.identity_token(person.email, nonce=begun["nonce"])
-    app.sign_in_complete({"id_token": token, "nonce": begun["nonce"], "method": "vipps-app"})
-    app.settle()
-    assert app.screen["screen"] == "home"
-
-
-def test_a_nonce_is_stored_and_completes_one_sign_in(
+def test_RES_6_a_nonce_is_stored_and_completes_one_sign_in(
     phones: MakePhone, person: Person, directory: DirectoryFixtures
 ) -> None:
     native = {"id": "vipps-app", "provider": "vipps", "flow": "id_token", "label": "Vipps"}
     phone = phones(auth_methods=[*METHODS, native])
     app = phone.start()
     begun = begin(app, "vipps-app")
+    assert begun["needs"] == ["id_token", "nonce"]
     token = directory.control.identity_token(person.email, nonce=begun["nonce"])
 
     def mismatch(nonce: str) -> None:
-        with pytest.raises(HoldfastError) as caught:
-            app.sign_in_complete({"id_token": token, "nonce": nonce})
-        assert (caught.value.code, caught.value.field) == ("sign_in.state_mismatch", "/nonce")
+        error = error_of(app.sign_in_complete, {"id_token": token, "nonce": nonce})
+        assert (error.code, error.field) == ("sign_in.state_mismatch", "/nonce")
 
     mismatch("another-nonce-than-asked")
     # It outlives the process, as a state does
     app = phone.start()
-    app.sign_in_complete({"id_token": token, "nonce": begun["nonce"]})
+    app.sign_in_complete({"id_token": token, "nonce": begun["nonce"], "method": "vipps-app"})
     app.settle()
     assert app.screen["screen"] == "home"
     mismatch(begun["nonce"])
-    # and an old one has expired
     late = begin(app, "vipps-app")["nonce"]
     phone.pass_time(901)
-    with pytest.raises(HoldfastError) as caught:
-        app.sign_in_complete({"id_token": token, "nonce": late})
-    assert caught.value.code == "sign_in.expired"
+    request: Any = {"id_token": token, "nonce": late}
+    assert error_of(app.sign_in_complete, request).code == "sign_in.expired"
 
 
 def test_B10_signing_in_without_a_network_is_answered_at_once(phone: Phone, person: Person) -> None:
-    # Given a network that is gone after the browser, as the library knows
     app = phone.start()
     callback = browse(begin(app)["url"])
     app.go_offline()
     for request in ({"callback_url": callback}, {"email": person.email, "password": PASSWORD}):
-        # When the sign-in is completed
         screen = app.sign_in_complete(cast(Any, request))
-        # Then it is answered at once, with its own reason, and nothing is left to be tried
         assert (screen["screen"], screen["reason"]) == ("sign_in", "sign_in_offline")
         assert screen["message"] is not None
         assert app.poll()["wake_in_ms"] is None
-    # and the same callback works when the network is back
     app.go_online()
     finish(app, callback)
     assert app.screen["screen"] == "home"
@@ -177,11 +126,9 @@ def test_B10_signing_in_without_a_network_is_answered_at_once(phone: Phone, pers
 def test_B10_a_network_that_goes_while_signing_in_ends_the_wait_at_once(
     phone: Phone, person: Person, told: str
 ) -> None:
-    # Given a sign-in that waits for its answer
     app = phone.start()
     screen = app.sign_in_complete({"email": person.email, "password": PASSWORD})
     assert screen["screen"] == "wait"
-    # When the network goes
     if told == "by a response":
         phone.network.up = False
         app.settle()
@@ -189,19 +136,16 @@ def test_B10_a_network_that_goes_while_signing_in_ends_the_wait_at_once(
         [request] = app.poll()["requests"]
         app.go_offline()
         app.settle()
-    # Then the user is told at once, and nothing promises another attempt
     [event] = app.of_type("screen")
     decision = event["screen"]
     assert (decision["screen"], decision["reason"]) == ("sign_in", "sign_in_offline")
     assert app.poll()["requests"] == []
-    # and an answer that comes late opens nothing
     if told == "by the host":
         phone.network.up = True
         app.complete(cast(Any, {"id": request["id"], **phone.network(request)}))
         app.settle()
         assert app.screen["screen"] == "sign_in"
-        app.go_online()
-        app.settle()
+        app.reconnect()
         assert app.session_status()["owed"] == []
     phone.network.up = True
     app.network_report({"online": True})
@@ -213,16 +157,13 @@ def test_B10_a_network_that_goes_while_signing_in_ends_the_wait_at_once(
 def test_B10_a_sign_in_that_is_not_answered_in_time_promises_nothing(
     phone: Phone, person: Person, directory: DirectoryFixtures
 ) -> None:
-    # Given a server that does not work
     directory.control.respond("/auth/v1/token", 503, times=-1)
     app = phone.start()
     app.sign_in_complete({"email": person.email, "password": PASSWORD})
-    # When a minute has passed
     for _ in range(13):
         app.settle()
         phone.pass_time(5)
     app.settle()
-    # Then the reason is that of a sign-in
     assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", "sign_in_unreachable")
     assert app.poll()["requests"] == []
 
@@ -230,17 +171,14 @@ def test_B10_a_sign_in_that_is_not_answered_in_time_promises_nothing(
 def test_SES_13_sign_ins_that_ran_out_together_end_at_one_poll(
     phone: Phone, person: Person
 ) -> None:
-    # Given a sign-in that is not answered, and two callbacks that wait behind it
     app = phone.start()
     callbacks = [browse(begin(app, method)["url"]) for method in ("bankid", "vipps")]
     app.sign_in_complete({"email": person.email, "password": PASSWORD})
     for callback in callbacks:
         app.sign_in_complete({"callback_url": callback})
     assert len(app.poll()["requests"]) == 1
-    # When all of them have run out before the app is awake again
     phone.pass_time(120)
     polled = app.poll()
-    # Then the next poll ends the wait and sends none of them
     assert polled["requests"] == []
     [decision] = [event["screen"] for event in polled["events"] if event["type"] == "screen"]
     assert (decision["screen"], decision["reason"]) == ("sign_in", "sign_in_unreachable")
@@ -248,7 +186,6 @@ def test_SES_13_sign_ins_that_ran_out_together_end_at_one_poll(
 
 
 def test_ABI_3_requests_that_mix_two_forms_are_refused(phone: Phone) -> None:
-    # Given operations whose requests have several forms
     app = phone.start()
     code = "app.example://signed-in?code=1"
     mixed: list[tuple[str, dict[str, Any]]] = [
@@ -263,9 +200,6 @@ def test_ABI_3_requests_that_mix_two_forms_are_refused(phone: Phone) -> None:
         ("complete", {"id": 1}),
     ]
     for operation, request in mixed:
-        # When a request mixes the forms, or matches none
-        with pytest.raises(HoldfastError) as caught:
-            getattr(app, operation)(request)
-        # Then it is refused without any effect
-        assert caught.value.status == 1, request
-        assert caught.value.code.startswith("request."), (request, caught.value.code)
+        error = error_of(getattr(app, operation), request)
+        assert error.status == 1, request
+        assert error.code.startswith("request."), (request, error.code)

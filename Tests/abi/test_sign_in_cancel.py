@@ -10,6 +10,7 @@ from conftest import MakeUser
 from support.directory_fixtures import PASSWORD, DirectoryFixtures, Person
 from support.phone import App, Phone
 from support.sign_in import begin, browse, finish, refused
+from support.waking import another
 
 
 def cancel(app: App) -> tuple[bool, str]:
@@ -19,18 +20,14 @@ def cancel(app: App) -> tuple[bool, str]:
 
 
 def test_ATK_15_a_callback_after_a_cancel_is_refused(phone: Phone, person: Person) -> None:
-    # Given a sign-in in the browser
     app = phone.start()
     callback = browse(begin(app)["url"])
-    # When the user cancels it
     assert cancel(app) == (True, "sign_in")
-    # Then its callback is refused, with its own code, also after a restart
     assert refused(app, callback) == "sign_in.cancelled"
 
     app = phone.start()
     assert refused(app, callback) == "sign_in.cancelled"
     assert app.poll()["requests"] == []
-    # and a new sign-in works
     finish(app, browse(begin(app)["url"]))
     assert app.screen["screen"] == "home"
 
@@ -73,16 +70,12 @@ def take(app: App) -> Any:  # noqa: ANN401
 def test_ATK_15_an_answer_after_a_cancel_signs_nobody_in(
     phone: Phone, person: Person, directory: DirectoryFixtures
 ) -> None:
-    # Given a sign-in with a password whose request is in flight
     app = phone.start()
     assert app.sign_in_complete({"email": person.email, "password": PASSWORD})["screen"] == "wait"
     request = take(app)
     assert request["purpose"] == "sign_in"
-    # When the user cancels it
     assert cancel(app) == (True, "sign_in")
-    # and the server's answer comes later
     assert app.complete(cast(Any, {"id": request["id"], **phone.network(request)})) == {}
-    # Then nobody is signed in, and the session that was made is ended at the server
     revoke = take(app)
     assert revoke["purpose"] == "revoke"
     app.complete(cast(Any, {"id": revoke["id"], **phone.network(revoke)}))
@@ -113,16 +106,13 @@ def test_ATK_15_a_refusal_after_a_cancel_changes_nothing(
 def test_ATK_15_a_new_sign_in_does_not_wait_for_the_cancelled_one(
     phone: Phone, person: Person
 ) -> None:
-    # Given a cancelled sign-in whose request is never answered
     app = phone.start()
     app.sign_in_complete({"email": "somebody@example.org", "password": "wrong-wrong"})
     first = take(app)
     cancel(app)
-    # When the user signs in again, Then the request goes out at once
     app.sign_in_complete({"email": person.email, "password": PASSWORD})
     app.settle()
     assert app.screen["screen"] == "home"
-    # and the late refusal of the first one changes nothing
     app.complete(cast(Any, {"id": first["id"], **phone.network(first)}))
     app.settle()
     assert (app.screen["screen"], app.session_status()["state"]) == ("home", "active")
@@ -139,7 +129,6 @@ def test_ATK_15_before_the_request_is_sent_a_cancel_leaves_none(
 
 
 def test_ATK_15_a_cancel_over_an_open_session_shows_it_again(sign_in: MakeUser) -> None:
-    """Signing in again over a session, for instance as another user."""
     user = sign_in()
     app = user.app
     item = app.register()
@@ -157,37 +146,14 @@ def test_ATK_15_a_cancel_over_an_open_session_shows_it_again(sign_in: MakeUser) 
 def test_ATK_15_a_cancel_of_one_handle_reaches_the_browser_flow_of_another(phone: Phone) -> None:
     app = phone.start()
     begin(app)
-    other = App(phone, phone.config)
-    other.clock_set({"now_ms": phone.now_ms, "monotonic_ms": phone.monotonic_ms})
-    assert cancel(other) == (True, "sign_in")
-    other.close()
+    with another(phone) as other:
+        assert cancel(other) == (True, "sign_in")
     assert refused(app, "app.example://signed-in?code=1") == "sign_in.cancelled"
 
 
 def test_ATK_15_without_a_network_a_sign_in_can_be_cancelled(phone: Phone) -> None:
-    """That it is answered at once: test_sign_in.py, B10."""
     app = phone.start(online=False)
     begin(app)
     screen = app.sign_in_complete({"email": "a@example.org", "password": PASSWORD})
     assert (screen["screen"], screen["reason"]) == ("sign_in", "sign_in_offline")
     assert cancel(app) == (True, "sign_in")
-
-
-@pytest.mark.parametrize("part", ["query", "fragment"])
-def test_an_error_callback_ends_no_sign_in(
-    phone: Phone, directory: DirectoryFixtures, part: str
-) -> None:
-    # Given a sign-in in the browser
-    person = directory.person(directory.organisation())
-    directory.control.sign_in_as(person.email)
-    app = phone.start()
-    begun = begin(app)
-    right = browse(begun["url"])
-    # When another app calls back with an error
-    mark = "?" if part == "query" else "#"
-    callback = f"app.example://signed-in{mark}error=access_denied&error_code=access_denied"
-    # Then the user is told,
-    assert app.sign_in_complete({"callback_url": callback})["reason"] == "sign_in_cancelled"
-    # and the right callback still works
-    finish(app, right)
-    assert app.screen["screen"] == "home"

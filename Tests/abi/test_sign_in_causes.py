@@ -88,7 +88,6 @@ IN_THE_LOG = {"another code": "signup_disabled", "a code that is none": "sign_in
 def test_HST_4_a_failed_sign_in_tells_its_cause(
     phones: MakePhone, person: Person, directory: DirectoryFixtures, library: Library, locale: str
 ) -> None:
-    # Given each answer that refuses a sign-in
     texts: dict[str | None, str] = {}
     app = phones(locale=locale).start()
     for name, (status, body, cause) in ANSWERS.items():
@@ -96,11 +95,9 @@ def test_HST_4_a_failed_sign_in_tells_its_cause(
         directory.control.respond("/auth/v1/token", status, body=body, times=1)
         app.sign_in_complete({"email": person.email, "password": "not-the-password"})
         app.settle()
-        # Then the decision names the cause, which has a text of its own
         assert told(app) == ("sign_in", "sign_in_failed", cause), name
         text = (app.screen["message"] or {"text": ""})["text"]
         assert texts.setdefault(cause, text) == text, name
-        # and one line of the log says it, of level 1
         [(level, line)] = failures(lines)
         assert level == 1, name
         assert (cause or IN_THE_LOG[name]) in line, name
@@ -138,13 +135,11 @@ def test_HST_4_a_sign_in_without_a_response_tells_the_word_of_the_client(
     finish(app, browse(begin(app)["url"]))
     if app.screen["screen"] == "wait":
         settle_sign_in(app)
-    # Then the decision has the word, but not those that say nothing about the server
     message = app.screen["message"]
     assert message is not None
     reason = "sign_in_offline" if word in {"dns", "offline"} else "sign_in_unreachable"
     named = None if word in {"offline", "cancelled"} else word
     assert (app.screen["reason"], message.get("cause")) == (reason, named)
-    # and the log has it, for each response and at the end, with the host
     assert any(f"sign_in, status 0, {word}" in line for level, line in lines if level == 3)
     [(level, line)] = [each for each in lines if "the sign-in failed" in each[1]]
     host = phone.config["backend"]["url"].split("//")[1]
@@ -201,24 +196,19 @@ def test_HST_4_who_waits_for_a_sign_in_learns_at_once_why_it_is_tried_again(
     phone.network.instead.append(lambda request: given)
     start = phone.monotonic_ms
     finish(app, browse(begin(app)["url"]))
-    # When the first request has failed
     app.settle()
-    # Then the wait goes on, and its message names the cause
     assert phone.monotonic_ms - start < 1000
     assert told(app) == ("wait", "signing_in", cause)
     message = app.screen["message"]
     assert message is not None
     assert message["text"] == "Vi har ikke fått kontakt ennå. Vi prøver fortsatt …"
     assert [line for line in lines if "tried again" in line and cause in line], lines
-    # and once is enough, however often it is tried
     decisions = len(app.of_type("screen"))
     for _ in range(25):
         if phone.network.count("sign_in") == 1:
-            phone.pass_time(1)
-            app.settle()
+            app.wait(1)
     assert phone.network.count("sign_in") > 1
     assert len(app.of_type("screen")) == decisions
-    # and when the way is free within the minute, the user is in
     phone.network.instead.clear()
     app.settle_until("screen", within_s=30)
     assert app.screen["screen"] == "home"
@@ -239,7 +229,6 @@ def test_HST_4_a_server_that_is_not_supabase_ends_the_sign_in(phone: Phone, pers
 def test_HST_4_a_page_instead_of_an_answer_is_waited_out_and_then_named(
     phone: Phone, person: Person
 ) -> None:
-    """A portal may let the sign-in through within the minute; until then it is tried again."""
     page: Answer = {"status": 200, "headers": HTML, "body": "<html>"}
     app = phone.start()
     phone.network.instead.append(lambda request: page)
@@ -273,7 +262,6 @@ def test_HST_4_a_sign_in_that_fails_over_an_open_session_tells_why(
     user = sign_in()
     app = user.app
     shown = len(app.of_type("screen"))
-    # Given a user who signs in again while the session is open, and fails
     if ends == "expired":
         user.phone.network.instead.append(
             lambda request: {"error": "timeout"} if request["purpose"] == "sign_in" else None
@@ -285,7 +273,6 @@ def test_HST_4_a_sign_in_that_fails_over_an_open_session_tells_why(
     app.settle()
     if ends == "expired":
         settle_sign_in(app)
-    # Then one event tells why, and nothing follows by itself,
     reason = {"offline": "sign_in_offline", "expired": "sign_in_unreachable"}
     expected = ("sign_in", reason.get(ends, "sign_in_failed"))
     assert (app.screen["screen"], app.screen["reason"]) == expected
@@ -296,8 +283,7 @@ def test_HST_4_a_sign_in_that_fails_over_an_open_session_tells_why(
     if ends == "offline":
         app.go_online()
     app.settle()
-    user.phone.pass_time(TOKEN_S)
-    app.settle()
+    app.wait(TOKEN_S)
     assert directory.refreshes() == 1
     decisions = app.of_type("screen")[shown:]
     waits = ["signing_in"] if ends == "expired" else []  # it tells why it is tried again
@@ -305,7 +291,6 @@ def test_HST_4_a_sign_in_that_fails_over_an_open_session_tells_why(
     # while the session stays open, and its data can be used;
     assert app.session_status()["state"] == "active"
     app.register()
-    # and home is there as soon as the user turns to it
     assert app.sign_in_cancel()["screen"]["screen"] == "home"
     app.settle()
     assert app.screen["screen"] == "home"

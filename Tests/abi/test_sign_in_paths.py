@@ -14,6 +14,7 @@ from holdfast import HoldfastError
 from conftest import MakePhone, MakeUser
 from support import scan
 from support.directory_fixtures import DirectoryFixtures, Person
+from support.errors import error_of
 from support.phone import App, Phone
 from support.sign_in import begin, browse, finish, refused
 
@@ -28,14 +29,11 @@ def message(app: App) -> tuple[str, str]:
 def test_SES_13_a_slow_dialogue_has_its_own_message(
     phone: Phone, person: Person, directory: DirectoryFixtures
 ) -> None:
-    # Given a BankID dialogue that took longer than the server waits
     app = phone.start()
     callback = browse(begin(app)["url"])
     body = {"code": "flow_state_expired", "message": "x"}
     directory.control.respond("/auth/v1/token", 422, body=json.dumps(body), times=1)
-    # When the sign-in is completed
     finish(app, callback)
-    # Then its message differs from that of a failed sign-in
     assert app.screen["reason"] == "sign_in_expired"
     expired = message(app)
     directory.control.respond("/auth/v1/token", 400, body='{"code":"user_banned"}', times=1)
@@ -43,23 +41,6 @@ def test_SES_13_a_slow_dialogue_has_its_own_message(
     failed = message(app)
     assert (expired[0], failed[0]) == ("sign_in_expired", "sign_in_failed")
     assert expired[1] != failed[1]
-    # and a callback with the same error gets the same message
-    begin(app)
-    late = "app.example://signed-in?error=server_error&error_code=flow_state_expired"
-    assert app.sign_in_complete({"callback_url": late})["reason"] == "sign_in_expired"
-
-
-def test_SES_13_two_open_sign_ins_are_distinguished(phone: Phone, person: Person) -> None:
-    # Given a user who began two sign-ins
-    app = phone.start()
-    first, second = browse(begin(app)["url"]), browse(begin(app, "vipps")["url"])
-    # When the second is completed
-    finish(app, second)
-    assert app.screen["screen"] == "home"
-    # Then neither can be completed again
-    assert refused(app, second) == "sign_in.state_mismatch"
-    assert refused(app, first) == "sign_in.state_mismatch"
-    assert app.session_status()["state"] == "active"
 
 
 def test_SES_13_a_callback_works_once_across_processes(
@@ -68,8 +49,7 @@ def test_SES_13_a_callback_works_once_across_processes(
     """The server takes a code once. The process that comes second shows what the first one got."""
     first = phone.start()
     callback = browse(begin(first)["url"])
-    phone.app = None
-    second = phone.start()
+    second = phone.another()
     try:
         assert second.sign_in_complete({"callback_url": callback})["screen"] == "wait"
         assert first.sign_in_complete({"callback_url": callback})["screen"] == "wait"
@@ -91,7 +71,6 @@ def test_SES_13_logging_out_ends_open_sign_ins(phone: Phone, person: Person) -> 
 
 
 def test_SES_13_no_verifier_is_readable(phone: Phone, person: Person, tmp_path: Path) -> None:
-    # Given the files while the browser is open
     app = phone.start()
     callback = browse(begin(app)["url"])
     phone.close()
@@ -103,19 +82,22 @@ def test_SES_13_no_verifier_is_readable(phone: Phone, person: Person, tmp_path: 
     # Then they do not hold it, and it has at least 43 characters (RFC 7636)
     assert len(verifier) >= 43
     assert scan.scan_files(tmp_path / "copy", verifier) == []
-    # and nothing of the sign-in is left afterwards
     assert scan.scan_files(phone.folder, verifier) == []
 
 
+#: What is no callback of this app: other forms of its own, and other addresses with its code.
 CALLBACKS_OF_OTHERS = [
+    "nonsense",
     "app.example://signed-in",
     "app.example://signed-in?state=x",
-    "app.example://signed-in/deeper?code=1&state=x",
-    "app.example:signed-in?code=1&state=x",
-    "app.example.evil://signed-in?code=1",
-    "https://app.example/signed-in?code=1",
-    "app.example://user@signed-in?code=1",
-    "app.example://signed-in:8080?code=1",
+    "app.example://signed-in?kode={code}",
+    "app.example://signed-in/deeper?code={code}&state=x",
+    "app.example:signed-in?code={code}&state=x",
+    "app.example.evil://signed-in?code={code}",
+    "evil.example://signed-in?code={code}",
+    "https://app.example/signed-in?code={code}",
+    "app.example://user@signed-in?code={code}",
+    "app.example://signed-in:8080?code={code}",
     "javascript:alert(1)",
 ]
 
@@ -123,9 +105,9 @@ CALLBACKS_OF_OTHERS = [
 def test_SES_13_a_callback_of_another_app_is_refused(phone: Phone, person: Person) -> None:
     app = phone.start()
     right = browse(begin(app)["url"])
-    codes = {"sign_in.foreign_callback", "sign_in.state_mismatch"}
+    code = right.partition("code=")[2]
     for callback in CALLBACKS_OF_OTHERS:
-        assert refused(app, callback) in codes, callback
+        assert refused(app, callback.format(code=code)) == "sign_in.foreign_callback", callback
         assert app.session_status()["state"] == "signed_out", callback
     finish(app, right)
     assert app.screen["screen"] == "home"
@@ -173,9 +155,8 @@ def test_HST_7_a_flow_of_no_configured_method_is_refused(
         app.sign_in_complete(request_)  # type: ignore[arg-type]
     assert (caught.value.code, caught.value.field) == ("sign_in.unknown_method", field)
     assert app.poll()["requests"] == []
-    with pytest.raises(HoldfastError) as caught:
-        app.sign_in_begin({"method": flow})
-    assert (caught.value.code, caught.value.field) == ("sign_in.unknown_method", "/method")
+    error = error_of(app.sign_in_begin, {"method": flow})
+    assert (error.code, error.field) == ("sign_in.unknown_method", "/method")
 
 
 def forged(token: str, **claims: Any) -> str:  # noqa: ANN401
@@ -192,7 +173,6 @@ def forged(token: str, **claims: Any) -> str:  # noqa: ANN401
 def test_KEEP_1_a_garbled_or_forged_token_is_refused(
     sign_in: MakeUser, directory: DirectoryFixtures, fault: str
 ) -> None:
-    # Given a user at home, and a token reply with an invalid access token
     user = sign_in()
     before = user.app.session_status()
     session = directory.session(user.person)
@@ -204,9 +184,6 @@ def test_KEEP_1_a_garbled_or_forged_token_is_refused(
         "other user": forged(token, sub="01976b36-0000-7000-8000-00000000abcd"),
         "no end": forged(token, exp=None),
     }[fault]
-    # When the host stores it
-    with pytest.raises(HoldfastError) as caught:
-        user.app.session_adopt({"session": session})
-    # Then the error names the field, and nothing changes
-    assert (caught.value.code, caught.value.field) == ("session.invalid", "/session/access_token")
+    error = error_of(user.app.session_adopt, {"session": session})
+    assert (error.code, error.field) == ("session.invalid", "/session/access_token")
     assert user.app.session_status() == before

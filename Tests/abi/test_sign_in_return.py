@@ -85,7 +85,6 @@ def test_FIX_22_the_wait_ends_when_the_exchange_fails(
     directory.control.respond("/auth/v1/token", 422, body=json.dumps(body), times=1)
     app.settle()
     assert shown(app) == ("sign_in", "sign_in_expired")
-    # and afterwards an arrival shows the methods
     getattr(app, arrival)()
     assert app.screen["screen"] == "sign_in"
 
@@ -140,14 +139,11 @@ def test_FIX_24_a_lost_answer_of_the_exchange_is_told(
 ) -> None:
     app = phone.start()
     complete(app, "browser", person)
-    # When the server has used up the code, and its answer is lost
     phone.network.alter.append(lost(how))
     settle_sign_in(app)
-    # Then the user is told that
     reason, cause, text = told(app)
     assert (reason, cause) == ("sign_in_failed", "answer_lost")
     assert text == "Svaret på innloggingen kom ikke frem. Logg inn på nytt."
-    # and the next sign-in works
     phone.network.alter.clear()
     complete(app, "browser", person)
     app.settle()
@@ -177,7 +173,6 @@ def test_FIX_24_a_banned_user_comes_back_from_the_browser(phone: Phone, error: s
     callback = f"app.example://signed-in?error={error}&error_code=user_banned"
     app.sign_in_complete({"callback_url": callback + "&error_description=User+is+banned"})
     assert told(app) == ("sign_in_failed", "user_banned", BANNED)
-    # and without a code of the service it is the user's own word
     begin(app)
     app.sign_in_complete({"callback_url": "app.example://signed-in?error=access_denied"})
     assert app.screen["reason"] == "sign_in_cancelled"

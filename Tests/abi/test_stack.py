@@ -82,7 +82,6 @@ def test_FIX_17_every_call_works_on_the_stack_that_is_promised(
     directory: DirectoryFixtures,
     flavour: str,
 ) -> None:
-    # Given a thread with this stack, and a folder behind as many links as the library follows
     library = hosted_on_stack
     phone = FilePhone(tmp_path / "phone", library, backend, policy={"biometric": "off"})
     (tmp_path / "phone").mkdir()
@@ -92,7 +91,6 @@ def test_FIX_17_every_call_works_on_the_stack_that_is_promised(
     phone.config["data_dir"] = str(links[0])
     person = directory.person(directory.organisation(contacts=50))
     used = {}
-    # When a user signs in, works, and sends,
     app = phone.start()
     app.sign_in(person)
     used["sign-in"] = library.stack_used()
@@ -111,7 +109,6 @@ def test_FIX_17_every_call_works_on_the_stack_that_is_promised(
     app.go_online()
     drain(app)
     used["sync"] = library.stack_used()
-    # and a damaged file is recovered, with one of a killed process beside it
     app.go_offline()
     items = [add(app, minutes=5) for _ in range(50)]
     phone.close()
@@ -122,13 +119,11 @@ def test_FIX_17_every_call_works_on_the_stack_that_is_promised(
     assert [found["id"] for found in app.queue_list()["items"]] == items
     app.session_logout({"unsent": "discard", "confirm_unsent": len(items)})
     used["recovery"] = library.stack_used()
-    # and the server's answers are deeper than any that is read,
     app.go_online()
     app.sign_in(person)
     answer_deeply(phone, app)
     used["answers"] = library.stack_used()
     phone.close()
-    # Then the process lives, and half of the stack was not used
     print(f"{flavour}: {used}")
     assert library.live() == 0
     assert used["answers"] < room(flavour) / 2, used

@@ -15,8 +15,9 @@ from holdfast.transport import Answer
 from holdfast.types import HttpRequest
 
 from support.directory_fixtures import DirectoryFixtures
-from support.held import taken
-from support.queue import BAD_MINUTES, EMPTY, RPC, UPLOADS, code_of, drain, item_of
+from support.held import answer, taken, unlock
+from support.queue import BAD_MINUTES, EMPTY, UPLOADS, code_of, drain, edit, in_doubt, item_of
+from support.refusals import coded, page
 from support.sizes import crossed
 from support.users import MakeUser, SignedIn
 
@@ -31,39 +32,23 @@ def total(user: SignedIn) -> tuple[int, int]:
     return sum(part["activities"] for part in parts), sum(part["minutes"] for part in parts)
 
 
-def fails(purpose: str, status: int = 503) -> Answer:
-    """An answer without a summary."""
-    body = '{"code":"PGRST000","message":"no database"}'
-    headers = {"content-type": "application/json"}
-    return {"status": status, "headers": headers, "body": body}
-
-
 def test_OFF_8_a_sent_item_stays_counted_until_the_figures_include_it(sign_in: MakeUser) -> None:
     user = sign_in()
     before = user.app.summary_get()["summary"]
-    # Given a summary that cannot be fetched again
-    user.phone.network.alter.append(
-        lambda request, answer: fails("summary") if request["purpose"] == "summary" else answer
-    )
+    user.phone.network.replace("summary", coded(503, "PGRST000"))
     user.app.register(minutes=40)
     assert user.app.summary_get()["queued"] == {"activities": 1, "minutes": 40}
-    # When the item is sent
     user.app.settle_until("sync_completed")
-    # Then the old figures stay, and the item is counted beside them
     reply = user.app.summary_get()
     assert reply["summary"] == before
     assert reply["queued"] == {"activities": 0, "minutes": 0}
     assert reply["sent"] == {"activities": 1, "minutes": 40}
     assert "queued_not_sent" not in {banner["code"] for banner in reply["banners"]}
-    # and also after a restart
     user.restart(online=False)
     assert user.app.summary_get()["sent"] == {"activities": 1, "minutes": 40}
-    # When the new figures arrive
     user.phone.network.alter.clear()
     user.app.go_online()
-    user.phone.pass_time(900)
-    user.app.settle()
-    # Then only they count the item
+    user.app.wait(900)
     reply = user.app.summary_get()
     assert reply["summary"] is not None
     assert (reply["summary"]["activities"], reply["summary"]["minutes"]) == (1, 40)
@@ -76,34 +61,27 @@ def test_OFF_8_a_sent_item_stays_counted_until_the_figures_include_it(sign_in: M
         '{"status":"login_required"}',
         '[{"status":"login_required","links":["http://portal.example/"]}]',
         '{"online":false,"user":null}',
-        "{}",
+        *("{}", "[]", "[null]", "[[1]]", "[7]"),
     ],
 )
-def test_A6_a_portal_s_json_is_no_summary(sign_in: MakeUser, body: str) -> None:
+def test_A6_a_portal_s_json_and_invalid_figures_are_no_summary(
+    sign_in: MakeUser, body: str
+) -> None:
     """Seed 303286 of the simulation: the portal's object was shown as the user's figures."""
     user = sign_in()
     user.app.register(minutes=40)
     user.app.settle_until("sync_completed")
-    user.phone.pass_time(900)
-    user.app.settle()
+    user.app.wait(900)
     before = user.app.summary_get()
-    # Given a portal that answers the request for the figures with JSON of its own
     answer: Answer = {"status": 200, "headers": {"content-type": "application/json"}, "body": body}
-    user.phone.network.alter.append(
-        lambda request, real: answer if request["purpose"] == "summary" else real
-    )
+    user.phone.network.replace("summary", answer)
     asked = user.phone.network.count("summary")
-    # When the figures are requested again
-    user.phone.pass_time(900)
-    user.app.settle()
-    # Then those of the server stay, with their age
+    user.app.wait(900)
     assert user.phone.network.count("summary") > asked
     after = user.app.summary_get()
     assert (after["summary"], after["as_of_ms"]) == (before["summary"], before["as_of_ms"])
-    # and the next answer of the server counts
     user.phone.network.alter.clear()
-    user.phone.pass_time(900)
-    user.app.settle()
+    user.app.wait(900)
     assert total(user) == (1, 40)
     assert user.app.summary_get()["as_of_ms"] != before["as_of_ms"]
 
@@ -138,95 +116,15 @@ def test_figures_fetched_during_an_upload_are_fetched_again(sign_in: MakeUser) -
     user = sign_in()
     app = user.app
     app.sync_now()
-    held: list[HttpRequest] = []
-    # Given a summary request in flight
-    while not held:
-        for request in app.poll()["requests"]:
-            if request["purpose"] == "summary":
-                held.append(request)
-            else:
-                app.complete({"id": request["id"], **user.phone.network(request)})  # type: ignore[typeddict-item]
-    early = user.phone.network(held[0])
-    # When an item is sent meanwhile
+    request = taken(user, "summary")
+    early: Any = {"id": request["id"], **user.phone.network(request)}
     app.register(minutes=25)
-    for request in app.poll()["requests"]:
-        if request["purpose"] == "upload":
-            app.complete({"id": request["id"], **user.phone.network(request)})  # type: ignore[typeddict-item]
+    answer(app, taken(user, "upload"))
     assert total(user) == (1, 25)
-    # Then the late answer counts the item exactly once
-    app.complete({"id": held[0]["id"], **early})  # type: ignore[typeddict-item]
+    app.complete(early)
     assert total(user) == (1, 25)
     app.settle()
     assert total(user) == (1, 25)
-
-
-def adds_up(user: SignedIn, registered: int, minutes: int) -> None:
-    """The sum equals what was registered.
-
-    An item about which the server does not say whether it has it, and which waits for minutes, is
-    left out until the figures are read again.
-    """
-    items = user.app.queue_list()["items"]
-    untold = [item for item in items if (item["reason"] or {}).get("code") == "waiting_blocked"]
-    lengths = sum(item["payload"]["minutes"] for item in untold)
-    found = total(user)
-    assert registered - len(untold) <= found[0] <= registered
-    assert minutes - lengths <= found[1] <= minutes
-
-
-@pytest.mark.parametrize(
-    ("upload", "seed"),
-    crossed(UPLOADS, range(6), fast=lambda upload, seed: seed == (upload == "rpc")),
-)
-def test_OFF_8_no_registration_is_counted_twice(
-    sign_in: MakeUser, directory: DirectoryFixtures, upload: str, seed: int
-) -> None:
-    """After every random step, the sum equals the user's registrations."""
-    chance = random.Random(seed)
-    user = sign_in(tables=RPC if upload == "rpc" else None)
-    assert user.app.summary_get()["summary"] is not None
-    registered, minutes = 0, 0
-
-    def weather(request: HttpRequest, answer: Answer) -> Answer:
-        roll = chance.random()
-        if request["purpose"] in {"upload", "summary", "pull"}:
-            if roll < 0.15:
-                return {"error": "timeout"}
-            if roll < 0.25:
-                return fails(request["purpose"])
-        return answer
-
-    user.phone.network.alter.append(weather)
-    for _ in range(25):
-        step = chance.random()
-        if step < 0.4:
-            length = chance.randint(1, 90)
-            user.app.register(minutes=length)
-            registered, minutes = registered + 1, minutes + length
-        elif step < 0.5:
-            user.restart(online=chance.random() < 0.7)
-        elif step < 0.6:
-            user.app.go_offline() if chance.random() < 0.5 else user.app.go_online()
-        elif step < 0.7:
-            user.app.sync_now()
-        else:
-            user.phone.pass_time(chance.choice([1, 20, 120]))
-            for _ in range(chance.randint(1, 4)):
-                user.app.step()
-                adds_up(user, registered, minutes)
-        adds_up(user, registered, minutes)
-    user.phone.network.alter.clear()
-    user.app.go_online()
-    user.phone.pass_time(3600)
-    user.app.sync_now()
-    user.app.settle()
-    user.phone.pass_time(900)
-    user.app.settle()
-    assert len(directory.activities(user.person)) == registered
-    reply = user.app.summary_get()
-    assert reply["summary"] is not None
-    assert (reply["summary"]["activities"], reply["summary"]["minutes"]) == (registered, minutes)
-    assert total(user) == (registered, minutes)
 
 
 def test_OFF_8_the_summary_counts_only_its_own_kind(sign_in: MakeUser) -> None:
@@ -242,85 +140,48 @@ def test_OFF_8_the_summary_counts_only_its_own_kind(sign_in: MakeUser) -> None:
     assert queued == {"activities": 3, "minutes": 1_000_000}
 
 
-@pytest.mark.parametrize("body", ["[]", "[null]", "[[1]]", "[7]"])
-def test_invalid_figures_change_nothing(sign_in: MakeUser, body: str) -> None:
-    user = sign_in()
-    before = user.app.summary_get()["summary"]
-    assert before is not None
-    user.phone.network.alter.append(
-        lambda request, real: (
-            {**real, "body": body}  # type: ignore[typeddict-item]
-            if request["purpose"] == "summary"
-            else real
-        )
-    )
-    user.app.sync_now()
-    user.app.settle()
-    assert user.app.summary_get()["summary"] == before
-
-
 @pytest.mark.parametrize("wish", ["edit", "retry", "retry all"])
 def test_OFF_8_an_item_of_unknown_outcome_is_counted_once(
     sign_in: MakeUser, directory: DirectoryFixtures, wish: str
 ) -> None:
     """Seed 1006416 of the simulation: the server's figures counted it, and so did `queued`."""
-    # Given an edited item whose first version the server has stored, and figures that count it
     user = sign_in()
     app = user.app
-    app.go_offline()
-    item = app.register(minutes=30)
-    directory.control.drop_after(UPLOADS["table"], method="POST", times=1)
-    app.go_online()
-    app.settle()
-    app.go_offline()
-    app.queue_edit({"id": item, "payload": {"type": "visit", "minutes": 45}})
+    item = in_doubt(user, directory, minutes=30)
+    edit(app, item, 45)
     user.phone.pass_time(60)
     app.go_online()
     app.settle_until("item_parked")
-    user.phone.pass_time(900)
-    app.settle()
+    app.wait(900)
     assert code_of(app, item) == "unknown_outcome"
     assert total(user) == (1, 30)
-    # When its user edits or retries it without a network
     app.go_offline()
     if wish == "edit":
-        app.queue_edit({"id": item, "payload": {"type": "visit", "minutes": 50}})
+        edit(app, item, 50)
     else:
         assert app.queue_retry({"id": item} if wish == "retry" else {})["retried"] == 1
-    # Then it waits to be sent, and is counted once
     assert app.queue_list()["counts"]["pending"] == 1
     assert "queued_not_sent" in {banner["code"] for banner in app.summary_get()["banners"]}
     assert total(user) == (1, 30)
-    # and also after the server was asked again
-    app.go_online()
-    app.settle()
+    app.reconnect()
     assert total(user) == (1, 30)
 
 
 def test_OFF_8_a_stored_item_that_was_parked_is_counted_once(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a cancelled item that the server turns out to have, and figures that count it
     user = sign_in()
     app = user.app
-    app.go_offline()
-    item = app.register(minutes=30)
-    directory.control.drop_after(UPLOADS["table"], method="POST", times=1)
-    app.go_online()
-    app.settle()
+    item = in_doubt(user, directory, minutes=30)
     app.queue_cancel({"id": item})
+    app.go_online()
     app.settle_until("item_parked")
-    user.phone.pass_time(900)
-    app.settle()
+    app.wait(900)
     assert total(user) == (1, 30)
-    # When its user wants it after all, and no new figures come
-    user.phone.network.alter.append(
-        lambda request, answer: fails("summary") if request["purpose"] == "summary" else answer
-    )
+    user.phone.network.replace("summary", coded(503, "PGRST000"))
     app.queue_retry({"id": item})
     app.settle()
     assert app.queue_get({"id": item})["state"] == "stored"
-    # Then it is counted once
     assert total(user) == (1, 30)
 
 
@@ -328,32 +189,21 @@ def test_OFF_8_an_item_about_which_the_server_did_not_answer_is_counted_once(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     """Seed 1015496 of the simulation: the figures are read while the item waits as refused."""
-    # Given an item that the server has stored without the app's knowing
     user = sign_in()
     app = user.app
-    app.go_offline()
-    item = app.register(minutes=30)
-    directory.control.drop_after(UPLOADS["table"], method="POST", times=1)
-    app.go_online()
-    app.settle()
+    item = in_doubt(user, directory, minutes=30)
 
     # When something on the way refuses its next upload, and the service does not say if it has it
     def refused(request: HttpRequest, answer: Answer) -> Answer:
         if request["purpose"] != "upload":
             return answer
-        if request["method"] == "POST":
-            page = {"content-type": "text/html"}
-            return {"status": 403, "headers": page, "body": "<html>refused</html>"}
-        headers = {"content-type": "application/json"}
-        return {"status": 500, "headers": headers, "body": '{"code":"55P03","message":"locked"}'}
+        return page(403) if request["method"] == "POST" else coded(500, "55P03")
 
     user.phone.network.alter.append(refused)
-    user.phone.pass_time(60)
-    app.settle()
+    app.go_online()
+    app.wait(60)
     assert code_of(app, item) == "waiting_blocked"
-    user.phone.pass_time(900)
-    app.settle()
-    # Then the figures count the item, and nothing else does
+    app.wait(900)
     reply = app.summary_get()
     assert reply["summary"] is not None
     assert reply["summary"]["activities"] == 1
@@ -363,12 +213,9 @@ def test_OFF_8_an_item_about_which_the_server_did_not_answer_is_counted_once(
 def test_an_item_of_the_largest_size_can_be_cancelled(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    """The mark of the cancel made it too large, so the cancel was refused."""
     user = sign_in(tables={"queue": {"activity": {"table": "activities"}}})
-    app = user.app
-    app.go_offline()
+    app = user.offline()
 
-    # Given the largest item that the library accepts, and an upload that did not reach the server
     def with_note(length: int) -> dict[str, object]:
         payload = {"type": "visit", "minutes": 5, "note": "x" * length}
         occurred = user.phone.now_ms
@@ -379,21 +226,16 @@ def test_an_item_of_the_largest_size_can_be_cancelled(
     size = caught.value.detail["size"]
     item = app.queue_add(with_note(2 * 262_144 - size))["id"]  # type: ignore[arg-type]
     directory.control.drop_before(UPLOADS["table"], method="POST", times=1)
-    app.go_online()
-    app.settle()
+    app.reconnect()
     assert item_of(app, item)["attempts"] == 1
-    # When its user cancels it
     assert app.queue_cancel({"id": item})["state"] == "pending"
-    # Then the server is asked, and the item goes
-    user.phone.pass_time(60)
-    app.settle()
+    app.wait(60)
     assert app.queue_get({"id": item})["state"] == "cancelled"
 
 
 def test_a_summary_of_the_user_before_is_not_shown(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a user with figures, and a summary on its way to them
     user = sign_in()
     user.app.register(minutes=40)
     drain(user.app)
@@ -402,11 +244,9 @@ def test_a_summary_of_the_user_before_is_not_shown(
     request = taken(user, "summary")
     answer: Any = {"id": request["id"], **user.phone.network(request)}
     assert json.loads(answer["body"])["activities"] == 1
-    # When another user of the same organisation signs in before it arrives
     user.start_as(directory.person(user.org))
     before = user.app.summary_get()
     user.app.complete(answer)
-    # Then the figures are not shown to them, and their own arrive
     assert user.app.summary_get() == before
     user.app.settle()
     figures = user.app.summary_get()["summary"]
@@ -560,13 +400,11 @@ class World:
     def wait(self) -> None:
         self.user.phone.pass_time(self.chance.choice([1, 60, 900, 7200]))
         self.user.app.session_resume()
-        if self.user.app.screen["screen"] == "unlock":
-            self.user.app.touch()
+        unlock(self.user)
 
     def restart(self) -> None:
         self.user.restart(online=self.chance.random() < 0.5)
-        if self.user.app.screen["screen"] == "unlock":
-            self.user.app.touch()
+        unlock(self.user)
 
     def step(self) -> None:
         """Do one thing."""
@@ -580,7 +418,6 @@ class World:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_kept_counts_and_sums_are_those_of_a_scan(sign_in: MakeUser, seed: int) -> None:
-    """Random changes by the user, the network and the time."""
     user = sign_in()
     world = World(user, random.Random(seed))
     user.app.go_offline()

@@ -62,7 +62,6 @@ def is_question(request: HttpRequest) -> bool:
 def test_TST_1_answers_too_large_that_are_not_in_a_row_make_no_upload_smaller(
     sign_in: MakeUser, directory: DirectoryFixtures, answer: Answer, in_a_row: int
 ) -> None:
-    # Given uploads that are called too large, one or two in a row, and what is stored between them
     user = patient(sign_in)
     app = user.app
     ids: list[str] = []
@@ -74,14 +73,11 @@ def test_TST_1_answers_too_large_that_are_not_in_a_row_make_no_upload_smaller(
         live(user, HOUR_S, lambda ids=ids: stored(directory, user.person) == sorted(ids))
         assert script.met == in_a_row
         assert stored(directory, user.person) == sorted(ids)
-    # When many items are sent
     app.go_offline()
     for _ in range(40):
         add(app)
     user.phone.network.forget()
-    app.go_online()
-    app.settle()
-    # Then they are sent in one upload
+    app.reconnect()
     assert [items_in(request) for request in user.phone.network.sent if is_store(request)] == [40]
 
 
@@ -134,9 +130,7 @@ def refusals_until_parked(user: SignedIn, between: list[Answer]) -> int:
 def test_TST_3_a_count_towards_parking_outlives_another_fault(
     sign_in: MakeUser, between: list[Answer]
 ) -> None:
-    # Given an item that a firewall refuses while others are stored, and other faults in between
     refused = refusals_until_parked(patient(sign_in), between)
-    # Then it is parked after as many refusals as without them
     assert refused <= 9, refused
 
 
@@ -149,7 +143,6 @@ def test_TST_3_refusals_alone_park_an_item_after_as_many(sign_in: MakeUser) -> N
 def test_TST_4_an_item_whose_question_is_answered_401_is_charged(
     sign_in: MakeUser, directory: DirectoryFixtures, times: int, count: int
 ) -> None:
-    # Given items whose upload something on the way refuses after the server has stored them
     user = patient(sign_in)
     app, network = user.app, user.phone.network
     app.go_offline()
@@ -162,7 +155,6 @@ def test_TST_4_an_item_whose_question_is_answered_401_is_charged(
         return page(403)
 
     network.instead.append(refused)
-    # and whose question is answered with 401, until there is no token
     script = Script(user, [coded(401, "PGRST301")] * times, is_question)
     network.instead.append(
         lambda request: (
@@ -171,13 +163,10 @@ def test_TST_4_an_item_whose_question_is_answered_401_is_charged(
             else None
         )
     )
-    app.go_online()
-    app.settle()
+    app.reconnect()
     assert script.met == times
-    # Then the user cannot change one as if it had never been sent
     assert [item_of(app, item)["attempts"] > 0 for item in ids] == [True] * count
     assert app.queue_cancel({"id": ids[0]})["state"] is not None
-    # and the server, which has it, is asked before it goes
     network.instead.clear()
     live(user, HOUR_S, lambda: code_of(app, ids[0]) == "unknown_outcome")
     assert code_of(app, ids[0]) == "unknown_outcome"
@@ -186,10 +175,8 @@ def test_TST_4_an_item_whose_question_is_answered_401_is_charged(
 
 def test_TST_4_an_item_whose_token_the_service_refuses_is_not_charged(sign_in: MakeUser) -> None:
     """The service looks at the token first: the item is not stored."""
-    # Given a service that refuses every token, and is asked whether it has the item
     user = patient(sign_in)
-    app = user.app
-    app.go_offline()
+    app = user.offline()
     item = add(app)
     asked = 0
 
@@ -204,7 +191,6 @@ def test_TST_4_an_item_whose_token_the_service_refuses_is_not_charged(sign_in: M
     app.go_online()
     live(user, 600)
     assert asked > 0
-    # Then the user can cancel it as one that was never sent
     assert item_of(app, item)["attempts"] == 0
     assert app.queue_cancel({"id": item})["state"] is None
 
@@ -217,7 +203,6 @@ def test_TST_4_an_item_whose_token_the_service_refuses_is_not_charged(sign_in: M
 def test_TST_5_a_cancel_that_the_server_confirms_releases_what_depends_on_the_item(
     sign_in: MakeUser, directory: DirectoryFixtures, link: str, question: str
 ) -> None:
-    # Given an item whose upload has got lost, and others that depend on it
     user = patient(sign_in)
     app, network = user.app, user.phone.network
     parent, child, grandchild = new_ids(3)
@@ -234,7 +219,6 @@ def test_TST_5_a_cancel_that_the_server_confirms_releases_what_depends_on_the_it
     app.network_report({"online": True})
     app.settle()
     assert [item_of(app, item)["state"] for item in children] == ["waiting"] * len(children)
-    # When the user cancels it, and the server is asked
     assert app.queue_cancel({"id": parent})["released"] == 0
     first: list[Answer] = {
         "answered": [],
@@ -244,7 +228,6 @@ def test_TST_5_a_cancel_that_the_server_confirms_releases_what_depends_on_the_it
     script = Script(user, first, is_question)
     live(user, 3 * HOUR_S, lambda: stored(directory, user.person) == sorted(children))
     assert script.met == len(first)
-    # Then it goes, and they are sent
     assert stored(directory, user.person) == sorted(children)
     assert app.queue_get({"id": parent})["state"] == "cancelled"
     assert app.queue_list()["counts"] == EMPTY

@@ -55,12 +55,10 @@ def test_ABI_1_a_call_waits_once_for_what_others_hold(
     ) as process:
         assert process.stdin and process.stdout
         assert process.stdout.readline().strip() == "ready"
-        # Given another program that keeps the write lock
         database = sqlite3.connect(user.phone.folder / "holdfast.db", isolation_level=None)
         waits: dict[str, tuple[int, str]] = {}
         with contextlib.closing(database):
             database.execute("BEGIN IMMEDIATE")
-            # When the app makes calls
             for call in ("session_status", "poll", "session_background", "session_lock"):
                 process.stdin.write(f"{call}\n")
                 process.stdin.flush()
@@ -68,7 +66,6 @@ def test_ABI_1_a_call_waits_once_for_what_others_hold(
             database.execute("ROLLBACK")
         process.stdin.close()
         assert process.wait(60 * children.PATIENCE) == 0
-    # Then each waits its 5 s, and no more
     assert all(wait <= 5100 for wait, _ in waits.values()), waits
     assert waits["session_lock"][1] == "storage.busy"
     assert waits["session_lock"][0] >= 4900

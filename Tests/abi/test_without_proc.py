@@ -17,33 +17,26 @@ pytestmark = pytest.mark.skipif(
 
 
 def test_RES_4_the_absence_counts_where_boots_have_no_id(sign_in: MakeUser) -> None:
-    # Given an app in the background
     user = sign_in()
     user.phone.pass_time(600)
     user.app.session_background()
-    # When the phone is off for 20 minutes
     user.phone.reboot(1200)
     user.phone.boot_id = None
-    # Then the absence counts by the wall clock
     screen = user.restart().screen
     assert (screen["screen"], screen["reason"]) == ("unlock", "background_timeout")
 
 
 def test_LCK_5_the_window_counts_where_boots_have_no_id(sign_in: MakeUser) -> None:
-    # Given a user who has just signed in
     user = sign_in(policy={"session_window_s": 600})
     proved = user.phone.monotonic_ms
-    # When the phone was off, and has been on for a second longer than at the sign-in
     user.phone.reboot(1200)
     user.phone.boot_id = None
     user.phone.monotonic_ms = proved + 1000
-    # Then the window is over
     screen = user.restart().screen
     assert (screen["screen"], screen["reason"]) == ("unlock", "session_window")
     user.app.touch()
     user.app.settle()
     assert user.app.screen["screen"] == "home"
-    # and within a boot, a clock that is set back does not prolong it
     user.phone.pass_time(601)
     user.phone.set_wall_clock(-100)
     screen = user.restart().screen

@@ -14,8 +14,10 @@ from patience import eventually
 
 from support import sign_in as browser
 from support.directory_fixtures import DirectoryFixtures, Person
+from support.held import taken, unlock
 from support.phone import TOKEN_S, App, Phone
-from support.queue import EMPTY, add, code_of, item_of, stored
+from support.queue import EMPTY, add, add_offline, code_of, item_of, stored
+from support.refusals import coded
 from support.sizes import crossed
 from support.users import MakePhone, MakeUser, SignedIn
 from support.workers import finish_worker, start_worker
@@ -42,11 +44,15 @@ def is_fast(cause: str, after: str, wrong_s: int) -> bool:
     return (cause == "items put off") == (wrong_s < 0) and (after == AFTERWARDS[0]) == short
 
 
-def follow_true_time(phone: Phone) -> list[int]:
-    """From now on the servers keep true time; returns how far the phone's clock is off, in s."""
+def follow_true_time(phone: Phone, by_s: int = 0) -> list[int]:
+    """From now on the servers keep true time, and the phone's clock is moved by so much.
+
+    Returns how far it is off, in seconds.
+    """
     wrong_s = [0]
     ahead_ms = phone.ahead_ms
     phone.network.ahead_ms = lambda: ahead_ms() - 1000 * wrong_s[0]
+    move(phone, wrong_s, by_s)
     return wrong_s
 
 
@@ -62,8 +68,7 @@ def at_home(user: SignedIn, after: str = "the app goes on") -> App:
         ahead_ms = user.phone.network.ahead_ms
         user.restart()
         user.phone.network.ahead_ms = ahead_ms
-    if user.app.screen["screen"] == "unlock":
-        user.app.touch()
+    unlock(user)
     user.app.settle()
     assert user.app.screen["screen"] == "home"
     return user.app
@@ -86,8 +91,7 @@ def put_off(
 def pass_time(user: SignedIn, seconds: int) -> None:
     """Let time pass in a running app."""
     for _ in range(10):
-        user.phone.pass_time(seconds / 10)
-        user.app.settle()
+        user.app.wait(seconds / 10)
 
 
 # MARK: The same boot
@@ -100,15 +104,11 @@ def pass_time(user: SignedIn, seconds: int) -> None:
 def test_ATK_10_a_corrected_clock_does_not_prolong_a_wait(
     sign_in: MakeUser, directory: DirectoryFixtures, cause: str, after: str, wrong_s: int
 ) -> None:
-    # Given a phone whose clock is wrong, and an item that is put off
     user = sign_in(policy={"offline_limit_s": 10 * YEAR_S})
-    wrong = follow_true_time(user.phone)
-    move(user.phone, wrong, wrong_s)
+    wrong = follow_true_time(user.phone, wrong_s)
     item = put_off(user, directory, cause)
-    # When the clock is corrected
     move(user.phone, wrong, -wrong_s)
     at_home(user, after)
-    # Then the item is sent within the ordinary back-off
     pass_time(user, ORDINARY_S)
     assert stored(directory, user.person) == [item]
     assert user.app.queue_list()["counts"] == EMPTY
@@ -125,17 +125,11 @@ def test_ATK_10_a_corrected_clock_does_not_prolong_a_wait(
 def test_ATK_10_a_date_without_the_server_s_time_asks_for_no_long_pause(
     sign_in: MakeUser, directory: DirectoryFixtures, after: str, wrong_s: int
 ) -> None:
-    # Given a phone whose clock is behind
     user = sign_in(policy={"offline_limit_s": 10 * YEAR_S})
-    wrong = follow_true_time(user.phone)
-    move(user.phone, wrong, wrong_s)
-    # and a service that asks for a pause until a time, and does not say what time it has
+    wrong = follow_true_time(user.phone, wrong_s)
     true_s = user.phone.now_ms / 1000 - wrong_s
-    headers = {
-        "content-type": "application/json",
-        "retry-after": email.utils.formatdate(true_s + 60, usegmt=True),
-    }
-    answer: Answer = {"status": 503, "headers": headers, "body": json.dumps(BUSY)}
+    after = email.utils.formatdate(true_s + 60, usegmt=True)
+    answer: Answer = {"status": 503, "headers": {"retry-after": after}, "body": json.dumps(BUSY)}
     user.phone.network.instead.append(
         lambda request: answer if request["purpose"] == "upload" else None
     )
@@ -143,10 +137,8 @@ def test_ATK_10_a_date_without_the_server_s_time_asks_for_no_long_pause(
     user.app.settle()
     assert user.phone.network.count("upload") == 1
     user.phone.network.instead.clear()
-    # When the clock is corrected
     move(user.phone, wrong, -wrong_s)
     at_home(user, after)
-    # Then the item is sent within the ordinary back-off
     pass_time(user, ORDINARY_S)
     assert stored(directory, user.person) == [item]
 
@@ -158,18 +150,13 @@ def test_ATK_10_a_date_without_the_server_s_time_asks_for_no_long_pause(
 def test_ATK_10_a_corrected_clock_does_not_shorten_what_a_server_asked_for(
     sign_in: MakeUser, directory: DirectoryFixtures, cause: str, after: str, wrong_s: int
 ) -> None:
-    # Given a phone whose clock is wrong, and a server that asks for a pause of an hour
     user = sign_in(policy={"offline_limit_s": 10 * YEAR_S})
-    wrong = follow_true_time(user.phone)
-    move(user.phone, wrong, wrong_s)
+    wrong = follow_true_time(user.phone, wrong_s)
     item = put_off(user, directory, cause, asked_s=HOUR_S)
-    # When the clock is corrected
     move(user.phone, wrong, -wrong_s)
     at_home(user, after)
-    # Then nothing is sent in that hour
     pass_time(user, HOUR_S - 60)
     assert directory.control.count(UPLOAD, "POST") == 1
-    # and the item is sent after it
     pass_time(user, 60 + ORDINARY_S)
     assert stored(directory, user.person) == [item]
 
@@ -177,14 +164,11 @@ def test_ATK_10_a_corrected_clock_does_not_shorten_what_a_server_asked_for(
 def test_ATK_10_what_the_host_is_told_agrees_with_what_is_done(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given uploads that pause for an hour, as the server asked
     user = sign_in()
     wrong = follow_true_time(user.phone)
     put_off(user, directory, "uploads paused", asked_s=HOUR_S)
     for by_s in (YEAR_S, -2 * YEAR_S):
-        # When the clock is moved
         move(user.phone, wrong, by_s)
-        # Then the status and the explanation name the time at which it is sent, by that clock
         status = user.app.sync_status()
         (reason,) = user.app.queue_explain()["reasons"]
         assert status["not_before_ms"] == reason["until_ms"]
@@ -197,14 +181,10 @@ def test_ATK_10_what_the_host_is_told_agrees_with_what_is_done(
 def test_ATK_10_the_time_until_which_an_item_waits_is_told_by_the_present_clock(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given an item that is put off under a clock that is ahead by a year
     user = sign_in()
-    wrong = follow_true_time(user.phone)
-    move(user.phone, wrong, YEAR_S)
+    wrong = follow_true_time(user.phone, YEAR_S)
     item = put_off(user, directory, "items put off")
-    # When the clock is corrected
     move(user.phone, wrong, -YEAR_S)
-    # Then the host learns the true time
     told = item_of(user.app, item)["not_before_ms"]
     assert 0 < told - user.phone.now_ms <= ORDINARY_S * 1000
     (reason,) = user.app.queue_explain()["reasons"]
@@ -215,24 +195,18 @@ def test_ATK_10_the_time_until_which_an_item_waits_is_told_by_the_present_clock(
 def test_ATK_10_a_moved_clock_takes_no_items_from_a_living_process(
     sign_in: MakeUser, directory: DirectoryFixtures, by_s: int
 ) -> None:
-    # Given a process that waits for the answer to a batch
     user = sign_in(policy={"offline_limit_s": 10 * YEAR_S})
-    user.app.go_offline()
-    ids = [add(user.app) for _ in range(5)]
+    ids = add_offline(user, 5)
     user.phone.close()
     user.phone.network.up = True
     hanging = directory.control.hang(UPLOAD, method="POST")
     worker = start_worker(user.phone, 0, 1)
     eventually(lambda: directory.control.faults()[0]["hits"], what="the batch is under way")
     assert worker.poll() is None
-    # When the clock is moved and another process polls
-    wrong = follow_true_time(user.phone)
-    move(user.phone, wrong, by_s)
+    follow_true_time(user.phone, by_s)
     at_home(user, "the app starts again")
-    # Then it leaves the items alone
     assert user.phone.network.count("upload") == 0
     assert user.app.queue_list()["counts"]["sending"] == len(ids)
-    # and takes them over when the process is dead
     worker.kill()
     finish_worker(worker)
     directory.control.clear_faults(hanging)
@@ -243,32 +217,25 @@ def test_ATK_10_a_moved_clock_takes_no_items_from_a_living_process(
 def test_ATK_10_a_clock_that_is_corrected_during_a_sign_in_does_not_end_it(
     phones: MakePhone, person: Person
 ) -> None:
-    # Given a sign-in that begins under a clock that is ahead by a year
     phone = phones()
     wrong = follow_true_time(phone)
     app = phone.start()
     move(phone, wrong, YEAR_S)
     callback = browser.browse(browser.begin(app)["url"])
-    # When the clock is corrected before the browser returns
     move(phone, wrong, -YEAR_S)
     app.sign_in_complete({"callback_url": callback})
     app.settle()
-    # Then it counts
     assert app.screen["screen"] == "home"
 
 
 def test_ATK_10_the_duration_of_a_run_is_the_time_that_passed(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a run that begins under a clock that is behind by a year
     user = sign_in()
-    wrong = follow_true_time(user.phone)
-    move(user.phone, wrong, -YEAR_S)
+    wrong = follow_true_time(user.phone, -YEAR_S)
     put_off(user, directory, "uploads paused")
-    # When the clock is corrected before it ends
     move(user.phone, wrong, YEAR_S)
     pass_time(user, ORDINARY_S)
-    # Then its duration does not count the correction
     (done,) = user.app.of_type("sync_completed")
     assert 0 < done["duration_ms"] <= ORDINARY_S * 1000
 
@@ -287,16 +254,12 @@ def test_ATK_10_the_duration_of_a_run_is_the_time_that_passed(
 def test_ATK_10_across_boots_a_wait_is_bounded(
     sign_in: MakeUser, directory: DirectoryFixtures, cause: str, wrong_s: int
 ) -> None:
-    # Given an item that is put off under a wrong clock
     user = sign_in(policy={"offline_limit_s": 10 * YEAR_S})
-    wrong = follow_true_time(user.phone)
-    move(user.phone, wrong, wrong_s)
+    wrong = follow_true_time(user.phone, wrong_s)
     item = put_off(user, directory, cause)
-    # When the device starts again with the right clock
     user.phone.reboot()
     move(user.phone, wrong, -wrong_s)
     at_home(user, "the app starts again")
-    # Then the item is sent within the ordinary back-off
     pass_time(user, ORDINARY_S)
     assert stored(directory, user.person) == [item]
 
@@ -305,13 +268,10 @@ def test_ATK_10_across_boots_a_wait_is_bounded(
 def test_ATK_10_across_boots_what_a_server_asked_for_is_kept(
     sign_in: MakeUser, directory: DirectoryFixtures, cause: str
 ) -> None:
-    # Given a server that asks for a pause of an hour
     user = sign_in()
     item = put_off(user, directory, cause, asked_s=HOUR_S)
-    # When the device, whose clock is right, is off for ten minutes
     user.phone.reboot(off_for_s=600)
     at_home(user, "the app starts again")
-    # Then nothing is sent in that hour
     pass_time(user, 2700)
     assert directory.control.count(UPLOAD, "POST") == 1
     pass_time(user, 300 + ORDINARY_S)
@@ -321,16 +281,13 @@ def test_ATK_10_across_boots_what_a_server_asked_for_is_kept(
 def test_ATK_10_a_wrong_clock_at_the_start_of_a_boot_does_not_matter_afterwards(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a device that starts with a clock that is behind by a year, and an item that is put off
     user = sign_in(policy={"offline_limit_s": 10 * YEAR_S})
     wrong = follow_true_time(user.phone)
     user.phone.reboot()
     move(user.phone, wrong, -YEAR_S)
     at_home(user, "the app starts again")
     item = put_off(user, directory, "items put off", asked_s=HOUR_S)
-    # When the clock is corrected
     move(user.phone, wrong, YEAR_S)
-    # Then what the server asked for is kept, and ends
     pass_time(user, HOUR_S - 60)
     assert directory.control.count(UPLOAD, "POST") == 1
     pass_time(user, 60 + ORDINARY_S)
@@ -344,31 +301,24 @@ def test_ATK_10_a_wrong_clock_at_the_start_of_a_boot_does_not_matter_afterwards(
 def test_ATK_10_sync_now_sends_what_no_server_put_off(
     sign_in: MakeUser, directory: DirectoryFixtures, cause: str
 ) -> None:
-    # Given an item that is put off by the library's own back-off
     user = sign_in()
     item = put_off(user, directory, cause)
     assert user.app.sync_status()["pause"] == ("back_off" if cause == "uploads paused" else None)
-    # When the user asks
     assert user.app.sync_now() == {"started": True, "reason": None}
     user.app.settle()
-    # Then it is sent at once
     assert stored(directory, user.person) == [item]
 
 
 def test_ATK_10_sync_now_leaves_alone_the_items_that_a_server_put_off(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given an item that the server wants later
     user = sign_in()
     item = put_off(user, directory, "items put off", asked_s=HOUR_S)
     told = item_of(user.app, item)
     assert (told["state"], told["reason"]["code"]) == ("waiting", "server_pause")
     (reason,) = user.app.queue_explain()["reasons"]
     assert (reason["code"], reason["until_ms"]) == ("server_pause", told["not_before_ms"])
-    # When the user asks
-    user.app.sync_now()
-    user.app.settle()
-    # Then it waits as before
+    user.app.sync()
     assert item_of(user.app, item)["not_before_ms"] == told["not_before_ms"]
     assert directory.control.count(UPLOAD, "POST") == 1
     pass_time(user, HOUR_S + ORDINARY_S)
@@ -378,12 +328,9 @@ def test_ATK_10_sync_now_leaves_alone_the_items_that_a_server_put_off(
 def test_ATK_10_sync_now_leaves_alone_the_pause_that_a_server_asked_for(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given a data service that asks for a pause
     user = sign_in()
     item = put_off(user, directory, "uploads paused", asked_s=HOUR_S)
-    # When the user asks
     assert user.app.sync_now() == {"started": False, "reason": "server_pause"}
-    # Then it lasts, and the host is told whose pause it is
     assert user.app.sync_status()["pause"] == "server_pause"
     (reason,) = user.app.queue_explain()["reasons"]
     assert reason["code"] == "server_pause"
@@ -397,35 +344,22 @@ def test_ATK_10_sync_now_leaves_alone_the_pause_that_a_server_asked_for(
 # MARK: Pauses
 
 
-def uploads_of(app: App) -> list[Any]:
-    """Poll until the app hands out an upload."""
-    for _ in range(5):
-        if found := [one for one in app.poll()["requests"] if one["purpose"] == "upload"]:
-            return found
-    raise AssertionError("no upload")
-
-
 def test_ATK_10_a_later_failure_does_not_shorten_what_the_server_asked_for(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given two handles of the app, each with an upload in flight
     user = sign_in()
     first = user.app
     items = [add(first)]
-    (one,) = uploads_of(first)
-    user.phone.app = None
-    user.app = user.phone.start()
+    one = taken(user, "upload")
+    user.app = user.phone.another()
     try:
         items.append(add(user.app))
-        (other,) = uploads_of(user.app)
-        # When the server asks the first for a pause of an hour, and a gateway answers the second
-        headers = {"content-type": "application/json", "retry-after": str(HOUR_S)}
-        body = '{"code":"PGRST001","message":"no connection"}'
-        first.complete({"id": one["id"], "status": 503, "headers": headers, "body": body})
+        other = taken(user, "upload")
+        asked: Any = {**coded(503, "PGRST001"), "headers": {"retry-after": str(HOUR_S)}}
+        first.complete({"id": one["id"], **asked})
         user.app.complete({"id": other["id"], "status": 502, "body": "<html>"})
     finally:
         first.close()
-    # Then nothing is sent in that hour, and the user's wish does not change that
     assert user.app.sync_now()["reason"] == "server_pause"
     pass_time(user, HOUR_S - 60)
     assert directory.control.count(UPLOAD, "POST") == 0
@@ -439,27 +373,22 @@ def test_ATK_10_a_later_failure_does_not_shorten_what_the_server_asked_for(
 def test_ATK_10_a_clock_that_is_held_back_does_not_extend_the_session_window(
     sign_in: MakeUser,
 ) -> None:
-    # Given a user without a network whose clock is set back by an hour every hour
     user = sign_in(policy={"session_window_s": 12 * HOUR_S})
     user.app.go_offline()
     for _ in range(11):
         user.phone.pass_time(HOUR_S)
         user.phone.set_wall_clock(-HOUR_S)
         assert user.app.session_foreground()["screen"] == "home"
-    # When the window is over, by the time that passed
     user.phone.pass_time(HOUR_S + 60)
     user.phone.set_wall_clock(-HOUR_S)
     screen = user.app.session_foreground()
-    # Then the user has to prove presence
     assert (screen["screen"], screen["reason"]) == ("unlock", "session_window")
 
 
 def test_ATK_10_the_window_goes_on_in_another_process(sign_in: MakeUser) -> None:
-    # Given a user whose clock is set back before the app starts again
     user = sign_in(policy={"session_window_s": HOUR_S // 2})
     user.phone.pass_time(HOUR_S // 2 + 60)
     user.phone.set_wall_clock(-HOUR_S // 2)
-    # Then the time that passed counts
     screen = user.restart(online=False).screen
     assert (screen["screen"], screen["reason"]) == ("unlock", "session_window")
 
@@ -467,28 +396,22 @@ def test_ATK_10_the_window_goes_on_in_another_process(sign_in: MakeUser) -> None
 def test_ATK_10_memberships_listed_under_a_clock_that_was_behind_stay_valid(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    # Given memberships that were listed under a clock that is behind by 30 days
     user = sign_in(policy={"session_window_s": 10**6, "background_timeout_s": 10**6})
-    wrong = follow_true_time(user.phone)
-    move(user.phone, wrong, -30 * 24 * HOUR_S)
+    wrong = follow_true_time(user.phone, -30 * 24 * HOUR_S)
     listed = directory.control.count(MEMBERSHIPS, "GET")
     user.app.session_lock()
     user.app.touch()
     user.app.settle()
     assert directory.control.count(MEMBERSHIPS, "GET") > listed
-    # When the clock is corrected and the token refreshed, and the memberships cannot be listed
     move(user.phone, wrong, 30 * 24 * HOUR_S)
     directory.control.respond(MEMBERSHIPS, 500, body=BROKEN, times=-1, method="GET")
     refreshes = directory.refreshes()
-    user.phone.pass_time(TOKEN_S + 60)
-    user.app.settle()
+    user.app.wait(TOKEN_S + 60)
     assert directory.refreshes() == refreshes + 1
-    # Then the user stays at home, and what they add is sent
     assert user.app.screen["screen"] == "home"
     item = add(user.app)
     user.app.settle()
     assert item in stored(directory, user.person)
-    # and the host learns when the list was made, by the present clock
     as_of_ms = user.app.org_list()["as_of_ms"]
     assert as_of_ms is not None
     assert 0 <= user.phone.now_ms - as_of_ms < 2 * TOKEN_S * 1000
@@ -497,29 +420,21 @@ def test_ATK_10_memberships_listed_under_a_clock_that_was_behind_stay_valid(
 def test_ATK_10_a_clock_that_was_behind_at_sign_in_does_not_end_the_window(
     sign_in: MakeUser,
 ) -> None:
-    # Given a sign-in under a clock that is behind by a year
     user = sign_in()
-    wrong = follow_true_time(user.phone)
-    move(user.phone, wrong, -YEAR_S)
+    wrong = follow_true_time(user.phone, -YEAR_S)
     user.app.session_lock()
     user.app.touch()
     user.app.settle()
-    # When the clock is corrected
     move(user.phone, wrong, YEAR_S)
-    # Then the user stays at home
     assert user.app.session_foreground()["screen"] == "home"
 
 
 def test_ATK_10_across_boots_the_window_counts_by_the_device_s_clock(sign_in: MakeUser) -> None:
-    # Given a device that is off for longer than the window
     user = sign_in(policy={"session_window_s": HOUR_S // 2})
     user.phone.reboot(off_for_s=HOUR_S // 2 + 60)
-    # When its clock is right, then the user has to prove presence
     assert user.restart(online=False).screen["reason"] == "session_window"
-    # When it was set back before what the library has seen
     user.phone.reboot()
     user.phone.set_wall_clock(-2 * HOUR_S)
-    # Then also
     assert user.restart(online=False).screen["reason"] == "clock_moved_back"
 
 
@@ -538,31 +453,21 @@ STRANGERS: dict[str, dict[str, Any]] = {
 def test_ATK_10_only_the_service_itself_corrects_the_server_s_time(
     sign_in: MakeUser, directory: DirectoryFixtures, stranger: str
 ) -> None:
-    # Given an app that knows the server's time
     user = sign_in(contacts=1)
     user.app.settle()
     assert abs(user.app.session_status()["clock_offset_ms"]) < 5000
-    # When something else answers every request, under a date that is off by years
+    headers = {"Date": "Tue, 01 Jan 2019 00:00:00 GMT"}
     user.phone.network.instead.append(
-        lambda _request: cast(
-            "Answer",
-            {
-                **STRANGERS[stranger],
-                "headers": {"Date": "Tue, 01 Jan 2019 00:00:00 GMT"},
-            },
-        )
+        lambda _request: cast("Answer", {**STRANGERS[stranger], "headers": headers})
     )
     for contact in user.app.contact_search({"query": ""})["contacts"]:
         user.app.contact_get({"id": contact["id"], "live": True})
     add(user.app)
     user.restart()
-    if user.app.screen["screen"] == "unlock":
-        user.app.touch()
+    unlock(user)
     pass_time(user, ORDINARY_S)
-    user.phone.pass_time(2 * HOUR_S)
-    user.app.settle()
+    user.app.wait(2 * HOUR_S)
     assert len(set(user.phone.network.purposes())) > 2
-    # Then the server's time stays as it was
     assert abs(user.app.session_status()["clock_offset_ms"]) < 5000
 
 
@@ -570,14 +475,12 @@ def test_ATK_10_only_the_service_itself_corrects_the_server_s_time(
 def test_ATK_10_each_of_the_services_corrects_the_server_s_time(
     sign_in: MakeUser, directory: DirectoryFixtures, purpose: str
 ) -> None:
-    # Given answers of one purpose that come through
     user = sign_in(contacts=1)
 
     def only(request: HttpRequest) -> Answer | None:
         return None if request["purpose"] == purpose else {"error": "timeout"}
 
     user.phone.network.instead.append(only)
-    # When the servers' clock differs by a day
     directory.control.set(date_offset_s=24 * HOUR_S)
     if purpose == "refresh":
         user.phone.pass_time(HOUR_S)
@@ -586,28 +489,22 @@ def test_ATK_10_each_of_the_services_corrects_the_server_s_time(
     if purpose == "validate":
         user.app.go_offline()
         user.app.go_online()
-    user.app.sync_now()
-    user.app.settle()
-    # Then it is learned
+    user.app.sync()
     offset_ms = user.app.session_status()["clock_offset_ms"]
     assert abs(offset_ms - 24 * HOUR_S * 1000) < 5000
 
 
 def test_time_away_counts_in_the_boot_in_which_the_app_left_again(sign_in: MakeUser) -> None:
-    # Given an app without biometrics that leaves the screen while the clock is a month ahead
     user = sign_in(policy={"biometric": "off", "session_window_s": 10**7})
     user.phone.set_wall_clock(30 * 86_400)
     user.app.session_background()
-    # and after a restart with the right clock leaves it again, without anybody inside
     user.phone.reboot()
     user.phone.now_ms -= 30 * 86_400_000
     app = user.phone.open()
     app.session_background()
-    # When it is started anew after more than the time-out
     user.phone.close()
     user.phone.pass_time(360)
     screen = user.phone.start().screen
-    # Then it is locked
     assert (screen["screen"], screen["reason"]) == ("sign_in", "biometric_off")
 
 
@@ -626,9 +523,7 @@ def test_FIX_13_an_item_without_a_time_gets_the_server_s_where_it_is_known(
     sign_in: MakeUser, directory: DirectoryFixtures, by_s: int, after: str
 ) -> None:
     user = sign_in()
-    wrong_s = follow_true_time(user.phone)
-    move(user.phone, wrong_s, by_s)
-    # Given an app that has heard the server since the clock was moved
+    follow_true_time(user.phone, by_s)
     user.app.network_report({"online": False})
     user.app.network_report({"online": True})
     app = at_home(user, after)
@@ -646,7 +541,6 @@ def test_FIX_13_an_item_without_a_time_gets_the_server_s_where_it_is_known(
 def test_FIX_13_before_any_answer_the_device_s_clock_counts(
     phones: MakePhone, directory: DirectoryFixtures
 ) -> None:
-    # Given an app that has not heard the server
     phone = phones(tables={"memberships": None}, routes={"user": {"home": "/", "screens": ["*"]}})
     person = directory.person(directory.organisation())
     app = phone.start(online=False)

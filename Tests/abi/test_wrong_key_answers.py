@@ -22,6 +22,7 @@ from holdfast.keystore import (
 
 from conftest import MakeUser
 from support.directory_fixtures import PASSWORD, DirectoryFixtures
+from support.errors import error_of
 from support.missing import ALWAYS, WAIT, shown, until_lost
 from support.queue import stored
 from support.users import SignedIn
@@ -32,10 +33,9 @@ HOME = ("home", "active")
 def refused(user: SignedIn) -> HoldfastError:
     """The error of a sign-in by a session that the host passes."""
     assert user.phone.app is not None
-    with pytest.raises(HoldfastError) as caught:
-        user.phone.app.session_adopt({"session": user.phone.session(user.person)})
-    assert caught.value.code in {"keystore.failed", "keystore.locked"}
-    return caught.value
+    error = error_of(user.phone.app.session_adopt, {"session": user.phone.session(user.person)})
+    assert error.code in {"keystore.failed", "keystore.locked"}
+    return error
 
 
 # A sign-in that is refused --------------------------------------------------------------------
@@ -49,12 +49,10 @@ def test_KEEP_1_a_sign_in_over_a_session_that_the_store_says_nothing_about_chang
 ) -> None:
     user = sign_in(policy={"biometric": policy})
     keychain = user.phone.keychain
-    # Given a start for which the store gives no answer about the session's key
     keychain.answer("load", "session", *[answer] * ALWAYS)
     app = user.restart()
     assert app.screen["screen"] == "wait"
     keys = keychain.path.read_bytes()
-    # When a sign-in is refused for that reason
     if way == "session_adopt":
         error = refused(user)
         word = {KEY_FAILED: "failed", KEY_LOCKED: "locked", KEY_CANCELLED: "cancelled"}[answer]
@@ -66,7 +64,6 @@ def test_KEEP_1_a_sign_in_over_a_session_that_the_store_says_nothing_about_chang
             user.phone.pass_time(15)
         assert app.screen["reason"].startswith("keystore_")
         assert user.phone.network.count("sign_in") == 1
-    # Then no key has changed, and the session is there when the store answers, also after a restart
     assert keychain.path.read_bytes() == keys
     keychain.forget_script()
     assert app.session_resume()["screen"] == "home"
@@ -101,7 +98,6 @@ def test_KEEP_1_a_sign_in_of_one_handle_takes_no_session_from_another(sign_in: M
 def test_KEEP_1_one_failing_call_of_a_refused_sign_in_costs_no_session(
     sign_in: MakeUser, policy: str, state: str
 ) -> None:
-    """Each call of the key store in turn, over a session in each state."""
     user = sign_in(policy={"biometric": policy})
     keychain = user.phone.keychain
     failed = []
@@ -130,11 +126,9 @@ def test_KEEP_1_one_failing_call_of_a_refused_sign_in_costs_no_session(
         keychain.watch = lambda _call, _name: None
         if count < place:
             break
-        # Then a session is there, in the same process, after a restart and after a lock
         if state == "locked" and app.session_resume()["screen"] == "unlock":
             app.touch()
-        app.go_online()
-        app.settle()
+        app.reconnect()
         assert app.session_resume()["screen"] == "home", failed[-1]
         assert user.restart(online=False).screen["screen"] == "home", failed[-1]
         if policy == "required":
@@ -173,11 +167,9 @@ def test_RES_7_one_wrong_answer_about_the_session_s_key_is_no_proof(
     user.phone.close()
     heal = misanswer(user, wrong)
     app = user.restart(online=False)
-    # Then it counts as no answer at first, and the sign-in is offered later
     assert shown(app) == WAIT
     if until == "lost":
         until_lost(app)
-    # and the session goes on when the key is there
     if back == "background":
         app.session_background()
         app.session_foreground()
@@ -215,8 +207,7 @@ def test_RES_7_a_session_whose_key_is_really_lost_is_signed_in_over(
     sign_in: MakeUser, directory: DirectoryFixtures, wrong: str
 ) -> None:
     user = sign_in(policy={"biometric": "off"})
-    user.app.go_offline()
-    item = user.app.register()
+    item = user.offline().register()
     user.phone.close()
     misanswer(user, wrong, times=30)
     app = user.restart(online=False)
@@ -227,8 +218,7 @@ def test_RES_7_a_session_whose_key_is_really_lost_is_signed_in_over(
     user.phone.keychain.forget_script()
     user.phone.keychain.erase("session")
     app.session_adopt({"session": user.phone.session(user.person)})
-    app.go_online()
-    app.settle()
+    app.reconnect()
     assert app.screen["screen"] == "home"
     assert stored(directory, user.person) == [item]
 
@@ -245,7 +235,6 @@ def test_RES_7_with_a_finger_the_prompt_is_shown_and_the_store_is_asked_again(
     assert app.screen["screen"] == "unlock"
     heal()
     assert getattr(app, arrival)()["screen"] == "home"
-    # and the finger opens it as long as the key is missing
     user.phone.close()
     misanswer(user, wrong, times=1)
     assert user.restart(online=False).screen["screen"] == "unlock"
@@ -273,7 +262,6 @@ def test_SES_10_another_biometric_key_is_no_proof_that_the_right_one_is_lost(
     for _ in range(2):
         assert shown_after(user) == ("unlock", "biometric_withheld")
         assert user.app.session_status()["state"] == "locked"
-    # When the store has the right one again, then the finger opens the session
     keychain.replace("biometric", right)
     app = user.restart() if again == "restart" else user.app
     assert app.screen["screen"] == "unlock"
@@ -306,7 +294,6 @@ def test_KEEP_2_a_stale_biometric_key_is_erased_and_made_anew_by_a_sign_in(
     app = user.app
     app.sign_in(user.person)
     assert app.screen["screen"] == "home"
-    # and the new key opens the session
     app.session_lock()
     assert app.touch()["screen"] == "home"
 
@@ -320,7 +307,6 @@ def test_KEEP_2_a_biometric_key_that_stays_stale_refuses_no_sign_in(
     user.phone.keychain.answer("save", "biometric", *[KEY_INVALIDATED] * ALWAYS)
     assert user.app.sign_in(user.person)["screen"] == "home"
     assert shown(user.restart()) == HOME
-    # Then there is no prompt, and the next sign-in saves a key
     user.app.session_lock()
     assert user.app.screen["screen"] == "sign_in"
     user.phone.keychain.forget_script()
@@ -345,5 +331,4 @@ def test_KEEP_2_where_biometrics_are_preferred_no_refusal_of_their_key_refuses_a
     assert shown(user.restart()) == HOME
     user.app.session_lock()
     assert user.app.screen["screen"] == "sign_in"
-    # and no old copy of the key is left to open anything
     assert "biometric" not in user.phone.keychain.names()

@@ -68,12 +68,10 @@ def test_HST_4_the_wait_for_the_token_is_told_with_its_end(
     status = app.sync_status()
     assert (status["pause"], status["not_before_ms"]) == ("back_off", reason["until_ms"])
     assert app.sync_now() == {"started": False, "reason": "token"}
-    # and that is true: nothing is sent
     app.settle()
     assert len(user.phone.network.sent) == sent
     # At the end of that time everything goes on
-    user.phone.pass_time((reason["until_ms"] - user.phone.now_ms) / 1000)
-    app.settle()
+    app.wait((reason["until_ms"] - user.phone.now_ms) / 1000)
     assert stored(directory, user.person) == [item]
     assert why(app)["code"] == "nothing_queued"
     assert app.sync_status()["not_before_ms"] is None
@@ -83,7 +81,6 @@ def test_HST_4_the_wait_for_the_token_is_told_with_its_end(
 def test_HST_4_the_later_of_two_pauses_is_told(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    """An upload that failed pauses uploads, and the refresh has a pause of its own."""
     user = sign_in()
     body = {"code": "PGRST001", "message": "no connection", "details": None, "hint": None}
     directory.control.respond(
@@ -96,8 +93,7 @@ def test_HST_4_the_later_of_two_pauses_is_told(
     user.phone.network.instead.append(
         lambda request: BUSY if request["purpose"] == "refresh" else None
     )
-    user.phone.pass_time(TOKEN_S)
-    user.app.settle()
+    user.app.wait(TOKEN_S)
     status = user.app.sync_status()
     assert (status["pause"], status["not_before_ms"]) == ("server_pause", paused["not_before_ms"])
     # What comes first is named first
@@ -140,13 +136,11 @@ def test_HST_4_a_wrong_key_or_address_under_an_open_session_is_named(
     user.app.settle()
     lines: list[tuple[int, str]] = []
     library.set_log(1, lambda level, line: lines.append((level, line)))
-    # Given a restart with the mistake
     user.phone.network.instead.append(lambda request: given)
     app = user.restart()
     before = user.phone.now_ms
     item = add(app)
     app.settle()
-    # Then the screens stay, and exactly this is the problem, with what to do,
     assert app.screen["screen"] == "home"
     problems = [dict(problem) for problem in app.sync_status()["problems"]]
     assert [(p["what"], p["code"]) for p in problems] == [("backend", cause)]
@@ -154,24 +148,19 @@ def test_HST_4_a_wrong_key_or_address_under_an_open_session_is_named(
     assert problem["text"].endswith(".")
     assert [problem[name] for name in ("kind", "table", "function", "column")] == [None] * 4
     assert problem["since_ms"] == before
-    # and explained, for what an answer proves
     silent = cause in {"refused", "dns", "tls", "timeout"}
     if not silent:
         assert why(app)["code"] == cause
     assert why(app)["until_ms"] > user.phone.now_ms
     # in one line of level 1, which names the host, however often it is tried
-    user.phone.pass_time(600)
-    app.settle()
+    app.wait(600)
     told = [(level, line) for level, line in lines if cause in line]
     assert [level for level, _ in told] == [1], lines
     assert "host 127.0.0.1" in told[0][1]
     assert [dict(again) for again in app.sync_status()["problems"]] == problems
-    # and mended, it is gone
     user.phone.network.instead.clear()
-    user.phone.pass_time(7200)
-    app.settle()
-    user.phone.pass_time(7200)
-    app.settle()
+    app.wait(7200)
+    app.wait(7200)
     assert app.sync_status()["problems"] == []
     assert item in stored(directory, user.person)
     assert why(app)["code"] == "nothing_queued"
@@ -195,13 +184,11 @@ def test_HST_4_the_server_itself_refuses_a_rotated_key(
     app = user.restart()
     app.settle()
     assert why(app)["code"] == "token"
-    user.phone.pass_time((why(app)["until_ms"] - user.phone.now_ms) / 1000)
-    app.settle()
+    app.wait((why(app)["until_ms"] - user.phone.now_ms) / 1000)
     assert stored(directory, user.person) == [item]
 
 
 def test_HST_4_the_first_silence_is_weather(sign_in: MakeUser, library: Library) -> None:
-    """One lost answer among others is no mistake of the configuration."""
     user = sign_in()
     lines: list[str] = []
     library.set_log(1, lambda level, line: lines.append(line))
@@ -209,12 +196,10 @@ def test_HST_4_the_first_silence_is_weather(sign_in: MakeUser, library: Library)
     add(user.app)
     user.app.settle()
     assert user.app.sync_status()["problems"] == []
-    # nor is a phone without a network
     user.phone.network.up = False
     for _ in range(3):
         add(user.app)
-        user.phone.pass_time(600)
-        user.app.settle()
+        user.app.wait(600)
     assert user.app.sync_status()["problems"] == []
     assert not [line for line in lines if "host" in line]
 
@@ -233,14 +218,12 @@ def test_HST_4_what_fails_at_one_moment_is_one_silence(sign_in: MakeUser, cause:
 
     phone.network.instead.append(lose)
     phone.pass_time(600)
-    user.app.sync_now()
-    user.app.settle()
+    user.app.sync()
     assert len(lost) >= 2, lost
     assert user.app.sync_status()["problems"] == []
     # The next try is another moment
     phone.pass_time(600)
-    user.app.sync_now()
-    user.app.settle()
+    user.app.sync()
     assert [p["code"] for p in user.app.sync_status()["problems"]] == [cause]
 
 

@@ -88,7 +88,7 @@ def test_without_proc_processes_respect_each_other() -> None:
 def test_no_file_needs_a_second_name(tmp_path: Path) -> None:
     library = compiled(tmp_path / "links.so", "-shared", "-fPIC", PHONES / "links.c")
     # Tests that replace files, set them aside and carry items over
-    tests = ["test_session_storage.py", "test_recovery.py", "-k", "ORG_5 or QUE_16 or ATK_14"]
+    tests = ["test_lock_is_cryptographic.py", "test_recovery.py", "-k", "ORG_5 or QUE_16 or ATK_14"]
     assert api_tests([], tests, {"LD_PRELOAD": str(library)}) > 5
 
 

@@ -6,13 +6,17 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from patience import FACTOR
 
 from .paths import ROOT
+
+if TYPE_CHECKING:
+    from .phone import Phone
 
 SCRIPTS = Path(__file__).resolve().parent.parent / "children"
 
@@ -89,6 +93,25 @@ def run(
     except subprocess.TimeoutExpired as error:
         raise AssertionError(f"{script} hangs\n{error.stdout!r}\n{error.stderr!r}") from error
     return Ended(done.returncode, done.stdout, done.stderr)
+
+
+def deaths(
+    phone: Phone, folder: Path, killer: Path, script: str, *arguments: str, stride: int = 1
+) -> Iterator[tuple[Phone, Ended]]:
+    """Twins of a phone, each after a process that died at its n-th change of a file.
+
+    The last one's process ended by itself.
+    """
+    for number in range(1, 300, stride):
+        twin = phone.twin(folder / f"twin-{number}")
+        ended = run(script, twin.spec(), *arguments, str(number), env={"LD_PRELOAD": str(killer)})
+        assert not ended.crashed, ended.errors
+        yield twin, ended
+        twin.close()
+        if not ended.killed:
+            ended.check()
+            return
+    raise AssertionError("the process died at every change")
 
 
 def isolated(

@@ -98,8 +98,7 @@ def pull(user: SignedIn, after_s: float = 0) -> list[dict[str, Any]]:
     """Advance the time and pull; returns what the log says of the pulls of contacts."""
     user.phone.pass_time(after_s)
     before = len(secrecy.current.heard)
-    user.app.sync_now()
-    user.app.settle()
+    user.app.sync()
     return pulled(before)
 
 

@@ -6,6 +6,7 @@ import contextlib
 import sqlite3
 import subprocess
 from pathlib import Path
+from typing import Any
 
 from .phone import App
 from .users import SignedIn
@@ -31,6 +32,17 @@ def restart_after(user: SignedIn, sql: str | None = None) -> App:
     user.app = user.phone.start(online=False)
     assert user.app.opened["recovered"]
     return user.app
+
+
+def listed(app: App) -> list[str]:
+    """The ids of the queue's items."""
+    return [item["id"] for item in app.queue_list({"limit": 500})["items"]]
+
+
+def recovered(app: App) -> list[dict[str, Any]]:
+    """The notices `storage_recovered` that this app has been given."""
+    app.settle()
+    return app.of_type("storage_recovered")
 
 
 def change(user: SignedIn, *statements: str) -> None:

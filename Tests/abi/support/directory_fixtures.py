@@ -141,6 +141,24 @@ class DirectoryFixtures:
         return self.control.count("/auth/v1/token", "POST", "grant_type=refresh_token")
 
 
+def altered(what: str, old: str, new: str) -> tuple[str, str]:
+    """A statement `alter …` in which these fill the places {} in turn, and the one that ends it."""
+    return "alter " + what.format(old, new), "alter " + what.format(new, old)
+
+
+def revoked(right: str) -> tuple[str, str]:
+    """A right is taken from signed-in users, and given back."""
+    return f"revoke {right} from authenticated", f"grant {right} to authenticated"
+
+
+#: The right to upload an activity.
+UPLOAD_RIGHT = (
+    "revoke insert on activities from authenticated",
+    "grant insert (id, org_id, user_id, type, occurred_at, minutes, contact_id, follows, note)"
+    " on activities to authenticated",
+)
+
+
 @contextlib.contextmanager
 def changed(directory: DirectoryFixtures, change: str, back: str) -> Iterator[None]:
     """The server's schema is changed for a while."""

@@ -114,11 +114,7 @@ class Case:
     """One damaged copy of a folder."""
 
     def __init__(
-        self,
-        original: Original,
-        folder: Path,
-        library: Library,
-        flips: list[tuple[str, int, int]],
+        self, original: Original, folder: Path, library: Library, flips: list[tuple[str, int, int]]
     ) -> None:
         self.original = original
         self.folder = folder

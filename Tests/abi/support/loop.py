@@ -90,11 +90,7 @@ class Host(Holdfast):
     def poll(self, what: int = ALL) -> Any:  # noqa: ANN401
         """All that the library gives now: `requests`, `events`, `wake_in_ms`."""
         taken = self.take(what)
-        return {
-            "requests": taken.requests,
-            "events": taken.events,
-            "wake_in_ms": taken.wake_in_ms,
-        }
+        return {"requests": taken.requests, "events": taken.events, "wake_in_ms": taken.wake_in_ms}
 
     def take(self, what: int = ALL) -> Round:
         """Take all that the library gives now."""

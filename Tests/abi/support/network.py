@@ -54,6 +54,20 @@ class Network:
             answer = change(request, answer)
         return answer
 
+    def replace(self, purpose: str, answer: Answer) -> None:
+        """Give this answer to requests of the purpose in place of the server's."""
+        self.alter.append(lambda request, real: answer if request["purpose"] == purpose else real)
+
+    def rewrite(self, purpose: str, change: Callable[[Any], Any]) -> None:
+        """Change the JSON of the server's answers to requests of the purpose."""
+
+        def alter(request: HttpRequest, real: Answer) -> Answer:
+            if request["purpose"] != purpose or "status" not in real or not real["body"]:
+                return real
+            return {**real, "body": json.dumps(change(json.loads(real["body"])))}
+
+        self.alter.append(alter)
+
     def purposes(self) -> list[str]:
         """The purposes of the requests, in order."""
         return [request["purpose"] for request in self.sent]
@@ -71,9 +85,10 @@ class Network:
         if "status" not in answer or abs(ahead_s) < 1:
             return answer
         headers = dict(answer["headers"])
-        if "date" in headers:
-            moment = email.utils.parsedate_to_datetime(headers["date"]).timestamp() + ahead_s
-            headers["date"] = email.utils.formatdate(moment, usegmt=True)
+        for name in ("date", "retry-after"):
+            if not headers.get(name, "0").isdigit():
+                moment = email.utils.parsedate_to_datetime(headers[name]).timestamp() + ahead_s
+                headers[name] = email.utils.formatdate(moment, usegmt=True)
         return {**answer, "headers": headers, "body": moved_session(answer["body"], ahead_s)}
 
 

@@ -70,5 +70,4 @@ def banners(app: App) -> list[str]:
 def pull(user: SignedIn, after_s: float = 0) -> None:
     """Advance the time and pull."""
     user.phone.pass_time(after_s)
-    user.app.sync_now()
-    user.app.settle()
+    user.app.sync()

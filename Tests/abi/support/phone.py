@@ -198,6 +198,21 @@ class App(Host):
         self.phone.network.up = True
         self.network_report({"online": True})
 
+    def reconnect(self) -> None:
+        """Restore the network and settle."""
+        self.go_online()
+        self.settle()
+
+    def wait(self, seconds: float) -> None:
+        """Advance both clocks and settle."""
+        self.phone.pass_time(seconds)
+        self.settle()
+
+    def sync(self) -> None:
+        """Ask for a synchronisation and settle."""
+        self.sync_now()
+        self.settle()
+
 
 class Phone:
     """The device: files, keychain, clocks and network. At most one of its apps is open."""
@@ -229,11 +244,7 @@ class Phone:
         self.app: App | None = None
         self.config: dict[str, Any] = {
             "data_dir": str(folder),
-            "backend": {
-                "url": backend.url,
-                "api_key": backend.anon_key,
-                **(tables or {}),
-            },
+            "backend": {"url": backend.url, "api_key": backend.anon_key, **(tables or {})},
             "template": "volunteers",
             "auth_methods": METHODS,
             "redirect_url": "app.example://signed-in",
@@ -319,6 +330,11 @@ class Phone:
         app.session_resume()
         return app
 
+    def another(self) -> App:
+        """Start the app in another process, as it were; the open one stays open."""
+        self.app = None
+        return self.start()
+
     # Time ---------------------------------------------------------------------------------------
 
     def pass_time(self, seconds: float) -> None:
@@ -341,10 +357,7 @@ class Phone:
 
     def _set_clock(self) -> None:
         if self.app is not None and self.manual:
-            request: ClockSetRequest = {
-                "now_ms": self.now_ms,
-                "monotonic_ms": self.monotonic_ms,
-            }
+            request: ClockSetRequest = {"now_ms": self.now_ms, "monotonic_ms": self.monotonic_ms}
             if self.boot_id is not None:
                 request["boot_id"] = self.boot_id
             self.app.clock_set(request)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from holdfast import HoldfastError
 
 from .directory_fixtures import DirectoryFixtures, Person
 from .phone import App
@@ -63,7 +63,13 @@ def code_of(app: App, item: str) -> str | None:
     return None if reason is None else str(reason["code"])
 
 
-def add(app: App, item: str | None = None, minutes: int = 5, **more: Any) -> str:  # noqa: ANN401
+def add(
+    app: App,
+    item: str | None = None,
+    minutes: int = 5,
+    depends_on: Sequence[str] = (),
+    **more: Any,  # noqa: ANN401
+) -> str:
     """Add an activity, with this id if one is given; returns its id."""
     request: Any = {
         "kind": "activity",
@@ -72,20 +78,53 @@ def add(app: App, item: str | None = None, minutes: int = 5, **more: Any) -> str
     }
     if item is not None:
         request["id"] = item
+    if depends_on:
+        request["depends_on"] = [*depends_on]
     return str(app.queue_add(request)["id"])
+
+
+def add_offline(user: SignedIn, count: int) -> list[str]:
+    """Cut the network and add so many activities; returns their ids."""
+    app = user.offline()
+    return [add(app) for _ in range(count)]
+
+
+def edit(app: App, item: str, minutes: int, **more: Any) -> str | None:  # noqa: ANN401
+    """Edit an activity; returns its state."""
+    payload: Any = {"type": "visit", "minutes": minutes, **more}
+    return app.queue_edit({"id": item, "payload": payload})["state"]
+
+
+def in_doubt(
+    user: SignedIn,
+    directory: DirectoryFixtures,
+    upload: str = "table",
+    *,
+    arrives: bool = True,
+    **payload: Any,  # noqa: ANN401
+) -> str:
+    """An item whose upload got no answer: it arrived or not. The phone is offline."""
+    user.app.go_offline()
+    item = add(user.app, **payload)
+    drop = directory.control.drop_after if arrives else directory.control.drop_before
+    drop(UPLOADS[upload], method="POST", times=1)
+    user.app.reconnect()
+    user.app.go_offline()
+    assert (item in stored(directory, user.person)) == arrives
+    return item
+
+
+def only_the_user_can_tell(app: App, item: str, done: dict[str, Any] | None = None) -> None:
+    """A run ends, and parks this item as one that the server may have with other content."""
+    done = done or drain(app)
+    assert (done["sent"], done["parked"]) == (0, 1)
+    assert code_of(app, item) == "unknown_outcome"
 
 
 def new_ids(count: int) -> list[str]:
     """Fresh ids in growing order."""
     stem = uuid.uuid4().hex[:8]
     return [f"{stem}-0000-7000-8000-{number:012x}" for number in range(count)]
-
-
-def refused(call: Any, request: Any) -> HoldfastError:  # noqa: ANN401
-    """The error of a call that must fail."""
-    with pytest.raises(HoldfastError) as caught:
-        call(request)
-    return caught.value
 
 
 def activity(item: str, **payload: Any) -> Any:  # noqa: ANN401

@@ -138,6 +138,6 @@ class Fault:
         self.user.phone.network.instead.remove(self)
 
 
-def holding(item: str) -> Callable[[HttpRequest], bool]:
-    """Whether an upload has this item."""
-    return lambda request: item in (request["body"] or "")
+def holding(*items: str) -> Callable[[HttpRequest], bool]:
+    """Whether an upload has one of these items."""
+    return lambda request: any(item in (request["body"] or "") for item in items)

@@ -57,11 +57,6 @@ def forms(secret: str | bytes) -> dict[str, bytes]:
 _forms = functools.lru_cache(maxsize=4096)(forms)
 
 
-def find(data: bytes, secret: str | bytes) -> list[str]:
-    """The forms of the secret that occur in the data."""
-    return [name for name, form in forms(secret).items() if form in data]
-
-
 class ScannerError(AssertionError):
     """The scan gave a wrong result."""
 
@@ -136,11 +131,7 @@ def compiled() -> ctypes.CDLL:
         subprocess.run(["cc", *flags, "-o", str(target), str(source)], check=True)
         program = ctypes.CDLL(str(target))
     program.scan_make.restype = ctypes.c_void_p
-    program.scan_make.argtypes = (
-        ctypes.c_char_p,
-        ctypes.POINTER(ctypes.c_uint64),
-        ctypes.c_int32,
-    )
+    program.scan_make.argtypes = (ctypes.c_char_p, ctypes.POINTER(ctypes.c_uint64), ctypes.c_int32)
     program.scan_find.restype = ctypes.c_int64
     program.scan_find.argtypes = (
         ctypes.c_void_p,
@@ -172,11 +163,6 @@ def scan_files(folder: Path, *secrets: str | bytes) -> list[str]:
     """Every find in the files below the folder, as `file: secret number n (form)`."""
     scanner = Scanner({secret: f"secret {number}" for number, secret in enumerate(secrets)})
     return scanner.find_in_files(files_below(folder))
-
-
-def total_size(folder: Path) -> int:
-    """The total size of the files below the folder, in bytes."""
-    return sum(path.stat().st_size for path in files_below(folder))
 
 
 #: Larger regions are a sanitizer's shadow memory; the scan skips them.

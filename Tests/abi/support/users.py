@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from .directory_fixtures import Organisation, Person
 from .phone import ROUTES, App, Phone
@@ -29,6 +30,11 @@ class SignedIn:
         self.app.session_adopt({"session": self.phone.session(person)})
         self.app.settle()
 
+    def offline(self) -> App:
+        """The app, without a network."""
+        self.app.go_offline()
+        return self.app
+
     def restart(self, *, online: bool = True) -> App:
         """Close and start the app; the network's record starts empty."""
         self.phone.close()
@@ -36,6 +42,19 @@ class SignedIn:
         self.phone.keychain.calls.clear()
         self.app = self.phone.start(online=online)
         return self.app
+
+
+def signed_in(
+    phones: MakePhone,
+    person: Person,
+    org: Organisation,
+    **options: Any,  # noqa: ANN401
+) -> SignedIn:
+    """A member of this organisation, among others, at home on a new phone."""
+    phone = phones(**options)
+    app = phone.start()
+    app.sign_in(person, org)
+    return SignedIn(phone, app, person, org, "peer_mentor")
 
 
 #: Creates phones; keyword arguments are those of `Phone`.

@@ -103,7 +103,9 @@ static operation operation_of(const json_t *item) {
 }
 
 /* The outbox's view of a correction: the item has the changed columns alone. */
-static bool is_partial(const json_t *item) { return operation_named(item) != INSERT; }
+static bool is_partial(const json_t *item) {
+  return json_object_get(item, "seq") != NULL && operation_named(item) != INSERT;
+}
 
 static bool has_conflict(const json_t *item) {
   return json_is_object(json_object_get(item, "conflict"));
@@ -249,9 +251,7 @@ bool item_is_same(const json_t *one, const json_t *other) {
 }
 
 const json_t *item_base(const json_t *item) {
-  return is_partial(item) && json_object_get(item, "seq") != NULL
-             ? NULL
-             : json_object_get(item, "payload");
+  return is_partial(item) ? NULL : json_object_get(item, "payload");
 }
 
 /* No other device can have it. */
