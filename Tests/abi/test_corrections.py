@@ -538,7 +538,7 @@ def test_COR_8_an_edit_after_a_deletion_whose_answer_is_lost_is_not_lost(
 def test_what_a_pull_has_shown_is_not_hidden_by_a_late_proof(
     user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    # Given an item that is stored, and whose answer is lost; then others change it, and a pull shows that
+    # Given an item whose answer is lost; others change its row, and a pull shows that
     app = user.app
     item = add(app, minutes=54)
     request = taken(user, "upload")
@@ -573,8 +573,8 @@ def test_COR_6_a_form_that_was_open_while_others_changed_the_row_overwrites_noth
     # When the user saves another value of that column, or takes the item back
     edited = {"id": item, "payload": {**base, "minutes": 45}, "base": base}
     for failure in (
-        refused(app.queue_edit, edited),
-        refused(app.queue_cancel, {"id": item, "base": base}),
+        error_of(app.queue_edit, edited),
+        error_of(app.queue_cancel, {"id": item, "base": base}),
     ):
         assert (failure.code, failure.field) == ("queue.changed", "/base/minutes")
     # and a whole form of which they changed another column
