@@ -86,6 +86,7 @@ typedef struct hfh_transfer {
   size_t response_length;
   size_t response_capacity;
   size_t response_limit;
+  bool has_headers; /* the response has all of them */
 } hfh_transfer;
 
 /* Prepare a request of holdfast_next(); NULL when it cannot be sent. */

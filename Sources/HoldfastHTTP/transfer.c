@@ -127,6 +127,18 @@ static size_t receive(char *bytes, size_t size, size_t count, void *context) {
   return length;
 }
 
+/* Notes where the headers end. To libcurl an answer that breaks off before is one without a body.
+ */
+static size_t note_header(char *bytes, size_t size, size_t count, void *context) {
+  hfh_transfer *transfer = context;
+  size_t length = size * count;
+  if (length >= 5 && memcmp(bytes, "HTTP/", 5) == 0)
+    transfer->has_headers = false; /* 100 Continue came before */
+  else if (length > 0 && (bytes[0] == '\r' || bytes[0] == '\n'))
+    transfer->has_headers = true;
+  return length;
+}
+
 /* Opens sockets so that programs which the host starts do not inherit them. */
 static curl_socket_t open_socket(void *context, curlsocktype purpose, struct curl_sockaddr *to) {
   (void)context;
@@ -170,6 +182,8 @@ static bool configure(hfh_transfer *transfer, const json_t *request, const hfh_o
   SET(CURLOPT_OPENSOCKETFUNCTION, open_socket);
   SET(CURLOPT_WRITEFUNCTION, receive);
   SET(CURLOPT_WRITEDATA, transfer);
+  SET(CURLOPT_HEADERFUNCTION, note_header);
+  SET(CURLOPT_HEADERDATA, transfer);
 #if LIBCURL_VERSION_NUM >= 0x075700
   SET(CURLOPT_QUICK_EXIT, 1L); /* stopping does not wait for the resolver */
 #endif
@@ -321,6 +335,8 @@ static json_t *text_of(const char *bytes, size_t length) {
 char *hfh_transfer_completion(hfh_transfer *transfer, CURLcode result) {
   if (result != CURLE_OK)
     return hfh_failure(transfer->id, error_of(transfer->curl, result));
+  if (!transfer->has_headers)
+    return hfh_failure(transfer->id, "offline");
   long status = 0;
   curl_easy_getinfo(transfer->curl, CURLINFO_RESPONSE_CODE, &status);
   json_t *completion = json_pack("{s:I, s:i, s:o, s:o}", "id", transfer->id, "status", (int)status,

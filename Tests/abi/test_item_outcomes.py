@@ -252,14 +252,18 @@ def test_B5_an_item_that_is_not_visible_before_the_memberships_are_known_is_an_a
         headers = {"content-type": "application/json"}
         return {"status": 200, "headers": headers, "body": "[]"}
 
-    user.phone.network.instead.append(nothing)
+    user.phone.network.instead += [
+        nothing,
+        lambda request: {"error": "offline"} if request["purpose"] == "guard" else None,
+    ]
     app.go_online()
-    check = taken(user, "guard")
+    app.settle()
     assert len(read_backs) == 1
     user.phone.network.instead.clear()
     assert app.queue_list()["counts"] == {**EMPTY, "waiting": 1}
     edit(app, item, 45)
-    answer(app, check)
+    user.phone.pass_time(60)
+    app.settle()
     only_the_user_can_tell(app, item)
     assert [row["minutes"] for row in directory.activities(user.person)] == [30]
 

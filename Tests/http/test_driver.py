@@ -282,6 +282,20 @@ def test_ATK_8_a_dripping_answer_is_a_timeout(
     assert hung_up.wait(patience(60)), "the driver reads on"
 
 
+@pytest.mark.parametrize(
+    "sent", [b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\nX: y\r\nContent-Le", b"HTTP/1.1 204 No"]
+)
+def test_an_answer_that_ends_within_its_headers_is_none(
+    core: Core, driver: Driver, server: Server, sent: bytes
+) -> None:
+    def half(link: socket.socket, request: bytes) -> None:
+        link.sendall(sent)
+        link.shutdown(socket.SHUT_RDWR)
+
+    server.handler = half
+    assert core.fetch(server.url).get("error") in {"refused", "offline"}
+
+
 @pytest.mark.parametrize("where", ["headers", "one header", "body", "chunks"])
 def test_ATK_8_an_endless_answer_is_refused(core: Core, server: Server, where: str) -> None:
     # Given a server that never ends its answer
