@@ -262,8 +262,6 @@ def test_B5_an_item_that_is_not_visible_before_the_memberships_are_known_is_an_a
     user.phone.network.instead.clear()
     assert app.queue_list()["counts"] == {**EMPTY, "waiting": 1}
     edit(app, item, 45)
-    user.phone.pass_time(60)
-    app.settle()
     only_the_user_can_tell(app, item)
     assert [row["minutes"] for row in directory.activities(user.person)] == [30]
 
