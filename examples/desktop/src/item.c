@@ -347,9 +347,10 @@ static void add_buttons(const buttons *to) {
 /* ---- the card ---- */
 
 static char *whole_title(const json_t *item) {
-  return is_text(item, "operation", "change")   ? g_strdup(word("A change of an activity"))
-         : is_text(item, "operation", "delete") ? g_strdup(word("A removal of an activity"))
-                                                : title_of(item);
+  if (!is_partial(item))
+    return title_of(item);
+  return g_strdup(operation_named(item) == CHANGE ? word("A change of an activity")
+                                                  : word("A removal of an activity"));
 }
 
 /* Only of what is stored the picture says more than the words beside it. */
