@@ -20,7 +20,10 @@ import Testing
   /// What ends with each scope; all else stays.
   private static let ends: [(scope: SessionStore.Scope, ended: Set<Held>)] = [
     (.mirror, [.mirror, .index, .refusal]),
-    (.user, [.liveContacts, .contactAnswer, .membershipCheck]),
+    (
+      .user,
+      [.liveContacts, .contactAnswer, .membershipCheck, .pullProgress, .pullTimes]
+    ),
     (.organisation, [.index, .pullProgress, .liveContacts, .contactAnswer]),
     (
       .session,

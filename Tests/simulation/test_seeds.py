@@ -77,6 +77,8 @@ FOUND = {
     (6, 631): "the world did not know that events of the file wait for a key that counts as lost",
     (6, 933): "the world did not know that events of the file wait for a key that counts as lost",
     (5, 6_437_243): "the world could not read a body whose type a flipped bit had changed",
+    (7, 500_242): "a pull of the user before was gone on with under another user's token",
+    (7, 550_178): "the world did not know that a deletion drops the changes before it",
 }
 #: Old seeds per process.
 OLD_PART = 15

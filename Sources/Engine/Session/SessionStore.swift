@@ -229,6 +229,7 @@ final class SessionStore: MemoryUser {
       dropMirror()
       tokens.forgetRefusal()
     case .user:
+      pulls.forgetAll()
       withdrawContacts()
       problems.forgetAll()
       // A host that waits keeps its deadline: `reset` keeps the start of the check.

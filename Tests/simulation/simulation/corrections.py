@@ -213,7 +213,7 @@ class Corrections:
             kept = {name: value for name, value in payload.items() if name in item["payload"]}
         now = self._present(entry.id)
         wish = self.wishes.get(place) or Wish()
-        # A deletion drops the changes before it, also that of an item which turned out to be stored.
+        # A deletion drops the changes before it, also of an item that turned out to be stored.
         was_deletion = before is not None and before["operation"] == "delete"
         wanted = {} if wish.deleted is not None or was_deletion else wish.columns
         still = {name: one for name, one in wanted.items() if name not in payload}
