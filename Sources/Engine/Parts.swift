@@ -97,9 +97,15 @@ final class Shared {
   }
 }
 
-/// A part with rules.
-protocol Part: MemoryUser {
-  var shared: Shared { get }
+/// A part with rules. It keeps the core itself: most of what a part does asks it.
+class Part: MemoryUser {
+  final let core: Core
+  final let shared: Shared
+
+  init(_ shared: Shared) {
+    core = shared.core
+    self.shared = shared
+  }
 }
 
 extension Part {
@@ -118,8 +124,6 @@ extension Part {
 /// The parts with rules, built once and bottom up: a part names those below it that it uses, so there are
 /// no cycles, and none is handed upwards.
 final class Parts: Part {
-  let core: Core
-  let shared: Shared
   let recovery: Recovery
   let refresh: Refresh
   let presenter: Presenter
@@ -148,8 +152,7 @@ final class Parts: Part {
 
   /// `hasRecovered`: a damaged main file was set aside when this one was opened.
   init(_ core: Core, hasRecovered: Bool) {
-    self.core = core
-    shared = Shared(Memory(core))
+    let shared = Shared(Memory(core))
     recovery = Recovery(shared, hasRecovered: hasRecovered)
     refresh = Refresh(shared)
     presenter = Presenter(shared)
@@ -193,5 +196,6 @@ final class Parts: Part {
     loop = HostLoop(
       shared, scheduler: scheduler, dispatch: dispatch, signIn: signIn, token: token,
       liveReader: liveReader, presence: presence, sync: sync, decider: decider)
+    super.init(shared)
   }
 }

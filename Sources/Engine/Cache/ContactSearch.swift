@@ -6,16 +6,13 @@ import Vault
 
 /// Answers searches and single contacts from the cache.
 final class ContactSearch: Part {
-  let core: Core
-  let shared: Shared
   private let presenter: Presenter
   private let decider: Decider
 
   init(_ shared: Shared, presenter: Presenter, decider: Decider) {
-    core = shared.core
-    self.shared = shared
     self.presenter = presenter
     self.decider = decider
+    super.init(shared)
   }
 
   // MARK: Searching

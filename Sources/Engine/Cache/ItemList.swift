@@ -11,18 +11,15 @@ import Vault
 /// on neither's length. What is in both is shown as the queue has it: a change over the stored row, an item
 /// that was just stored. The position of a page's end is a time and a tag, which outlast a restart.
 final class ItemList: Part {
-  let core: Core
-  let shared: Shared
   private let report: ItemReport
   private let presenter: Presenter
   private let decider: Decider
 
   init(_ shared: Shared, report: ItemReport, presenter: Presenter, decider: Decider) {
-    core = shared.core
-    self.shared = shared
     self.report = report
     self.presenter = presenter
     self.decider = decider
+    super.init(shared)
   }
 
   /// What is listed, and for whom.

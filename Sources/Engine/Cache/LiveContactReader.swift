@@ -5,14 +5,11 @@ import Vault
 
 /// Reads single contacts with their withheld columns, for `contact_get` with `live`.
 final class LiveContactReader: Part {
-  let core: Core
-  let shared: Shared
   private let refresh: Refresh
 
   init(_ shared: Shared, refresh: Refresh) {
-    core = shared.core
-    self.shared = shared
     self.refresh = refresh
+    super.init(shared)
   }
 
   func send(_ request: LiveRequest, _ session: OpenSession, _ now: Instant) throws(Failure) {

@@ -6,14 +6,11 @@ import Vault
 
 /// What a failed read means: reads of its purpose back off, and nothing else waits.
 final class ReadFailures: Part {
-  let core: Core
-  let shared: Shared
   private let refresh: Refresh
 
   init(_ shared: Shared, _ refresh: Refresh) {
-    core = shared.core
-    self.shared = shared
     self.refresh = refresh
+    super.init(shared)
   }
 
   /// The read failed; the cache stays unchanged.

@@ -26,14 +26,11 @@ import Vault
 /// without one usable row is no complete pull (`unusable_row`). If the cache is lost meanwhile, the
 /// pull starts again.
 final class RowPuller: Part {
-  let core: Core
-  let shared: Shared
   private let reads: ReadFailures
 
   init(_ shared: Shared, reads: ReadFailures) {
-    core = shared.core
-    self.shared = shared
     self.reads = reads
+    super.init(shared)
   }
 
   // MARK: When

@@ -87,16 +87,13 @@ final class SummaryCache {
 
 /// `summary_get`.
 final class Summary: Part {
-  let core: Core
-  let shared: Shared
   private let presenter: Presenter
   private let decider: Decider
 
   init(_ shared: Shared, presenter: Presenter, decider: Decider) {
-    core = shared.core
-    self.shared = shared
     self.presenter = presenter
     self.decider = decider
+    super.init(shared)
   }
 
   func get(_ request: JSON) throws(Failure) -> JSON {
@@ -122,14 +119,11 @@ final class Summary: Part {
 
 /// Requests the figures from the server.
 final class SummaryPuller: Part {
-  let core: Core
-  let shared: Shared
   private let reads: ReadFailures
 
   init(_ shared: Shared, reads: ReadFailures) {
-    core = shared.core
-    self.shared = shared
     self.reads = reads
+    super.init(shared)
   }
 
   func isDue(_ now: Instant) -> Bool {

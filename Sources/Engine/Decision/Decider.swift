@@ -10,16 +10,13 @@ import Vault
 /// decision asks for: clear, lock, choose. 4. `show` renders the decision, remembers it, and makes it
 /// the next thing that the host gets. `followChange` does the same where the host shows something else.
 final class Decider: Part {
-  let core: Core
-  let shared: Shared
   private let presenter: Presenter
   private let recovery: Recovery
 
   init(_ shared: Shared, presenter: Presenter, recovery: Recovery) {
-    core = shared.core
-    self.shared = shared
     self.presenter = presenter
     self.recovery = recovery
+    super.init(shared)
   }
 
   // MARK: Assessing

@@ -5,15 +5,6 @@ import Supabase
 
 /// Renders decisions and the parts that replies share with them as the JSON of the API.
 final class Presenter: Part {
-
-  let core: Core
-  let shared: Shared
-
-  init(_ shared: Shared) {
-    core = shared.core
-    self.shared = shared
-  }
-
   private var configuration: Configuration { core.configuration }
 
   func render(_ decision: Decision) throws(Failure) -> JSON {

@@ -11,15 +11,6 @@ import Vault
 ///
 /// The main file lists them (`KeylessList`), so that a start looks into none of them before its key is back.
 final class KeylessFiles: Part {
-
-  let core: Core
-  let shared: Shared
-
-  init(_ shared: Shared) {
-    core = shared.core
-    self.shared = shared
-  }
-
   /// Look whether keys are back. That they are not, and that a file cannot be read now, fails no call.
   func carryOver() {
     do throws(Failure) {

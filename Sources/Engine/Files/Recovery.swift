@@ -30,13 +30,9 @@ final class Recovery: Part {
   /// A file that was set aside waits for the device key.
   private(set) var isNeeded = false { didSet { core.revision.advance() } }
 
-  let core: Core
-  let shared: Shared
-
   init(_ shared: Shared, hasRecovered: Bool) {
-    core = shared.core
-    self.shared = shared
     self.hasRecovered = hasRecovered
+    super.init(shared)
   }
 
   private var folder: String { core.configuration.dataFolder }

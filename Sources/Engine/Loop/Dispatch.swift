@@ -6,8 +6,6 @@ import Vault
 
 /// Routes jobs to the parts that send them, and responses to the parts that process them.
 final class Dispatch: Part {
-  let core: Core
-  let shared: Shared
   private let refresh: Refresh
   private let memberships: MembershipUpdate
   private let signIn: SignIn
@@ -24,8 +22,6 @@ final class Dispatch: Part {
     uploader: Uploader, settlement: UploadSettlement, reads: ReadFailures, rowPuller: RowPuller,
     summaryPuller: SummaryPuller, liveReader: LiveContactReader, decider: Decider
   ) {
-    core = shared.core
-    self.shared = shared
     self.refresh = refresh
     self.memberships = memberships
     self.signIn = signIn
@@ -36,6 +32,7 @@ final class Dispatch: Part {
     self.summaryPuller = summaryPuller
     self.liveReader = liveReader
     self.decider = decider
+    super.init(shared)
   }
 
   /// Put the job's request in flight. A part sends nothing if the job is no longer needed. The part

@@ -12,8 +12,6 @@ final class HostLoop: Part {
   /// A host asks for requests within this time; see `noteSilence`.
   private static var silenceMS: Int64 { 5000 }
 
-  let core: Core
-  let shared: Shared
   private let scheduler: Scheduler
   private let dispatch: Dispatch
   private let signIn: SignIn
@@ -35,8 +33,6 @@ final class HostLoop: Part {
     _ shared: Shared, scheduler: Scheduler, dispatch: Dispatch, signIn: SignIn, token: SessionToken,
     liveReader: LiveContactReader, presence: Presence, sync: SyncControl, decider: Decider
   ) {
-    core = shared.core
-    self.shared = shared
     self.scheduler = scheduler
     self.dispatch = dispatch
     self.signIn = signIn
@@ -45,8 +41,9 @@ final class HostLoop: Part {
     self.presence = presence
     self.sync = sync
     self.decider = decider
-    isOnScreen = core.configuration.role == .app
-    askedMS = core.clock.now().monotonicMS
+    isOnScreen = shared.core.configuration.role == .app
+    askedMS = shared.core.clock.now().monotonicMS
+    super.init(shared)
   }
 
   // MARK: Giving

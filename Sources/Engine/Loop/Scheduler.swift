@@ -66,8 +66,6 @@ final class Scheduler: Part {
   /// How often to check another process's refresh: it may end long before its lease.
   private static var refreshIntervalMS: Int64 { 1000 }
 
-  let core: Core
-  let shared: Shared
   private let decider: Decider
   private let refresh: Refresh
   private let uploader: Uploader
@@ -78,13 +76,12 @@ final class Scheduler: Part {
     _ shared: Shared, decider: Decider, refresh: Refresh, uploader: Uploader, rowPuller: RowPuller,
     summaryPuller: SummaryPuller
   ) {
-    core = shared.core
-    self.shared = shared
     self.decider = decider
     self.refresh = refresh
     self.uploader = uploader
     self.rowPuller = rowPuller
     self.summaryPuller = summaryPuller
+    super.init(shared)
   }
 
   // MARK: What is sent next
@@ -193,7 +190,7 @@ final class Scheduler: Part {
         try core.queue.settleStates(of: session.owner)
       case .restoreLinks:
         guard let session = sessions.session else { return }
-        try uploader.links.restore(of: session.owner)
+        try links.restore(of: session.owner)
       case .releaseKnownKinds:
         guard let session = sessions.session else { return }
         try uploader.releaseKnownKinds(session)
@@ -222,7 +219,7 @@ final class Scheduler: Part {
     }
     if try uploader.hasLostLeases(now) { return .reclaimLeases }
     if try core.queue.hasUnknownStates(of: session.owner) { return .settleStates }
-    if try uploader.links.areLost(of: session.owner) { return .restoreLinks }
+    if try links.areLost(of: session.owner) { return .restoreLinks }
     if try uploader.hasHeldKinds(session) { return .releaseKnownKinds }
     if let left = try suspendedLeftMS(session, now), left <= 0 { return .promote }
     return nil

@@ -6,16 +6,13 @@ import Vault
 
 /// `sync_now`, `sync_status`, and the state of sync that `next` gives.
 final class SyncControl: Part {
-  let core: Core
-  let shared: Shared
   private let hold: UploadHold
   private let decider: Decider
 
   init(_ shared: Shared, hold: UploadHold, decider: Decider) {
-    core = shared.core
-    self.shared = shared
     self.hold = hold
     self.decider = decider
+    super.init(shared)
   }
 
   /// Check the memberships, pull and send next. What a server put off stays put off, and

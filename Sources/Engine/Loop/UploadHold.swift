@@ -6,14 +6,11 @@ import Supabase
 /// What holds uploads back though there is a network and an open session: an access token that has to
 /// be refreshed first, and the pauses after failures. `Scheduler` acts on the same facts.
 final class UploadHold: Part {
-  let core: Core
-  let shared: Shared
   private let refresh: Refresh
 
   init(_ shared: Shared, refresh: Refresh) {
-    core = shared.core
-    self.shared = shared
     self.refresh = refresh
+    super.init(shared)
   }
 
   /// Whether nothing is sent before another access token is there.

@@ -65,7 +65,7 @@ enum Comparison: Equatable {
 /// An item that its user corrects after it was sent. The queue has one row for each item, so the order of
 /// its insert, its changes and its deletion needs no rule:
 ///
-/// - Until it is sent, an edit replaces the payload, and a cancelled item is gone.
+/// - Until it is sent, an edit changes the payload, and a cancelled item is gone.
 /// - While it is in flight, or if the server may have it, the edit is kept in the item, and `sent` keeps the
 ///   values that the server may have. When the answer proves one of them, the item becomes a change of
 ///   what is stored (`follow`).
@@ -133,7 +133,7 @@ extension QueueItem {
     return goOn(
       from: (stored?.row ?? [:]).laidOver(by: values), version: version, kind
     ) { (column, wanted, row) in
-      // An edit of an item that was not stored replaces the whole payload.
+      // The payload of an item that was not stored is its whole row.
       guard wanted != nil || isInsert else { return false }
       return !StoredRow.holds(row[member: column] ?? .null, wanted ?? .null)
     }

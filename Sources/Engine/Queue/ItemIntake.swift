@@ -15,15 +15,12 @@ final class ItemIntake: Part {
     let key: [UInt8]
   }
 
-  let core: Core
-  let shared: Shared
   private let decider: Decider
   private var lastBatchKey: LastBatchKey?
 
   init(_ shared: Shared, decider: Decider) {
-    core = shared.core
-    self.shared = shared
     self.decider = decider
+    super.init(shared)
   }
 
   // MARK: Adding

@@ -6,16 +6,13 @@ import Vault
 
 /// Reports on the queue: lists, single items, the export, and why nothing is sent.
 final class ItemReport: Part {
-  let core: Core
-  let shared: Shared
   private let hold: UploadHold
   private let decider: Decider
 
   init(_ shared: Shared, hold: UploadHold, decider: Decider) {
-    core = shared.core
-    self.shared = shared
     self.hold = hold
     self.decider = decider
+    super.init(shared)
   }
 
   static func readState(_ fields: Fields) throws(Failure) -> ItemState.Code? {

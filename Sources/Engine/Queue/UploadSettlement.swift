@@ -16,14 +16,11 @@ final class UploadSettlement: Part {
   /// A question names its ids in the URL.
   static var mostInQuestion: Int { 100 }
 
-  let core: Core
-  let shared: Shared
   private let refresh: Refresh
 
   init(_ shared: Shared, refresh: Refresh) {
-    core = shared.core
-    self.shared = shared
     self.refresh = refresh
+    super.init(shared)
   }
 
   /// A response, for whom it counts, and when it came.

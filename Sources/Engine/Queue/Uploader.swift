@@ -15,14 +15,11 @@ final class Uploader: Part {
   /// How often other processes' leases are checked.
   private static var leaseCheckMS: Int64 { 5000 }
 
-  let core: Core
-  let shared: Shared
   private let settlement: UploadSettlement
 
   init(_ shared: Shared, settlement: UploadSettlement) {
-    core = shared.core
-    self.shared = shared
     self.settlement = settlement
+    super.init(shared)
   }
 
   // MARK: Sending
@@ -151,10 +148,6 @@ final class Uploader: Part {
       }
     }
   }
-
-  // MARK: Dependencies
-
-  var links: ItemLinks { settlement.links }
 
   // MARK: Reading back
 

@@ -10,16 +10,13 @@ final class Logout: Part {
   /// What becomes of items that were not sent.
   private enum Unsent: String, CaseIterable { case keep, discard }
 
-  let core: Core
-  let shared: Shared
   private let uploader: Uploader
   private let decider: Decider
 
   init(_ shared: Shared, uploader: Uploader, decider: Decider) {
-    core = shared.core
-    self.shared = shared
     self.uploader = uploader
     self.decider = decider
+    super.init(shared)
   }
 
   func logOut(_ request: JSON) throws(Failure) -> JSON {

@@ -16,14 +16,11 @@ import Vault
 /// together, so no crash leaves a stored end with its data still cached. An erasure that fails is
 /// owed, and tried again with each response.
 final class MembershipUpdate: Part {
-  let core: Core
-  let shared: Shared
   private let refresh: Refresh
 
   init(_ shared: Shared, refresh: Refresh) {
-    core = shared.core
-    self.shared = shared
     self.refresh = refresh
+    super.init(shared)
   }
 
   func send(_ session: OpenSession, _ now: Instant) throws(Failure) {

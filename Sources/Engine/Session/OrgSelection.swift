@@ -7,16 +7,13 @@ import Vault
 /// The choice of organisation. The stored choice says where the user works; the server's list of
 /// memberships says whether that is allowed.
 final class OrgSelection: Part {
-  let core: Core
-  let shared: Shared
   private let presenter: Presenter
   private let decider: Decider
 
   init(_ shared: Shared, presenter: Presenter, decider: Decider) {
-    core = shared.core
-    self.shared = shared
     self.presenter = presenter
     self.decider = decider
+    super.init(shared)
   }
 
   func list(_ request: JSON) throws(Failure) -> JSON {

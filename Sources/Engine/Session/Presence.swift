@@ -6,18 +6,15 @@ import Vault
 
 /// Start, return, background, network, lock and unlock, and the status of the session.
 final class Presence: Part {
-  let core: Core
-  let shared: Shared
   private let keyless: KeylessFiles
   private let refresh: Refresh
   private let decider: Decider
 
   init(_ shared: Shared, keyless: KeylessFiles, refresh: Refresh, decider: Decider) {
-    core = shared.core
-    self.shared = shared
     self.keyless = keyless
     self.refresh = refresh
     self.decider = decider
+    super.init(shared)
   }
 
   /// The app has started. For a user who is in, it is back on the screen: a call that is made twice undoes

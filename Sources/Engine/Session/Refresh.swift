@@ -18,14 +18,6 @@ final class Refresh: Part {
   private static var leaseMS: Int64 { 25_000 }
   private static var leaseName: String { "refresh" }
 
-  let core: Core
-  let shared: Shared
-
-  init(_ shared: Shared) {
-    core = shared.core
-    self.shared = shared
-  }
-
   // MARK: When
 
   func isNeeded(

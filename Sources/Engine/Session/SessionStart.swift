@@ -18,14 +18,11 @@ final class SessionStart: Part {
     case sameUser
   }
 
-  let core: Core
-  let shared: Shared
   private let recovery: Recovery
 
   init(_ shared: Shared, recovery: Recovery) {
-    core = shared.core
-    self.shared = shared
     self.recovery = recovery
+    super.init(shared)
   }
 
   /// Store the session over the one of `generation`. Returns false when that one is gone.

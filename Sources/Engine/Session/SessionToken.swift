@@ -22,17 +22,14 @@ final class SessionToken: Part {
   /// The next poll sends the refresh; its response usually comes within this time.
   private static var responseMS: Int64 { 1000 }
 
-  let core: Core
-  let shared: Shared
   private let refresh: Refresh
   private let decider: Decider
   private var told = Told.nothing
 
   init(_ shared: Shared, refresh: Refresh, decider: Decider) {
-    core = shared.core
-    self.shared = shared
     self.refresh = refresh
     self.decider = decider
+    super.init(shared)
   }
 
   /// The token of the open session, unless it is about to end or the server refused it.

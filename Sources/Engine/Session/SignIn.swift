@@ -9,20 +9,17 @@ final class SignIn: Part {
   /// A sign-in without a response for this long is given up.
   private static var exchangeLimitMS: Int64 { 60_000 }
 
-  let core: Core
-  let shared: Shared
   private let recovery: Recovery
   private let sessionStart: SessionStart
   private let decider: Decider
   private let stored: StoredSignIns
 
   init(_ shared: Shared, recovery: Recovery, sessionStart: SessionStart, decider: Decider) {
-    core = shared.core
-    self.shared = shared
     self.recovery = recovery
     self.sessionStart = sessionStart
     self.decider = decider
-    stored = StoredSignIns(core)
+    stored = StoredSignIns(shared.core)
+    super.init(shared)
   }
 
   // MARK: Beginning

@@ -199,7 +199,7 @@ class Corrections:
             self.wishes.pop(place, None)
             return
         if item["operation"] == "insert":
-            # It replaces the whole payload. What it leaves as it was others may have changed.
+            # Its payload is the whole row. What it leaves as it was others may have changed.
             was = before["payload"] if before is not None else {}
             payload = {
                 column: payload.get(column)
