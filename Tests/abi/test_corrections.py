@@ -98,8 +98,7 @@ def test_COR_1_an_edit_while_the_item_waits_is_one_insert(
     app.go_offline()
     item = add(app, minutes=30)
     assert edit(app, item, type="visit", minutes=90)["state"] == "pending"
-    app.go_online()
-    app.settle()
+    app.reconnect()
     assert row(directory, item)["minutes"] == 90
     assert (len(inserts(user)), changes(user)) == (1, [])
 
@@ -121,8 +120,7 @@ def test_COR_2_an_edit_in_flight_is_what_the_server_ends_with(
     else:
         answer(app, request)
     app.settle()
-    user.phone.pass_time(600)
-    app.settle()
+    app.wait(600)
     found = row(directory, item)
     assert (found["minutes"], found["note"]) == (90, None)
     assert app.queue_get({"id": item})["state"] == "stored"
@@ -145,8 +143,7 @@ def test_COR_2_an_item_that_is_taken_back_in_flight_is_gone(
     else:
         answer(app, request)
     app.settle()
-    user.phone.pass_time(600)
-    app.settle()
+    app.wait(600)
     assert all(one["deleted_at"] for one in rows(directory, user.person))
     assert app.queue_list()["counts"] == EMPTY
     assert not app.of_type("item_parked")
@@ -189,8 +186,7 @@ def test_COR_4_an_edit_offline_arrives_once_after_a_restart(
     app = user.restart(online=False)
     app.touch()
     assert item_of(app, item)["payload"] == {"minutes": 90}
-    app.go_online()
-    app.settle()
+    app.reconnect()
     assert row(directory, item)["minutes"] == 90
     assert len(changes(user)) == 1
 
@@ -205,8 +201,7 @@ def test_COR_5_a_change_whose_answer_is_lost_is_recognised(
     user.phone.network(request)
     app.complete({"id": request["id"], "error": "timeout"})
     stamp = row(directory, item)["updated_at"]
-    user.phone.pass_time(600)
-    app.settle()
+    app.wait(600)
     assert app.queue_get({"id": item})["state"] == "stored"
     assert row(directory, item)["updated_at"] == stamp
     assert not app.of_type("item_parked")
@@ -282,14 +277,12 @@ def test_COR_7_what_a_pull_has_shown_is_no_conflict(
     )
     app.settle()
     set_elsewhere(directory, item, note="theirs")
-    app.sync_now()
-    app.settle()
+    app.sync()
     [listed] = app.item_list({"kind": "activity"})["items"]
     assert (listed["payload"]["note"], listed["payload"]["minutes"]) == ("theirs", 90)
     edit(app, item, note="mine, having seen theirs")
     user.phone.network.instead.clear()
-    user.phone.pass_time(600)
-    app.settle()
+    app.wait(600)
     found = row(directory, item)
     assert (found["note"], found["minutes"]) == ("mine, having seen theirs", 90)
     assert not app.of_type("item_parked")
@@ -305,8 +298,7 @@ def test_COR_8_a_row_that_was_deleted_elsewhere_is_told(
     for item in (soft, hard):
         edit(app, item, minutes=90)
     app.settle()
-    user.phone.pass_time(60)
-    app.settle()
+    app.wait(60)
     assert [code_of(app, item) for item in (soft, hard)] == ["deleted_elsewhere"] * 2
 
 
@@ -326,8 +318,7 @@ def test_COR_8_a_deletion_of_an_item_in_doubt_asks_for_what_others_have_changed(
     set_elsewhere(directory, item, note="theirs")
     app.queue_cancel({"id": item})
     for _ in range(3):
-        user.phone.pass_time(600)
-        app.settle()
+        app.wait(600)
     # Then that one is not deleted unseen
     assert code_of(app, item) == "changed_elsewhere"
     assert item_of(app, item)["conflict"]["columns"][0]["theirs"] == "theirs"
@@ -354,8 +345,7 @@ def test_COR_8_deletions_are_done_asked_or_done_already(
             assert app.queue_cancel({"id": item})["state"] == "pending"
             assert item_of(app, item)["operation"] == "delete"
         app.settle()
-        user.phone.pass_time(60)
-        app.settle()
+        app.wait(60)
         left = [str(one["id"]) for one in rows(directory, user.person) if not one["deleted_at"]]
         assert left == [changed]
         assert code_of(app, changed) == "changed_elsewhere"
@@ -379,19 +369,15 @@ def test_COR_8_absence_without_a_membership_is_no_deletion(
     app.go_offline()
     edit(app, item, minutes=90)
     directory.control.set_membership(user.person.id, user.org.id, status="ended")
-    app.go_online()
-    app.settle()
-    user.phone.pass_time(60)
-    app.settle()
+    app.reconnect()
+    app.wait(60)
     assert not app.of_type("item_parked")
     directory.control.set_membership(user.person.id, user.org.id, status="active")
-    user.phone.pass_time(1000)
-    app.settle()
+    app.wait(1000)
     if app.screen["screen"] != "home":
         app.org_select({"org_id": user.org.id})
         app.settle()
-    user.phone.pass_time(1000)
-    app.settle()
+    app.wait(1000)
     assert row(directory, item)["minutes"] == 90
 
 
@@ -409,8 +395,7 @@ def test_many_changes_by_a_function_are_one_request(
     edit(app, items[10], minutes=BAD_MINUTES)
     edit(app, items[11], minutes=91)
     set_elsewhere(directory, items[11], minutes=92)
-    app.go_online()
-    app.settle()
+    app.reconnect()
     assert {row(directory, item)["minutes"] for item in items[:8]} == {90}
     assert all(row(directory, item)["deleted_at"] for item in items[8:10])
     assert code_of(app, items[11]) == "changed_elsewhere"
@@ -433,21 +418,18 @@ def test_COR_8_a_confirmation_before_the_absence_proves_nothing(
         app.queue_cancel({"id": item})
     for minutes in range(6):
         add(app, minutes=minutes + 1)
-        user.phone.pass_time(300)
-        app.settle()
+        app.wait(300)
     fails.clear()
     # When the membership ends, so that the row is not shown, and it is sent again
     directory.control.set_membership(user.person.id, user.org.id, status="ended")
-    user.phone.pass_time(400)
-    app.settle()
+    app.wait(400)
     # Then the row is not taken for a deleted one
     assert not app.of_type("item_parked")
     assert app.queue_get({"id": item})["state"] in ("pending", "waiting")
     # and the correction is made when the user is a member again
     directory.control.set_membership(user.person.id, user.org.id, status="active")
     for _ in range(3):
-        user.phone.pass_time(1000)
-        app.settle()
+        app.wait(1000)
         if app.screen["screen"] != "home":
             app.org_select({"org_id": user.org.id})
     app.settle()
@@ -498,8 +480,7 @@ def test_COR_8_a_deletion_sees_what_others_set_in_columns_that_the_item_left_out
         edit(app, item, minutes=90)
     # When it is taken back
     app.queue_cancel({"id": item})
-    app.go_online()
-    app.settle()
+    app.reconnect()
     # Then its user sees the note before anything is deleted
     assert code_of(app, item) == "changed_elsewhere"
     conflict = {one["name"]: one["theirs"] for one in item_of(app, item)["conflict"]["columns"]}
@@ -529,8 +510,7 @@ def test_COR_8_an_edit_after_a_deletion_whose_answer_is_lost_is_not_lost(
     assert state != "stored"
     lost.clear()
     for _ in range(3):
-        user.phone.pass_time(1000)
-        app.settle()
+        app.wait(1000)
     assert row(directory, item)["deleted_at"] is not None
     assert code_of(app, item) == "deleted_elsewhere"
 
@@ -549,12 +529,10 @@ def test_what_a_pull_has_shown_is_not_hidden_by_a_late_proof(
     ]
     user.phone.network.instead = uploads
     set_elsewhere(directory, item, minutes=6)
-    app.sync_now()
-    app.settle()
+    app.sync()
     # When it is proved that it is stored
     uploads.clear()
-    user.phone.pass_time(600)
-    app.settle()
+    app.wait(600)
     # Then the list shows what the server has
     assert app.queue_get({"id": item})["state"] == "stored"
     assert shown(app, item)["payload"]["minutes"] == 6
@@ -568,8 +546,7 @@ def test_COR_6_a_form_that_was_open_while_others_changed_the_row_overwrites_noth
     item = sent(user)
     base = shown(app, item)["payload"]
     set_elsewhere(directory, item, minutes=99)
-    app.sync_now()
-    app.settle()
+    app.sync()
     # When the user saves another value of that column, or takes the item back
     edited = {"id": item, "payload": {**base, "minutes": 45}, "base": base}
     for failure in (
@@ -606,13 +583,11 @@ def test_an_edit_keeps_the_columns_that_it_leaves_out(
         edit(app, item, minutes=45)
         app.complete({"id": upload["id"], **user.phone.network(upload)})
     elif state == "stored":
-        app.go_online()
-        app.settle()
+        app.reconnect()
         edit(app, item, minutes=45)
     else:
         edit(app, item, minutes=45)
-    app.go_online()
-    app.settle()
+    app.reconnect()
     stored = row(directory, item)
     assert (stored["minutes"], stored["note"]) == (45, "with the daughter")
 
@@ -635,8 +610,7 @@ def test_an_item_is_not_stored_under_the_id_of_a_deleted_row(sign_in: MakeUser) 
     app.queue_cancel({"id": item})
     app.settle()
     assert add(app, item, minutes=30) == item
-    user.phone.pass_time(600)
-    app.settle()
+    app.wait(600)
     assert code_of(app, item) == "deleted_elsewhere"
 
 
@@ -654,8 +628,7 @@ def test_COR_9_without_the_right_a_change_is_parked(
     try:
         edit(app, item, minutes=90)
         app.settle()
-        user.phone.pass_time(60)
-        app.settle()
+        app.wait(60)
         assert code_of(app, item) == "not_allowed"
         assert len(changes(user)) <= 4
     finally:
@@ -689,8 +662,7 @@ def test_COR_9_a_row_of_another_user_is_not_the_items_own(
     app.complete({"id": taken(user, "upload")["id"], "error": "timeout"})
     edit(app, item, type="visit", minutes=90)
     for _ in range(2):
-        user.phone.pass_time(600)
-        app.settle()
+        app.wait(600)
         # Then it is parked, also when its user tries again
         assert code_of(app, item) == "conflict"
         app.queue_retry({"id": item})
@@ -707,8 +679,7 @@ def test_COR_10_many_edits_are_one_change(user: SignedIn, directory: DirectoryFi
     for minutes in range(100, 200):
         edit(app, item, minutes=minutes)
     assert app.queue_list()["counts"]["pending"] == 1
-    app.go_online()
-    app.settle()
+    app.reconnect()
     assert row(directory, item)["minutes"] == 199
     assert len(changes(user)) == 1
 
@@ -742,8 +713,7 @@ def test_COR_10_a_deletion_can_be_taken_back_until_it_is_sent(
     app.go_offline()
     app.queue_cancel({"id": item})
     assert edit(app, item, minutes=45)["state"] == "pending"
-    app.go_online()
-    app.settle()
+    app.reconnect()
     assert (row(directory, item)["minutes"], row(directory, item)["deleted_at"]) == (45, None)
 
 
@@ -758,8 +728,7 @@ def test_COR_10_what_follows_a_deleted_item_is_parked(
     app.queue_cancel({"id": parent})
     answer(app, request)
     app.settle()
-    user.phone.pass_time(60)
-    app.settle()
+    app.wait(60)
     assert row(directory, parent)["deleted_at"] is not None
     assert code_of(app, child) == "parent_deleted"
 
@@ -779,8 +748,7 @@ def test_COR_5_with_a_column_for_its_id_a_change_is_recognised_whatever_others_s
     app.complete({"id": request["id"], "error": "timeout"})
     # Somebody sets the old value back.
     set_elsewhere(directory, item, minutes=30)
-    user.phone.pass_time(600)
-    app.settle()
+    app.wait(600)
     assert app.queue_get({"id": item})["state"] == "stored"
     assert row(directory, item)["minutes"] == 30
 
@@ -795,8 +763,7 @@ def test_a_change_waits_while_the_configuration_does_not_keep_its_rows(
     user.phone.config["backend"]["queue"] = {"activity": KIND}
     app = user.restart()
     app.touch()
-    app.go_online()
-    app.settle()
+    app.reconnect()
     assert row(directory, item)["minutes"] == 30
     assert item_of(app, item)["state"] == "waiting"
     user.phone.config["backend"]["queue"] = queue
@@ -829,8 +796,7 @@ def test_COR_12_the_total_stands_when_an_answer_is_lost_and_the_item_is_edited_a
     assert total(app) == (0, 0)
     edit(app, item, minutes=32)
     app.go_online()
-    user.phone.pass_time(600)
-    app.settle()
+    app.wait(600)
     assert total(app) == (1, 32)
 
 
@@ -854,12 +820,10 @@ def test_COR_12_the_total_stands_when_an_insert_was_read_back_and_its_edit_waits
         )
     )
     for _ in range(4):
-        user.phone.pass_time(60)
-        app.settle()
+        app.wait(60)
         assert total(app) == expected
     user.phone.network.instead.clear()
-    user.phone.pass_time(1000)
-    app.settle()
+    app.wait(1000)
     assert total(app) == expected
 
 
@@ -891,8 +855,7 @@ def test_COR_8_a_deletion_after_a_lost_insert_and_an_edit_sees_what_others_set(
     set_elsewhere(directory, item, minutes=7)
     app.queue_cancel({"id": item})
     app.go_online()
-    user.phone.pass_time(600)
-    app.settle()
+    app.wait(600)
     assert code_of(app, item) == "changed_elsewhere"
     assert row(directory, item)["deleted_at"] is None
 
@@ -908,8 +871,7 @@ def test_COR_5_a_row_that_was_read_back_has_no_values_of_which_nobody_knows(
     user.phone.network.instead.append(
         lambda request: {"error": "timeout"} if request["purpose"] == "pull" else None
     )
-    user.phone.pass_time(600)
-    app.settle()
+    app.wait(600)
     edit(app, item, minutes=6)
     app.settle()
     assert code_of(app, item) == "changed_elsewhere"

@@ -152,7 +152,6 @@ def test_COR_2_what_others_wrote_while_the_form_was_open_stays(app: App) -> None
     app.click("Edit: Visit, 37 min", "push button", part=True)
     app.see_written("37")
     write_elsewhere(app, "cor: theirs", minutes=37)
-    app.wait(lambda: has_pulled(app), "the app does not ask for the activities")
     app.type("Minutes", "38")
     app.click("Save", "push button")
     app.see("Visit, 38 min", "cor: theirs")
@@ -168,10 +167,11 @@ def write_elsewhere(app: App, note: str, *, minutes: int) -> None:
 
 
 def pull(app: App) -> None:
-    """Let the app ask for what is new, as after a tunnel."""
+    """Let the app ask for what is new, as after a tunnel, until it has it."""
     app.stage.set(online=False)
     app.backend.control.clear_requests()
     app.stage.set(online=True)
+    app.wait(lambda: has_pulled(app), "the app does not ask for the activities")
 
 
 def has_pulled(app: App) -> bool:
@@ -194,7 +194,6 @@ def test_COR_2_what_others_wrote_while_the_form_was_open_is_told_before_it_is_ov
     app.see_written("54")
     app.backend.control.sql("update public.activities set minutes = 55 where note = 'cor: unseen'")
     pull(app)
-    app.wait(lambda: has_pulled(app), "the app does not ask for the activities")
     app.type("Minutes", "56")
     app.click("Save", "push button")
     app.see("Minutes: It was 54 min. Somebody else wrote 55 min, you wrote 56 min.")
@@ -214,7 +213,6 @@ def test_COR_2_what_others_wrote_while_a_removal_was_asked_for_is_told(app: App)
     app.see("It is removed for your organisation, too.")
     app.backend.control.sql("update public.activities set minutes = 58 where note = 'cor: asked'")
     pull(app)
-    app.wait(lambda: has_pulled(app), "the app does not ask for the activities")
     app.click("Remove", "push button")
     app.see("Somebody has changed this activity since. Remove it anyway?")
     assert stored(app, "cor: asked") == [{"minutes": 58, "gone": False}]
@@ -242,7 +240,6 @@ def test_COR_2_the_first_answer_about_ones_own_activity_is_no_change_of_others(
     app.see("Edit the registration" if done == "edited" else "Remove this registration?")
     app.backend.control.clear_faults(fault)
     pull(app)
-    app.wait(lambda: has_pulled(app), "the app does not ask for the activities")
     if done == "edited":
         choose_time(app, shown_time(app), "07", "15")
         app.click("Save", "push button")
