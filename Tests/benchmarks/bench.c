@@ -102,12 +102,17 @@ void add_all(long count, long threads, char *(*add)(const char *request), void (
     pthread_join(started[at], NULL);
 }
 
+bool keeps_own = false;
+
 void write_config(char *room, size_t size, const char *folder) {
+  const char *queue =
+      ",\"queue\":{\"activity\":{\"table\":\"activities\",\"own\":{\"days\":36500},"
+      "\"columns\":[\"type\",\"minutes\",\"occurred_at\",\"contact_id\",\"follows\",\"note\"]}}";
   snprintf(room, size,
            "{\"data_dir\":\"%s/data\",\"backend\":{\"url\":\"http://127.0.0.1:9\","
-           "\"api_key\":\"public-key\"},\"policy\":{\"biometric\":\"off\"},"
+           "\"api_key\":\"public-key\"%s},\"policy\":{\"biometric\":\"off\"},"
            "\"auth_methods\":[],\"template\":\"volunteers\",\"keystore\":{\"kind\":\"file\"}}",
-           folder);
+           folder, keeps_own ? queue : "");
 }
 
 static const char *const first_names[] = {"Åse",     "Bjørn",    "Cecilie", "Dag",    "Eléa",
@@ -130,28 +135,44 @@ const char *query(long number) {
 
 /* ---- the null server ---- */
 
-long contacts_there = 0;
-static long contacts_read = 0;
+long contacts_there = 0, own_there = 0;
+
+/* When row `number` was changed: a second after the one before it. */
+static void write_time(char room[64], long number) {
+  snprintf(room, 64, "2026-01-%02ldT%02ld:%02ld:%02ld.%06ld+00:00", 1 + number / 86400 % 28,
+           number / 3600 % 24, number / 60 % 60, number % 60, number % 1000000);
+}
 
 static json_t *contact(long number) {
-  char id[64], name[128], updated[128];
+  char id[64], name[128], updated[64];
   snprintf(id, sizeof id, "0c000000-0000-4000-8000-%012ld", number);
   snprintf(name, sizeof name, "%s %s %ld", first_names[number % FIRST_NAMES],
            last_names[number % LAST_NAMES], number);
-  snprintf(updated, sizeof updated, "2026-01-%02ldT%02ld:%02ld:%02ld.%06ld+00:00",
-           1 + number / 86400 % 28, number / 3600 % 24, number / 60 % 60, number % 60,
-           number % 1000000);
+  write_time(updated, number);
   return json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:n}", "id", id, "org_id", ORG, "name", name,
                    "municipality", places[number % PLACES], "relation", "pårørende", "updated_at",
                    updated, "deleted_at");
 }
 
-static json_t *contacts_page(const char *url) {
-  if (strstr(url, "updated_at=gte.") == NULL)
-    contacts_read = 0;
+static json_t *own_row(long number) {
+  char id[64], updated[64];
+  snprintf(id, sizeof id, "0d000000-0000-4000-8000-%012ld", number);
+  write_time(updated, number);
+  return json_pack("{s:s,s:s,s:s,s:i,s:s,s:s,s:n}", "id", id, "org_id", ORG, "type", "visit",
+                   "minutes", (int)(number % 1440) + 1, "occurred_at", updated, "updated_at",
+                   updated, "deleted_at");
+}
+
+/* The next page of contacts or of the user's stored rows; a pull begins without a mark. */
+static json_t *page(const char *url) {
+  static long read = 0;
+  bool is_own = strstr(url, "/activities?") != NULL;
+  long there = is_own ? own_there : contacts_there;
+  if (strstr(url, "updated_at=gte.") == NULL && strstr(url, "&id=gt.") == NULL)
+    read = 0;
   json_t *rows = json_array();
-  for (int row = 0; row < CONTACTS_IN_PAGE && contacts_read < contacts_there; row++)
-    json_array_append_new(rows, contact(contacts_read++));
+  for (int row = 0; row < ROWS_IN_PAGE && read < there; row++, read++)
+    json_array_append_new(rows, is_own ? own_row(read) : contact(read));
   return rows;
 }
 
@@ -192,7 +213,7 @@ char *answer(const json_t *request) {
   else if (strcmp(purpose, "guard") == 0)
     value = memberships();
   else if (strcmp(purpose, "pull") == 0)
-    value = contacts_page(url);
+    value = page(url);
   else if (strcmp(purpose, "validate") == 0)
     value = json_pack("{s:s}", "id", USER);
   else

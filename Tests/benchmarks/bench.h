@@ -37,7 +37,7 @@ void reset_peak(void);
 #define ORG "0f000000-0000-4000-8000-000000000001"
 enum {
   REQUEST_ROOM = 512,
-  CONTACTS_IN_PAGE = 500,
+  ROWS_IN_PAGE = 500,
   BAD_EVERY = 100,
   /* Items added before the measurement. */
   WARM_UP = 10
@@ -49,6 +49,8 @@ void write_visit(char room[REQUEST_ROOM], long number, bool is_bad);
 /* Add visits from several threads; each call after WARM_UP ones is a sample. `add` returns the
  * reply, which `release` frees outside the sample. */
 void add_all(long count, long threads, char *(*add)(const char *request), void (*release)(void *));
+/* Whether the configuration keeps the user's own stored rows. */
+extern bool keeps_own;
 /* The configuration of holdfast_open. The floor parses it, too. */
 void write_config(char *room, size_t size, const char *folder);
 /* The search queries, in turn: names, parts of names, places, and one without results. */
@@ -56,8 +58,8 @@ const char *query(long number);
 
 /* ---- the null server ---- */
 
-/* The number of the organisation's contacts. */
-extern long contacts_there;
+/* The numbers of the organisation's contacts and of the user's stored rows. */
+extern long contacts_there, own_there;
 
 /* Answer a request of holdfast_next() in the form for `complete`; the caller frees it. Uploads are
  * stored unless a row is bad: then the whole batch is rejected, as in PostgreSQL. */

@@ -10,9 +10,11 @@ No figure fails the run: a machine under load would break it.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
+import sqlite3
 import statistics
 import subprocess
 import tempfile
@@ -45,12 +47,23 @@ QUEUE_CALLS = [
     "queue_list",
     "queue_list parked",
     "queue_explain",
+    "item_list",
     "summary_get",
     "sync_status",
     "session_status",
     "next",
     "queue_cancel",
 ]
+
+
+def list_all(place: Path) -> None:
+    """Put the floor's items into the list that item_list reads, beside those of the library."""
+    programs.run("host", "embedded", "pile", str(place), "1")
+    with contextlib.closing(sqlite3.connect(place / "data/holdfast.db")) as database, database:
+        database.execute(
+            "UPDATE queue SET list = (SELECT max(list) FROM queue), "
+            "listed_ms = coalesce(listed_ms, seq)"
+        )
 
 
 class Bench:
@@ -283,6 +296,8 @@ class Bench:
         """What calls cost with 1,000,000 items queued, to what they cost with 100."""
         sizes = [100, 100_000 if QUICK else 1_000_000]
         places = {size: self.filled(f"queued-{size}", size) for size in sizes}
+        for place in places.values():
+            list_all(place)
         grown: dict[str, dict[str, float]] = {flavour: {} for flavour in programs.FLAVOURS}
         for call in QUEUE_CALLS:
             commands = {
@@ -300,6 +315,27 @@ class Bench:
         self.add_row(growth(sizes, [grown[flavour] for flavour in programs.FLAVOURS]))
         for place in places.values():
             shutil.rmtree(place)
+
+    def item_list(self) -> None:
+        """The first page of the user's stored and queued items."""
+        rows = 2_000
+        template = self.copy(self.empty, "own")
+        programs.run("host", "embedded", "own", str(template), str(rows))
+
+        def make(name: str) -> Contender:
+            place = self.copy(template, f"own-{name}")
+            return lambda: self.samples(name, "ask", place, 100, "item_list")
+
+        found = contest(self.rounds, self.ours(make, floor=False))
+        self.add_row(
+            Row(
+                f"item_list, first page of 50, of {rows:,} stored items",
+                both(found["embedded"]),
+                both(found["runtime"]),
+                target="≤ 5 ms",
+                met=max(found[flavour].p50 for flavour in programs.FLAVOURS) <= 5e-3,
+            )
+        )
 
     def drain(self) -> None:
         items = 10_000 if QUICK else 100_000
@@ -524,6 +560,7 @@ class Bench:
             self.add_from_many_threads,
             self.add_to_many,
             self.ask_with_many,
+            self.item_list,
             self.drain,
             self.drain_bad,
             self.contacts,

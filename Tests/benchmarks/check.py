@@ -38,8 +38,11 @@ COUNTED = {
     "cold start": ("rest", ["cold"], ["open"], 1, 3),
     "queue_add": ("rest", ["add", "100", "1"], ["queue_add"], 100 + work.WARM_UP, 1),
     "contact_search": ("contacts", ["search", "59"], ["contact_search"], 60, 1),
+    "item_list": ("own", ["ask", "50", "item_list"], ["item_list"], 50 + work.WARM_UP, 1),
 }
 CONTACTS = 1000
+#: The user's stored items.
+OWN = 1000
 #: Items of which 1 % are bad, and the most requests that may send them to a server that names none.
 BAD_DRAIN = (5_000, 540)
 
@@ -48,10 +51,12 @@ Figures = dict[str, dict[str, dict[str, float]]]
 
 
 def prepared(folder: Path) -> None:
-    """Make an idle folder and one with contacts, by the Embedded flavour for both."""
+    """Make an idle folder, one with contacts, and one with own items, by the Embedded flavour."""
     programs.run("host", "embedded", "prepare", str(folder / "rest"), work.session())
     shutil.copytree(folder / "rest", folder / "contacts")
     programs.run("host", "embedded", "ingest", str(folder / "contacts"), str(CONTACTS))
+    shutil.copytree(folder / "rest", folder / "own")
+    programs.run("host", "embedded", "own", str(folder / "own"), str(OWN))
 
 
 def callgrind(program: list[str], calls: list[str], environment: dict[str, str]) -> int:

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import programs
 import work
-from bench import QUEUE_CALLS
+from bench import QUEUE_CALLS, list_all
 
 SIZES = (100, 20_000)
 #: A larger ratio fails.
@@ -34,6 +34,7 @@ def filled(folder: Path, items: int) -> Path:
     programs.run("host", "embedded", "prepare", str(place), work.session())
     programs.run("floor", "embedded", "fill", str(place), str(items), "0")
     programs.run("host", "embedded", "ask", str(place), "1", "summary_get")
+    list_all(place)
     # Otherwise the log of one folder is copied into the file during the calls
     with contextlib.closing(sqlite3.connect(place / "data/holdfast.db")) as database:
         database.execute("PRAGMA wal_checkpoint(TRUNCATE)")

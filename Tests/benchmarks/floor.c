@@ -652,7 +652,7 @@ static void ingest(long count) {
   double spent = 0;
   long pages = 0;
   contacts_there = count;
-  for (long page = 0; page <= count / CONTACTS_IN_PAGE; page++, pages++) {
+  for (long page = 0; page <= count / ROWS_IN_PAGE; page++, pages++) {
     json_t *request = json_pack("{s:i,s:s,s:s}", "id", 1, "purpose", "pull", "url",
                                 page == 0 ? "contacts?" : "contacts?updated_at=gte.");
     char *completion = answer(request);

@@ -8,12 +8,13 @@
  *   ask DIR COUNT CALL     an operation that the queue's length must not slow down, offline
  *   drain DIR COUNT        send the queue
  *   ingest DIR COUNT       pull COUNT contacts
+ *   own DIR COUNT          pull COUNT stored rows of the user
  *   search DIR COUNT       contact_search: the first one, then COUNT more
  *   peak DIR COUNT         pull COUNT contacts; reports the peak of memory over rest, in kB
  *   status DIR COUNT       session_status
  *   next DIR COUNT         holdfast_next, with nothing to do
  *
- * Prints the samples as JSON (bench.h). */
+ * `pile`, `ask` and `own` keep the user's own stored rows. Prints the samples as JSON (bench.h). */
 #include "bench.h"
 
 #include <holdfast.h>
@@ -114,9 +115,9 @@ static void drain(long items) {
   report(items, uploads);
 }
 
-/* Pull all contacts. One sample: the library's share from the first page to the last. */
-static void ingest(long count) {
-  contacts_there = count;
+/* Pull all rows of one kind. One sample: the library's share from the first page to the last. */
+static void ingest(long *there, long count) {
+  *there = count;
   spent = 0;
   long requests = work_until_idle(NULL);
   sample(spent);
@@ -162,6 +163,7 @@ static const struct {
     {"queue_list", holdfast_queue_list, "{\"limit\":1}"},
     {"queue_list parked", holdfast_queue_list, "{\"limit\":1,\"state\":\"parked\"}"},
     {"queue_explain", holdfast_queue_explain, NULL},
+    {"item_list", holdfast_item_list, "{\"kind\":\"activity\",\"limit\":50}"},
     {"summary_get", holdfast_summary_get, NULL},
     {"sync_status", holdfast_sync_status, NULL},
     {"session_status", holdfast_session_status, NULL},
@@ -208,6 +210,9 @@ int main(int count, char **arguments) {
     report(1, 0);
     return 0;
   }
+  bool is_pile = strcmp(mode, "pile") == 0, is_ask = strcmp(mode, "ask") == 0;
+  bool is_own = strcmp(mode, "own") == 0;
+  keeps_own = is_pile || is_ask || is_own;
   holdfast_free(open_app(folder));
   if (strcmp(mode, "prepare") == 0) {
     prepare(arguments[3]);
@@ -217,13 +222,13 @@ int main(int count, char **arguments) {
     drain(number);
     return 0;
   }
-  if (strcmp(mode, "ingest") == 0) {
-    ingest(number);
+  if (is_own || strcmp(mode, "ingest") == 0) {
+    ingest(is_own ? &own_there : &contacts_there, number);
     return 0;
   }
   /* Online and idle, like an app in use. The host's loop would send the added items; it does not
    * run here. */
-  if (strcmp(mode, "pile") == 0 || strcmp(mode, "ask") == 0)
+  if (is_pile || is_ask)
     set_online(false);
   else
     work_until_idle(NULL);
@@ -233,9 +238,9 @@ int main(int count, char **arguments) {
   }
   if (strcmp(mode, "add") == 0)
     add_all(number, other, add, holdfast_free);
-  else if (strcmp(mode, "pile") == 0)
+  else if (is_pile)
     add_all(number, 1, add, holdfast_free);
-  else if (strcmp(mode, "ask") == 0)
+  else if (is_ask)
     ask(number, arguments[4]);
   else if (strcmp(mode, "search") == 0)
     search(number);
