@@ -12,7 +12,7 @@ from holdfast import Holdfast, Library, Runner
 from holdfast.types import QueueAddRequest
 from local_supabase import LocalSupabase
 
-from bench import RECORDED, times
+from bench import RECORDED, corrections, times
 from database import ROOT, SCHEMA, Server, Size, serve
 from load import run
 from partition import partitioned
@@ -126,6 +126,15 @@ def test_an_upload_stores_every_row(server: Server, written: dict[str, Statement
             after = connection.execute("select count(*) from activities").fetchone()
             assert before is not None and after is not None
             assert after[0] - before[0] == 500 * times.count
+
+
+def test_measured_corrections_change_every_row(server: Server) -> None:
+    """`corrections` checks what each call says; nothing stays of it."""
+    with server.connect("scale") as connection:
+        before = connection.execute("select count(*) from activities").fetchone()
+        figures = corrections(server, "scale", 2)
+        assert all(figures[name] > 0 for name in ("add", "change", "delete"))
+        assert connection.execute("select count(*) from activities").fetchone() == before
 
 
 def test_without_an_active_membership_nothing_is_stored(
