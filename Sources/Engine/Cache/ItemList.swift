@@ -148,8 +148,9 @@ final class ItemList: Part {
   private func json(
     _ row: QueueRow, _ subject: Subject, _ waitingForParked: [Int64]
   ) throws(Failure) -> JSON {
-    let shown = try report.describe(row, subject.session, waitingForParked: waitingForParked)
     let item = try row.read(subject.session.queueKey)
+    let shown = try report.describe(
+      row, item, subject.session, waitingForParked: waitingForParked)
     var payload = shown["payload"] ?? [:]
     if let item, let base = item.stored {
       // What others have changed since shows beside the user's change.

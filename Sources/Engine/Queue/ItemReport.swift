@@ -35,7 +35,10 @@ final class ItemReport: Part {
       limit: Int(limit))
     var items: [JSON] = []
     let below = try waitingForParked(rows, of: session.owner)
-    for row in rows { items.append(try describe(row, session, waitingForParked: below)) }
+    for row in rows {
+      let item = try row.read(session.queueKey)
+      items.append(try describe(row, item, session, waitingForParked: below))
+    }
     return [
       "items": .array(items),
       "next": JSON(rows.count == Int(limit) ? rows.last?.sequence : nil),
@@ -48,7 +51,8 @@ final class ItemReport: Part {
     let session = try decider.requireSession()
     let id = try fields.uuid("id")
     if let row = try core.queuedItem(id, session) {
-      return ["state": .string(row.state.word), "item": try describe(row, session)]
+      let item = try row.read(session.queueKey)
+      return ["state": .string(row.state.word), "item": try describe(row, item, session)]
     }
     guard let left = try core.fate(of: core.keys().itemTag(id, session.owner)) else {
       throw Core.notQueued(nil)
@@ -73,12 +77,13 @@ final class ItemReport: Part {
       of: owner, in: first.sequence...max(first.sequence, last.sequence))
   }
 
-  /// An item as the host sees it. An unreadable one is shown too, so that it can be cancelled.
+  /// An item as the host sees it. An unreadable one (nil) is shown too, so that it can be cancelled.
   /// `waitingForParked`: nil for an item that is described alone.
   func describe(
-    _ row: QueueRow, _ session: OpenSession, waitingForParked: [Int64]? = nil
+    _ row: QueueRow, _ item: QueueItem?, _ session: OpenSession,
+    waitingForParked: [Int64]? = nil
   ) throws(Failure) -> JSON {
-    let item = try row.read(session.queueKey) ?? ItemReport.unreadable(row)
+    let item = item ?? ItemReport.unreadable(row)
     let rejection = try ParkReason.read(row, session.queueKey)
     let now = core.clock.now()
     let notBeforeMS = try row.state.until.map { (time) throws(Failure) in
