@@ -238,7 +238,8 @@ nightly: export HOLDFAST_SIZE := full
 nightly: export HOLDFAST_FLAVOURS := all
 nightly: setup-all
 	@$(AGAIN) -j3 lib lib-runtime wheel $(HOSTS)
-	@$(call each,nightly-soak nightly-kills nightly-examples test-faults-full mutants sanitize flips)
+	@$(call each,nightly-soak nightly-kills nightly-examples test-faults-full mutants sanitize flips \
+	  bench-flat)
 	@$(AGAIN) test-clean-install TARGETS='demo test'
 
 .PHONY: nightly-soak nightly-kills nightly-examples
