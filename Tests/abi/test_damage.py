@@ -307,7 +307,7 @@ def integer_columns(folder: Path) -> list[tuple[str, str, str]]:
 
 @pytest.mark.timeout(1800)
 @BOTH
-def test_R5_no_number_of_the_file_stops_the_process_or_an_item(trial: Trial, running: bool) -> None:
+def test_no_number_of_the_file_stops_the_process_or_an_item(trial: Trial, running: bool) -> None:
     columns = integer_columns(trial.folder)
     assert len(columns) > 40
     cases = [
@@ -376,7 +376,7 @@ CONSTRAINTS = [
         fast=lambda *case: case in [(False, "logout"), (True, "drain")],
     ),
 )
-def test_R6_no_constraint_that_somebody_adds_stops_a_call_or_an_item(
+def test_no_constraint_that_somebody_adds_stops_a_call_or_an_item(
     trial: Trial, running: bool, end: str
 ) -> None:
     cases = [

@@ -56,7 +56,7 @@ def copy_page(folder: Path, source: int, target: int) -> None:
 
 @pytest.mark.both_flavours
 @pytest.mark.parametrize("index", ["with_index", "without_index"])
-def test_A3_a_file_cut_within_its_header_costs_nothing_of_its_log(
+def test_ATK_3_a_file_cut_within_its_header_costs_nothing_of_its_log(
     sign_in: MakeUser, index: str
 ) -> None:
     """SQLite takes a file of one byte for an empty one, too, and deletes its log."""
@@ -92,7 +92,7 @@ def test_A3_a_file_cut_within_its_header_costs_nothing_of_its_log(
 
 @pytest.mark.both_flavours
 @pytest.mark.parametrize(("count", "size"), [(60, 300), (70, 16_000)], ids=["small", "large"])
-def test_A3_an_item_lost_to_a_page_in_its_place_is_said_to_be_lost(
+def test_ATK_3_an_item_lost_to_a_page_in_its_place_is_said_to_be_lost(
     sign_in: MakeUser, count: int, size: int
 ) -> None:
     user = sign_in()
@@ -126,7 +126,7 @@ def test_A3_an_item_lost_to_a_page_in_its_place_is_said_to_be_lost(
 
 
 @pytest.mark.both_flavours
-def test_A3_a_row_of_the_queue_is_not_taken_for_the_session(sign_in: MakeUser) -> None:
+def test_ATK_3_a_row_of_the_queue_is_not_taken_for_the_session(sign_in: MakeUser) -> None:
     user = sign_in()
     ids = filled(user, 30, 300)
     folder, files = user.phone.folder, user.phone.folder.with_suffix(".files")
@@ -159,7 +159,7 @@ def test_A3_a_row_of_the_queue_is_not_taken_for_the_session(sign_in: MakeUser) -
 @pytest.mark.both_flavours
 @pytest.mark.parametrize("at", [1, 2, -2])
 @pytest.mark.parametrize("wrong", [1, 2])
-def test_A3_a_number_that_reads_higher_costs_no_row_of_another_page(
+def test_ATK_3_a_number_that_reads_higher_costs_no_row_of_another_page(
     sign_in: MakeUser, at: int, wrong: int
 ) -> None:
     user = sign_in()
@@ -194,7 +194,7 @@ def test_A3_a_number_that_reads_higher_costs_no_row_of_another_page(
 
 @pytest.mark.both_flavours
 @pytest.mark.parametrize("name", ["holdfast.db.damaged", "holdfast.db.keyless"])
-def test_A3_a_folder_that_has_a_recovery_s_name_keeps_no_intact_file_from_opening(
+def test_ATK_3_a_folder_that_has_a_recovery_s_name_keeps_no_intact_file_from_opening(
     sign_in: MakeUser, name: str
 ) -> None:
     user = sign_in()
@@ -214,7 +214,7 @@ def test_A3_a_folder_that_has_a_recovery_s_name_keeps_no_intact_file_from_openin
 
 @pytest.mark.both_flavours
 @pytest.mark.parametrize("name", [*FILES, INDEX, "cache.db", "cache.db-wal"])
-def test_A3_a_folder_in_the_place_of_a_file_is_named(sign_in: MakeUser, name: str) -> None:
+def test_ATK_3_a_folder_in_the_place_of_a_file_is_named(sign_in: MakeUser, name: str) -> None:
     user = sign_in()
     filled(user, 3, 10)
     path = user.phone.folder / name
@@ -228,7 +228,7 @@ def test_A3_a_folder_in_the_place_of_a_file_is_named(sign_in: MakeUser, name: st
 
 @pytest.mark.both_flavours
 @pytest.mark.parametrize("suffix", ["", "-wal", "-shm"])
-def test_A3_a_copy_that_a_killed_recovery_left_is_removed(
+def test_ATK_3_a_copy_that_a_killed_recovery_left_is_removed(
     sign_in: MakeUser, phones: MakePhone, suffix: str
 ) -> None:
     fresh = phones()

@@ -139,7 +139,7 @@ STRANGE = {
 
 
 @pytest.mark.parametrize("running", [False, True])
-def test_B9_an_item_of_an_unknown_state_is_counted_and_sent(
+def test_an_item_of_an_unknown_state_is_counted_and_sent(
     sign_in: MakeUser, directory: DirectoryFixtures, running: bool
 ) -> None:
     user = sign_in(policy={"biometric": "off"})

@@ -43,7 +43,7 @@ def break_purpose(user: SignedIn, purpose: str, failure: str) -> None:
     "failure",
     crossed(FAILURES, fast=lambda failure: failure in ("recursion in a policy", "token refused")),
 )
-def test_A1_a_failing_guard_holds_up_nothing_else(
+def test_ATK_1_a_failing_guard_holds_up_nothing_else(
     sign_in: MakeUser, directory: DirectoryFixtures, failure: str
 ) -> None:
     user = sign_in(contacts=3)
@@ -77,7 +77,7 @@ def test_A1_a_failing_guard_holds_up_nothing_else(
         ),
     ),
 )
-def test_A1_each_purpose_fails_for_itself(
+def test_ATK_1_each_purpose_fails_for_itself(
     sign_in: MakeUser, directory: DirectoryFixtures, purpose: str, failure: str
 ) -> None:
     user = sign_in(contacts=3)
@@ -101,7 +101,7 @@ def test_A1_each_purpose_fails_for_itself(
     assert 3 <= sent[purpose] <= 40
 
 
-def test_A1_the_probe_of_one_purpose_blocks_no_other(
+def test_ATK_1_the_probe_of_one_purpose_blocks_no_other(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
@@ -137,7 +137,7 @@ def portal(kind: str, after: str = "86400") -> Answer:
     ("kind", "expired"),
     crossed(PORTALS, [False, True], fast=lambda kind, expired: (kind == "json") == expired),
 )
-def test_low_a_portals_retry_after_is_no_long_pause(
+def test_ATK_17_a_portals_retry_after_is_no_long_pause(
     sign_in: MakeUser, directory: DirectoryFixtures, kind: str, expired: bool, other_network: bool
 ) -> None:
     user = sign_in(policy={"background_timeout_s": 10**6})
@@ -157,7 +157,9 @@ def test_low_a_portals_retry_after_is_no_long_pause(
     assert stored(directory, user.person) == [item]
 
 
-def test_low_sync_now_ends_a_portals_pause(sign_in: MakeUser, directory: DirectoryFixtures) -> None:
+def test_ATK_17_sync_now_ends_a_portals_pause(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     user = sign_in()
     app = user.app
     user.phone.network.instead.append(lambda _: portal("html"))

@@ -79,7 +79,7 @@ def originals(
     return result
 
 
-def test_A3_after_flips_and_cuts_every_item_is_there_or_it_is_said(
+def test_ATK_3_after_flips_and_cuts_every_item_is_there_or_it_is_said(
     originals: list[Original], tmp_path: Path, library: Library
 ) -> None:
     cases = []
@@ -89,7 +89,7 @@ def test_A3_after_flips_and_cuts_every_item_is_there_or_it_is_said(
     judge(cases, tmp_path, library)
 
 
-def test_A3_a_flipped_bit_of_a_header_costs_no_item_of_the_file(
+def test_ATK_3_a_flipped_bit_of_a_header_costs_no_item_of_the_file(
     originals: list[Original], tmp_path: Path, library: Library
 ) -> None:
     original = next(original for original in originals if original.name == "small")

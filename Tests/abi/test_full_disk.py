@@ -173,7 +173,7 @@ class Disk:
         ),
     ],
 )
-def test_B5_a_queue_that_filled_the_disk_drains_without_a_restart(
+def test_ATK_16_a_queue_that_filled_the_disk_drains_without_a_restart(
     sign_in: MakeUser, directory: DirectoryFixtures, tmp_path: Path, disk: Disk
 ) -> None:
     user = sign_in()
@@ -189,7 +189,7 @@ def test_B5_a_queue_that_filled_the_disk_drains_without_a_restart(
     ("note", "shared"),
     crossed([500, 60_000], [False, True], fast=lambda note, shared: (note == 500) != shared),
 )
-def test_N3_on_a_disk_that_the_queue_filled_the_user_logs_out_and_discards_it(
+def test_ATK_16_on_a_disk_that_the_queue_filled_the_user_logs_out_and_discards_it(
     sign_in: MakeUser, directory: DirectoryFixtures, tmp_path: Path, note: int, shared: bool
 ) -> None:
     user = sign_in()

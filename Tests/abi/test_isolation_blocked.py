@@ -360,7 +360,7 @@ def test_ATK_9_the_tries_are_counted_over_restarts_and_salvages(
     assert set(ids) <= set(stored(directory, user.person))
 
 
-def test_B6_a_cancel_of_a_blocked_item_asks_the_server_that_has_not_said_whether_it_has_it(
+def test_ATK_12_a_cancel_of_a_blocked_item_asks_the_server_that_has_not_said_whether_it_has_it(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = patient(sign_in)

@@ -230,7 +230,7 @@ def test_a_portal_parks_no_cancelled_item(
         REFUSALS, UPLOADS, fast=lambda *case: case in [("html", "table"), ("unauthorized", "rpc")]
     ),
 )
-def test_N3_a_lone_item_that_a_firewall_neither_takes_nor_answers_for_delays_no_later_one(
+def test_a_lone_item_that_a_firewall_neither_takes_nor_answers_for_delays_no_later_one(
     sign_in: MakeUser, directory: DirectoryFixtures, form: str, upload: str
 ) -> None:
     user = of_kinds(sign_in, upload)
@@ -253,7 +253,7 @@ def test_N3_a_lone_item_that_a_firewall_neither_takes_nor_answers_for_delays_no_
     assert user.app.queue_list()["counts"] == EMPTY
 
 
-def test_N3_a_lone_cancelled_item_that_a_firewall_does_not_answer_for_delays_no_later_one(
+def test_a_lone_cancelled_item_that_a_firewall_does_not_answer_for_delays_no_later_one(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = of_kinds(sign_in, "table")

@@ -67,7 +67,7 @@ def visits(
     ("failure", "upload"),
     crossed(FAILURES, UPLOADS, fast=lambda failure, upload: failure in FEW and upload == "rpc"),
 )
-def test_B2_B3_an_item_that_fails_whenever_it_is_sent_delays_no_other(
+def test_an_item_that_fails_whenever_it_is_sent_delays_no_other(
     sign_in: MakeUser, directory: DirectoryFixtures, failure: str, upload: str
 ) -> None:
     user = patient(sign_in, upload)
@@ -112,7 +112,7 @@ def test_B2_B3_an_item_that_fails_whenever_it_is_sent_delays_no_other(
         ),
     ),
 )
-def test_B2_of_a_few_items_the_healthy_ones_are_stored_after_a_few_failures(
+def test_of_a_few_items_the_healthy_ones_are_stored_after_a_few_failures(
     sign_in: MakeUser, directory: DirectoryFixtures, failure: str, count: int, upload: str
 ) -> None:
     user = patient(sign_in, upload)
@@ -127,7 +127,7 @@ def test_B2_of_a_few_items_the_healthy_ones_are_stored_after_a_few_failures(
 
 
 @pytest.mark.parametrize("failure", crossed(FEW, fast=lambda failure: failure == "57014"))
-def test_B2_many_items_at_fault_delay_no_other(
+def test_many_items_at_fault_delay_no_other(
     sign_in: MakeUser, directory: DirectoryFixtures, failure: str
 ) -> None:
     user = patient(sign_in)
@@ -155,7 +155,7 @@ def test_B2_many_items_at_fault_delay_no_other(
         fast=lambda *case: case in [("57014", "table", True), ("57014", "rpc", False)],
     ),
 )
-def test_B2_B3_a_failure_of_all_uploads_causes_no_storm(
+def test_a_failure_of_all_uploads_causes_no_storm(
     sign_in: MakeUser, directory: DirectoryFixtures, failure: str, upload: str, healthy: bool
 ) -> None:
     user = patient(sign_in, upload)
@@ -191,7 +191,7 @@ def test_B2_B3_a_failure_of_all_uploads_causes_no_storm(
 @pytest.mark.parametrize(
     "failure", crossed(["200", "503", "cut"], fast=lambda failure: failure == "503")
 )
-def test_B3_an_item_is_not_parked_while_nothing_else_is_judged(
+def test_an_item_is_not_parked_while_nothing_else_is_judged(
     sign_in: MakeUser, directory: DirectoryFixtures, failure: str
 ) -> None:
     user = patient(sign_in)
@@ -211,7 +211,7 @@ def test_B3_an_item_is_not_parked_while_nothing_else_is_judged(
 
 
 @pytest.mark.parametrize("failure", crossed(FEW, fast=lambda failure: failure in ("XX000", "503")))
-def test_B2_B3_the_suspicion_outlives_restarts(
+def test_the_suspicion_outlives_restarts(
     sign_in: MakeUser, directory: DirectoryFixtures, failure: str
 ) -> None:
     user = patient(sign_in)
@@ -231,7 +231,7 @@ def test_B2_B3_the_suspicion_outlives_restarts(
     assert len(fault.met) <= 20
 
 
-def test_B2_a_function_that_fails_for_one_row_and_answers_for_the_others(
+def test_a_function_that_fails_for_one_row_and_answers_for_the_others(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = patient(sign_in, "rpc")
@@ -415,7 +415,7 @@ def test_FIX_25_items_that_an_outage_hit_go_with_the_first_upload_that_passes(
 
 
 @BOTH
-def test_B8_a_small_item_that_a_gateway_calls_too_large_is_refused_on_the_way(
+def test_a_small_item_that_a_gateway_calls_too_large_is_refused_on_the_way(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str
 ) -> None:
     user = patient(sign_in, upload)
@@ -433,7 +433,7 @@ def test_B8_a_small_item_that_a_gateway_calls_too_large_is_refused_on_the_way(
     assert bad in stored(directory, user.person)
 
 
-def test_B8_a_gateway_that_calls_everything_too_large_parks_nothing_soon(
+def test_a_gateway_that_calls_everything_too_large_parks_nothing_soon(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = patient(sign_in)
@@ -453,7 +453,7 @@ def test_B8_a_gateway_that_calls_everything_too_large_parks_nothing_soon(
 
 
 @pytest.mark.parametrize(("answer", "length"), [(page(413), 20_000), (coded(413, "PT413"), 10)])
-def test_B8_an_item_that_is_too_large_is_parked_as_that(
+def test_an_item_that_is_too_large_is_parked_as_that(
     sign_in: MakeUser, answer: Answer, length: int
 ) -> None:
     user = patient(sign_in)

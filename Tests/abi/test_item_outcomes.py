@@ -163,7 +163,7 @@ def test_HST_6_another_user_learns_nothing(sign_in: MakeUser, directory: Directo
 
 @pytest.mark.parametrize("restarted", [False, True])
 @pytest.mark.parametrize("how", ["twice", "by force", "after a refused edit"])
-def test_B10_a_cancelled_item_that_the_server_may_have_is_no_cancelled_one(
+def test_HST_6_a_cancelled_item_that_the_server_may_have_is_no_cancelled_one(
     sign_in: MakeUser, directory: DirectoryFixtures, how: str, restarted: bool
 ) -> None:
     user = sign_in(policy={"biometric": "off"})
@@ -186,7 +186,7 @@ def test_B10_a_cancelled_item_that_the_server_may_have_is_no_cancelled_one(
     assert (caught.value.code, caught.value.field) == ("queue.not_found", "/id")
 
 
-def test_B10_an_item_that_the_server_refused_is_cancelled(sign_in: MakeUser) -> None:
+def test_HST_6_an_item_that_the_server_refused_is_cancelled(sign_in: MakeUser) -> None:
     user = sign_in()
     item = add(user.app, minutes=BAD_MINUTES)
     drain(user.app)
@@ -216,7 +216,7 @@ def stop_at_the_read_back(user: SignedIn, instead: Answer) -> None:
     network.alter.append(stop)
 
 
-def test_B5_a_read_back_that_another_session_may_not_send_is_an_attempt(
+def test_a_read_back_that_another_session_may_not_send_is_an_attempt(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
@@ -236,7 +236,7 @@ def test_B5_a_read_back_that_another_session_may_not_send_is_an_attempt(
     assert [row["minutes"] for row in directory.activities(user.person)] == [30]
 
 
-def test_B5_an_item_that_is_not_visible_before_the_memberships_are_known_is_an_attempt(
+def test_an_item_that_is_not_visible_before_the_memberships_are_known_is_an_attempt(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
@@ -267,7 +267,7 @@ def test_B5_an_item_that_is_not_visible_before_the_memberships_are_known_is_an_a
 
 
 @pytest.mark.parametrize("restarted", [False, True])
-def test_B6_a_cancel_after_a_lost_answer_asks_the_server_first(
+def test_ATK_12_a_cancel_after_a_lost_answer_asks_the_server_first(
     sign_in: MakeUser, directory: DirectoryFixtures, restarted: bool
 ) -> None:
     user = sign_in(policy={"biometric": "off"})
@@ -407,7 +407,7 @@ def test_ATK_12_a_batch_that_is_split_after_a_doubtful_answer_may_be_stored(
     assert 45 not in [row["minutes"] for row in directory.activities(user.person)]
 
 
-def test_B6_a_cancelled_item_that_the_server_does_not_have_goes(
+def test_ATK_12_a_cancelled_item_that_the_server_does_not_have_goes(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
@@ -423,7 +423,7 @@ def test_B6_a_cancelled_item_that_the_server_does_not_have_goes(
     assert app.of_type("item_parked") == []
 
 
-def test_B6_a_forced_cancel_removes_the_item_at_once(
+def test_ATK_12_a_forced_cancel_removes_the_item_at_once(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
@@ -434,7 +434,7 @@ def test_B6_a_forced_cancel_removes_the_item_at_once(
 
 
 @pytest.mark.parametrize("back", ["add", "edit", "retry"])
-def test_B6_a_cancel_is_taken_back(
+def test_ATK_12_a_cancel_is_taken_back(
     sign_in: MakeUser, directory: DirectoryFixtures, back: str
 ) -> None:
     user = sign_in()
@@ -453,7 +453,7 @@ def test_B6_a_cancel_is_taken_back(
     assert stored(directory, user.person) == [item]
 
 
-def test_B6_cancelling_a_refused_edit_of_a_stored_item_asks_the_server_first(
+def test_ATK_12_cancelling_a_refused_edit_of_a_stored_item_asks_the_server_first(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()

@@ -29,7 +29,7 @@ def answers(user: SignedIn, within_s: float = 31) -> list[dict[str, Any]]:
     return user.app.of_type("contact")
 
 
-def test_B7_a_refresh_meanwhile_does_not_swallow_the_answer(
+def test_ATK_13_a_refresh_meanwhile_does_not_swallow_the_answer(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in(contacts=1)
@@ -42,7 +42,7 @@ def test_B7_a_refresh_meanwhile_does_not_swallow_the_answer(
     assert directory.refreshes() == 1
 
 
-def test_B7_a_refresh_shortly_before_the_answer_brings_the_contact(
+def test_ATK_13_a_refresh_shortly_before_the_answer_brings_the_contact(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in(contacts=1)
@@ -60,7 +60,7 @@ def test_B7_a_refresh_shortly_before_the_answer_brings_the_contact(
     assert event["contact"]["id"] == contact
 
 
-def test_B7_a_refused_token_is_renewed_and_the_contact_comes(
+def test_ATK_13_a_refused_token_is_renewed_and_the_contact_comes(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in(contacts=1)
@@ -71,7 +71,7 @@ def test_B7_a_refused_token_is_renewed_and_the_contact_comes(
     assert (event["request"], event["contact"]["id"]) == (number, contact)
 
 
-def test_B7_a_lock_answers(sign_in: MakeUser) -> None:
+def test_ATK_13_a_lock_answers(sign_in: MakeUser) -> None:
     user = sign_in(contacts=1)
     number, _ = asked(user)
     live = taken(user, "live")
@@ -82,7 +82,7 @@ def test_B7_a_lock_answers(sign_in: MakeUser) -> None:
     assert event["message"]["code"] == "contact_withdrawn"  # type: ignore[typeddict-item]
 
 
-def test_B7_a_switch_of_organisation_answers(
+def test_ATK_13_a_switch_of_organisation_answers(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in(contacts=1)
@@ -99,7 +99,7 @@ def test_B7_a_switch_of_organisation_answers(
 
 
 @pytest.mark.parametrize("trouble", ["back-off", "silence", "token", "offline"])
-def test_B7_a_read_that_cannot_be_sent_is_answered_in_time(
+def test_ATK_13_a_read_that_cannot_be_sent_is_answered_in_time(
     sign_in: MakeUser, directory: DirectoryFixtures, trouble: str
 ) -> None:
     user = sign_in(contacts=1)

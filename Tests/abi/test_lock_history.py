@@ -324,7 +324,7 @@ def test_LCK_3_a_planted_schema_is_damage(sign_in: MakeUser, plant: str) -> None
 
 @pytest.mark.parametrize("locked", [False, True])
 @pytest.mark.parametrize("table", ["session", "notice", "revocation", "queue"])
-def test_B9_a_column_planted_under_an_open_app_costs_nobody_the_session(
+def test_LCK_3_a_column_planted_under_an_open_app_costs_nobody_the_session(
     sign_in: MakeUser, table: str, locked: bool
 ) -> None:
     user = sign_in()

@@ -310,7 +310,7 @@ UNUSABLE: dict[str, Any] = {
 }
 
 
-def test_B1_an_answer_that_the_library_refuses_is_a_failed_request(
+def test_ATK_8_an_answer_that_the_library_refuses_is_a_failed_request(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
@@ -329,7 +329,7 @@ def test_B1_an_answer_that_the_library_refuses_is_a_failed_request(
         assert stored(directory, user.person) == sorted(items), name
 
 
-def test_B1_a_refresh_is_not_behind_a_slow_upload(sign_in: MakeUser) -> None:
+def test_ATK_8_a_refresh_is_not_behind_a_slow_upload(sign_in: MakeUser) -> None:
     user = sign_in()
     blocked, release = threading.Event(), threading.Event()
     sent: list[str] = []
@@ -351,7 +351,7 @@ def test_B1_a_refresh_is_not_behind_a_slow_upload(sign_in: MakeUser) -> None:
             release.set()
 
 
-def test_B1_a_transport_that_raises_does_not_end_the_runner(
+def test_ATK_8_a_transport_that_raises_does_not_end_the_runner(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     """An exception of the transport is a failed request, too."""

@@ -80,7 +80,7 @@ def test_a_screen_comes_first_after_a_call_for_one(sign_in: MakeUser) -> None:
         assert (list(thing), thing["screen"]["screen"]) == (["screen"], screen), call
 
 
-def test_only_the_newest_screen_is_given(sign_in: MakeUser) -> None:
+def test_NXT_2_only_the_newest_screen_is_given(sign_in: MakeUser) -> None:
     app = sign_in().app
     for call in ("session_background", "session_foreground", "session_lock"):
         app.raw(call, None)
@@ -104,7 +104,7 @@ def test_a_reader_gets_what_it_asks_for(sign_in: MakeUser) -> None:
     assert app.take(ALL).events
 
 
-def test_each_reader_is_woken_for_its_own(sign_in: MakeUser) -> None:
+def test_NXT_6_each_reader_is_woken_for_its_own(sign_in: MakeUser) -> None:
     user = sign_in()
     app = user.app
     app.settle()
@@ -127,7 +127,7 @@ def test_each_reader_is_woken_for_its_own(sign_in: MakeUser) -> None:
     assert not readable(requests)
 
 
-def test_a_reader_waits_for_its_own(sign_in: MakeUser) -> None:
+def test_NXT_6_a_reader_waits_for_its_own(sign_in: MakeUser) -> None:
     user = sign_in()
     app = user.app
     app.settle()
@@ -172,7 +172,7 @@ def test_a_first_screen_that_the_disk_withholds_comes_later(phone: Phone) -> Non
         assert thing["screen"]["screen"] == "sign_in"
 
 
-def test_HST_nobody_asks_is_a_problem_and_a_line_of_the_log(sign_in: MakeUser) -> None:
+def test_NXT_5_nobody_asks_is_a_problem_and_a_line_of_the_log(sign_in: MakeUser) -> None:
     user = sign_in()
     app = user.app
     app.settle()
@@ -196,7 +196,7 @@ def test_HST_nobody_asks_is_a_problem_and_a_line_of_the_log(sign_in: MakeUser) -
     assert app.sync_status()["problems"] == []
 
 
-def test_HST_a_host_that_has_nothing_to_send_is_no_problem(sign_in: MakeUser) -> None:
+def test_NXT_5_a_host_that_has_nothing_to_send_is_no_problem(sign_in: MakeUser) -> None:
     user = sign_in()
     user.app.settle()
     for _ in range(5):
@@ -207,7 +207,7 @@ def test_HST_a_host_that_has_nothing_to_send_is_no_problem(sign_in: MakeUser) ->
 # Notices ------------------------------------------------------------------------------------------
 
 
-def test_OFF_4_a_notice_comes_again_until_the_next_thing_is_asked_for(sign_in: MakeUser) -> None:
+def test_NXT_3_a_notice_comes_again_until_the_next_thing_is_asked_for(sign_in: MakeUser) -> None:
     """Also over a kill between the two calls."""
     user = sign_in()
     add(user.app, minutes=BAD_MINUTES)
@@ -222,7 +222,7 @@ def test_OFF_4_a_notice_comes_again_until_the_next_thing_is_asked_for(sign_in: M
     assert app.of_type("item_parked") == []
 
 
-def test_OFF_4_a_killed_process_has_acknowledged_what_it_followed(sign_in: MakeUser) -> None:
+def test_NXT_3_a_killed_process_has_acknowledged_what_it_followed(sign_in: MakeUser) -> None:
     user = sign_in()
     ids = park_silently(user, 3)
     user.phone.close()
@@ -248,7 +248,7 @@ def park_silently(user: SignedIn, count: int) -> list[str]:
     return [item["id"] for item in parked_items(user.app)]
 
 
-def test_A5_hundreds_of_notices_come_once_each(sign_in: MakeUser) -> None:
+def test_ATK_5_hundreds_of_notices_come_once_each(sign_in: MakeUser) -> None:
     user = sign_in(tables=RPC)
     park_silently(user, 450)
     ids = {item["id"] for item in parked_items(user.app)}
@@ -261,7 +261,7 @@ def test_A5_hundreds_of_notices_come_once_each(sign_in: MakeUser) -> None:
     assert wake is None or wake > 1000
 
 
-def test_A5_a_slow_host_is_not_kept_busy(sign_in: MakeUser) -> None:
+def test_ATK_5_a_slow_host_is_not_kept_busy(sign_in: MakeUser) -> None:
     user = sign_in()
     park_silently(user, 3)
     app = user.restart(online=False)
@@ -272,7 +272,7 @@ def test_A5_a_slow_host_is_not_kept_busy(sign_in: MakeUser) -> None:
     assert readable(app.wake_fd(what=NEWS))
 
 
-def test_A5_notices_of_one_user_are_shown_to_no_other(
+def test_ATK_5_notices_of_one_user_are_shown_to_no_other(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
@@ -292,7 +292,7 @@ def test_A5_notices_of_one_user_are_shown_to_no_other(
     assert reasons(app) == [*other, *ids]
 
 
-def test_A7_handles_that_tell_at_once_lose_nothing(sign_in: MakeUser) -> None:
+def test_ATK_7_handles_that_tell_at_once_lose_nothing(sign_in: MakeUser) -> None:
     user = sign_in()
     first = user.app
     stop = threading.Event()
@@ -350,7 +350,7 @@ def test_ATK_7_processes_that_tell_at_once_drop_no_answer(sign_in: MakeUser) -> 
     assert set(reasons(app)) <= {*items, *mine}
 
 
-def test_A7_a_file_that_replaces_one_without_its_key_has_notices_of_its_own(
+def test_ATK_7_a_file_that_replaces_one_without_its_key_has_notices_of_its_own(
     sign_in: MakeUser,
 ) -> None:
     user = sign_in()
@@ -366,7 +366,7 @@ def test_A7_a_file_that_replaces_one_without_its_key_has_notices_of_its_own(
         assert parked in {*reasons(first), *reasons(second)}
 
 
-def test_A7_a_file_that_replaces_a_damaged_one_tells_of_that(sign_in: MakeUser) -> None:
+def test_ATK_7_a_file_that_replaces_a_damaged_one_tells_of_that(sign_in: MakeUser) -> None:
     user = sign_in()
     add(user.app, minutes=BAD_MINUTES)
     notice_of(user.app)
@@ -389,7 +389,7 @@ def full_disk() -> Iterator[None]:
 # Responses ----------------------------------------------------------------------------------------
 
 
-def test_a_response_that_storage_does_not_take_is_kept(
+def test_NXT_4_a_response_that_storage_does_not_take_is_kept(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()

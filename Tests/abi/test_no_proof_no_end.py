@@ -24,7 +24,7 @@ DAY = 86_400
         *sampled(["access_denied", "forbidden", "no_authorization", "portal"], 2),
     ],
 )
-def test_A6_a_code_that_proves_nothing_never_takes_the_session_away(
+def test_ATK_6_a_code_that_proves_nothing_never_takes_the_session_away(
     sign_in: MakeUser, directory: DirectoryFixtures, code: str
 ) -> None:
     user = sign_in(policy={"biometric": "off"})
@@ -84,7 +84,7 @@ def test_ATK_6_a_portal_s_minute_costs_minutes(
 @pytest.mark.parametrize("days", sampled([-30, 30], 2))
 @pytest.mark.parametrize("how", ["running", "restarted", "rebooted"])
 @pytest.mark.parametrize("online", [True, False])
-def test_A6_a_clock_wrong_at_the_sign_in_and_corrected_later_does_not_end_the_session(
+def test_ATK_6_a_clock_wrong_at_the_sign_in_and_corrected_later_does_not_end_the_session(
     phone: Phone, directory: DirectoryFixtures, days: int, how: str, online: bool
 ) -> None:
     person = directory.person(directory.organisation())
@@ -131,7 +131,7 @@ def test_A6_a_clock_wrong_at_the_sign_in_and_corrected_later_does_not_end_the_se
 
 
 @pytest.mark.parametrize("online", [True, False])
-def test_A6_a_clock_set_back_and_forth_does_not_end_the_session(
+def test_ATK_6_a_clock_set_back_and_forth_does_not_end_the_session(
     sign_in: MakeUser, directory: DirectoryFixtures, online: bool
 ) -> None:
     user = sign_in()
@@ -155,7 +155,7 @@ def test_A6_a_clock_set_back_and_forth_does_not_end_the_session(
             assert user.app.session_status()["state"] == "active"
 
 
-def test_A6_a_session_handed_over_under_a_clock_that_was_moved_back_does_not_end(
+def test_ATK_6_a_session_handed_over_under_a_clock_that_was_moved_back_does_not_end(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
@@ -173,7 +173,7 @@ def test_A6_a_session_handed_over_under_a_clock_that_was_moved_back_does_not_end
     assert user.app.session_status()["state"] != "none"
 
 
-def test_A6_a_revocation_leased_under_a_wrong_clock_is_sent_when_the_lease_ends(
+def test_ATK_6_a_revocation_leased_under_a_wrong_clock_is_sent_when_the_lease_ends(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()

@@ -213,7 +213,7 @@ def test_smaller_pages_than_requested_are_read_to_the_end(
 
 
 @pytest.mark.parametrize("most", crossed([300, 1], fast=lambda most: most == 300))
-def test_low_a_page_limit_that_is_lowered_during_a_reconcile_erases_nothing(
+def test_a_page_limit_that_is_lowered_during_a_reconcile_erases_nothing(
     sign_in: MakeUser, directory: DirectoryFixtures, most: int
 ) -> None:
     user = sign_in()
@@ -246,7 +246,7 @@ def is_versions(url: str) -> bool:
     return "select=id,updated_at" in url.replace("%2C", ",")
 
 
-def test_low_a_page_limit_that_is_lowered_hides_no_row_of_a_first_pull(
+def test_a_page_limit_that_is_lowered_hides_no_row_of_a_first_pull(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
@@ -257,7 +257,7 @@ def test_low_a_page_limit_that_is_lowered_hides_no_row_of_a_first_pull(
     assert total(user.app) == 1_200
 
 
-def test_low_a_page_limit_that_is_lowered_loses_no_row_that_a_reconcile_fetches(
+def test_a_page_limit_that_is_lowered_loses_no_row_that_a_reconcile_fetches(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()

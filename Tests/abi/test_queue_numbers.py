@@ -100,7 +100,7 @@ def raw_numbers(text: str, name: str) -> list[str]:
     return found
 
 
-def test_A4_every_number_reaches_postgresql_as_it_was_written(
+def test_ATK_4_every_number_reaches_postgresql_as_it_was_written(
     sign_in: MakeUser, measurements: DirectoryFixtures
 ) -> None:
     user = sign_in(tables=TABLES)
@@ -133,7 +133,7 @@ def test_ATK_4_numbers_beside_each_other_in_one_item_stay_as_they_were_written(
     assert [stored(measurements, f"(document->{place})")[item] for place in places] == numbers
 
 
-def test_A4_whole_numbers_with_an_exponent_fit_an_integer_column(
+def test_ATK_4_whole_numbers_with_an_exponent_fit_an_integer_column(
     sign_in: MakeUser, measurements: DirectoryFixtures
 ) -> None:
     user = sign_in(tables=TABLES)
@@ -147,7 +147,7 @@ def test_A4_whole_numbers_with_an_exponent_fit_an_integer_column(
     assert {text: whole.get(item) for text, item in ids.items()} == numbers
 
 
-def test_A4_what_a_double_cannot_hold_is_refused_with_its_field(sign_in: MakeUser) -> None:
+def test_ATK_4_what_a_double_cannot_hold_is_refused_with_its_field(sign_in: MakeUser) -> None:
     user = sign_in(tables=TABLES)
     user.app.go_offline()
     for text, item in zip(NOT_HELD, new_ids(len(NOT_HELD)), strict=True):
@@ -172,7 +172,7 @@ def refused(user: SignedIn, operation: str, item: str, payload: str) -> str | No
     return error.field
 
 
-def test_A4_lists_exports_and_edits_show_each_number_as_it_was_written(
+def test_ATK_4_lists_exports_and_edits_show_each_number_as_it_was_written(
     sign_in: MakeUser, measurements: DirectoryFixtures
 ) -> None:
     user = sign_in(tables=TABLES)
@@ -193,7 +193,7 @@ def test_A4_lists_exports_and_edits_show_each_number_as_it_was_written(
     assert stored(measurements, "exact") == dict(zip([first, second, third], expected, strict=True))
 
 
-def test_A4_an_exported_item_is_the_same_item(sign_in: MakeUser) -> None:
+def test_ATK_4_an_exported_item_is_the_same_item(sign_in: MakeUser) -> None:
     user = sign_in(tables=TABLES)
     user.app.go_offline()
     [item] = new_ids(1)

@@ -44,7 +44,7 @@ def rows(directory: DirectoryFixtures, user: SignedIn) -> dict[str, Any]:
         fast=lambda change, upload: (upload == "rpc") == ("note" in change),
     ),
 )
-def test_low_the_same_id_with_other_content_is_parked_as_a_conflict(
+def test_ATK_18_the_same_id_with_other_content_is_parked_as_a_conflict(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str, change: dict[str, Any]
 ) -> None:
     user = user_of(sign_in, upload)
@@ -67,7 +67,7 @@ def test_low_the_same_id_with_other_content_is_parked_as_a_conflict(
 
 
 @BOTH
-def test_low_the_same_item_again_is_done(
+def test_ATK_18_the_same_item_again_is_done(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str
 ) -> None:
     user = user_of(sign_in, upload)
@@ -97,7 +97,7 @@ DROPS = """
 """
 
 
-def test_low_columns_that_the_user_may_not_read_are_not_compared(
+def test_ATK_18_columns_that_the_user_may_not_read_are_not_compared(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     with changed(directory, DROPS, "drop table public.drops"):
@@ -121,7 +121,9 @@ TRIM_NOTE = """
 """
 
 
-def test_low_a_lost_answer_is_no_conflict(sign_in: MakeUser, directory: DirectoryFixtures) -> None:
+def test_ATK_18_a_lost_answer_is_no_conflict(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
     user = sign_in()
     with changed(directory, TRIM_NOTE, "drop function public.trim_note cascade"):
         user.phone.network.lose["upload"] = 1
@@ -134,7 +136,7 @@ def test_low_a_lost_answer_is_no_conflict(sign_in: MakeUser, directory: Director
 
 
 @BOTH
-def test_low_an_answer_that_names_too_few_rows_is_no_conflict(
+def test_ATK_18_an_answer_that_names_too_few_rows_is_no_conflict(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str
 ) -> None:
     user = user_of(sign_in, upload)
@@ -156,7 +158,7 @@ def test_low_an_answer_that_names_too_few_rows_is_no_conflict(
     assert user.app.queue_list()["counts"] == EMPTY
 
 
-def test_low_a_membership_that_ends_before_the_question_makes_no_conflict(
+def test_ATK_18_a_membership_that_ends_before_the_question_makes_no_conflict(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = user_of(sign_in, "table")

@@ -51,7 +51,7 @@ def report(user: SignedIn, **payload: str) -> str:
 
 
 @pytest.mark.parametrize("upload", ["table", "rpc"])
-def test_A2_an_item_is_sent_with_the_columns_that_it_was_accepted_with(
+def test_ATK_2_an_item_is_sent_with_the_columns_that_it_was_accepted_with(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str
 ) -> None:
     user = sign_in()
@@ -67,7 +67,7 @@ def test_A2_an_item_is_sent_with_the_columns_that_it_was_accepted_with(
     assert user.app.queue_list()["counts"] == EMPTY
 
 
-def test_A2_user_id_is_a_column_that_an_item_was_accepted_with(
+def test_ATK_2_user_id_is_a_column_that_an_item_was_accepted_with(
     sign_in: MakeUser, reports: DirectoryFixtures
 ) -> None:
     user = sign_in(tables=kinds(["title", "user_id"]))
@@ -87,7 +87,7 @@ def test_A2_user_id_is_a_column_that_an_item_was_accepted_with(
     }
 
 
-def test_A2_the_same_item_is_the_same_under_another_configuration(sign_in: MakeUser) -> None:
+def test_ATK_2_the_same_item_is_the_same_under_another_configuration(sign_in: MakeUser) -> None:
     user = sign_in(tables=kinds(["title", "user_id"]))
     user.app.go_offline()
     item = report(user, title="a")
@@ -98,7 +98,7 @@ def test_A2_the_same_item_is_the_same_under_another_configuration(sign_in: MakeU
     assert user.app.queue_list()["counts"]["pending"] == 1
 
 
-def test_A2_an_item_is_parked_when_the_server_no_longer_has_its_column(
+def test_ATK_2_an_item_is_parked_when_the_server_no_longer_has_its_column(
     sign_in: MakeUser, reports: DirectoryFixtures
 ) -> None:
     user = sign_in(tables=kinds(["title", "note"]))
@@ -129,7 +129,7 @@ def test_A2_an_item_is_parked_when_the_server_no_longer_has_its_column(
     assert "1: viktig" in titles
 
 
-def test_A2_an_item_waits_for_a_column_that_the_server_does_not_have_yet(
+def test_ATK_2_an_item_waits_for_a_column_that_the_server_does_not_have_yet(
     sign_in: MakeUser, reports: DirectoryFixtures
 ) -> None:
     user = sign_in(tables=kinds(["title", "mood"]))
@@ -142,7 +142,7 @@ def test_A2_an_item_waits_for_a_column_that_the_server_does_not_have_yet(
     assert reports.control.sql("select mood from reports") == [{"mood": "good"}]
 
 
-def test_A2_a_salvaged_item_keeps_its_columns(
+def test_ATK_2_a_salvaged_item_keeps_its_columns(
     sign_in: MakeUser, reports: DirectoryFixtures
 ) -> None:
     user = sign_in(tables=kinds(["title", "note", "user_id"]))
@@ -164,7 +164,7 @@ def test_A2_a_salvaged_item_keeps_its_columns(
     ]
 
 
-def test_A2_renamed_tables_and_columns_in_another_order_share_a_request(
+def test_ATK_2_renamed_tables_and_columns_in_another_order_share_a_request(
     sign_in: MakeUser, reports: DirectoryFixtures
 ) -> None:
     user = sign_in(tables=kinds(["title", "note", "colour"]))
@@ -199,7 +199,7 @@ def person_of(name: str) -> dict[str, Any]:
     return {"kind": "contact", "payload": {"name": name}}
 
 
-def test_B9_a_newer_version_sends_what_an_older_one_does_not_know(
+def test_a_newer_version_sends_what_an_older_one_does_not_know(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
@@ -225,7 +225,7 @@ def test_B9_a_newer_version_sends_what_an_older_one_does_not_know(
             user.phone.network.forget()
 
 
-def test_B9_what_is_held_makes_a_version_that_knows_the_kind_poll(sign_in: MakeUser) -> None:
+def test_what_is_held_makes_a_version_that_knows_the_kind_poll(sign_in: MakeUser) -> None:
     user = sign_in()
     configure(user, COLUMNS)
     old = user.restart()
@@ -242,7 +242,7 @@ def test_B9_what_is_held_makes_a_version_that_knows_the_kind_poll(sign_in: MakeU
         assert new.queue_list()["counts"] == EMPTY
 
 
-def test_B9_an_older_version_alone_keeps_waiting_and_rests(sign_in: MakeUser) -> None:
+def test_an_older_version_alone_keeps_waiting_and_rests(sign_in: MakeUser) -> None:
     user = sign_in()
     user.app.go_offline()
     ids = [user.app.queue_add(cast("Any", person_of(f"{n}")))["id"] for n in range(5)]
@@ -285,7 +285,7 @@ def test_batches_go_in_the_order_of_their_oldest_items(
     assert order == sorted(order)
 
 
-def test_A2_an_edit_keeps_a_parent_whose_column_is_not_listed_any_more(
+def test_ATK_2_an_edit_keeps_a_parent_whose_column_is_not_listed_any_more(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
@@ -309,7 +309,7 @@ def test_A2_an_edit_keeps_a_parent_whose_column_is_not_listed_any_more(
 
 
 @pytest.mark.parametrize("columns", [None, FEWER[:3]])
-def test_A2_a_salvage_by_another_version_keeps_the_parents(
+def test_ATK_2_a_salvage_by_another_version_keeps_the_parents(
     sign_in: MakeUser, directory: DirectoryFixtures, columns: list[str] | None
 ) -> None:
     user = sign_in()

@@ -48,7 +48,7 @@ def completed(app: App) -> dict[str, Any]:
 
 @pytest.mark.both_flavours
 @BOTH
-def test_A8_an_edit_after_a_salvage_is_not_mistaken_for_what_is_stored(
+def test_an_edit_after_a_salvage_is_not_mistaken_for_what_is_stored(
     sign_in: MakeUser, directory: DirectoryFixtures, upload: str
 ) -> None:
     user = user_of(sign_in, upload)
@@ -67,7 +67,7 @@ def test_A8_an_edit_after_a_salvage_is_not_mistaken_for_what_is_stored(
 
 
 @pytest.mark.both_flavours
-def test_A8_a_salvage_while_an_item_is_being_sent_counts_the_attempt(
+def test_a_salvage_while_an_item_is_being_sent_counts_the_attempt(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
@@ -82,7 +82,7 @@ def test_A8_a_salvage_while_an_item_is_being_sent_counts_the_attempt(
 
 
 @pytest.mark.both_flavours
-def test_A8_an_item_that_a_salvage_brings_back_may_be_stored(
+def test_an_item_that_a_salvage_brings_back_may_be_stored(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
@@ -105,7 +105,7 @@ def test_A8_an_item_that_a_salvage_brings_back_may_be_stored(
 
 
 @pytest.mark.both_flavours
-def test_A8_what_an_item_waits_for_outlives_a_salvage(sign_in: MakeUser) -> None:
+def test_what_an_item_waits_for_outlives_a_salvage(sign_in: MakeUser) -> None:
     user = sign_in()
     user.app.go_offline()
     held, later, parked = (add(user.app, minutes=number) for number in (10, 20, 30))
@@ -217,7 +217,7 @@ def test_ATK_14_a_salvage_keeps_the_order_of_registration(sign_in: MakeUser, los
 
 
 @pytest.mark.both_flavours
-def test_A3_a_salvage_carries_notices_that_were_not_acknowledged(sign_in: MakeUser) -> None:
+def test_ATK_3_a_salvage_carries_notices_that_were_not_acknowledged(sign_in: MakeUser) -> None:
     user = sign_in()
     user.app.go_offline()
     add(user.app, minutes=10)
@@ -233,7 +233,7 @@ def test_A3_a_salvage_carries_notices_that_were_not_acknowledged(sign_in: MakeUs
 
 
 @pytest.mark.both_flavours
-def test_A3_a_salvage_carries_an_order_to_revoke_a_session(sign_in: MakeUser) -> None:
+def test_ATK_3_a_salvage_carries_an_order_to_revoke_a_session(sign_in: MakeUser) -> None:
     user = sign_in()
     user.app.go_offline()
     user.app.session_logout()
@@ -243,7 +243,9 @@ def test_A3_a_salvage_carries_an_order_to_revoke_a_session(sign_in: MakeUser) ->
 
 
 @pytest.mark.both_flavours
-def test_A3_a_salvage_links_an_item_to_a_parent_that_is_found_after_it(sign_in: MakeUser) -> None:
+def test_ATK_3_a_salvage_links_an_item_to_a_parent_that_is_found_after_it(
+    sign_in: MakeUser,
+) -> None:
     user = sign_in()
     parent = add(user.offline())
     child = add(user.app, depends_on=[parent])
@@ -262,7 +264,7 @@ LOST_LINKS = {
 
 @pytest.mark.both_flavours
 @pytest.mark.parametrize("sql", LOST_LINKS.values(), ids=LOST_LINKS)
-def test_A3_an_item_whose_link_damage_took_is_sent_after_its_parent(
+def test_ATK_3_an_item_whose_link_damage_took_is_sent_after_its_parent(
     sign_in: MakeUser, directory: DirectoryFixtures, sql: str
 ) -> None:
     user = sign_in()
@@ -281,7 +283,7 @@ def test_A3_an_item_whose_link_damage_took_is_sent_after_its_parent(
 
 @pytest.mark.both_flavours
 @pytest.mark.parametrize("sql", LOST_LINKS.values(), ids=LOST_LINKS)
-def test_A3_an_item_whose_parent_and_link_damage_took_says_why_it_is_not_sent(
+def test_ATK_3_an_item_whose_parent_and_link_damage_took_says_why_it_is_not_sent(
     sign_in: MakeUser, directory: DirectoryFixtures, sql: str
 ) -> None:
     user = sign_in()
@@ -432,7 +434,7 @@ def test_QUE_16_undamaged_items_are_salvaged_and_sent(
 
 @pytest.mark.both_flavours
 @pytest.mark.parametrize("name", ["holdfast.db", "cache.db"])
-def test_A3_a_header_that_forbids_writing_is_damaged(
+def test_ATK_3_a_header_that_forbids_writing_is_damaged(
     sign_in: MakeUser, directory: DirectoryFixtures, name: str
 ) -> None:
     user = sign_in()
@@ -509,7 +511,9 @@ def test_FIX_3_a_folder_opens_whatever_a_recovery_that_was_cut_short_has_left(
     assert not failed, "\n".join(failed)
 
 
-def test_A3_an_index_without_a_log_is_no_damage_if_the_file_has_it_all(sign_in: MakeUser) -> None:
+def test_ATK_3_an_index_without_a_log_is_no_damage_if_the_file_has_it_all(
+    sign_in: MakeUser,
+) -> None:
     # Given a file into which its log was copied, as by the last connection that is closed
     user = sign_in()
     item = add(user.offline())

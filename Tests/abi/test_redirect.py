@@ -270,7 +270,7 @@ def test_HST_7_without_a_sign_in_under_way_a_callback_is_refused(
         ("#error=x&error_description=a&error_description=b", "error_description"),
     ],
 )
-def test_B10_a_callback_with_a_repeated_parameter_is_refused(
+def test_HST_7_a_callback_with_a_repeated_parameter_is_refused(
     victim: App, answer: str, name: str
 ) -> None:
     own = browse(begin(victim)["url"])

@@ -108,7 +108,9 @@ def test_RES_6_a_nonce_is_stored_and_completes_one_sign_in(
     assert error_of(app.sign_in_complete, request).code == "sign_in.expired"
 
 
-def test_B10_signing_in_without_a_network_is_answered_at_once(phone: Phone, person: Person) -> None:
+def test_ATK_15_signing_in_without_a_network_is_answered_at_once(
+    phone: Phone, person: Person
+) -> None:
     app = phone.start()
     callback = browse(begin(app)["url"])
     app.go_offline()
@@ -123,7 +125,7 @@ def test_B10_signing_in_without_a_network_is_answered_at_once(phone: Phone, pers
 
 
 @pytest.mark.parametrize("told", ["by a response", "by the host"])
-def test_B10_a_network_that_goes_while_signing_in_ends_the_wait_at_once(
+def test_ATK_15_a_network_that_goes_while_signing_in_ends_the_wait_at_once(
     phone: Phone, person: Person, told: str
 ) -> None:
     app = phone.start()
@@ -154,7 +156,7 @@ def test_B10_a_network_that_goes_while_signing_in_ends_the_wait_at_once(
     assert app.screen["screen"] == "home"
 
 
-def test_B10_a_sign_in_that_is_not_answered_in_time_promises_nothing(
+def test_ATK_15_a_sign_in_that_is_not_answered_in_time_promises_nothing(
     phone: Phone, person: Person, directory: DirectoryFixtures
 ) -> None:
     directory.control.respond("/auth/v1/token", 503, times=-1)

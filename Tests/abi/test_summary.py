@@ -64,7 +64,7 @@ def test_OFF_8_a_sent_item_stays_counted_until_the_figures_include_it(sign_in: M
         *("{}", "[]", "[null]", "[[1]]", "[7]"),
     ],
 )
-def test_A6_a_portal_s_json_and_invalid_figures_are_no_summary(
+def test_ATK_6_a_portal_s_json_and_invalid_figures_are_no_summary(
     sign_in: MakeUser, body: str
 ) -> None:
     """Seed 303286 of the simulation: the portal's object was shown as the user's figures."""

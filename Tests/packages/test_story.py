@@ -64,7 +64,7 @@ def visits(backend: LocalSupabase) -> int:
     return int(backend.control.sql(query)[0]["n"])
 
 
-def test_the_story_nothing_is_lost_and_nothing_is_stored_twice(
+def test_NXT_1_the_story_nothing_is_lost_and_nothing_is_stored_twice(
     app_python: Path, healed: LocalSupabase, tmp_path: Path
 ) -> None:
     before = visits(healed)
