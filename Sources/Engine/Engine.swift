@@ -202,29 +202,29 @@ public final class Engine {
 
   @export(interface) public func sessionResume(_ request: JSON) throws(Failure) -> JSON {
     parts.loop.isOnScreen = true
-    return try parts.presence.resume(request)
+    return try parts.lifecycle.resume(request)
   }
 
   @export(interface) public func sessionUnlock(_ request: JSON) throws(Failure) -> JSON {
-    try parts.presence.unlock(request)
+    try parts.lifecycle.unlock(request)
   }
 
   @export(interface) public func sessionLock(_ request: JSON) throws(Failure) -> JSON {
-    try parts.presence.lock(request)
+    try parts.lifecycle.lock(request)
   }
 
   @export(interface) public func sessionBackground(_ request: JSON) throws(Failure) -> JSON {
     parts.loop.isOnScreen = false
-    return try parts.presence.background(request)
+    return try parts.lifecycle.background(request)
   }
 
   @export(interface) public func sessionForeground(_ request: JSON) throws(Failure) -> JSON {
     parts.loop.isOnScreen = true
-    return try parts.presence.foreground(request)
+    return try parts.lifecycle.foreground(request)
   }
 
   @export(interface) public func sessionStatus(_ request: JSON) throws(Failure) -> JSON {
-    try parts.presence.status(request)
+    try parts.lifecycle.status(request)
   }
 
   @export(interface) public func sessionToken(_ request: JSON) throws(Failure) -> JSON {
@@ -296,7 +296,7 @@ public final class Engine {
   }
 
   @export(interface) public func setNetwork(_ request: JSON) throws(Failure) -> JSON {
-    let reply = try parts.presence.setNetwork(request)
+    let reply = try parts.lifecycle.setNetwork(request)
     try parts.signIn.followNetwork()
     return reply
   }
@@ -324,7 +324,7 @@ public final class Engine {
   /// clock is set.
   @export(interface) public func firstScreen() throws(Failure) -> JSON {
     guard core.configuration.role == .app, !core.clock.isManual else { return .null }
-    _ = try parts.presence.resume([:])
+    _ = try parts.lifecycle.resume([:])
     return parts.news.takeScreen() ?? .null
   }
 

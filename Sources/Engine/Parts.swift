@@ -131,7 +131,7 @@ final class Parts: Part {
   let orgSelection: OrgSelection
   let sessionStart: SessionStart
   let signIn: SignIn
-  let presence: Presence
+  let lifecycle: AppLifecycle
   let token: SessionToken
   let memberships: MembershipUpdate
   let settlement: UploadSettlement
@@ -162,7 +162,7 @@ final class Parts: Part {
     orgSelection = OrgSelection(shared, presenter: presenter, decider: decider)
     sessionStart = SessionStart(shared, recovery: recovery)
     signIn = SignIn(shared, recovery: recovery, sessionStart: sessionStart, decider: decider)
-    presence = Presence(
+    lifecycle = AppLifecycle(
       shared, keyless: KeylessFiles(shared), refresh: refresh, decider: decider)
     token = SessionToken(shared, refresh: refresh, decider: decider)
     memberships = MembershipUpdate(shared, refresh: refresh)
@@ -195,7 +195,7 @@ final class Parts: Part {
       liveReader: liveReader, decider: decider)
     loop = HostLoop(
       shared, scheduler: scheduler, dispatch: dispatch, signIn: signIn, token: token,
-      liveReader: liveReader, presence: presence, sync: sync, decider: decider)
+      liveReader: liveReader, lifecycle: lifecycle, sync: sync, decider: decider)
     super.init(shared)
   }
 }

@@ -97,7 +97,7 @@ public struct Situation: Equatable, Sendable {
     /// The memberships were never fetched.
     case unasked
     case noneAtAll
-    /// There are several usable memberships, and none is chosen.
+    /// None is chosen, and there are several usable memberships, or only such whose organisation is disabled.
     case unchosen
     /// There is exactly one usable membership, and it is not chosen yet.
     case single

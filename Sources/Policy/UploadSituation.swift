@@ -131,7 +131,7 @@ public struct UploadSituation: Equatable, Sendable {
     case many
 
     public init(_ number: Int64) {
-      self = number < 2 ? .few : number < Int64(UploadPause.manyAttempts) ? .several : .many
+      self = number < 2 ? .few : number < Int64(ItemPause.manyAttempts) ? .several : .many
     }
   }
 
@@ -174,7 +174,7 @@ public struct UploadSituation: Equatable, Sendable {
   public var othersSince = false
   /// Other items of its kind and columns are queued.
   public var othersQueued = true
-  /// A question about an id that nobody has was not asked in vain lately (`UploadPause`).
+  /// A question about an id that nobody has was not asked in vain lately (`ItemPause`).
   public var mayAskControl = true
 
   /// The answer to an upload of one new item, while nothing else is sent.

@@ -27,7 +27,7 @@ public struct MetaTable {
     /// When the last sync run was completed.
     public static var lastSyncRun: Name { Name(text: "last_sync_run_ms") }
     /// The keys that the key store still has to erase, as bits: 1 `biometric`, 2 `session`.
-    public static var needsErase: Name { Name(text: "needs_erase") }
+    public static var owedKeyErasures: Name { Name(text: "owed_key_erasures") }
     /// The name of a damaged file whose rows are not yet carried over.
     public static var salvage: Name { Name(text: "salvage") }
     /// The files that were set aside without their device key, as JSON (`KeylessList`).
@@ -35,7 +35,7 @@ public struct MetaTable {
     /// Set when the cache was first made: a cache file that is missing now was lost.
     public static var hasCache: Name { Name(text: "has_cache") }
     /// The organisations whose caches must be erased and could not be: their tags in the cache.
-    public static var owedErasures: Name { Name(text: "owed_erasures") }
+    public static var owedCacheErasures: Name { Name(text: "owed_cache_erasures") }
     /// The number of uploads that any process has begun. If it changes while a summary is fetched,
     /// the figures may or may not count the uploaded items.
     public static var uploads: Name { Name(text: "uploads") }

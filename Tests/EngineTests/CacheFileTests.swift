@@ -82,10 +82,10 @@ import class Foundation.FileManager
     // When
     try rig.cache.eraseOrOwe([org])
     // Then it is tried again, until it is done
-    try expect(rig.core.meta.blob(.owedErasures), equals: org)
+    try expect(rig.core.meta.blob(.owedCacheErasures), equals: org)
     try FileManager.default.removeItem(atPath: path)
     try rig.cache.eraseOrOwe([])
-    try expect(rig.core.meta.blob(.owedErasures) ?? [], equals: [])
+    try expect(rig.core.meta.blob(.owedCacheErasures) ?? [], equals: [])
   }
 
   @Test func aReplacedFileStaysOpen() throws {

@@ -83,10 +83,10 @@ import Testing
 
   @Test func theAgeOfAValidationBeginsAtZero() throws {
     let rig = try Rig.atHome()
-    func age() throws -> Int64? { try rig.presence.status([:]).int("validated_age_ms") }
+    func age() throws -> Int64? { try rig.lifecycle.status([:]).int("validated_age_ms") }
     try expect(age(), equals: 0)
     // And the clocks count as equal until a response tells otherwise.
-    try expect(rig.presence.status([:]).int("clock_offset_ms"), equals: 0)
+    try expect(rig.lifecycle.status([:]).int("clock_offset_ms"), equals: 0)
     rig.advance(5000, wallMS: -60_000)
     try expect(age(), equals: 5000)
   }

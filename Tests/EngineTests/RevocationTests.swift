@@ -38,7 +38,7 @@ import Testing
     // Then
     expect(step, equals: .refresh)
     try expect(rig.core.revocations.count(), equals: (isOver ? 0 : 1))
-    let owed = try rig.presence.status([:])["owed"]?.elements.compactMap { $0.string } ?? []
+    let owed = try rig.lifecycle.status([:])["owed"]?.elements.compactMap { $0.string } ?? []
     expect(owed.contains("revoke"), equals: !isOver)
   }
 }

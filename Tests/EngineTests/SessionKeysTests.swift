@@ -92,7 +92,7 @@ import Vault
     expect(rig.keyStore.keys[.session] == nil && rig.keyStore.keys[.biometric] == nil)
     expect(rig.keyStore.keys[.device] != nil)
     expect(!other.sessions.keys.isOwing)
-    try expect(other.core.meta.int(.needsErase) ?? 0, equals: 0)
+    try expect(other.core.meta.int(.owedKeyErasures) ?? 0, equals: 0)
     // And this one learns it
     try rig.sessions.keys.eraseOwed()
     expect(!rig.sessions.keys.isOwing)

@@ -178,7 +178,7 @@ public struct UploadsDocument: Sendable {
     | park | the user decides |
 
     Charged: with an attempt, because the server may have stored the items. How long an item waits for itself, and after how many
-    failures it is parked, says `Sources/Policy/UploadPause.swift`.
+    failures it is parked, says `Sources/Policy/ItemPause.swift`.
 
     \(tables.map(\.markdown).joined(separator: "\n"))
     """

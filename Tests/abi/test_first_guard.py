@@ -84,6 +84,20 @@ def test_signing_in_offline_lets_the_host_idle(
     assert (app.screen["screen"], app.screen["reason"]) == ("home", "chosen")
 
 
+def test_a_wait_that_a_call_has_told_ends(phones: MakePhone, directory: DirectoryFixtures) -> None:
+    app = signed_in(phones, directory)
+    app.settle()
+    assert app.screen["reason"] == "server_unreachable"
+    app.sync_now()
+    screen = app.route_check({"route": "/somewhere"})["screen"]
+    assert (screen["screen"], screen["reason"]) == ("wait", "guard_pending")
+    app.settle()
+    assert app.screen["reason"] == "server_unreachable"
+    told = [event["screen"]["reason"] for event in app.of_type("screen")]
+    assert told[-1] == "server_unreachable"
+    assert len(told) > 1
+
+
 def pass_the_deadline(app: App, wait: Decision) -> list[str]:
     """Advance to the deadline of the `wait` and poll; returns the reasons of the new decisions."""
     deadline = wait["deadline_ms"]

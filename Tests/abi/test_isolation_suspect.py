@@ -294,6 +294,28 @@ def test_FIX_21_an_item_of_a_server_s_defect_is_tried_ever_more_rarely(
     assert bad in stored(directory, user.person)
 
 
+def test_FIX_21_a_try_that_the_user_asks_for_lengthens_no_wait(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    user = patient(sign_in, "table")
+    add(user.app)
+    user.app.settle()
+    bad = add(user.app)
+    fault = Fault(user, FAILURES["XX000"], holding(bad))
+    ends = 0
+    # Given an item that waits for more than five hours
+    while ends - user.phone.now_ms < 5 * HOUR_S * 1000:
+        live(user, HOUR_S)
+        add(user.app)
+        user.app.settle()
+        ends = item_of(user.app, bad)["not_before_ms"] or 0
+    tries = len(fault.met)
+    for number in range(3):
+        user.app.sync()
+        assert len(fault.met) == tries + number + 1
+        assert item_of(user.app, bad)["not_before_ms"] == ends
+
+
 def test_FIX_21_many_items_of_a_server_s_defect_cost_few_requests(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:

@@ -88,6 +88,16 @@ def test_NXT_2_only_the_newest_screen_is_given(sign_in: MakeUser) -> None:
     assert screens == ["unlock"]
 
 
+def test_NXT_2_a_screen_of_a_file_that_was_replaced_is_not_given(sign_in: MakeUser) -> None:
+    user = sign_in()
+    # Given a home screen that was decided and not given yet
+    user.app.raw("network_report", {"online": False})
+    for file in user.phone.folder.glob("holdfast.db*"):
+        file.rename(file.with_name("away-" + file.name))
+    screens = [e["screen"]["screen"] for e in user.app.take(NEWS).events if e["type"] == "screen"]
+    assert screens == ["sign_in"]
+
+
 def test_a_reader_gets_what_it_asks_for(sign_in: MakeUser) -> None:
     app = sign_in().app
     app.settle()

@@ -106,6 +106,17 @@ def test_ORG_4_the_newest_choice_is_resumed(two: Two) -> None:
     assert app.screen["org"] == {"id": second.id, "name": second.name, "role": "peer_mentor"}
 
 
+def test_RES_1_a_choice_asks_no_user_for_proof_during_use(two: Two) -> None:
+    """The window of a proof ends at the next start or return, not in the hand of the user."""
+    user, second = two
+    user.app.wait(13 * 3600)
+    assert user.app.screen["screen"] == "home"
+    screen = user.app.org_select({"org_id": second.id})
+    assert (screen["screen"], screen["reason"]) == ("home", "switched")
+    user.app.settle()
+    assert user.app.screen["screen"] == "home"
+
+
 @pytest.mark.parametrize("stride", [4, pytest.param(1, marks=pytest.mark.slow)])
 def test_KEEP_5_a_process_killed_at_any_write_of_a_switch_mixes_nothing(
     two: Two, directory: DirectoryFixtures, killer: Path, tmp_path: Path, stride: int

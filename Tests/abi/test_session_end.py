@@ -178,6 +178,20 @@ def test_KEEP_4_a_process_killed_during_the_erase_leaves_no_session(
     assert left(user.phone) == set()
 
 
+def test_KEEP_7_a_process_killed_during_the_erase_of_an_ended_session_leaves_no_key(
+    sign_in: MakeUser, directory: DirectoryFixtures, killer: Path
+) -> None:
+    user = sign_in()
+    user.phone.close()
+    directory.control.revoke_sessions(user.person.id)
+    arguments, env = ("go_online+wait", "60", "erase biometric"), {"LD_PRELOAD": str(killer)}
+    assert children.run("die_during.py", user.phone.spec(), *arguments, env=env).killed
+    assert "biometric" in user.phone.keychain.names()
+    user.restart().settle()
+    assert user.app.screen["reason"] == "session_ended"
+    assert user.phone.keychain.names() == {"device"}
+
+
 def refused_at_refresh(user: SignedIn) -> None:
     """The access token expires during use, and the refresh is refused."""
     user.app.wait(TOKEN_S + 60)

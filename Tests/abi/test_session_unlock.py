@@ -80,6 +80,16 @@ def test_RES_3_the_old_refresh_token_is_not_used_again(sign_in: MakeUser) -> Non
     assert len(user.phone.directory.control.sessions(user.person.id)) == 1
 
 
+def test_SES_9_a_lost_key_that_the_call_finds_which_locks_stays_lost(sign_in: MakeUser) -> None:
+    user = sign_in()
+    # Given an open session whose window is over, which nobody has locked yet
+    user.app.wait(13 * 3600)
+    screen = user.app.unlock("invalidated")
+    assert (screen["screen"], screen["reason"]) == ("sign_in", "key_lost")
+    screen = user.restart().screen
+    assert (screen["screen"], screen["reason"]) == ("sign_in", "key_lost")
+
+
 @pytest.mark.parametrize("outcome", OUTCOMES)
 def test_RES_6_a_failed_prompt_leads_to_the_sign_in_and_says_whether_another_one_may_help(
     sign_in: MakeUser, outcome: str

@@ -145,7 +145,7 @@ final class CacheFile {
   /// erased now is owed: it is no longer shown, and the next call tries again. Called in the
   /// transaction that stores the reason.
   func eraseOrOwe(_ orgs: [[UInt8]]) throws(Failure) {
-    let owed = try core.meta.blob(.owedErasures) ?? []
+    let owed = try core.meta.blob(.owedCacheErasures) ?? []
     let known = stride(from: 0, to: owed.count - 15, by: 16).map { Array(owed[$0..<$0 + 16]) }
     let all = (orgs + known).ordered { $0.lexicographicallyPrecedes($1) }
     let each = all.indices.filter { $0 == 0 || all[$0] != all[$0 - 1] }.map { all[$0] }
@@ -155,7 +155,7 @@ final class CacheFile {
       Log.line(.warning, "an organisation's cache could not be erased: \(error.code.rawValue)")
       left = each.flatMap { $0 }
     }
-    if left != owed { try core.meta.set(.owedErasures, .blob(left)) }
+    if left != owed { try core.meta.set(.owedCacheErasures, .blob(left)) }
   }
 
   /// Erase what is cached of organisations. The caller commits the reason afterwards, so no crash leaves

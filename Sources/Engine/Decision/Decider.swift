@@ -165,11 +165,10 @@ final class Decider: Part {
     let decision = SessionPolicy.decide(situation)
     try carryOut(decision)
     let rendered = try presenter.render(decision)
-    if hostView.visit != .nobody,
-      HostView.fingerprint(of: rendered) != hostView.shown.fingerprint
-    {
-      try show(decision, rendered)
-    }
+    let isOther = HostView.fingerprint(of: rendered) != hostView.shown.fingerprint
+    // A wait that was told must end, whatever was shown before.
+    let isOtherWait = decision.screen == .wait && decision.reason != hostView.shown.reason
+    if hostView.visit != .nobody, isOther || isOtherWait { try show(decision, rendered) }
     return rendered
   }
 

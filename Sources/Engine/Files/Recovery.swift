@@ -81,6 +81,8 @@ final class Recovery: Part {
   private func replaceConnection(_ fresh: Database) {
     let old = core.database
     core.use(fresh)
+    // A screen that was decided from the old file may be wrong.
+    core.neighbours.urgesLook = true
     old.close()
   }
 

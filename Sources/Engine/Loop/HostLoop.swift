@@ -17,7 +17,7 @@ final class HostLoop: Part {
   private let signIn: SignIn
   private let token: SessionToken
   private let liveReader: LiveContactReader
-  private let presence: Presence
+  private let lifecycle: AppLifecycle
   private let sync: SyncControl
   private let decider: Decider
   /// The last call could begin.
@@ -31,14 +31,14 @@ final class HostLoop: Part {
 
   init(
     _ shared: Shared, scheduler: Scheduler, dispatch: Dispatch, signIn: SignIn, token: SessionToken,
-    liveReader: LiveContactReader, presence: Presence, sync: SyncControl, decider: Decider
+    liveReader: LiveContactReader, lifecycle: AppLifecycle, sync: SyncControl, decider: Decider
   ) {
     self.scheduler = scheduler
     self.dispatch = dispatch
     self.signIn = signIn
     self.token = token
     self.liveReader = liveReader
-    self.presence = presence
+    self.lifecycle = lifecycle
     self.sync = sync
     self.decider = decider
     isOnScreen = shared.core.configuration.role == .app
@@ -90,7 +90,7 @@ final class HostLoop: Part {
     try signIn.expire(now)
     // The first screen, if `open` could not decide.
     if core.configuration.role == .app, hostView.shown.fingerprint.isEmpty {
-      _ = try presence.resume([:])
+      _ = try lifecycle.resume([:])
     }
     try decider.followChange()
     try scheduler.prepare(now)

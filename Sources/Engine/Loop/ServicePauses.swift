@@ -136,7 +136,7 @@ extension LongestWaits {
   static var backoffs: LongestWaits {
     LongestWaits(
       ownMS: Backoff.longestMS(isAsked: false), askedMS: Backoff.longestMS(isAsked: true),
-      blockedMS: UploadPause.longestOnTheWayMS, aloneMS: UploadPause.longestMS)
+      blockedMS: ItemPause.longestOnTheWayMS, aloneMS: ItemPause.longestMS)
   }
 }
 

@@ -253,11 +253,11 @@ extension UploadSettlement {
   ) throws(Failure) {
     var (count, until) = (item.trouble, item.notBefore)
     if try !isEarly(item, now) {
-      count = UploadPause.count(
+      count = ItemPause.count(
         after: count, failure, othersSince: s.othersSince, othersQueued: s.othersQueued)
       until =
         try core.steadyToStore(now)
-        + UploadPause.pauseMS(
+        + ItemPause.pauseMS(
           count, failure, othersSince: s.othersSince, random: Random.word())
     }
     let keepsGroup = failure == .firewall && item.trouble > 0

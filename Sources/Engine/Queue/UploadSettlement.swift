@@ -149,7 +149,7 @@ final class UploadSettlement: Part {
   /// After an outage, items that were set aside in it are sent with the others.
   private func noteWorking(_ batch: UploadBatch) throws(Failure) {
     guard try pauses.succeed(.upload) else { return }
-    try core.queue.endWaitsAlone(of: batch.owner, most: Int64(UploadPause.manyAttempts))
+    try core.queue.endWaitsAlone(of: batch.owner, most: Int64(ItemPause.manyAttempts))
   }
 
   /// The service has stored items of this batch, so its schema takes them: what waited for that is sent.
@@ -191,7 +191,7 @@ final class UploadSettlement: Part {
     s.othersSince = s.isSingle && uploads.storedOthers(since: first, of: batch)
     if batch.alone != nil {
       let isCounted = try !isEarly(first, now)
-      let isLast = isCounted && UploadPause.isLast(after: first.trouble, othersSince: s.othersSince)
+      let isLast = isCounted && ItemPause.isLast(after: first.trouble, othersSince: s.othersSince)
       s.history = isLast ? .last : .alone
       // That an item fails which failed alone says nothing about others.
       s.othersWork = true
@@ -205,7 +205,7 @@ final class UploadSettlement: Part {
         like: batch.key, of: batch.owner, than: first.sequence)
     }
     let failures = try core.backoffs.read(Purpose.upload.rawValue).attempts
-    s.mayAskControl = UploadPause.mayAskControl(after: failures)
+    s.mayAskControl = ItemPause.mayAskControl(after: failures)
     return s
   }
 
@@ -237,7 +237,7 @@ final class UploadSettlement: Part {
   /// nothing.
   func isEarly(_ item: UploadBatch.Item, _ now: Instant) throws(Failure) -> Bool {
     let leftMS = item.notBefore - (try core.steady(now))
-    return item.trouble > 0 && leftMS > 0 && leftMS <= UploadPause.longestOnTheWayMS
+    return item.trouble > 0 && leftMS > 0 && leftMS <= ItemPause.longestMS
   }
 
   // MARK: Items that the answer names

@@ -48,12 +48,10 @@ final class Logout: Part {
         try revocations.add(session, expiresMS: row.expiresMS, global: scope == .global)
       }
       try core.signIns.removeAll()
-      // No user: the transaction of an earlier logout succeeded; redo only the steps after it.
-      if row.owner != nil { try sessions.keys.owe(.biometric) }
+      try sessions.keys.owe(.biometric)
       try sessions.clear(ended: nil)
     }
     try uploader.abandonReadBacks()
-    try sessions.keys.erase(.biometric)
     try sessions.keys.eraseOwed()
     try pauses.clearAuth()
     try decider.show(Decision(.signIn, .signedOut))

@@ -31,8 +31,8 @@ final class OrgSelection: Part {
     let fields = try Fields(request, known: ["org_id"])
     let id = try fields.uuid("org_id")
     try core.configuration.backend.require(.memberships)
-    let (session, situation) = try decider.requireUsable()
-    guard situation.membership != .unasked, let membership = session.membership(in: id) else {
+    let (session, present) = try decider.requireUsable()
+    guard present.membership != .unasked, let membership = session.membership(in: id) else {
       throw Failure(.orgNotAMember, "no membership in this organisation", field: "/org_id")
     }
     guard membership.active else {
@@ -49,7 +49,10 @@ final class OrgSelection: Part {
     if session.choice != id, try !sessions.choose(id, session) {
       throw Failure(.storageBusy, "another process changed the session meanwhile")
     }
-    var decision = SessionPolicy.decide(try decider.assess(.foreground).situation)
+    // Use asks for no proof, and the choice is shown before the server has confirmed it.
+    var situation = try decider.assess(.navigate).situation
+    situation.occasion = .foreground
+    var decision = SessionPolicy.decide(situation)
     if decision.screen == .home { decision.reason = reason }
     try decider.show(decision)
     return [:]

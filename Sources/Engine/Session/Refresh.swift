@@ -168,13 +168,12 @@ final class Refresh: Part {
   private func end(_ reason: String, _ generation: Int64) throws(Failure) {
     let isEnded = try core.database.transaction { () throws(Failure) in
       guard try sessions.row().generation == generation else { return false }
+      try sessions.keys.owe(.biometric)
       try sessions.clear(ended: reason)
       try notices.add("session_ended", reason: reason, owner: nil)
       return true
     }
-    guard isEnded else { return }
-    try sessions.keys.erase(.biometric)
-    try sessions.keys.eraseOwed()
+    if isEnded { try sessions.keys.eraseOwed() }
   }
 
   /// The data service refused the access token: fetch a new one. When new ones are refused too, another

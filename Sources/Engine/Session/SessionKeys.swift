@@ -20,7 +20,7 @@ import Vault
 ///   erase `session`, and at an end `biometric`. A crash leaves the session as it was, or a locked one, or
 ///   none, and erasures that the next call of any handle makes.
 ///
-/// A key store that does not confirm an erasure owes it (`OwedErasures`). The row is written all the same.
+/// A key store that does not confirm an erasure owes it (`OwedKeyErasures`). The row is written all the same.
 final class SessionKeys {
   /// What a row's wrap by `session` leads to.
   enum Opening {
@@ -49,7 +49,7 @@ final class SessionKeys {
   }
 
   let core: Core
-  let erasures: OwedErasures
+  let erasures: OwedKeyErasures
   private var held: Held?
   /// A sign-in that has not succeeded began to replace the keys in the key store. Holds the new
   /// `biometric`, if that was saved.
@@ -65,7 +65,7 @@ final class SessionKeys {
 
   init(_ core: Core) {
     self.core = core
-    erasures = OwedErasures(core)
+    erasures = OwedKeyErasures(core)
   }
 
   private var store: CheckedKeyStore { core.keyRing.store }

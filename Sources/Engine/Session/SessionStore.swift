@@ -103,7 +103,7 @@ final class SessionStore: MemoryUser {
 
   /// Clear the row and everything that depends on it; the queue stays. `ended`: the reason of an
   /// end that the server proved, else nil. The caller has the owed keys erased once this is committed
-  /// (`OwedErasures`): before, a commit that fails would leave a session without its key.
+  /// (`OwedKeyErasures`): before, a commit that fails would leave a session without its key.
   func clear(ended: String?) throws(Failure) {
     try core.database.transaction { () throws(Failure) in
       try keys.owe(.session)

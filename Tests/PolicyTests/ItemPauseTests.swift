@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 @Suite("How long an item waits for itself, and how large uploads are")
-struct UploadPauseTests {
+struct ItemPauseTests {
   private static let hour: Int64 = 3_600_000
 
   /// How often an item fails alone in this time, and how long it took to its last failure.
@@ -15,9 +15,9 @@ struct UploadPauseTests {
     while now <= hours * Self.hour {
       times += 1
       if isOver(count) { return (times, now) }
-      count = UploadPause.count(
+      count = ItemPause.count(
         after: count, failure, othersSince: othersSince, othersQueued: othersQueued)
-      now += UploadPause.pauseMS(count, failure, othersSince: othersSince, random: random)
+      now += ItemPause.pauseMS(count, failure, othersSince: othersSince, random: random)
     }
     return (times, now)
   }
@@ -42,7 +42,7 @@ struct UploadPauseTests {
   func firewall(random: UInt64) {
     for (othersSince, times, hours) in [(true, 7, 3...5), (false, 16, 11...19)] {
       let found = fail(.firewall, hours: 48, othersSince: othersSince, random: random) {
-        UploadPause.isLast(after: $0, othersSince: othersSince)
+        ItemPause.isLast(after: $0, othersSince: othersSince)
       }
       expect(found.times, equals: times)
       expect(hours.contains(Int(found.lastMS / Self.hour)))
@@ -53,7 +53,7 @@ struct UploadPauseTests {
   func gateway() {
     for count in Int64(1)...7 {
       for othersSince in [true, false] {
-        let longest = UploadPause.pauseMS(
+        let longest = ItemPause.pauseMS(
           count, .gateway, othersSince: othersSince, random: .max)
         expect(longest, equals: Backoff.maxDelayMS(attempt: Int(count)))
       }
@@ -61,11 +61,11 @@ struct UploadPauseTests {
     // and counts towards parking only beside others
     var count: Int64 = 0
     for _ in 0..<100 {
-      count = UploadPause.count(after: count, .gateway, othersSince: false, othersQueued: false)
+      count = ItemPause.count(after: count, .gateway, othersSince: false, othersQueued: false)
     }
     expect(count, equals: 8)
-    expect(UploadPause.count(after: 8, .gateway, othersSince: true, othersQueued: true), equals: 9)
-    expect(UploadPause.pauseMS(99, .gateway, othersSince: true, random: .max), equals: 5_400_000)
+    expect(ItemPause.count(after: 8, .gateway, othersSince: true, othersQueued: true), equals: 9)
+    expect(ItemPause.pauseMS(99, .gateway, othersSince: true, random: .max), equals: 5_400_000)
   }
 
   @Test("A count never falls, and no number overflows")
@@ -74,12 +74,12 @@ struct UploadPauseTests {
       for failure in UploadFailure.allCases {
         for since in [true, false] {
           for queued in [true, false] {
-            let next = UploadPause.count(
+            let next = ItemPause.count(
               after: count, failure, othersSince: since, othersQueued: queued)
             expect(next >= max(count, 1))
-            let pause = UploadPause.pauseMS(next, failure, othersSince: since, random: .max)
+            let pause = ItemPause.pauseMS(next, failure, othersSince: since, random: .max)
             let longest =
-              failure == .service ? UploadPause.longestMS : UploadPause.longestOnTheWayMS
+              failure == .service ? ItemPause.longestMS : ItemPause.longestOnTheWayMS
             expect((1...longest).contains(pause))
           }
         }
@@ -89,7 +89,7 @@ struct UploadPauseTests {
 
   @Test("In an outage a control is asked ever more rarely")
   func control() {
-    let asked = (Int64(0)...1000).filter { UploadPause.mayAskControl(after: $0) }
+    let asked = (Int64(0)...1000).filter { ItemPause.mayAskControl(after: $0) }
     expect(asked, equals: [0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512])
   }
 

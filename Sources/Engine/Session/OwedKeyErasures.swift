@@ -4,13 +4,13 @@ import Vault
 
 /// Erasures of the session's keys that the key store has not confirmed. Every call asks it again. The file
 /// says which, for every process.
-final class OwedErasures {
+final class OwedKeyErasures {
   private let core: Core
   /// The key store still has to erase a key, as far as this process knows.
   private(set) var isOwing = false {
     didSet { if isOwing != oldValue { core.revision.advance() } }
   }
-  /// What the key store has refused and the file has not taken, as the bits of `MetaTable.Name.needsErase`.
+  /// What the key store has refused and the file has not taken, as the bits of `MetaTable.Name.owedKeyErasures`.
   private var unwritten: Int64 = 0
   /// The file was not asked yet, or another process may have written it.
   private var mustLook = true
@@ -31,7 +31,7 @@ final class OwedErasures {
   func owe(_ name: KeyName) throws(Failure) {
     isOwing = true
     let stored = try stored()
-    try write(stored | OwedErasures.bit(name), over: stored)
+    try write(stored | OwedKeyErasures.bit(name), over: stored)
   }
 
   /// Look into the file at the next call: another process may owe an erasure.
@@ -47,7 +47,7 @@ final class OwedErasures {
       // Another process may have had the key erased, or replaced it with a new one, meanwhile.
       let bits = try owed()
       isOwing = bits != 0
-      for name in [KeyName.session, .biometric] where bits & OwedErasures.bit(name) != 0 {
+      for name in [KeyName.session, .biometric] where bits & OwedKeyErasures.bit(name) != 0 {
         try erase(name)
       }
     }
@@ -55,16 +55,16 @@ final class OwedErasures {
 
   private func owed() throws(Failure) -> Int64 { try stored() | unwritten }
 
-  private func stored() throws(Failure) -> Int64 { try core.meta.int(.needsErase) ?? 0 }
+  private func stored() throws(Failure) -> Int64 { try core.meta.int(.owedKeyErasures) ?? 0 }
 
   private func write(_ bits: Int64, over stored: Int64) throws(Failure) {
-    if bits != stored { try core.meta.set(.needsErase, .int(bits)) }
+    if bits != stored { try core.meta.set(.owedKeyErasures, .int(bits)) }
   }
 
   private static func bit(_ name: KeyName) -> Int64 { name == .biometric ? 1 : 2 }
 
   func note(_ name: KeyName, isOwed: Bool) throws(Failure) {
-    let bit = OwedErasures.bit(name)
+    let bit = OwedKeyErasures.bit(name)
     if isOwed { unwritten |= bit } else { unwritten &= ~bit }
     let stored = try stored()
     let noted = isOwed ? stored | bit : stored & ~bit

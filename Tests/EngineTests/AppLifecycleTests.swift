@@ -7,15 +7,15 @@ import Testing
 
 @testable import Engine
 
-@Suite struct PresenceTests {
+@Suite struct AppLifecycleTests {
   private func owed(_ rig: Rig) throws -> [String] {
-    try rig.presence.status([:])["owed"]?.elements.compactMap { $0.string } ?? []
+    try rig.lifecycle.status([:])["owed"]?.elements.compactMap { $0.string } ?? []
   }
 
   @Test func theTimeAwayCountsByTheMonotonicClock() throws {
     // Given an app that leaves the screen
     let rig = try Rig.atHome()
-    _ = try rig.presence.background([:])
+    _ = try rig.lifecycle.background([:])
     let row = try rig.sessions.row()
     expect(row.backgroundWallMS, equals: rig.now.wallMS)
     expect(row.backgroundMonotonicMS, equals: rig.now.monotonicMS)
@@ -23,22 +23,22 @@ import Testing
     // When an hour passes, and the user holds the device's clock back
     rig.advance(3_700_000, wallMS: 1000)
     // Then the lock is due all the same
-    _ = try rig.presence.foreground([:])
+    _ = try rig.lifecycle.foreground([:])
     expect(rig.news.takeScreen()?.string("screen"), equals: "unlock")
   }
 
   @Test func anUnlockLetsTheUserInAndAnotherAnswerDoesNot() throws {
     let rig = try Rig.atHome()
-    _ = try rig.presence.lock([:])
+    _ = try rig.lifecycle.lock([:])
     let key = rig.keyStore.keys[.biometric]
     rig.keyStore.refusal = .cancelled
-    _ = try rig.presence.unlock([:])
+    _ = try rig.lifecycle.unlock([:])
     expect(rig.news.takeScreen()?.string("reason"), equals: "biometric_cancelled")
     rig.keyStore.refusal = nil
     expect(rig.keyStore.keys[.biometric] === key)
     expect(rig.hostView.visit, equals: .outside)
     try expect(refusal { try rig.decider.requireSession() }, equals: .sessionLocked)
-    _ = try rig.presence.unlock([:])
+    _ = try rig.lifecycle.unlock([:])
     expect(rig.hostView.visit, equals: .inside)
     try expect(rig.decider.requireSession().userID, equals: alice)
   }
@@ -46,7 +46,7 @@ import Testing
   @Test func aStartThatIsReportedTwiceUndoesNothing() throws {
     let rig = try Rig.atHome()
     for _ in 0..<3 {
-      _ = try rig.presence.resume([:])
+      _ = try rig.lifecycle.resume([:])
       expect(rig.news.takeScreen()?.string("screen"), equals: "home")
     }
     expect(rig.hostView.visit, equals: .inside)

@@ -5,7 +5,7 @@ import Supabase
 import Vault
 
 /// Start, return, background, network, lock and unlock, and the status of the session.
-final class Presence: Part {
+final class AppLifecycle: Part {
   private let keyless: KeylessFiles
   private let refresh: Refresh
   private let decider: Decider
@@ -123,7 +123,10 @@ final class Presence: Part {
       return [:]
     }
     situation.outcome = try lock.unlock(assessment.row)
-    if situation.outcome == .invalidated { try lock.dropWraps(assessment.row) }
+    if situation.outcome == .invalidated {
+      try lock.dropWraps(assessment.row)
+      situation.record = .sealed
+    }
     hostView.arrive(isIn: situation.outcome == .success)
     if situation.outcome == .success {
       confirmWithServer()

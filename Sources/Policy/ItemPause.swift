@@ -1,0 +1,59 @@
+/// How long an item waits for itself that fails alone, and how often it is tried.
+///
+/// Each item counts its failures alone. The first ones take it through the pauses of a service, so a
+/// healthy item that an outage hits waits no longer than uploads do. From the eighth on it waits 5 min,
+/// doubling to an hour; an item that the service itself fails for while it stores others, up to a day, because who
+/// mends a server can wait for that or ask for it. What something on the way refuses for certain starts there.
+///
+/// So an item that is only refused on the way, beside others, is parked after seven refusals, in three to five
+/// hours. While nothing else of its kind is stored, a gateway may refuse them all: then after sixteen,
+/// in more than half a day.
+public enum ItemPause {
+  /// From this number on, failures are many: pauses are no longer those of a service.
+  public static let manyAttempts = 8
+  private static let certain = Int64(manyAttempts)
+  private static let lastBesideOthers = certain + 6
+  private static let lastOfAll = certain + 15
+  private static let firstMS: Int64 = 300_000
+  private static let hourMS: Int64 = 3_600_000
+
+  /// The longest pause of an item that the service fails for.
+  public static let longestMS: Int64 = 86_400_000
+  /// The longest pause of an item that is refused on the way.
+  public static let longestOnTheWayMS = hourMS + hourMS / 2
+
+  /// The number of failures after one more. `othersSince`: another item of its kind was stored since the
+  /// last one; `othersQueued`: others of its kind wait, perhaps for the same reason.
+  public static func count(
+    after count: Int64, _ failure: UploadFailure, othersSince: Bool, othersQueued: Bool
+  ) -> Int64 {
+    let known = max(count, 0)
+    if failure == .firewall { return max(known, certain - 1) + 1 }
+    if known < certain || othersSince { return known + 1 }
+    // Nothing shows that it is the item's fault.
+    return failure == .service && !othersQueued ? min(known + 1, max(known, certain + 4)) : known
+  }
+
+  /// Whether an item with so many failures is parked if something on the way refuses it once more.
+  public static func isLast(after count: Int64, othersSince: Bool) -> Bool {
+    count + 1 >= (othersSince ? lastBesideOthers : lastOfAll)
+  }
+
+  /// The pause of an item with so many failures, with a part that spreads many items, by 64 random bits.
+  public static func pauseMS(
+    _ count: Int64, _ failure: UploadFailure, othersSince: Bool, random: UInt64
+  ) -> Int64 {
+    if count < certain { return Backoff.delayMS(attempt: Int(count), random: random) }
+    let longest = failure == .service && othersSince ? longestMS * 2 / 3 : hourMS
+    let least = min(firstMS << min(count - certain, 10), longest)
+    return least + Backoff.jitterMS(upTo: least / 2, random)
+  }
+}
+
+extension ItemPause {
+  /// Whether to ask about an id that nobody has, after uploads have failed so many times in a row: ever
+  /// more rarely, because an outage is to cost one request for each pause.
+  public static func mayAskControl(after failures: Int64) -> Bool {
+    failures & (failures &- 1) == 0
+  }
+}
