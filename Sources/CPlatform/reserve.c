@@ -25,11 +25,12 @@ int platform_reserve(const char *path, int64_t size) {
   if (file < 0)
     return -file;
   int result;
+  off_t before = lseek(file, 0, SEEK_END);
   do
     result = allocate(file, size);
   while (result == EINTR);
-  /* A part of it would look like the whole to nobody, and take the room that others need. */
-  if (result != 0 && ftruncate(file, 0) != 0)
+  /* A larger part of it would take the room that others need. */
+  if (result != 0 && ftruncate(file, before < 0 ? 0 : before) != 0)
     result = errno;
   close(file);
   return result;
@@ -46,11 +47,11 @@ int64_t platform_file_limit(void) {
   return (int64_t)limit.rlim_cur;
 }
 
-int platform_empty(const char *path) {
+int platform_shrink(const char *path, int64_t size) {
   int file = private_open(path, O_WRONLY, false);
   if (file < 0)
     return -file;
-  int result = ftruncate(file, 0) == 0 ? 0 : errno;
+  int result = ftruncate(file, (off_t)size) == 0 ? 0 : errno;
   close(file);
   return result;
 }

@@ -46,7 +46,7 @@ public final class Engine {
   ) throws(Failure) -> (database: Database, replaced: Bool) {
     do throws(Failure) {
       return try DataFolder.openMain(in: folder, at: now)
-    } catch  where error.code == .storageFull && Reserve.empty(in: folder) > 0 {
+    } catch  where error.code == .storageFull && Reserve.giveForOpening(in: folder) {
       return try DataFolder.openMain(in: folder, at: now)
     }
   }
@@ -86,6 +86,7 @@ public final class Engine {
     defer { core.reads.end() }
     _ = try? parts.uploader.releaseLeases()
     _ = try? parts.refresh.releaseLease()
+    parts.reserve.keep()
     parts.sessions.reset(.file)
   }
 

@@ -124,6 +124,7 @@ private func keyStore(
   }
   let it = given.pointee
   guard let load = it.load, let save = it.save, let erase = it.erase else {
+    it.destroy?(it.context)
     throw Failure(
       .requestMissingField, "load, save and erase are required", field: "/keystore")
   }

@@ -191,6 +191,33 @@ def test_COR_4_an_edit_offline_arrives_once_after_a_restart(
     assert len(changes(user)) == 1
 
 
+@pytest.mark.parametrize("arrives", [True, False])
+@pytest.mark.parametrize("flying", [True, False])
+@pytest.mark.parametrize("way", WAYS)
+def test_COR_5_a_change_that_the_server_may_have_is_taken_back_there(
+    sign_in: MakeUser, directory: DirectoryFixtures, way: str, flying: bool, arrives: bool
+) -> None:
+    """Also where the kind's rows cannot be deleted: the cancel is of the change."""
+    kind = {"queue": {"activity": {**KIND, "own": {}, "change": WAYS[way]}}}
+    user = sign_in(tables=kind)
+    app, item = user.app, sent(user, minutes=31)
+    edit(app, item, minutes=32)
+    request = taken(user, "upload")
+    if arrives:
+        assert user.phone.network(request)["status"] == 200
+        assert row(directory, item)["minutes"] == 32
+    if not flying:
+        app.complete({"id": request["id"], "error": "timeout"})
+    assert app.queue_cancel({"id": item})["state"] is not None
+    assert shown(app, item)["payload"]["minutes"] == 31
+    if flying:
+        app.complete({"id": request["id"], "error": "timeout"})
+    app.wait(600)
+    assert app.queue_list()["counts"] == EMPTY
+    assert row(directory, item)["minutes"] == 31
+    assert shown(app, item)["payload"]["minutes"] == 31
+
+
 def test_COR_5_a_change_whose_answer_is_lost_is_recognised(
     user: SignedIn, directory: DirectoryFixtures
 ) -> None:

@@ -57,7 +57,20 @@ def refusal(library: Library, config: dict[str, Any], store: KeyStoreStruct | No
     return [error["code"], error["field"]]
 
 
-def test_finding_4_the_key_files_must_be_asked_for_by_name(phone: Phone) -> None:
+@pytest.mark.parametrize("missing", ["load", "save", "erase"])
+def test_a_key_store_that_is_refused_is_destroyed_once(phone: Phone, missing: str) -> None:
+    destroyed: list[Any] = []
+    functions = struct_for(phone.keychain)
+    functions.destroy = DESTROY(destroyed.append)
+    setattr(functions, missing, type(getattr(functions, missing))())
+    assert refusal(phone.library, phone.config, functions) == [
+        "request.missing_field",
+        "/keystore",
+    ]
+    assert len(destroyed) == 1
+
+
+def test_the_key_files_must_be_asked_for_by_name(phone: Phone) -> None:
     files = {"keystore": {"kind": "file"}}
     preferred = {"policy": {"biometric": "preferred"}}
     config = {key: phone.config[key] for key in ("data_dir", "backend", "redirect_url")}

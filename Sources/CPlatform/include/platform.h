@@ -227,16 +227,15 @@ PLATFORM_HIDDEN bool platform_patience_wait(int tries);
  * another has to, or nobody else would ever find it free. */
 PLATFORM_HIDDEN void platform_patience_give(void);
 PLATFORM_HIDDEN void platform_folder_unlock(int descriptor);
-/* Make a file of this size (mode 0600) whose blocks are allocated; it stays empty when there is no
- * room.
- */
+/* Make a file at least of this size (mode 0600) whose blocks are allocated; it stays as it is when
+ * there is no room. */
 PLATFORM_HIDDEN int platform_reserve(const char *path, int64_t size);
 /* Whether this errno says that there is no room for more: on the disk, in a quota, in the file. */
 PLATFORM_HIDDEN bool platform_is_full(int problem);
 /* How large a file of this process may be (RLIMIT_FSIZE). */
 PLATFORM_HIDDEN int64_t platform_file_limit(void);
-/* Give the blocks of a file back. */
-PLATFORM_HIDDEN int platform_empty(const char *path);
+/* Give the blocks of a file back, but for its first `size` bytes. */
+PLATFORM_HIDDEN int platform_shrink(const char *path, int64_t size);
 PLATFORM_HIDDEN int platform_process_id(void);
 /* A number of a process's start that no later process of the same id has, within a boot;
  * PLATFORM_START_UNKNOWN: it runs, but the system does not tell since when; 0: there is no such

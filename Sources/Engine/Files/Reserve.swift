@@ -14,6 +14,8 @@ import Store
 final class Reserve {
   /// 1 MiB. It has room for the pages that the log adds to the main file (`FullDisk.swift`).
   static var size: Int64 { 1 << 20 }
+  /// Room for the index and the beginning of a log.
+  private static var openingSize: Int64 { 1 << 16 }
 
   private let core: Core
   /// No file of the process may be larger.
@@ -25,13 +27,17 @@ final class Reserve {
 
   private static func path(in folder: String) -> String { folder + "/holdfast.reserve" }
 
-  /// Give back the room. Returns how much there was.
-  static func empty(in folder: String) -> Int64 {
+  /// Give room for the files of an open connection, and keep the rest for the calls. Returns whether there was any.
+  static func giveForOpening(in folder: String) -> Bool { give(openingSize, in: folder) > 0 }
+
+  /// Give back room. Returns how much.
+  private static func give(_ most: Int64, in folder: String) -> Int64 {
     let path = path(in: folder)
     let room = platform_size(path)
-    guard room > 0, platform_empty(path) == 0 else { return 0 }
+    let left = max(0, room - most)
+    guard room > 0, platform_shrink(path, left) == 0 else { return 0 }
     Log.line(.warning, "the disk is full; the reserve is used")
-    return room
+    return room - left
   }
 
   /// For a call that adds: make the reserve if it is not there. Throws `storage.full`; another failure is
@@ -53,6 +59,17 @@ final class Reserve {
     }
   }
 
+  /// The handle closes. On a full disk the log has the room, and SQLite deletes the log with the last connection: the
+  /// next start would have none. What does not fit the whole reserve makes a part of it.
+  func keep() {
+    guard core.database.isTight, !isThere() else { return }
+    _ = core.database.emptyLog()
+    var wanted = Reserve.size
+    while wanted > platform_size(path), platform_reserve(path, wanted) != 0 {
+      wanted -= Reserve.openingSize
+    }
+  }
+
   /// Whether the reserve is whole now. False: the disk has no room for it.
   private func isThere() -> Bool {
     platform_size(path) >= Reserve.size || !platform_is_full(platform_reserve(path, Reserve.size))
@@ -61,7 +78,7 @@ final class Reserve {
   /// Give the room to the call that runs. Returns whether it is worth another try.
   func release() -> Bool {
     let database = core.database
-    let room = Reserve.empty(in: core.configuration.dataFolder)
+    let room = Reserve.give(Reserve.size, in: core.configuration.dataFolder)
     database.isTight = true
     let isReusable = database.reuseLog()
     if room > 0 { database.giveToLog(room) }

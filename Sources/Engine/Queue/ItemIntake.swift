@@ -416,8 +416,8 @@ final class ItemIntake: Part {
   }
 
   /// Take an item back. One that is not stored is removed; if the server may have it, it is only marked, and the
-  /// server is asked first. A stored one is deleted there, if its kind allows that. A correction that is parked
-  /// is dropped: the row stays as it is. `force` removes an item without asking.
+  /// server is asked first. A stored one is deleted there, if its kind allows that; else its change is taken back. A
+  /// correction that is parked is dropped: the row stays as it is. `force` removes an item without asking.
   func cancel(_ request: JSON) throws(Failure) -> JSON {
     let fields = try Fields(request, known: ["id", "force", "base"])
     let session = try decider.requireSession()
@@ -483,10 +483,7 @@ final class ItemIntake: Part {
       return try cancelled(row)
     }
     guard kind?.own?.deletion != nil, let stored = item.stored else {
-      if !isNew, row.state != .sending {
-        try drop(row, session)
-        return try cancelled(row)
-      }
+      if !isNew { return try undo(item, row, kind, session) }
       throw Failure(
         .configNotConfigured, "stored rows of this kind cannot be taken back (\"delete\")",
         field: "/id")
@@ -498,6 +495,26 @@ final class ItemIntake: Part {
       row: stored.row, version: stored.version, isDeleted: true, counted: stored.counted)
     item.payload = [:]
     try write(item, row, kind, session, isEdited: mayBeStored)
+    return try cancelled(row)
+  }
+
+  /// Take a change back. If the server may have it, the values from before are sent.
+  private func undo(
+    _ item: QueueItem, _ row: QueueRow, _ kind: QueueKind?, _ session: OpenSession
+  ) throws(Failure) -> JSON {
+    if let kind, let stored = item.stored, row.state == .sending || row.attempts > 0 {
+      if !row.isEdited { item.noteSent(kind) }
+      let before = [:] as JSON
+      for (column, _) in item.payload.members {
+        if let value = stored.row[member: column] { before.set(member: column, value) }
+      }
+      let hasWork = item.change(before)
+      _ = try settle(item, row, kind, session, hasWork: hasWork, true)
+    } else if row.state == .sending {
+      throw ItemIntake.inFlight
+    } else {
+      try drop(row, session)
+    }
     return try cancelled(row)
   }
 

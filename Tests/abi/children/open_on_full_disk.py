@@ -1,4 +1,4 @@
-"""Starts on a disk that is full, and logs out: open_on_full_disk.py SPEC KEYCHAIN STOCK FILLER."""
+"""Starts and starts again on a disk that is full, and logs out: open_on_full_disk.py SPEC KEYCHAIN STOCK FILLER."""
 
 from __future__ import annotations
 
@@ -20,6 +20,16 @@ def main() -> None:
         fill(filler)
         app = phone.start()
         app.settle()
+        # The next start has the room that this one has used, although others take what is left
+        for _ in range(3):
+            app.session_lock()
+            app.touch()
+            app.settle()
+            phone.close()
+            fill(filler)
+            app = phone.start()
+            assert app.screen["screen"] == "home", app.screen
+            app.settle()
         left = app.queue_list()["items"]
         shown = app.session_logout()["screen"]["screen"]
     phone.close()

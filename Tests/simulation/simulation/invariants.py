@@ -302,11 +302,13 @@ class InvariantChecker:
         if not any(e.org == row["org_id"] for e in entries):
             raise Violation("a row belongs to its organisation", f"{item} {row['org_id']}")
         payloads = [payload for e in entries for payload in e.payloads]
-        fits = any(p["minutes"] == row["minutes"] and p["note"] == row["note"] for p in payloads)
+        fits = any(
+            p["minutes"] == row["minutes"] and p.get("note") == row["note"] for p in payloads
+        )
         if not fits:
             raise Violation("a row is as the user wrote it", item)
         if self.world.version >= 3:
-            fitting = [p for p in payloads if p["note"] == row["note"]]
+            fitting = [p for p in payloads if p.get("note") == row["note"]]
             if not any(numbers.are_stored(p, row) for p in fitting):
                 raise Violation("a number is stored as the host wrote it", f"{row} {fitting}")
         other = self._notes.setdefault(str(row["note"]), item)

@@ -39,7 +39,8 @@ public struct QueueKind: Encodable, Sendable, Hashable {
   /// The columns of the table's primary key. `id_and_org_id` is for a table that is partitioned or distributed by organisation: an insert names both columns, and ids are read back with a filter by `org_id`. Not in an app without organisations. Default: `"id"`.
   public var primaryKey: QueueKindPrimaryKey?
   /** What is kept of the user's own stored rows. Default: nothing. */ public var own: OwnRows?
-  /** How stored rows are changed. Default: they are not. */ public var change: ChangeRule?
+  /// How stored rows are changed. Default: they are not. Where a trigger stores other values than were sent, an edit of such a column may be parked as `changed_elsewhere` although nobody else has changed it.
+  public var change: ChangeRule?
   /// How the user takes a stored row back: the column `deleted_at` gets the time, or the row is deleted. Needs `own`. Without it a stored row stays.
   public var delete: QueueKindDelete?
   public init(
