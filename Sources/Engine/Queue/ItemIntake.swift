@@ -504,12 +504,7 @@ final class ItemIntake: Part {
   ) throws(Failure) -> JSON {
     if let kind, let stored = item.stored, row.state == .sending || row.attempts > 0 {
       if !row.isEdited { item.noteSent(kind) }
-      let before = [:] as JSON
-      for (column, _) in item.payload.members {
-        if let value = stored.row[member: column] { before.set(member: column, value) }
-      }
-      let hasWork = item.change(before)
-      _ = try settle(item, row, kind, session, hasWork: hasWork, true)
+      _ = try settle(item, row, kind, session, hasWork: item.change(stored.row), true)
     } else if row.state == .sending {
       throw ItemIntake.inFlight
     } else {

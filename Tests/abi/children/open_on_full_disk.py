@@ -1,4 +1,4 @@
-"""Starts and starts again on a disk that is full, and logs out: open_on_full_disk.py SPEC KEYCHAIN STOCK FILLER."""
+"""Starts and starts again on a full disk, and logs out: SPEC KEYCHAIN STOCK FILLER."""
 
 from __future__ import annotations
 
