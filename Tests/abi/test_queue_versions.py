@@ -1,4 +1,4 @@
-"""A2, B9: versions of the app whose kinds and columns differ share one queue."""
+"""Versions of the app whose kinds and columns differ share one queue."""
 
 from __future__ import annotations
 
@@ -65,6 +65,26 @@ def test_ATK_2_an_item_is_sent_with_the_columns_that_it_was_accepted_with(
     assert rows == {item: "Ringte på torsdag", plain: None}
     assert user.app.of_type("item_parked") == []
     assert user.app.queue_list()["counts"] == EMPTY
+
+
+@pytest.mark.parametrize("based", [False, True])
+def test_ATK_2_an_edit_keeps_a_column_that_is_not_listed_any_more(
+    sign_in: MakeUser, directory: DirectoryFixtures, based: bool
+) -> None:
+    user = sign_in()
+    item = add(user.offline(), note="Ringte på torsdag")
+    configure(user, FEWER)
+    user.restart(online=False)
+    seen = item_of(user.app, item)["payload"]
+    edit: Any = {"id": item, "payload": {"minutes": 77}}
+    if based:
+        edit = {"id": item, "base": seen, "payload": {**seen, "minutes": 77}}
+    user.app.queue_edit(edit)
+    user.phone.network.up = True
+    user.restart()
+    drain(user.app)
+    [row] = directory.activities(user.person)
+    assert (row["minutes"], row["note"]) == (77, "Ringte på torsdag")
 
 
 def test_ATK_2_user_id_is_a_column_that_an_item_was_accepted_with(

@@ -78,6 +78,9 @@ FOUND = {
     (6, 933): "the world did not know that events of the file wait for a key that counts as lost",
     (5, 6_437_243): "the world could not read a body whose type a flipped bit had changed",
     (7, 500_242): "a pull of the user before was gone on with under another user's token",
+    (7, 2_200_023): "a wait that route_check had told did not end",
+    (7, 2_300_097): "a screen that was decided from a file which was replaced was given",
+    (7, 2_100_537): "an edit by a version that lists fewer columns dropped the others",
     (7, 550_178): "the world did not know that a deletion drops the changes before it",
 }
 #: Old seeds per process.

@@ -225,9 +225,12 @@ final class ItemIntake: Part {
         }
       }
       if item.stored != nil { return try change(payload, of: item, row, kind, session) }
-      // Without those that the kind lists no more: the server may lack them.
       let kept = item.payload.shallowCopy
-      kept.keepMembers(kind.columns)
+      // An edit repairs an item that has a column which the server lacks, and the kind lists no more.
+      let reason = try ParkReason.read(row, session.queueKey)
+      if reason?.string("code") == MessageCode.missingColumn.rawValue {
+        kept.keepMembers(kind.columns)
+      }
       return try replace(kept.laidOver(by: payload), of: item, row, kind, session)
     }
   }
