@@ -47,7 +47,7 @@ public final class Engine {
     do throws(Failure) {
       return try DataFolder.openMain(in: folder, at: now)
     } catch  where error.code == .storageFull && Reserve.giveForOpening(in: folder) {
-      return try DataFolder.openMain(in: folder, at: now)
+      return try openMain(in: folder, at: now)
     }
   }
 
