@@ -1,4 +1,4 @@
-"""An item whose upload fails as if all uploads did delays no other (issue 14: B2, B3, B8)."""
+"""An item whose upload fails as if all uploads did delays no other."""
 
 from __future__ import annotations
 
