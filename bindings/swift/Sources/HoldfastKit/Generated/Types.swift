@@ -143,7 +143,7 @@ public struct Policy: Encodable, Sendable, Hashable {
   public var refreshMarginS: Int?
   /// `required`: a locked session without biometrics leads to the sign-in. `preferred`: where none are enrolled, an expired token is refreshed without a prompt. `off`: no biometric key is created. Default: `"required"`.
   public var biometric: PolicyBiometric?
-  /// How often the library pulls contacts and figures during use, and checks an organisation whose items are held. Raise it for large organisations and metered networks, lower it for contacts that change every minute. Default: `900`.
+  /// How often the library pulls contacts and figures during use, and checks the memberships of somebody who waits for one: they have no usable organisation, or items of theirs are held. Raise it for large organisations and metered networks, lower it for contacts that change every minute. Default: `900`.
   public var pullIntervalS: Int?
   /// How often the library compares all cached ids with those of the server. Raise it for large organisations, lower it where rows are deleted or moved without a mark. Default: `86400`.
   public var reconcileIntervalS: Int?
