@@ -288,6 +288,19 @@ class App:
         """Write into the field of this name, once it is there."""
         self.wait(lambda: self.desk.ask("type", name=name, text=text), f"no field {name!r}")
 
+    def shown_time(self) -> str:
+        """The time on the form."""
+        is_time = lambda text: re.fullmatch(r"\d\d:\d\d", text)  # noqa: E731
+        return str(self.wait(lambda: next(filter(is_time, self.texts()), None), "no time is shown"))
+
+    def choose_time(self, shown: str, hour: str, minute: str) -> None:
+        """Open the time that the form shows, and choose another one."""
+        self.click(shown, "push button")
+        self.type("Hour", hour)
+        self.type("Minute", minute)
+        self.keys("Escape")
+        self.see(f"{hour}:{minute}")
+
     def press(self, name: str, way: str = "Tab") -> None:
         """Go by the keyboard, forward or back, to what has this in its name, and press it."""
         met = []

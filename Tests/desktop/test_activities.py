@@ -8,7 +8,6 @@ import pytest
 from local_supabase.demo import ORG_3
 
 from desk import App
-from test_form import choose_time, shown_time
 
 
 def begin(app: App) -> None:
@@ -241,7 +240,7 @@ def test_COR_2_the_first_answer_about_ones_own_activity_is_no_change_of_others(
     app.backend.control.clear_faults(fault)
     pull(app)
     if done == "edited":
-        choose_time(app, shown_time(app), "07", "15")
+        app.choose_time(app.shown_time(), "07", "15")
         app.click("Save", "push button")
         app.see("Visit, 59 min, today 07:15")
     else:

@@ -231,15 +231,6 @@ def moment(app: App, note: str) -> datetime.datetime:
     return datetime.datetime.fromisoformat(str(row["at"]))
 
 
-def choose_time(app: App, shown: str, hour: str, minute: str) -> None:
-    """Open the time that the form shows, and choose another one."""
-    app.click(shown, "push button")
-    app.type("Hour", hour)
-    app.type("Minute", minute)
-    app.keys("Escape")
-    app.see(f"{hour}:{minute}")
-
-
 def test_the_hour_and_minute_are_chosen(app: App) -> None:
     """Given the form, then it shows the time that it stores; when an hour and a minute are chosen, then
     these are stored, with the same day; in an edit, too, and what is not edited stays."""
@@ -251,12 +242,12 @@ def test_the_hour_and_minute_are_chosen(app: App) -> None:
     app.click("Register an activity", "push button")
     app.type("Minutes", "20")
     app.type("Note", "form: time")
-    choose_time(app, shown_time(app), "09", "05")
+    app.choose_time(app.shown_time(), "09", "05")
     save(app)
     app.tab("Outbox")
     app.see("Visit, 20 min, today 09:05")
     app.click("Edit: Visit, 20 min", "push button", part=True)
-    choose_time(app, "09:05", "08", "40")
+    app.choose_time("09:05", "08", "40")
     save(app)
     app.see("Visit, 20 min, today 08:40")
     app.click("Edit: Visit, 20 min", "push button", part=True)
@@ -266,12 +257,6 @@ def test_the_hour_and_minute_are_chosen(app: App) -> None:
     app.tab("Home")
     app.see("Everything is sent")
     assert moment(app, "form: time") == datetime.datetime.combine(today, datetime.time(8, 40))
-
-
-def shown_time(app: App) -> str:
-    """The time on the form."""
-    is_time = lambda text: len(text) == 5 and text[2] == ":" and (text[:2] + text[3:]).isdigit()  # noqa: E731
-    return str(app.wait(lambda: next(filter(is_time, app.texts()), None), "the form has no time"))
 
 
 def test_a_time_in_the_future_is_refused_at_the_time(app: App) -> None:
@@ -284,11 +269,11 @@ def test_a_time_in_the_future_is_refused_at_the_time(app: App) -> None:
     app.click("Register an activity", "push button")
     app.type("Minutes", "22")
     app.type("Note", "form: ahead")
-    choose_time(app, shown_time(app), "23", "50")
+    app.choose_time(app.shown_time(), "23", "50")
     app.see(refusal)
     app.click("Save", "push button")
     app.see(refusal, "Save")
-    choose_time(app, "23:50", "07", "50")
+    app.choose_time("23:50", "07", "50")
     app.see_no_more(refusal)
     save(app)
     app.see("Everything is sent")
