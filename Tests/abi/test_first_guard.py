@@ -12,6 +12,7 @@ from holdfast.types import Decision, TransportError
 
 from conftest import MakePhone, MakeUser
 from support.directory_fixtures import DirectoryFixtures
+from support.errors import error_of
 from support.missing import lose
 from support.phone import App
 from support.waking import another
@@ -96,6 +97,19 @@ def test_a_wait_that_a_call_has_told_ends(phones: MakePhone, directory: Director
     told = [event["screen"]["reason"] for event in app.of_type("screen")]
     assert told[-1] == "server_unreachable"
     assert len(told) > 1
+
+
+def test_a_wait_that_a_call_has_told_ends_before_anybody_has_come(
+    phones: MakePhone, directory: DirectoryFixtures
+) -> None:
+    phone = signed_in(phones, directory).phone
+    assert phone.app is not None
+    phone.app.close()
+    app = phone.open()
+    wait = app.route_check({"route": "/somewhere"})["screen"]
+    app.poll()
+    assert pass_the_deadline(app, wait) == ["server_unreachable"]
+    assert error_of(app.register).code == "session.locked"
 
 
 def pass_the_deadline(app: App, wait: Decision) -> list[str]:

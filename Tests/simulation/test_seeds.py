@@ -82,6 +82,9 @@ FOUND = {
     (7, 2_300_097): "a screen that was decided from a file which was replaced was given",
     (7, 2_100_537): "an edit by a version that lists fewer columns dropped the others",
     (7, 550_178): "the world did not know that a deletion drops the changes before it",
+    (7, 631): "the world wanted a correction that was given up at logout",
+    (7, 2200357): "a conflict named a column that the app had not kept before",
+    (7, 2420022): "a wait that a call had told before anybody came never ended",
 }
 #: Old seeds per process.
 OLD_PART = 15

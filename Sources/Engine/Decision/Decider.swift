@@ -168,7 +168,7 @@ final class Decider: Part {
     let isOther = HostView.fingerprint(of: rendered) != hostView.shown.fingerprint
     // A wait that was told must end, whatever was shown before.
     let isOtherWait = decision.screen == .wait && decision.reason != hostView.shown.reason
-    if hostView.visit != .nobody, isOther || isOtherWait { try show(decision, rendered) }
+    if isOtherWait || hostView.visit != .nobody && isOther { try show(decision, rendered) }
     return rendered
   }
 
