@@ -121,6 +121,7 @@ def test_RES_5_a_damaged_token_is_cleared_and_sign_in_offered(
     assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", "session_corrupt")
     assert {"bankid", "vipps"} <= {method["id"] for method in app.screen["methods"]}
     assert app.screen["message"] is not None
+    assert not {"session", "biometric"} & set(user.phone.keychain.names())
     user.phone.close()
     assert tamper.read(user.phone.folder) is None
     assert tamper.read(user.phone.folder, "wrap_session") is None

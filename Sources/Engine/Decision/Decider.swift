@@ -186,10 +186,7 @@ final class Decider: Part {
   }
 
   private func carryOut(_ decision: Decision) throws(Failure) {
-    if decision.forget {
-      try sessions.clear(ended: nil)
-      try sessions.keys.eraseOwed()
-    }
+    if decision.forget { try sessions.end(.unreadable) }
     if decision.lock { try lock.lock(byUser: false) }
     // A reset may have cleared the check, or its answer has become too old; ask again so that the wait
     // ends.

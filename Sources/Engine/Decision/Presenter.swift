@@ -12,7 +12,7 @@ final class Presenter: Part {
     let isHome = decision.screen == .home
     let chosen = isHome ? sessions.session?.chosen : nil
     var notices = Banners(decision: decision)
-    notices.owesErasure = sessions.keys.isOwing
+    notices.owesErasure = sessions.keys.erasures.isOwing
     return [
       "screen": .string(decision.screen.rawValue),
       "reason": .string(decision.reason.rawValue),

@@ -84,8 +84,8 @@ final class HostLoop: Part {
   /// Do what is due, whoever asks.
   private func look(_ now: Instant) throws(Failure) {
     core.neighbours.urgesLook = false
-    sessions.keys.lookForOwed()
-    try sessions.keys.eraseOwed()
+    sessions.keys.erasures.lookForOwed()
+    try sessions.keys.erasures.eraseOwed()
     try expire(now)
     try signIn.expire(now)
     // The first screen, if `open` could not decide.

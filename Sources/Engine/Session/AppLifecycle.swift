@@ -156,7 +156,7 @@ final class AppLifecycle: Part {
     if sends, tokens.needsValidation { owed.append("validation") }
     if sends, check.isNeeded { owed.append("guard") }
     if try core.revocations.count() > 0 { owed.append("revoke") }
-    if sessions.keys.isOwing { owed.append("erase") }
+    if sessions.keys.erasures.isOwing { owed.append("erase") }
     return [
       "state": isSignedIn ? (isActive ? "active" : "locked") : "signed_out",
       "stale": .bool(reachability.isFailing),

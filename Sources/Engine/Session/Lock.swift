@@ -26,10 +26,10 @@ final class Lock {
       try core.database.transaction { () throws(Failure) in
         let row = try sessions.row()
         // Files from before the sign-in may be in place of the session's.
-        guard row.owner != nil else { return try byUser ? keys.owe(.session) : () }
+        guard row.owner != nil else { return try byUser ? keys.erasures.owe(.session) : () }
         let erases =
           byUser || row.wrapBiometric != nil && core.configuration.limits.biometric != .off
-        if erases { try keys.owe(.session) }
+        if erases { try keys.erasures.owe(.session) }
         _ = try sessions.update(ifGeneration: row.generation) { (row) throws(Failure) in
           if erases { row.wrapSession = nil }
           if byUser || !erases { row.locked = true }
@@ -38,10 +38,10 @@ final class Lock {
           throw core.database.damage("the file does not take that the session is locked")
         }
       }
-      try keys.eraseOwed()
+      try keys.erasures.eraseOwed()
     } catch {
       // The disk does not take the row. Without the key its wrap opens nothing.
-      do throws(Failure) { try keys.erase(.session) } catch {}
+      do throws(Failure) { try keys.erasures.erase(.session) } catch {}
       throw error
     }
   }
@@ -91,7 +91,7 @@ final class Lock {
   func dropWraps(_ row: SessionRow) throws(Failure) {
     try core.database.transaction { () throws(Failure) in
       guard try sessions.row().generation == row.generation else { return }
-      try keys.owe(.session)
+      try keys.erasures.owe(.session)
       _ = try sessions.update(ifGeneration: row.generation) { (row) throws(Failure) in
         row.wrapSession = nil
         row.wrapBiometric = nil
@@ -99,7 +99,7 @@ final class Lock {
         row.locked = false
       }
     }
-    try keys.eraseOwed()
+    try keys.erasures.eraseOwed()
     sessions.reset(.session)
   }
 

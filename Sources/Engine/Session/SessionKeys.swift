@@ -16,9 +16,9 @@ import Vault
 /// - Sign-in and unlock: save `session`, save `biometric` (sign-in), write the row. A crash leaves a
 ///   row whose wraps have no key: locked, or after a sign-in over another session saved `biometric`, to
 ///   be signed in again. After a failure the open session is wrapped anew (`keepUsable`).
-/// - Lock, end and logout: drop the vault from memory; change the row and owe the erasures, in one commit;
-///   erase `session`, and at an end `biometric`. A crash leaves the session as it was, or a locked one, or
-///   none, and erasures that the next call of any handle makes.
+/// - Lock and end: change the row and owe the erasures, in one commit; erase `session`, and at an end
+///   `biometric`. A crash leaves the session as it was, or a locked one, or none, and erasures that the next
+///   call of any handle makes. Memory drops the vault before a lock, and after an end.
 ///
 /// A key store that does not confirm an erasure owes it (`OwedKeyErasures`). The row is written all the same.
 final class SessionKeys {
@@ -176,7 +176,7 @@ final class SessionKeys {
     let wrapSession = try wrapByNewKey(vault, owner)
     let biometric = try makeBiometric()
     // The key from before ends with its session.
-    if biometric == nil, row.wrapBiometric != nil { try owe(.biometric) }
+    if biometric == nil, row.wrapBiometric != nil { try erasures.owe(.biometric) }
     replacement = .some(biometric)
     return Fresh(
       vault: vault, wrapSession: wrapSession,
@@ -278,7 +278,7 @@ final class SessionKeys {
     var refusal = saveBiometric(key)
     if refusal == .invalidated {
       // Some stores save over no key that they have invalidated.
-      try erase(.biometric)
+      try erasures.erase(.biometric)
       refusal = saveBiometric(key)
       // The key from before is gone, so a refused sign-in would cost its session.
       if refusal != nil, isBiometricRefused { return nil }
@@ -314,7 +314,7 @@ final class SessionKeys {
       if !isOnlyHeld, let held, case .locked = try unwrap(held.wrap, held.owner) { forgetVault() }
       isOnlyHeld = held != nil
       let row = try core.sessionTable.read()
-      if isOnlyHeld || opensByFinger(row) { try erase(.session) }
+      if isOnlyHeld || opensByFinger(row) { try erasures.erase(.session) }
     }
     return isOnlyHeld
   }

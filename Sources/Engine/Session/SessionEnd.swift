@@ -3,6 +3,45 @@ import Policy
 import Store
 import Vault
 
+/// How a session ends. Only here does a session end. (A sign-in stores another one over it: `SessionStart`. The
+/// loss of the device key sets its file aside: `Recovery.beginAnew`.) A refusal with an unknown code ends none, and neither
+/// does time: more than `offline_limit_s` without the server leads to the sign-in, and clears nothing (`SessionPolicy`).
+enum SessionEnd {
+  /// The server has ended the session of this generation. The list of codes that prove it is closed.
+  case proved(EndReason, generation: Int64)
+  /// Its user has logged out.
+  case loggedOut
+  /// Its row does not open with its vault.
+  case unreadable
+}
+
+extension SessionStore {
+  /// End the session. One commit clears the row, with all that its keys open, and owes the erasure of both keys; the
+  /// key store erases them after it, because a commit that fails must not leave a session without its keys. The
+  /// queue stays. `first`: what else belongs into that commit; it comes before, so that it sees the row.
+  func end(_ end: SessionEnd, _ first: () throws(Failure) -> Void = {}) throws(Failure) {
+    let isEnded = try core.database.transaction { () throws(Failure) in
+      try first()
+      var reason: EndReason?
+      if case .proved(let proof, let generation) = end {
+        // A session that was stored meanwhile is not touched.
+        guard try row().generation == generation else { return false }
+        reason = proof
+        try notices.add("session_ended", reason: proof.rawValue, owner: nil)
+      }
+      try keys.erasures.owe(.session)
+      try keys.erasures.owe(.biometric)
+      return try update(ifGeneration: try row().generation) { (row) throws(Failure) in
+        row.clear(ended: reason?.rawValue)
+      }
+    }
+    guard isEnded else { return }
+    reset(.session)
+    cache.erase()
+    try keys.erasures.eraseOwed()
+  }
+}
+
 /// Logs out. One transaction clears the session, the pending sign-ins and, on request, the queue,
 /// and stores an order to revoke the session at the server.
 final class Logout: Part {
@@ -31,7 +70,7 @@ final class Logout: Part {
     var unsent = discarded
     // Read the row inside the transaction, because another process may just have changed it: what
     // is cleared must be what is revoked and confirmed.
-    try core.database.transaction { () throws(Failure) in
+    try sessions.end(.loggedOut) { () throws(Failure) in
       let row = try sessions.row()
       if let owner = row.owner {
         unsent =
@@ -48,11 +87,8 @@ final class Logout: Part {
         try revocations.add(session, expiresMS: row.expiresMS, global: scope == .global)
       }
       try core.signIns.removeAll()
-      try sessions.keys.owe(.biometric)
-      try sessions.clear(ended: nil)
     }
     try uploader.abandonReadBacks()
-    try sessions.keys.eraseOwed()
     try pauses.clearAuth()
     try decider.show(Decision(.signIn, .signedOut))
     return ["unsent": .int(unsent)]
