@@ -27,6 +27,14 @@ final class Assessment {
   let situation: Situation
   let row: SessionRow
 
+  /// What is assessed for `navigate`, decided as a return: use asks for no proof of the user, and what the host shows
+  /// does not wait for a membership check.
+  var asReturn: Situation {
+    var situation = situation
+    situation.occasion = .foreground
+    return situation
+  }
+
   init(_ facts: Facts, _ configuration: Configuration) {
     let limits = configuration.limits
     row = facts.row
@@ -81,14 +89,10 @@ final class Assessment {
     guard let session = facts.session, let list = session.memberships,
       facts.row.membershipsAgeMS(facts.now) <= configuration.limits.offlineLimitMS
     else { return .unasked }
-    if session.choice != nil {
-      guard let chosen = session.chosen, chosen.active else { return .revoked }
-      if !chosen.orgActive { return .disabled }
-      return configuration.routes(for: chosen.role) == nil ? .unknownRole : .active
-    }
+    if session.choice != nil { return configuration.state(of: session.chosen) }
     let usable = list.filter { $0.isUsable }
     if usable.count == 1 {
-      return configuration.routes(for: usable[0].role) == nil ? .unknownRole : .single
+      return configuration.state(of: usable[0]) == .active ? .single : .unknownRole
     }
     return usable.isEmpty && !list.contains(where: { $0.active }) ? .noneAtAll : .unchosen
   }

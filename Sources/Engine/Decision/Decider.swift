@@ -101,18 +101,9 @@ final class Decider: Part {
   /// The open session and its chosen, usable organisation; nil in an app without organisations.
   func requirePlace() throws(Failure) -> (session: OpenSession, org: UUID?) {
     let (session, situation) = try requireUsable()
-    guard core.configuration.backend.hasOrganisations else { return (session, nil) }
-    guard session.choice != nil else {
-      throw Failure(.orgNone, "no organisation is chosen")
-    }
-    guard situation.membership != .unasked else {
-      throw Failure(.orgNone, "the server has not confirmed the memberships for too long")
-    }
-    guard let chosen = session.chosen, chosen.active else {
-      throw Failure(.orgRevoked, "the membership has ended")
-    }
-    guard chosen.orgActive else { throw Failure(.orgDisabled, "the organisation is disabled") }
-    return (session, chosen.orgID)
+    let isChosen = session.choice != nil || !core.configuration.backend.hasOrganisations
+    try (isChosen ? situation.membership : .unchosen).require()
+    return (session, session.choice)
   }
 
   // MARK: Deciding
@@ -252,10 +243,9 @@ final class Decider: Part {
     // or another process may have unlocked the session.
     let arrival: Situation.Occasion = hostView.shown.isWaiting ? .resume : .foreground
     let assessment = try assess(hostView.visit == .inside ? .navigate : arrival)
-    var situation = assessment.situation
     // A waiting host gets a decision after the check. A host that shows a screen keeps it
-    // meanwhile, as after a return to the foreground.
-    if !hostView.shown.isWaiting { situation.occasion = .foreground }
+    // meanwhile.
+    let situation = hostView.shown.isWaiting ? assessment.situation : assessment.asReturn
     var decision = SessionPolicy.decide(situation)
     if hostView.shown.isWaiting, !endsWait(decision) {
       if decision.reason != .guardPending || check.isPending { return }

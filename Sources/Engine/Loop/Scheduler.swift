@@ -139,7 +139,9 @@ final class Scheduler: Part {
 
   /// Whether the user works somewhere: in a usable organisation, or in an app without organisations.
   private func hasPlace(_ session: OpenSession) -> Bool {
-    !core.configuration.backend.hasOrganisations || session.chosen?.isUsable ?? false
+    let configuration = core.configuration
+    return !configuration.backend.hasOrganisations
+      || configuration.state(of: session.chosen) == .active
   }
 
   private func orgTag(_ org: UUID?) throws(Failure) -> [UInt8]? {
