@@ -43,7 +43,7 @@ final class Assessment {
       clock: Assessment.clock(facts), token: facts.tokenLifeLeftMS <= 0 ? .expired : .valid,
       window: Assessment.window(facts, limits), absence: Assessment.absence(facts, limits),
       network: facts.isOnline ? .online : .offline,
-      presence: Assessment.presence(facts.row, limits), outcome: .none,
+      presence: limits.presence(facts.row), outcome: .none,
       membership: Assessment.membership(facts, configuration),
       freshness: facts.freshness, lockedByUser: facts.row.locked)
   }
@@ -72,14 +72,6 @@ final class Assessment {
     return awayMS > limits.backgroundTimeoutMS ? .long : .brief
   }
 
-  private static func presence(_ row: SessionRow, _ limits: Limits) -> Situation.Presence {
-    switch limits.biometric {
-    case .off: return .off
-    case .required: return row.wrapBiometric == nil ? .required : .available
-    case .preferred: return row.wrapBiometric == nil ? .unenrolled : .available
-    }
-  }
-
   private static func membership(
     _ facts: Facts, _ configuration: Configuration
   ) -> Situation.Membership {
@@ -96,4 +88,18 @@ final class Assessment {
     }
     return usable.isEmpty && !list.contains(where: { $0.active }) ? .noneAtAll : .unchosen
   }
+}
+
+extension Limits {
+  /// Whether a biometric prompt can open the session of this row. Only here is that said; when one is asked for says
+  /// `LockPolicy`.
+  func presence(_ row: SessionRow) -> Situation.Presence {
+    switch biometric {
+    case .off: return .off
+    case .required: return row.wrapBiometric == nil ? .required : .available
+    case .preferred: return row.wrapBiometric == nil ? .unenrolled : .available
+    }
+  }
+
+  func canOpenByBiometrics(_ row: SessionRow) -> Bool { presence(row) == .available }
 }

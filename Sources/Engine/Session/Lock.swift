@@ -27,8 +27,7 @@ final class Lock {
         let row = try sessions.row()
         // Files from before the sign-in may be in place of the session's.
         guard row.owner != nil else { return try byUser ? keys.erasures.owe(.session) : () }
-        let erases =
-          byUser || row.wrapBiometric != nil && core.configuration.limits.biometric != .off
+        let erases = byUser || core.configuration.limits.canOpenByBiometrics(row)
         if erases { try keys.erasures.owe(.session) }
         _ = try sessions.update(ifGeneration: row.generation) { (row) throws(Failure) in
           if erases { row.wrapSession = nil }

@@ -93,7 +93,7 @@ final class SessionKeys {
     case .open(let vault):
       held = Held(owner: owner, wrap: wrap, vault: vault)
       isUnconfirmed = false
-    case .locked where opensByFinger(row): lockedWrap = wrap
+    case .locked where core.configuration.limits.canOpenByBiometrics(row): lockedWrap = wrap
     case .locked, .missing: return .missing
     case .refused:
       core.keyRing.endMiss(.session)
@@ -106,10 +106,6 @@ final class SessionKeys {
 
   /// Ask the key store again for a key that it did not have.
   func askAgain() { lockedWrap = nil }
-
-  private func opensByFinger(_ row: SessionRow) -> Bool {
-    row.wrapBiometric != nil && core.configuration.limits.biometric != .off
-  }
 
   /// Another handle has changed something: it may have locked, and older files may be back in place
   /// before this handle looks. So the key store is asked whether the key of the held vault is still there.
@@ -314,7 +310,9 @@ final class SessionKeys {
       if !isOnlyHeld, let held, case .locked = try unwrap(held.wrap, held.owner) { forgetVault() }
       isOnlyHeld = held != nil
       let row = try core.sessionTable.read()
-      if isOnlyHeld || opensByFinger(row) { try erasures.erase(.session) }
+      if isOnlyHeld || core.configuration.limits.canOpenByBiometrics(row) {
+        try erasures.erase(.session)
+      }
     }
     return isOnlyHeld
   }
