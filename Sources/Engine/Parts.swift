@@ -172,8 +172,7 @@ final class Parts: Part {
     uploader = Uploader(shared, settlement: settlement)
     logout = Logout(shared, uploader: uploader, decider: decider)
     intake = ItemIntake(shared, decider: decider)
-    let hold = UploadHold(shared, refresh: refresh)
-    report = ItemReport(shared, hold: hold, decider: decider)
+    report = ItemReport(shared, refresh: refresh, decider: decider)
     items = ItemList(shared, report: report, presenter: presenter, decider: decider)
 
     // The cache.
@@ -185,7 +184,7 @@ final class Parts: Part {
     summary = Summary(shared, presenter: presenter, decider: decider)
 
     // The host's loop.
-    sync = SyncControl(shared, hold: hold, decider: decider)
+    sync = SyncControl(shared, refresh: refresh, decider: decider)
     scheduler = Scheduler(
       shared, decider: decider, refresh: refresh, uploader: uploader, rowPuller: rowPuller,
       summaryPuller: summaryPuller)
