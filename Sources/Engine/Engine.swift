@@ -233,7 +233,7 @@ public final class Engine {
   }
 
   @export(interface) public func sessionLogout(_ request: JSON) throws(Failure) -> JSON {
-    try parts.logout.logOut(request)
+    try parts.lifecycle.logOut(request)
   }
 
   @export(interface) public func orgList(_ request: JSON) throws(Failure) -> JSON {

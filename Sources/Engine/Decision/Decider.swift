@@ -10,11 +10,9 @@ import Vault
 /// decision asks for: clear, lock, choose. 4. `show` renders the decision, remembers it, and makes it
 /// the next thing that the host gets. `followChange` does the same where the host shows something else.
 final class Decider: Part {
-  private let presenter: Presenter
   private let recovery: Recovery
 
-  init(_ shared: Shared, presenter: Presenter, recovery: Recovery) {
-    self.presenter = presenter
+  init(_ shared: Shared, recovery: Recovery) {
     self.recovery = recovery
     super.init(shared)
   }

@@ -4,13 +4,17 @@ import Store
 import Supabase
 import Vault
 
-/// Start, return, background, network, lock and unlock, and the status of the session.
+/// Start, return, background, network, lock, unlock and log-out, and the status of the session.
 final class AppLifecycle: Part {
   private let keyless: KeylessFiles
   private let refresh: Refresh
-  private let decider: Decider
+  let uploader: Uploader
+  let decider: Decider
 
-  init(_ shared: Shared, keyless: KeylessFiles, refresh: Refresh, decider: Decider) {
+  init(
+    _ shared: Shared, keyless: KeylessFiles, refresh: Refresh, uploader: Uploader, decider: Decider
+  ) {
+    self.uploader = uploader
     self.keyless = keyless
     self.refresh = refresh
     self.decider = decider

@@ -34,11 +34,9 @@ extension Situation.Membership {
 /// The choice of organisation. The stored choice says where the user works; the server's list of
 /// memberships says whether that is allowed.
 final class OrgSelection: Part {
-  private let presenter: Presenter
   private let decider: Decider
 
-  init(_ shared: Shared, presenter: Presenter, decider: Decider) {
-    self.presenter = presenter
+  init(_ shared: Shared, decider: Decider) {
     self.decider = decider
     super.init(shared)
   }

@@ -169,6 +169,15 @@ final class Refresh: Part {
     if isTokenRefusedAgain(now) { try pauses.backOff(purpose, response, now) }
   }
 
+  /// A read failed: the cache stays as it is, reads of its purpose pause, and nothing else waits.
+  func failRead(
+    _ purpose: Purpose, _ outcome: RestOutcome, _ response: HTTPResponse, _ now: Instant
+  ) throws(Failure) {
+    if outcome == .needsToken { return try refuseToken(purpose, response, now) }
+    reachability.noteFailure()
+    try pauses.backOff(purpose, response, now)
+  }
+
   /// Refresh the access token, which the server refused. Returns true, and keeps it for a while, when the
   /// server had refused another one shortly before.
   func isTokenRefusedAgain(_ now: Instant) -> Bool {

@@ -42,26 +42,17 @@ extension SessionStore {
   }
 }
 
-/// Logs out. One transaction clears the session, the pending sign-ins and, on request, the queue,
-/// and stores an order to revoke the session at the server.
-final class Logout: Part {
-  private enum Scope: String, CaseIterable { case local, global }
-  /// What becomes of items that were not sent.
-  private enum Unsent: String, CaseIterable { case keep, discard }
+private enum LogoutScope: String, CaseIterable { case local, global }
+/// What becomes of items that were not sent.
+private enum UnsentChoice: String, CaseIterable { case keep, discard }
 
-  private let uploader: Uploader
-  private let decider: Decider
-
-  init(_ shared: Shared, uploader: Uploader, decider: Decider) {
-    self.uploader = uploader
-    self.decider = decider
-    super.init(shared)
-  }
-
+extension AppLifecycle {
+  /// Log out. One transaction clears the session, the pending sign-ins and, on request, the queue,
+  /// and stores an order to revoke the session at the server.
   func logOut(_ request: JSON) throws(Failure) -> JSON {
     let fields = try Fields(request, known: ["scope", "unsent", "confirm_unsent"])
-    let scope = try fields.choice(ifPresent: "scope", Scope.self) ?? .local
-    let choice = try fields.choice(ifPresent: "unsent", Unsent.self)
+    let scope = try fields.choice(ifPresent: "scope", LogoutScope.self) ?? .local
+    let choice = try fields.choice(ifPresent: "unsent", UnsentChoice.self)
     let discard = choice == .discard
     let confirmed = try fields.integer(ifPresent: "confirm_unsent", in: 0...Fields.safe.upperBound)
     _ = try decider.assess(.navigate)
@@ -77,10 +68,10 @@ final class Logout: Part {
           try discarded
           + (discard ? core.queue.countRows(of: owner) : core.queue.counts(of: owner).total)
         if discard {
-          try Logout.require(confirmed, unsent)
+          try AppLifecycle.require(confirmed, unsent)
           try core.queue.removeAll(of: owner)
         } else if choice == nil, unsent > 0 {
-          try Logout.require(nil, unsent)
+          try AppLifecycle.require(nil, unsent)
         }
       }
       if try sessions.reload(row) == .open, let session = sessions.session {
@@ -98,7 +89,7 @@ final class Logout: Part {
   private func discardItems(_ confirmed: Int64?) throws(Failure) -> Int64 {
     guard let owner = try sessions.row().owner else { return 0 }
     let unsent = try core.queue.countRows(of: owner)
-    try Logout.require(confirmed, unsent)
+    try AppLifecycle.require(confirmed, unsent)
     try core.queue.removeAllInSlices(of: owner)
     return unsent
   }
