@@ -5,8 +5,11 @@ import Vault
 
 /// Locks and unlocks the session. `SessionKeys` describes the keys and the order of the steps.
 ///
-/// A lock that the policy asks for without a biometric wrap is only a flag, because erasing `session`
-/// would end the session. A lock that the user asks for erases it in any case.
+/// **How a lock erases.** One commit takes the wrap by `session` out of the row and owes the erasure of that key; then
+/// the key store erases it, and memory has dropped the vault before. If the disk does not take the row, the key is
+/// erased all the same: without it the wrap opens nothing. A lock that the policy asks for where no biometric key could
+/// open the session again is only a flag, because erasing `session` would end the session. A lock that the user asks
+/// for erases it in any case.
 final class Lock {
   private let core: Core
   private let sessions: SessionStore
