@@ -127,7 +127,7 @@ public final class Engine {
     try parts.recovery.followFiles()
     parts.sessions.followNeighbours()
     // A call does not fail because an erasure is owed, or a sign-in failed before.
-    do throws(Failure) { try parts.sessions.keys.eraseOwed() } catch {}
+    do throws(Failure) { try parts.sessions.keys.erasures.eraseOwed() } catch {}
     do throws(Failure) { try parts.sessions.keepUsable() } catch {}
     try parts.sessions.confirmVault()
     parts.loop.canAsk = true
@@ -148,7 +148,7 @@ public final class Engine {
 
   /// A call is over. Returns whether it has changed the data: other handles are told then.
   @export(interface) public func takeChange() -> Bool {
-    parts.sessions.keys.noteWritten()
+    parts.sessions.keys.erasures.noteWritten()
     return core.neighbours.takeChange(core.database)
   }
 
@@ -233,7 +233,7 @@ public final class Engine {
   }
 
   @export(interface) public func sessionLogout(_ request: JSON) throws(Failure) -> JSON {
-    try parts.logout.logOut(request)
+    try parts.lifecycle.logOut(request)
   }
 
   @export(interface) public func orgList(_ request: JSON) throws(Failure) -> JSON {

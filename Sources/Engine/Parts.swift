@@ -79,6 +79,7 @@ final class Shared {
   let summaryCache: SummaryCache
   let syncRuns: SyncRunReporter
   let parking: Parking
+  let presenter: Presenter
   let revocations: Revocation
   let reserve: Reserve
 
@@ -92,6 +93,7 @@ final class Shared {
     summaryCache = SummaryCache(core, memory.cache)
     syncRuns = SyncRunReporter(core, memory.news)
     parking = Parking(core, memory.notices, syncRuns)
+    presenter = Presenter(memory, sessions)
     revocations = Revocation(core, memory.inFlight)
     reserve = Reserve(core)
   }
@@ -117,6 +119,7 @@ extension Part {
   var summaryCache: SummaryCache { shared.summaryCache }
   var syncRuns: SyncRunReporter { shared.syncRuns }
   var parking: Parking { shared.parking }
+  var presenter: Presenter { shared.presenter }
   var revocations: Revocation { shared.revocations }
   var reserve: Reserve { shared.reserve }
 }
@@ -126,7 +129,6 @@ extension Part {
 final class Parts: Part {
   let recovery: Recovery
   let refresh: Refresh
-  let presenter: Presenter
   let decider: Decider
   let orgSelection: OrgSelection
   let sessionStart: SessionStart
@@ -136,18 +138,14 @@ final class Parts: Part {
   let memberships: MembershipUpdate
   let settlement: UploadSettlement
   let uploader: Uploader
-  let logout: Logout
   let intake: ItemIntake
   let report: ItemReport
   let items: ItemList
   let rowPuller: RowPuller
-  let summaryPuller: SummaryPuller
-  let liveReader: LiveContactReader
   let search: ContactSearch
   let summary: Summary
   let sync: SyncControl
   let scheduler: Scheduler
-  let dispatch: Dispatch
   let loop: HostLoop
 
   /// `hasRecovered`: a damaged main file was set aside when this one was opened.
@@ -155,47 +153,38 @@ final class Parts: Part {
     let shared = Shared(Memory(core))
     recovery = Recovery(shared, hasRecovered: hasRecovered)
     refresh = Refresh(shared)
-    presenter = Presenter(shared)
-    decider = Decider(shared, presenter: presenter, recovery: recovery)
+    decider = Decider(shared, recovery: recovery)
 
     // The session.
-    orgSelection = OrgSelection(shared, presenter: presenter, decider: decider)
+    orgSelection = OrgSelection(shared, decider: decider)
     sessionStart = SessionStart(shared, recovery: recovery)
     signIn = SignIn(shared, recovery: recovery, sessionStart: sessionStart, decider: decider)
-    lifecycle = AppLifecycle(
-      shared, keyless: KeylessFiles(shared), refresh: refresh, decider: decider)
     token = SessionToken(shared, refresh: refresh, decider: decider)
     memberships = MembershipUpdate(shared, refresh: refresh)
 
     // The queue.
     settlement = UploadSettlement(shared, refresh: refresh)
     uploader = Uploader(shared, settlement: settlement)
-    logout = Logout(shared, uploader: uploader, decider: decider)
+    lifecycle = AppLifecycle(
+      shared, keyless: KeylessFiles(shared), refresh: refresh, uploader: uploader, decider: decider)
     intake = ItemIntake(shared, decider: decider)
-    let hold = UploadHold(shared, refresh: refresh)
-    report = ItemReport(shared, hold: hold, decider: decider)
-    items = ItemList(shared, report: report, presenter: presenter, decider: decider)
+    report = ItemReport(shared, refresh: refresh, decider: decider)
+    items = ItemList(shared, report: report, decider: decider)
 
     // The cache.
-    let reads = ReadFailures(shared, refresh)
-    rowPuller = RowPuller(shared, reads: reads)
-    summaryPuller = SummaryPuller(shared, reads: reads)
-    liveReader = LiveContactReader(shared, refresh: refresh)
-    search = ContactSearch(shared, presenter: presenter, decider: decider)
-    summary = Summary(shared, presenter: presenter, decider: decider)
+    rowPuller = RowPuller(shared, refresh: refresh)
+    search = ContactSearch(shared, refresh: refresh, decider: decider)
+    summary = Summary(shared, refresh: refresh, decider: decider)
 
     // The host's loop.
-    sync = SyncControl(shared, hold: hold, decider: decider)
+    sync = SyncControl(shared, refresh: refresh, decider: decider)
     scheduler = Scheduler(
       shared, decider: decider, refresh: refresh, uploader: uploader, rowPuller: rowPuller,
-      summaryPuller: summaryPuller)
-    dispatch = Dispatch(
-      shared, refresh: refresh, memberships: memberships, signIn: signIn, uploader: uploader,
-      settlement: settlement, reads: reads, rowPuller: rowPuller, summaryPuller: summaryPuller,
-      liveReader: liveReader, decider: decider)
+      summary: summary)
     loop = HostLoop(
-      shared, scheduler: scheduler, dispatch: dispatch, signIn: signIn, token: token,
-      liveReader: liveReader, lifecycle: lifecycle, sync: sync, decider: decider)
+      shared, scheduler: scheduler, refresh: refresh, memberships: memberships, signIn: signIn,
+      settlement: settlement, uploader: uploader, rowPuller: rowPuller, summary: summary,
+      search: search, token: token, lifecycle: lifecycle, sync: sync, decider: decider)
     super.init(shared)
   }
 }

@@ -4,8 +4,8 @@ import Base
 public enum EndReason: String, CaseIterable, Sendable {
   /// Signed out elsewhere, or the session or its user was deleted.
   case notFound = "refresh_token_not_found"
-  /// The token was used outside the reuse interval. Final only after the stored session was read
-  /// again (SES-2).
+  /// The token was used outside the reuse interval. It proves the end of the session that sent it, and not of
+  /// one that another process has stored meanwhile (SES-2).
   case alreadyUsed = "refresh_token_already_used"
   case sessionNotFound = "session_not_found"
   /// The session reached a limit of the server: its total time, inactivity, assurance level, or one
@@ -23,9 +23,6 @@ public enum RefreshOutcome: Equatable, Sendable {
   case success
   /// The session has ended.
   case terminal(EndReason)
-  /// Another process may have stored a newer token: read the stored session again. If it holds no
-  /// newer token, the outcome is `terminal(.alreadyUsed)`.
-  case alreadyUsed
   /// Keep the session, mark it stale, and try again after a back-off. So is a refusal with a code
   /// that is not on the list of `EndReason`: a portal or a firewall may have sent it. `validation_failed`
   /// is not on it: a server that was restored from a backup says so of a token that it issued before.
@@ -86,7 +83,7 @@ public enum AuthClassification {
     guard let code = facts.knownCode else { return withoutCode(facts) }
     switch code {
     case "refresh_token_not_found": return .terminal(.notFound)
-    case "refresh_token_already_used": return .alreadyUsed
+    case "refresh_token_already_used": return .terminal(.alreadyUsed)
     case "session_not_found": return .terminal(.sessionNotFound)
     case "session_expired": return .terminal(.sessionExpired)
     case "user_banned": return .terminal(.banned)
@@ -153,7 +150,7 @@ public enum AuthClassification {
   /// name proves nothing, because gateways send JSON too.
   private static func withoutCode(_ facts: ResponseFacts) -> RefreshOutcome {
     guard facts.oauthError == "invalid_grant" else { return .transient }
-    return facts.describes("already used") ? .alreadyUsed : .terminal(.invalidGrant)
+    return .terminal(facts.describes("already used") ? .alreadyUsed : .invalidGrant)
   }
 
   /// Whether the cause of this code will pass, whatever the status: for example, a hook that timed

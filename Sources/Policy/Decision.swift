@@ -19,6 +19,7 @@ public enum Reason: String, CaseIterable, Sendable {
   case backgroundTimeout = "background_timeout"
   case clockMovedBack = "clock_moved_back"
   case sessionEnded = "session_ended"
+  case offlineLimit = "offline_limit"
   case signedOut = "signed_out"
   case keyLost = "key_lost"
   case keystoreLocked = "keystore_locked"

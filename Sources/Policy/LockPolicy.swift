@@ -1,4 +1,5 @@
-/// Decides when the session is locked, what opens it, and what is shown until then.
+/// Decides when the session is locked, what opens it, and what is shown until then: so, when the biometric prompt is asked
+/// for (the screen `unlock`), and when it is offered beside the sign-in (`passesByItself`).
 enum LockPolicy {
   /// Why a lock is due; nil when none is. The first cause that applies becomes the reason.
   static func cause(_ s: Situation) -> Reason? {

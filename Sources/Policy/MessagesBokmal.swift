@@ -17,6 +17,8 @@ extension Messages {
     case .clockMovedBack: "Klokken på enheten er stilt tilbake. Bekreft at det er deg."
     case .sessionEnded:
       "Innloggingen din er avsluttet. Logg inn på nytt; det du har registrert, er tatt vare på."
+    case .offlineLimit:
+      "Du har vært uten nett for lenge. Logg inn på nytt; det du har registrert, er tatt vare på."
     case .signedOut: "Du er logget ut. Logg inn for å fortsette."
     case .keyLost:
       "Den lagrede innloggingen kan ikke lenger låses opp på denne enheten. Logg inn på nytt."

@@ -14,6 +14,8 @@ extension Messages {
     case .clockMovedBack: "Klokka på eininga er stilt tilbake. Stadfest at det er deg."
     case .sessionEnded:
       "Innlogginga di er avslutta. Logg inn på nytt; det du har registrert, er teke vare på."
+    case .offlineLimit:
+      "Du har vore utan nett for lenge. Logg inn på nytt; det du har registrert, er teke vare på."
     case .signedOut: "Du er logga ut. Logg inn for å halde fram."
     case .keyLost:
       "Den lagra innlogginga kan ikkje lenger låsast opp på denne eininga. Logg inn på nytt."

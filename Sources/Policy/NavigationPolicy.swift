@@ -1,5 +1,5 @@
 /// Decides which screen an open session leads to, from the chosen organisation and the memberships.
-/// The stored choice is a wish; the memberships of the server decide.
+/// The stored choice is a wish; the memberships of the server decide (`Configuration.state(of:)`).
 enum NavigationPolicy {
   /// The decision for an open session. `arrival` is the reason that the home screen is shown with.
   static func place(_ s: Situation, as arrival: Reason) -> Decision {
@@ -10,23 +10,15 @@ enum NavigationPolicy {
   }
 
   private static func screen(_ s: Situation, as arrival: Reason) -> Decision {
-    switch s.membership {
-    case .unasked:
+    if let obstacle = s.membership.obstacle { return Decision(.selectOrg, obstacle) }
+    if s.membership == .unasked {
       return Decision(.wait, isUnanswered(s) ? .serverUnreachable : .guardPending)
-    case .noneAtAll: return Decision(.selectOrg, .noMembership)
-    case .unchosen: return Decision(.selectOrg, .firstChoice)
-    case .revoked: return Decision(.selectOrg, .membershipRevoked)
-    case .disabled: return Decision(.selectOrg, .orgDisabled)
-    case .unknownRole: return Decision(.selectOrg, .roleUnknown)
-    case .single:
-      if refreshesFirst(s, arrival) { return Decision(.wait, .guardPending) }
-      return Decision(.home, .chosen, chooseOnly: true)
-    case .active:
-      if refreshesFirst(s, arrival) || awaitsMembershipCheck(s) {
-        return Decision(.wait, .guardPending)
-      }
-      return Decision(.home, arrival)
     }
+    let isChosen = s.membership == .active
+    if refreshesFirst(s, arrival) || isChosen && awaitsMembershipCheck(s) {
+      return Decision(.wait, .guardPending)
+    }
+    return isChosen ? Decision(.home, arrival) : Decision(.home, .chosen, chooseOnly: true)
   }
 
   /// A navigation waits for a membership check that is in flight (ORG-7). A start does not wait

@@ -17,7 +17,7 @@ public struct Passage: Sendable {
   public var isProbing: Bool { waits > 0 }
 
   /// So many failed in a row that perhaps all do, although the way is open.
-  public var hasManyFailures: Bool { failures >= Passage.manyFailures }
+  public var manyFail: Bool { failures >= Passage.manyFailures }
 
   /// The service judged an upload: it stored items, or refused them for what they are.
   public mutating func judge(at nowMS: Int64) { (judgedMS, failures, waits) = (nowMS, 0, 0) }

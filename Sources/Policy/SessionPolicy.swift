@@ -24,7 +24,8 @@ public enum SessionPolicy {
   }
 
   /// The decision when no session can go on (RES-5, KEEP-3, KEEP-7); nil when one can. Only a
-  /// record that does not decrypt is cleared. Without proof from the server, the data is kept.
+  /// record that does not decrypt is cleared. Time is no proof: after the limit for being offline the user signs in,
+  /// and the data is kept.
   private static func over(_ s: Situation) -> Decision? {
     switch s.record {
     case .missing: return Decision(.signIn, .sessionMissing)
@@ -32,7 +33,7 @@ public enum SessionPolicy {
     case .ended: return Decision(.signIn, .sessionEnded)
     case .sealed, .open: break
     }
-    if s.window == .pastLimit { return Decision(.signIn, .sessionEnded) }
+    if s.window == .pastLimit { return Decision(.signIn, .offlineLimit) }
     return nil
   }
 }

@@ -109,6 +109,18 @@ public struct Situation: Equatable, Sendable {
     case disabled
     /// The chosen membership has a role that the configuration has no routes for.
     case unknownRole
+
+    /// Why the user has to choose an organisation; nil: they do not have to.
+    public var obstacle: Reason? {
+      switch self {
+      case .unasked, .single, .active: nil
+      case .noneAtAll: .noMembership
+      case .unchosen: .firstChoice
+      case .revoked: .membershipRevoked
+      case .disabled: .orgDisabled
+      case .unknownRole: .roleUnknown
+      }
+    }
   }
 
   /// Whether this process has confirmed the memberships with the server.

@@ -17,6 +17,15 @@ public enum UploadVerdict: Equatable, Sendable {
   case park(UploadParking)
 }
 
+extension UploadVerdict {
+  public var isPauseOfAll: Bool { if case .wait(.service, _) = self { true } else { false } }
+
+  /// An item is found to be at fault, or will be.
+  public var isSearch: Bool {
+    if case .wait(.itself, _) = self { true } else { self == .search }
+  }
+}
+
 /// What items wait for.
 public enum UploadWait: Equatable, Sendable {
   /// The item that they follow.
@@ -78,6 +87,13 @@ public enum UploadParking: Equatable, Sendable {
 public enum UploadPolicy {
   public static func judge(_ s: UploadSituation) -> UploadVerdict {
     s.request == .upload ? judgeUpload(s) : judgeQuestion(s)
+  }
+
+  /// Whether all uploads pause after a verdict; the engine's `ServicePauses` says for how long. They do if the failure may
+  /// be of all of them (`wait(service)`), and while so many new items are refused on the way one after the other that
+  /// perhaps all are, although the way is open. (A kind or an item pauses alone: `wait(kind)`, `wait(itself)`.)
+  public static func pausesAll(_ verdict: UploadVerdict, _ s: UploadSituation) -> Bool {
+    verdict.isPauseOfAll || s.cause.isAboutTheWay && verdict.isSearch && s.manyFail
   }
 
   // MARK: Uploads

@@ -170,6 +170,8 @@ public struct UploadSituation: Equatable, Sendable {
   public var asksForPause = false
   /// Others get through: of the kind or of all, as `Answer.failing` says (`Passage`).
   public var othersWork = false
+  /// So many items failed in a row that perhaps all do, although the way is open (`Passage`).
+  public var manyFail = false
   /// Another item of its kind was stored since the item was refused, or failed last.
   public var othersSince = false
   /// Other items of its kind and columns are queued.

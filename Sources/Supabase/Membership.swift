@@ -11,7 +11,7 @@ public final class Membership: Equatable, Sendable {
   /// Whether the organisation is active. False when the server does not show it.
   public let orgActive: Bool
 
-  /// Whether the user can work in the organisation: the membership and the organisation are active.
+  /// Whether the server takes what the user sends for the organisation: the membership and the organisation are active.
   public var isUsable: Bool { active && orgActive }
 
   init(org: UUID, role: String, isActive: Bool, organisation: JSON?) {

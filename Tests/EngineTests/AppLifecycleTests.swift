@@ -63,7 +63,7 @@ import Testing
     rig.check.ask(.keepingAnswer, rig.now)
     try expect(owed(rig), equals: ["validation", "guard"])
     try rig.revocations.add(try rig.session, expiresMS: 0)
-    try rig.sessions.keys.owe(.biometric)
+    try rig.sessions.keys.erasures.owe(.biometric)
     rig.tokens.refuse()
     try expect(owed(rig), equals: ["refresh", "validation", "guard", "revoke", "erase"])
   }

@@ -29,7 +29,7 @@ import Testing
 
   @Test func nothingIsEmittedBeforeTheFirstDecision() throws {
     let rig = try Rig.atHome()
-    try rig.sessions.clear(ended: "user_banned")
+    try rig.end(.banned)
     try rig.decider.followChange()
     try expect(emitted(rig).isEmpty)
   }
@@ -51,7 +51,7 @@ import Testing
     // Then the banner `offline` is new
     try expect(emitted(rig), equals: ["home active"])
     // When
-    try rig.sessions.clear(ended: "user_banned")
+    try rig.end(.banned)
     for _ in 0..<2 { try rig.decider.followChange() }
     // Then
     try expect(emitted(rig), equals: ["sign_in session_ended"])
@@ -80,7 +80,7 @@ import Testing
     // When what the lock shows changes
     _ = rig.reachability.setOnline(false)
     try rig.decider.followChange()
-    try rig.sessions.clear(ended: "user_banned")
+    try rig.end(.banned)
     try rig.decider.followChange()
     // Then
     try expect(emitted(rig), equals: ["sign_in session_ended"])
@@ -242,7 +242,7 @@ import Testing
     let rig = try Rig.atHome()
     // When
     switch event {
-    case "logout": try rig.sessions.clear(ended: nil)
+    case "logout": try rig.sessions.end(.loggedOut)
     case "lock": try rig.lock.lock(byUser: true)
     case "offline for weeks": rig.advance(15 * 86_400_000)
     case "locked key store":

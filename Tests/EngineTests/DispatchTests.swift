@@ -13,7 +13,7 @@ import Testing
   private func ask(_ rig: Rig, _ purpose: Purpose) throws -> InFlightRequest {
     for _ in 0..<10 {
       if let found = rig.inFlight.requests.last(where: { $0.purpose == purpose }) { return found }
-      try rig.dispatch.send(try #require(try rig.scheduler.next(rig.now)), rig.now)
+      try rig.loop.send(try #require(try rig.scheduler.next(rig.now)), rig.now)
     }
     throw Failure.defect("no such request")
   }
@@ -40,9 +40,9 @@ import Testing
     let summary = try ask(rig, .summary)
     try colleague(rig)
     // When they are answered
-    try rig.dispatch.finish(
+    try rig.loop.finish(
       contacts, try response(200, "[\(contact(1, updatedAt: second(1)))]"), rig.now)
-    try rig.dispatch.finish(
+    try rig.loop.finish(
       summary, try response(200, #"{"activities":10,"minutes":300}"#), rig.now)
     // Then
     try expect(rig.search.search(["query": ""]).int("total"), equals: 0)
@@ -57,9 +57,9 @@ import Testing
     let request = try ask(rig, .live)
     try colleague(rig)
     // When
-    try rig.dispatch.finish(
+    try rig.loop.finish(
       request, try response(200, "[\(contact(1, updatedAt: second(1)))]"), rig.now)
-    try rig.liveReader.answerEnded(rig.now)
+    try rig.search.answerEnded(rig.now)
     // Then the request is answered, with no contact
     let events = try rig.takeEvents().filter { $0.string("type") == "contact_get" }
     expect(events.map { $0["contact"]?.isNull }, equals: [true])
@@ -70,7 +70,7 @@ import Testing
     let rig = try ready()
     _ = rig.live.add(id(1), in: orgA, rig.now)
     let request = try ask(rig, .live)
-    try rig.dispatch.finish(
+    try rig.loop.finish(
       request, try response(200, "[\(contact(1, name: "Anna", updatedAt: second(1)))]"), rig.now)
     let event = try #require(try rig.takeEvents().first { $0.string("type") == "contact_get" })
     expect(event["contact"]?.string("name"), equals: "Anna")
@@ -85,9 +85,9 @@ import Testing
     let request = try ask(rig, .live)
     rig.tokens.refuse()
     let refresh = try ask(rig, .refresh)
-    try rig.dispatch.finish(refresh, try response(200, tokenReply(alice)), rig.now)
+    try rig.loop.finish(refresh, try response(200, tokenReply(alice)), rig.now)
     // When
-    try rig.dispatch.finish(
+    try rig.loop.finish(
       request, try response(200, "[\(contact(1, updatedAt: second(1)))]"), rig.now)
     // Then
     try expect(!rig.takeEventTypes().contains("contact_get"))

@@ -15,7 +15,7 @@ import Vault
     _ = try other.decider.assess(.navigate)
     try other.refresh.send(try other.session, other.now)
     let request = try #require(other.inFlight.requests.last)
-    try other.dispatch.finish(request, try response(200, tokenReply(alice)), other.now)
+    try other.loop.finish(request, try response(200, tokenReply(alice)), other.now)
     return other
   }
 

@@ -12,7 +12,7 @@ import Testing
   private func renew(_ rig: Rig, expiresInS: Int64 = 3600) throws {
     try rig.refresh.send(try rig.session, rig.now)
     let request = try #require(rig.inFlight.requests.last { $0.purpose == .refresh })
-    try rig.dispatch.finish(
+    try rig.loop.finish(
       request, try response(200, tokenReply(alice, expiresInS: expiresInS)), rig.now)
   }
 
@@ -54,7 +54,7 @@ import Testing
     // When
     try rig.refresh.send(try rig.session, rig.now)
     let request = try #require(rig.inFlight.requests.last)
-    try rig.dispatch.finish(request, try response(503), rig.now)
+    try rig.loop.finish(request, try response(503), rig.now)
     // Then the cached ones are used at once
     expect(rig.check.freshness(rig.now), equals: .unreachable)
   }

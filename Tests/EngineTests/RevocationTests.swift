@@ -18,7 +18,7 @@ import Testing
     guard case .revoke(_, let step) = request.content else {
       throw Failure.defect("no revocation was sent")
     }
-    try rig.dispatch.finish(request, try response(status, body), rig.now)
+    try rig.loop.finish(request, try response(status, body), rig.now)
     return step == .refresh ? .refresh : .revoke
   }
 

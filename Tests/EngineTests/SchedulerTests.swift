@@ -27,7 +27,7 @@ import Testing
   private func next(_ rig: Rig) throws -> String { name(try rig.scheduler.next(rig.now)) }
 
   private func send(_ rig: Rig) throws {
-    try rig.dispatch.send(try #require(try rig.scheduler.next(rig.now)), rig.now)
+    try rig.loop.send(try #require(try rig.scheduler.next(rig.now)), rig.now)
   }
 
   /// Let another, running process hold the pending items.
@@ -356,7 +356,7 @@ import Testing
     var order: [String] = []
     while order.count < 10, let job = try rig.scheduler.next(rig.now) {
       order.append(name(job))
-      try rig.dispatch.send(job, rig.now)
+      try rig.loop.send(job, rig.now)
     }
     // Then
     expect(order, equals: ["validate", "membershipCheck", "contacts", "summary"])
@@ -390,7 +390,7 @@ import Testing
         PendingSignIn(
           .password(email: "a", password: "b"), over: try rig.sessions.row(),
           deadlineMS: rig.now.monotonicMS + 7000))
-      try rig.dispatch.send(try #require(try rig.scheduler.next(rig.now)), rig.now)
+      try rig.loop.send(try #require(try rig.scheduler.next(rig.now)), rig.now)
       _ = rig.inFlight.last(rig.now)
     case "waiting host":
       rig.check.ask(.discardingAnswer, rig.now)

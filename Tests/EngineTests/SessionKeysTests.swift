@@ -79,36 +79,36 @@ import Vault
     let rig = try Rig.atHome()
     rig.keyStore.refusal = .failed
     try rig.core.database.transaction { () throws(Failure) in
-      for name in [KeyName.session, .biometric] { try rig.sessions.keys.owe(name) }
+      for name in [KeyName.session, .biometric] { try rig.sessions.keys.erasures.owe(name) }
     }
-    try rig.sessions.keys.eraseOwed()
-    expect(rig.sessions.keys.isOwing)
+    try rig.sessions.keys.erasures.eraseOwed()
+    expect(rig.sessions.keys.erasures.isOwing)
     expect(rig.keyStore.keys[.session] != nil && rig.keyStore.keys[.biometric] != nil)
     // When another process has the same store, which works again
     let other = try Rig(folder: rig.folder, keyStore: rig.keyStore)
     rig.keyStore.refusal = nil
-    try other.sessions.keys.eraseOwed()
+    try other.sessions.keys.erasures.eraseOwed()
     // Then
     expect(rig.keyStore.keys[.session] == nil && rig.keyStore.keys[.biometric] == nil)
     expect(rig.keyStore.keys[.device] != nil)
-    expect(!other.sessions.keys.isOwing)
+    expect(!other.sessions.keys.erasures.isOwing)
     try expect(other.core.meta.int(.owedKeyErasures) ?? 0, equals: 0)
     // And this one learns it
-    try rig.sessions.keys.eraseOwed()
-    expect(!rig.sessions.keys.isOwing)
+    try rig.sessions.keys.erasures.eraseOwed()
+    expect(!rig.sessions.keys.erasures.isOwing)
   }
 
   @Test func anErasureThatWasNotCommittedIsNotOwed() throws {
     // Given a file that takes nothing
     let rig = try Rig.atHome()
     try rig.core.database.execute("PRAGMA query_only=ON")
-    #expect(throws: Failure.self) { try rig.sessions.keys.owe(.biometric) }
+    #expect(throws: Failure.self) { try rig.sessions.keys.erasures.owe(.biometric) }
     // When it does
     try rig.core.database.execute("PRAGMA query_only=OFF")
-    try rig.sessions.keys.eraseOwed()
+    try rig.sessions.keys.erasures.eraseOwed()
     // Then
     expect(rig.keyStore.keys[.biometric] != nil)
-    expect(!rig.sessions.keys.isOwing)
+    expect(!rig.sessions.keys.erasures.isOwing)
   }
 
   @Test func anErasureThatTheFileCouldNotBeToldIsMadeAndThenForgotten() throws {
@@ -116,21 +116,21 @@ import Vault
     let rig = try Rig.atHome()
     rig.keyStore.refusal = .failed
     try rig.core.database.execute("PRAGMA query_only=ON")
-    #expect(throws: Failure.self) { try rig.sessions.keys.erase(.biometric) }
-    expect(rig.sessions.keys.isOwing)
+    #expect(throws: Failure.self) { try rig.sessions.keys.erasures.erase(.biometric) }
+    expect(rig.sessions.keys.erasures.isOwing)
     // When both do
     rig.keyStore.refusal = nil
     try rig.core.database.execute("PRAGMA query_only=OFF")
-    try rig.sessions.keys.eraseOwed()
+    try rig.sessions.keys.erasures.eraseOwed()
     // Then
     expect(rig.keyStore.keys[.biometric] == nil)
-    expect(!rig.sessions.keys.isOwing)
+    expect(!rig.sessions.keys.erasures.isOwing)
   }
 
   @Test func onlyTheKeyThatIsOwedIsErased() throws {
     let rig = try Rig.atHome()
-    try rig.sessions.keys.owe(.biometric)
-    try rig.sessions.keys.eraseOwed()
+    try rig.sessions.keys.erasures.owe(.biometric)
+    try rig.sessions.keys.erasures.eraseOwed()
     expect(rig.keyStore.keys[.biometric] == nil)
     expect(rig.keyStore.keys[.session] != nil)
   }
@@ -138,12 +138,12 @@ import Vault
   @Test func aNewKeyIsNotErasedForTheOldOne() throws {
     // Given an erasure that is owed, and a user who signs in again before it is made
     let rig = try Rig.atHome()
-    for name in [KeyName.session, .biometric] { try rig.sessions.keys.owe(name) }
+    for name in [KeyName.session, .biometric] { try rig.sessions.keys.erasures.owe(name) }
     try rig.signIn()
     // When
-    try rig.sessions.keys.eraseOwed()
+    try rig.sessions.keys.erasures.eraseOwed()
     // Then
     expect(rig.keyStore.keys[.session] != nil && rig.keyStore.keys[.biometric] != nil)
-    expect(!rig.sessions.keys.isOwing)
+    expect(!rig.sessions.keys.erasures.isOwing)
   }
 }

@@ -32,13 +32,6 @@ import Testing
       ]
     ),
     (
-      .sessionAndCache,
-      [
-        .mirror, .index, .tokenEnd, .pendingSignIn, .liveContacts, .contactAnswer, .membershipCheck,
-        .cachedRows, .pullProgress, .pullTimes,
-      ]
-    ),
-    (
       .keylessFiles,
       [
         .mirror, .index, .tokenEnd, .pendingSignIn, .liveContacts, .contactAnswer, .membershipCheck,
@@ -49,7 +42,7 @@ import Testing
     (.file, [.mirror, .index, .keys]),
   ]
 
-  @Test(arguments: 0..<8)
+  @Test(arguments: 0..<7)
   func aResetEndsWhatItsScopeSaysAndNothingElse(_ number: Int) throws {
     // Given memory that holds everything
     let rig = try Rig.atHome()
@@ -60,6 +53,24 @@ import Testing
     rig.sessions.reset(scope)
     // Then
     try expect(remains(in: rig, connection), equals: Set(Held.allCases).subtracting(ended))
+  }
+
+  @Test(arguments: ["proved", "logged out", "unreadable"])
+  func everyEndErasesBothKeysAndWhatTheyOpen(_ how: String) throws {
+    // Given
+    let rig = try Rig.atHome()
+    let connection = try hold(everythingIn: rig)
+    // When
+    switch how {
+    case "proved": try rig.end(.banned)
+    case "logged out": try rig.sessions.end(.loggedOut)
+    default: try rig.sessions.end(.unreadable)
+    }
+    // Then
+    try expect(
+      remains(in: rig, connection),
+      equals: [.refusal, .validation, .screen, .requests, .readBacks, .cacheConnection, .keys])
+    expect(Set(rig.keyStore.keys.keys), equals: [.device])
   }
 
   private func hold(everythingIn rig: Rig) throws -> CacheTables {
@@ -176,7 +187,7 @@ import Testing
     try rig.add(id(1))
     let generation = try rig.sessions.row().generation
     // When
-    try rig.sessions.clear(ended: "user_banned")
+    try rig.end(.banned)
     // Then
     let row = try rig.sessions.row()
     expect(row.generation, equals: generation + 1)

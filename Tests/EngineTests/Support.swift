@@ -150,6 +150,11 @@ final class MemoryKeyStore: KeyStore {
     _ = try parts.sessions.reload(try parts.sessions.row())
   }
 
+  /// The server proves the end of the session.
+  func end(_ reason: EndReason) throws {
+    try parts.sessions.end(.proved(reason, generation: try parts.sessions.row().generation))
+  }
+
   /// The server lists these memberships.
   func list(_ rows: String...) throws {
     let answer = try response(200, "[" + rows.joined(separator: ",") + "]", total: rows.count)

@@ -104,7 +104,7 @@ public struct DecisionOracle: Sendable {
     record=missing -> sign_in session_missing
     record=corrupt -> sign_in session_corrupt forget
     record=ended -> sign_in session_ended
-    window=pastLimit -> sign_in session_ended
+    window=pastLimit -> sign_in offline_limit
     # Not locked: readable, no request to lock, no long absence, inside the window, and neither the
     # clock nor the access token requires a prompt.
     \(calm) presence=available clock=steady token=valid -> place active

@@ -160,7 +160,7 @@ public struct DecisionsDocument: Sendable {
       unlock --> sign_in: biometrics failed, key lost
       home --> unlock: lock, background_timeout
       home --> select_org: membership_revoked, org_disabled
-      home --> sign_in: session_ended, signed_out
+      home --> sign_in: session_ended, offline_limit, signed_out
       select_org --> home: chosen, switched
       select_org --> unlock: lock, background_timeout
       sign_in --> wait: signing_in

@@ -12,7 +12,7 @@ import Testing
     "SES-2: refresh ends the session for the codes of the closed list",
     arguments: [
       ("refresh_token_not_found", RefreshOutcome.terminal(.notFound)),
-      ("refresh_token_already_used", .alreadyUsed),
+      ("refresh_token_already_used", .terminal(.alreadyUsed)),
       ("session_not_found", .terminal(.sessionNotFound)),
       ("session_expired", .terminal(.sessionExpired)),
       ("user_banned", .terminal(.banned)),
@@ -73,7 +73,7 @@ import Testing
           isServerJSON: isServerJSON))
     }
     expect(outcome(nil), equals: .terminal(.invalidGrant))
-    expect(outcome("Invalid Refresh Token: Already Used"), equals: .alreadyUsed)
+    expect(outcome("Invalid Refresh Token: Already Used"), equals: .terminal(.alreadyUsed))
     let notFound = "Invalid Refresh Token: Refresh Token Not Found"
     expect(outcome(notFound), equals: .terminal(.invalidGrant))
     expect(outcome(notFound, isServerJSON: false), equals: .transient)

@@ -103,11 +103,11 @@ struct ItemPauseTests {
     var works: [Bool] = []
     for _ in 0..<3 { works.append(passage.fail(at: 600_000)) }
     expect(works, equals: [true, true, false])
-    expect(!passage.hasManyFailures)
+    expect(!passage.manyFail)
     _ = passage.fail(at: 600_000)
-    expect(passage.hasManyFailures)
+    expect(passage.manyFail)
     passage.judge(at: 600_000)
-    expect(!passage.hasManyFailures)
+    expect(!passage.manyFail)
     let late = passage.fail(at: 1_200_001)
     expect(!late)
   }

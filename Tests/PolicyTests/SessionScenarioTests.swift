@@ -118,7 +118,8 @@ import Testing
       }, equals: Decision(.unlock, .userLocked))
   }
 
-  @Test("KEEP-3: given a session that ended or passed its limit, then sign-in with session_ended")
+  @Test(
+    "KEEP-3: given a session that ended or passed its limit, then sign-in, each with its reason")
   func endedSession() {
     for occasion in Situation.Occasion.allCases {
       let ended = decide {
@@ -132,7 +133,7 @@ import Testing
           $0.window = .pastLimit
           $0.outcome = outcome
         }
-        expect(past, equals: Decision(.signIn, .sessionEnded))
+        expect(past, equals: Decision(.signIn, .offlineLimit))
       }
     }
   }

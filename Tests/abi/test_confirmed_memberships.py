@@ -126,4 +126,4 @@ def test_TST_2_a_list_that_a_denied_upload_asked_for_is_as_old_as_itself(
     assert app.touch()["screen"] == "home"
     assert app.org_list()["orgs"] != []
     phone.pass_time(601)
-    assert user.restart(online=False).screen["reason"] == "session_ended"
+    assert user.restart(online=False).screen["reason"] == "offline_limit"

@@ -70,6 +70,28 @@ def test_ORG_2_an_unknown_role_cannot_be_chosen(
     assert app.session_status()["state"] == "active"
 
 
+def test_ORG_2_a_role_without_routes_reads_and_adds_nothing(
+    phones: MakePhone, directory: DirectoryFixtures
+) -> None:
+    org = directory.organisation()
+    routes = {"peer_mentor": ROUTES["peer_mentor"]}
+    user = signed_in(phones, directory.person(org), org, routes=routes)
+    queued = user.offline().register()
+    user.app.go_online()
+    directory.control.set_membership(user.person.id, org.id, role="coordinator")
+    return_to_foreground(user)
+    assert (user.app.screen["screen"], user.app.screen["reason"]) == ("select_org", "role_unknown")
+    calls: list[Any] = [
+        user.app.register,
+        lambda: user.app.contact_search({"query": ""}),
+        lambda: user.app.summary_get({}),
+    ]
+    assert [error_of(call).code for call in calls] == ["org.unknown_role"] * 3
+    # What was queued before is sent: the server still knows the membership.
+    user.app.settle()
+    assert [str(row["id"]) for row in user.phone.directory.activities(user.person)] == [queued]
+
+
 @pytest.mark.parametrize(
     ("membership", "reason"),
     [

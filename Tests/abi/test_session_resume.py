@@ -121,6 +121,7 @@ def test_RES_5_a_damaged_token_is_cleared_and_sign_in_offered(
     assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", "session_corrupt")
     assert {"bankid", "vipps"} <= {method["id"] for method in app.screen["methods"]}
     assert app.screen["message"] is not None
+    assert not {"session", "biometric"} & set(user.phone.keychain.names())
     user.phone.close()
     assert tamper.read(user.phone.folder) is None
     assert tamper.read(user.phone.folder, "wrap_session") is None
@@ -214,10 +215,10 @@ def test_KEEP_3_a_session_ends_at_the_offline_limit(sign_in: MakeUser) -> None:
     queued = user.offline().register()
     user.phone.pass_time(86_401)
     app = user.restart(online=False)
-    assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", "session_ended")
+    assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", "offline_limit")
     message = app.screen["message"]
     assert message is not None
-    assert message["code"] == "session_ended"
+    assert message["code"] == "offline_limit"
     assert len(message["text"]) > 10
     user.phone.network.up = True
     app.network_report({"online": True})
@@ -233,7 +234,7 @@ def test_KEEP_3_the_limit_also_counts_when_the_app_comes_to_the_foreground(
     user.app.session_background()
     user.phone.pass_time(86_401)
     screen = user.app.session_foreground()
-    assert (screen["screen"], screen["reason"]) == ("sign_in", "session_ended")
+    assert (screen["screen"], screen["reason"]) == ("sign_in", "offline_limit")
 
 
 def test_KEEP_6_a_long_time_in_the_background_locks(sign_in: MakeUser) -> None:

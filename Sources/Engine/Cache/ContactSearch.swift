@@ -6,11 +6,11 @@ import Vault
 
 /// Answers searches and single contacts from the cache.
 final class ContactSearch: Part {
-  private let presenter: Presenter
+  let refresh: Refresh
   private let decider: Decider
 
-  init(_ shared: Shared, presenter: Presenter, decider: Decider) {
-    self.presenter = presenter
+  init(_ shared: Shared, refresh: Refresh, decider: Decider) {
+    self.refresh = refresh
     self.decider = decider
     super.init(shared)
   }

@@ -12,12 +12,10 @@ import Vault
 /// that was just stored. The position of a page's end is a time and a tag, which outlast a restart.
 final class ItemList: Part {
   private let report: ItemReport
-  private let presenter: Presenter
   private let decider: Decider
 
-  init(_ shared: Shared, report: ItemReport, presenter: Presenter, decider: Decider) {
+  init(_ shared: Shared, report: ItemReport, decider: Decider) {
     self.report = report
-    self.presenter = presenter
     self.decider = decider
     super.init(shared)
   }

@@ -4,14 +4,7 @@ import Supabase
 import Vault
 
 /// Reads single contacts with their withheld columns, for `contact_get` with `live`.
-final class LiveContactReader: Part {
-  private let refresh: Refresh
-
-  init(_ shared: Shared, refresh: Refresh) {
-    self.refresh = refresh
-    super.init(shared)
-  }
-
+extension ContactSearch {
   func send(_ request: LiveRequest, _ session: OpenSession, _ now: Instant) throws(Failure) {
     let backend = core.configuration.backend
     try inFlight.send(

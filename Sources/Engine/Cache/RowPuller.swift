@@ -26,10 +26,10 @@ import Vault
 /// without one usable row is no complete pull (`unusable_row`). If the cache is lost meanwhile, the
 /// pull starts again.
 final class RowPuller: Part {
-  private let reads: ReadFailures
+  private let refresh: Refresh
 
-  init(_ shared: Shared, reads: ReadFailures) {
-    self.reads = reads
+  init(_ shared: Shared, refresh: Refresh) {
+    self.refresh = refresh
     super.init(shared)
   }
 
@@ -109,7 +109,7 @@ final class RowPuller: Part {
     guard outcome == .answered || outcome == .endOfData, let rows = response.rows else {
       pull.fail()
       pulls.fail(pull)
-      return try reads.fail(.pull, outcome, response, now)
+      return try refresh.failRead(.pull, outcome, response, now)
     }
     pull.succeed()
     pulls.begin(pull)

@@ -85,13 +85,13 @@ final class SummaryCache {
   }
 }
 
-/// `summary_get`.
+/// `summary_get`, and the request for the figures.
 final class Summary: Part {
-  private let presenter: Presenter
+  private let refresh: Refresh
   private let decider: Decider
 
-  init(_ shared: Shared, presenter: Presenter, decider: Decider) {
-    self.presenter = presenter
+  init(_ shared: Shared, refresh: Refresh, decider: Decider) {
+    self.refresh = refresh
     self.decider = decider
     super.init(shared)
   }
@@ -115,16 +115,8 @@ final class Summary: Part {
       "queued": unsent.figures.json, "banners": presenter.banners(banners, asOfMS: asOfMS),
     ]
   }
-}
 
-/// Requests the figures from the server.
-final class SummaryPuller: Part {
-  private let reads: ReadFailures
-
-  init(_ shared: Shared, reads: ReadFailures) {
-    self.reads = reads
-    super.init(shared)
-  }
+  // MARK: Pulling
 
   func isDue(_ now: Instant) -> Bool {
     guard core.configuration.backend.has(.summary) else { return false }
@@ -147,7 +139,7 @@ final class SummaryPuller: Part {
     let figures = response.body ?? response.rows?.first
     // Figures may have any names. A captive portal's JSON has none.
     guard outcome == .answered, let figures, figures.kind == .object, figures.holdsNumber else {
-      return try reads.fail(.summary, outcome, response, now)
+      return try refresh.failRead(.summary, outcome, response, now)
     }
     try pauses.succeed(.summary)
     guard try core.meta.int(.uploads) ?? 0 == uploads else { return }

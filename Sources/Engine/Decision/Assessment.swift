@@ -27,6 +27,14 @@ final class Assessment {
   let situation: Situation
   let row: SessionRow
 
+  /// What is assessed for `navigate`, decided as a return: use asks for no proof of the user, and what the host shows
+  /// does not wait for a membership check.
+  var asReturn: Situation {
+    var situation = situation
+    situation.occasion = .foreground
+    return situation
+  }
+
   init(_ facts: Facts, _ configuration: Configuration) {
     let limits = configuration.limits
     row = facts.row
@@ -35,7 +43,7 @@ final class Assessment {
       clock: Assessment.clock(facts), token: facts.tokenLifeLeftMS <= 0 ? .expired : .valid,
       window: Assessment.window(facts, limits), absence: Assessment.absence(facts, limits),
       network: facts.isOnline ? .online : .offline,
-      presence: Assessment.presence(facts.row, limits), outcome: .none,
+      presence: limits.presence(facts.row), outcome: .none,
       membership: Assessment.membership(facts, configuration),
       freshness: facts.freshness, lockedByUser: facts.row.locked)
   }
@@ -64,14 +72,6 @@ final class Assessment {
     return awayMS > limits.backgroundTimeoutMS ? .long : .brief
   }
 
-  private static func presence(_ row: SessionRow, _ limits: Limits) -> Situation.Presence {
-    switch limits.biometric {
-    case .off: return .off
-    case .required: return row.wrapBiometric == nil ? .required : .available
-    case .preferred: return row.wrapBiometric == nil ? .unenrolled : .available
-    }
-  }
-
   private static func membership(
     _ facts: Facts, _ configuration: Configuration
   ) -> Situation.Membership {
@@ -81,15 +81,25 @@ final class Assessment {
     guard let session = facts.session, let list = session.memberships,
       facts.row.membershipsAgeMS(facts.now) <= configuration.limits.offlineLimitMS
     else { return .unasked }
-    if session.choice != nil {
-      guard let chosen = session.chosen, chosen.active else { return .revoked }
-      if !chosen.orgActive { return .disabled }
-      return configuration.routes(for: chosen.role) == nil ? .unknownRole : .active
-    }
+    if session.choice != nil { return configuration.state(of: session.chosen) }
     let usable = list.filter { $0.isUsable }
     if usable.count == 1 {
-      return configuration.routes(for: usable[0].role) == nil ? .unknownRole : .single
+      return configuration.state(of: usable[0]) == .active ? .single : .unknownRole
     }
     return usable.isEmpty && !list.contains(where: { $0.active }) ? .noneAtAll : .unchosen
   }
+}
+
+extension Limits {
+  /// Whether a biometric prompt can open the session of this row. Only here is that said; when one is asked for says
+  /// `LockPolicy`.
+  func presence(_ row: SessionRow) -> Situation.Presence {
+    switch biometric {
+    case .off: return .off
+    case .required: return row.wrapBiometric == nil ? .required : .available
+    case .preferred: return row.wrapBiometric == nil ? .unenrolled : .available
+    }
+  }
+
+  func canOpenByBiometrics(_ row: SessionRow) -> Bool { presence(row) == .available }
 }

@@ -10,11 +10,9 @@ import Vault
 /// decision asks for: clear, lock, choose. 4. `show` renders the decision, remembers it, and makes it
 /// the next thing that the host gets. `followChange` does the same where the host shows something else.
 final class Decider: Part {
-  private let presenter: Presenter
   private let recovery: Recovery
 
-  init(_ shared: Shared, presenter: Presenter, recovery: Recovery) {
-    self.presenter = presenter
+  init(_ shared: Shared, recovery: Recovery) {
     self.recovery = recovery
     super.init(shared)
   }
@@ -101,18 +99,9 @@ final class Decider: Part {
   /// The open session and its chosen, usable organisation; nil in an app without organisations.
   func requirePlace() throws(Failure) -> (session: OpenSession, org: UUID?) {
     let (session, situation) = try requireUsable()
-    guard core.configuration.backend.hasOrganisations else { return (session, nil) }
-    guard session.choice != nil else {
-      throw Failure(.orgNone, "no organisation is chosen")
-    }
-    guard situation.membership != .unasked else {
-      throw Failure(.orgNone, "the server has not confirmed the memberships for too long")
-    }
-    guard let chosen = session.chosen, chosen.active else {
-      throw Failure(.orgRevoked, "the membership has ended")
-    }
-    guard chosen.orgActive else { throw Failure(.orgDisabled, "the organisation is disabled") }
-    return (session, chosen.orgID)
+    let isChosen = session.choice != nil || !core.configuration.backend.hasOrganisations
+    try (isChosen ? situation.membership : .unchosen).require()
+    return (session, session.choice)
   }
 
   // MARK: Deciding
@@ -186,10 +175,7 @@ final class Decider: Part {
   }
 
   private func carryOut(_ decision: Decision) throws(Failure) {
-    if decision.forget {
-      try sessions.clear(ended: nil)
-      try sessions.keys.eraseOwed()
-    }
+    if decision.forget { try sessions.end(.unreadable) }
     if decision.lock { try lock.lock(byUser: false) }
     // A reset may have cleared the check, or its answer has become too old; ask again so that the wait
     // ends.
@@ -255,10 +241,9 @@ final class Decider: Part {
     // or another process may have unlocked the session.
     let arrival: Situation.Occasion = hostView.shown.isWaiting ? .resume : .foreground
     let assessment = try assess(hostView.visit == .inside ? .navigate : arrival)
-    var situation = assessment.situation
     // A waiting host gets a decision after the check. A host that shows a screen keeps it
-    // meanwhile, as after a return to the foreground.
-    if !hostView.shown.isWaiting { situation.occasion = .foreground }
+    // meanwhile.
+    let situation = hostView.shown.isWaiting ? assessment.situation : assessment.asReturn
     var decision = SessionPolicy.decide(situation)
     if hostView.shown.isWaiting, !endsWait(decision) {
       if decision.reason != .guardPending || check.isPending { return }

@@ -28,6 +28,8 @@ final class News {
     var hasSync = false
     /// The run that goes on, or has ended since.
     var run: RunReport?
+    /// When progress was last noted, by the monotonic clock.
+    var progressMS: Int64 = -1000
   }
 
   /// The most ids in a report.
@@ -39,8 +41,6 @@ final class News {
   private var state = State() { didSet { revision.advance() } }
   /// The state before this call gave something.
   private var before: State?
-  /// When progress was last noted, by the monotonic clock.
-  private var lastProgressMS: Int64 = -1000
 
   init(_ revision: Revision) { self.revision = revision }
 
@@ -108,11 +108,11 @@ final class News {
 
   /// Whether the state of a run may be given again: the last one is old enough, and no end waits to be given.
   func wantsProgress(_ now: Instant) -> Bool {
-    state.run?.outcome == nil && now.monotonicMS - lastProgressMS >= News.progressIntervalMS
+    state.run?.outcome == nil && now.monotonicMS - state.progressMS >= News.progressIntervalMS
   }
 
   func noteProgress(_ run: RunReport, _ now: Instant) {
-    lastProgressMS = now.monotonicMS
+    state.progressMS = now.monotonicMS
     state.run = run
     state.hasSync = true
   }

@@ -4,7 +4,17 @@ import Store
 import Supabase
 
 /// Renders decisions and the parts that replies share with them as the JSON of the API.
-final class Presenter: Part {
+final class Presenter: MemoryUser {
+  let core: Core
+  let memory: Memory
+  private let sessions: SessionStore
+
+  init(_ memory: Memory, _ sessions: SessionStore) {
+    core = memory.core
+    self.memory = memory
+    self.sessions = sessions
+  }
+
   private var configuration: Configuration { core.configuration }
 
   func render(_ decision: Decision) throws(Failure) -> JSON {
@@ -12,7 +22,7 @@ final class Presenter: Part {
     let isHome = decision.screen == .home
     let chosen = isHome ? sessions.session?.chosen : nil
     var notices = Banners(decision: decision)
-    notices.owesErasure = sessions.keys.isOwing
+    notices.owesErasure = sessions.keys.erasures.isOwing
     return [
       "screen": .string(decision.screen.rawValue),
       "reason": .string(decision.reason.rawValue),

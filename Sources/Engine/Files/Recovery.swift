@@ -103,7 +103,7 @@ final class Recovery: Part {
     sessions.reset(.keylessFiles)
     core.use(next)
     // The session goes with the files.
-    try sessions.keys.erase(.session)
+    try sessions.keys.erasures.erase(.session)
     try findUnfinished()
   }
 

@@ -5,36 +5,7 @@ import Supabase
 import Vault
 
 /// Routes jobs to the parts that send them, and responses to the parts that process them.
-final class Dispatch: Part {
-  private let refresh: Refresh
-  private let memberships: MembershipUpdate
-  private let signIn: SignIn
-  private let uploader: Uploader
-  private let settlement: UploadSettlement
-  private let reads: ReadFailures
-  private let rowPuller: RowPuller
-  private let summaryPuller: SummaryPuller
-  private let liveReader: LiveContactReader
-  private let decider: Decider
-
-  init(
-    _ shared: Shared, refresh: Refresh, memberships: MembershipUpdate, signIn: SignIn,
-    uploader: Uploader, settlement: UploadSettlement, reads: ReadFailures, rowPuller: RowPuller,
-    summaryPuller: SummaryPuller, liveReader: LiveContactReader, decider: Decider
-  ) {
-    self.refresh = refresh
-    self.memberships = memberships
-    self.signIn = signIn
-    self.uploader = uploader
-    self.settlement = settlement
-    self.reads = reads
-    self.rowPuller = rowPuller
-    self.summaryPuller = summaryPuller
-    self.liveReader = liveReader
-    self.decider = decider
-    super.init(shared)
-  }
-
+extension HostLoop {
   /// Put the job's request in flight. A part sends nothing if the job is no longer needed. The part
   /// must have changed state so that `next` does not return the job again.
   func send(_ job: Scheduler.Job, _ now: Instant) throws(Failure) {
@@ -48,8 +19,8 @@ final class Dispatch: Part {
     case .upload(let session): try uploader.send(session, now)
     case .readBack(let session, let batch): try uploader.sendReadBack(batch, session, now)
     case .rows(let session, let org): try rowPuller.send(session, org, now)
-    case .summary(let session, let org): try summaryPuller.send(session, org, now)
-    case .live(let session, let request): try liveReader.send(request, session, now)
+    case .summary(let session, let org): try summary.send(session, org, now)
+    case .live(let session, let request): try search.send(request, session, now)
     }
   }
 
@@ -85,15 +56,29 @@ final class Dispatch: Part {
       try endProblem(of: batch)
     case .rows(let pull):
       guard isCurrent else { return }
-      try reads.tolerateStorage(request.purpose, response, now) { () throws(Failure) in
+      try tolerateStorage(request.purpose, response, now) { () throws(Failure) in
         try rowPuller.finish(pull, response, now)
       }
     case .summary(let org, let uploads):
       guard isCurrent else { return }
-      try reads.tolerateStorage(request.purpose, response, now) { () throws(Failure) in
-        try summaryPuller.finish(org, uploads: uploads, response, now)
+      try tolerateStorage(request.purpose, response, now) { () throws(Failure) in
+        try summary.finish(org, uploads: uploads, response, now)
       }
-    case .live(let live): try liveReader.finish(live, isCurrent: isCurrent, response, now)
+    case .live(let live): try search.finish(live, isCurrent: isCurrent, response, now)
+    }
+  }
+
+  /// Process a read. If the cache cannot be written, only reads pause; the data is read again later.
+  private func tolerateStorage(
+    _ purpose: Purpose, _ response: HTTPResponse, _ now: Instant,
+    _ body: () throws(Failure) -> Void
+  ) throws(Failure) {
+    do throws(Failure) { try body() } catch
+      where error.code.retryable && !core.reads.mustRunAgain
+    {
+      Log.line(.warning, "what was read could not be stored: \(error.code.rawValue)")
+      reachability.noteFailure()
+      try pauses.backOff(purpose, response, now)
     }
   }
 

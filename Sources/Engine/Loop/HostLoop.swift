@@ -12,11 +12,16 @@ final class HostLoop: Part {
   /// A host asks for requests within this time; see `noteSilence`.
   private static var silenceMS: Int64 { 5000 }
 
-  private let scheduler: Scheduler
-  private let dispatch: Dispatch
-  private let signIn: SignIn
+  let scheduler: Scheduler
+  let refresh: Refresh
+  let memberships: MembershipUpdate
+  let signIn: SignIn
+  let settlement: UploadSettlement
+  let uploader: Uploader
+  let rowPuller: RowPuller
+  let summary: Summary
+  let search: ContactSearch
   private let token: SessionToken
-  private let liveReader: LiveContactReader
   private let lifecycle: AppLifecycle
   private let sync: SyncControl
   private let decider: Decider
@@ -30,14 +35,22 @@ final class HostLoop: Part {
   private var isWaiting = false
 
   init(
-    _ shared: Shared, scheduler: Scheduler, dispatch: Dispatch, signIn: SignIn, token: SessionToken,
-    liveReader: LiveContactReader, lifecycle: AppLifecycle, sync: SyncControl, decider: Decider
+    _ shared: Shared, scheduler: Scheduler, refresh: Refresh, memberships: MembershipUpdate,
+    signIn: SignIn,
+    settlement: UploadSettlement, uploader: Uploader, rowPuller: RowPuller, summary: Summary,
+    search: ContactSearch, token: SessionToken, lifecycle: AppLifecycle, sync: SyncControl,
+    decider: Decider
   ) {
     self.scheduler = scheduler
-    self.dispatch = dispatch
+    self.refresh = refresh
+    self.memberships = memberships
     self.signIn = signIn
+    self.settlement = settlement
+    self.uploader = uploader
+    self.rowPuller = rowPuller
+    self.summary = summary
+    self.search = search
     self.token = token
-    self.liveReader = liveReader
     self.lifecycle = lifecycle
     self.sync = sync
     self.decider = decider
@@ -84,8 +97,8 @@ final class HostLoop: Part {
   /// Do what is due, whoever asks.
   private func look(_ now: Instant) throws(Failure) {
     core.neighbours.urgesLook = false
-    sessions.keys.lookForOwed()
-    try sessions.keys.eraseOwed()
+    sessions.keys.erasures.lookForOwed()
+    try sessions.keys.erasures.eraseOwed()
     try expire(now)
     try signIn.expire(now)
     // The first screen, if `open` could not decide.
@@ -94,7 +107,7 @@ final class HostLoop: Part {
     }
     try decider.followChange()
     try scheduler.prepare(now)
-    try liveReader.answerEnded(now)
+    try search.answerEnded(now)
     try token.announce()
     if news.holdsContact, try !decider.canUse(decider.assess(.navigate).situation) {
       news.withdrawContacts(core.message(.contactWithdrawn))
@@ -113,7 +126,7 @@ final class HostLoop: Part {
   private func nextRequest(_ now: Instant) throws(Failure) -> JSON? {
     if let request = inFlight.take(now) { return request }
     while let job = try scheduler.next(now) {
-      try dispatch.send(job, now)
+      try send(job, now)
       if let request = inFlight.take(now) { return request }
       try scheduler.prepare(now)
     }
@@ -152,7 +165,7 @@ final class HostLoop: Part {
       guard let response = request.response, inFlight.find(request.id) != nil else { continue }
       do throws(Failure) {
         if response.isOwn(request.purpose) { try core.learnServerTime(response.dateMS, now) }
-        try dispatch.finish(request, response, now)
+        try finish(request, response, now)
       } catch {
         if error.code == .storageDamaged || core.reads.mustRunAgain { throw error }
         // There is room that was kept for such a call.
@@ -167,7 +180,7 @@ final class HostLoop: Part {
   /// Handle requests after their deadline as timed out.
   private func expire(_ now: Instant) throws(Failure) {
     for request in inFlight.late(now) {
-      try dispatch.finish(request, HTTPResponse.timedOut, now)
+      try finish(request, HTTPResponse.timedOut, now)
     }
   }
 

@@ -70,17 +70,17 @@ final class Scheduler: Part {
   private let refresh: Refresh
   private let uploader: Uploader
   private let rowPuller: RowPuller
-  private let summaryPuller: SummaryPuller
+  private let summary: Summary
 
   init(
     _ shared: Shared, decider: Decider, refresh: Refresh, uploader: Uploader, rowPuller: RowPuller,
-    summaryPuller: SummaryPuller
+    summary: Summary
   ) {
     self.decider = decider
     self.refresh = refresh
     self.uploader = uploader
     self.rowPuller = rowPuller
-    self.summaryPuller = summaryPuller
+    self.summary = summary
     super.init(shared)
   }
 
@@ -129,7 +129,7 @@ final class Scheduler: Part {
     guard hasPlace(session), try !core.queue.hasSending(of: session.owner) else { return nil }
     let org = session.choice
     if rowPuller.isDue(org, now), try maySend(.pull, now) { return .rows(session, org) }
-    if summaryPuller.isDue(now), try maySend(.summary, now),
+    if summary.isDue(now), try maySend(.summary, now),
       try !core.queue.mayBeStored(org: try orgTag(org), of: session.owner)
     {
       return .summary(session, org)
@@ -139,7 +139,9 @@ final class Scheduler: Part {
 
   /// Whether the user works somewhere: in a usable organisation, or in an app without organisations.
   private func hasPlace(_ session: OpenSession) -> Bool {
-    !core.configuration.backend.hasOrganisations || session.chosen?.isUsable ?? false
+    let configuration = core.configuration
+    return !configuration.backend.hasOrganisations
+      || configuration.state(of: session.chosen) == .active
   }
 
   private func orgTag(_ org: UUID?) throws(Failure) -> [UInt8]? {
@@ -243,7 +245,7 @@ final class Scheduler: Part {
     guard core.configuration.backend.hasOrganisations, !check.isNeeded,
       let memberships = session.memberships
     else { return nil }
-    if memberships.contains(where: { $0.isUsable }),
+    if memberships.contains(where: { core.configuration.state(of: $0) == .active }),
       try !core.queue.hasWaitingForOrganisation(of: session.owner)
     {
       return nil

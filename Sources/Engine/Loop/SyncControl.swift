@@ -6,11 +6,11 @@ import Vault
 
 /// `sync_now`, `sync_status`, and the state of sync that `next` gives.
 final class SyncControl: Part {
-  private let hold: UploadHold
+  private let refresh: Refresh
   private let decider: Decider
 
-  init(_ shared: Shared, hold: UploadHold, decider: Decider) {
-    self.hold = hold
+  init(_ shared: Shared, refresh: Refresh, decider: Decider) {
+    self.refresh = refresh
     self.decider = decider
     super.init(shared)
   }
@@ -26,10 +26,10 @@ final class SyncControl: Part {
     pulls.requirePull()
     check.askSilently(check.isConfirmed ? .keepingAnswer : .discardingAnswer, now)
     if !reachability.isOnline { return ["started": false, "reason": "offline"] }
-    if try hold.tokenPause(now) != nil {
+    if try refresh.tokenPause(now) != nil {
       return ["started": false, "reason": .string(MessageCode.token.rawValue)]
     }
-    if let pause = try hold.ownPause(now) {
+    if let pause = try pauses.shown(.upload, now) {
       return ["started": false, "reason": .string(pause.code.rawValue)]
     }
     return ["started": true, "reason": .null]
@@ -73,7 +73,7 @@ final class SyncControl: Part {
     _ = try Fields(request, known: [])
     let session = try decider.requireSession()
     let now = core.clock.now()
-    let pause = try hold.longestPause(now)
+    let pause = try refresh.uploadPause(now)
     let (contacts, summary) = try datasets(session)
     let backend = core.configuration.backend
     return [

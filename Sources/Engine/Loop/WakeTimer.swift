@@ -36,17 +36,20 @@ final class WakeTimer {
   private static var toleranceMS: Int64 { 50 }
 
   private let core: Core
+  private struct Reader {
+    var known: Known?
+    /// Until when it was told to wait, by the monotonic clock; nil before its first call.
+    var promisedMS: Int64?
+  }
+
   /// By `Wanted`.
-  private var known = [Known?](repeating: nil, count: 4)
-  /// Until when each reader was told to wait, by the monotonic clock; nil before its first call.
-  private var promised = [Int64?](repeating: nil, count: 4)
+  private var readers = [Reader](repeating: Reader(), count: 4)
 
   init(_ core: Core) { self.core = core }
 
   /// A reader looks for work: compute its time again at the next query.
   func beginLook(_ what: Wanted) {
-    known[what.rawValue] = nil
-    promised[what.rawValue] = nil
+    readers[what.rawValue] = Reader()
   }
 
   /// Milliseconds until there is work for the reader; 0: now; nil: nothing becomes due by time alone.
@@ -55,14 +58,14 @@ final class WakeTimer {
     _ what: Wanted, _ now: Instant, _ find: (Instant) throws(Failure) -> Int64?
   ) throws(Failure) -> Int64? {
     let version = core.database.version
-    if let known = known[what.rawValue], isValid(known, version, now) {
+    if let known = readers[what.rawValue].known, isValid(known, version, now) {
       return known.dueMS.map { max(0, $0 - now.monotonicMS) }
     }
-    known[what.rawValue] = nil
+    readers[what.rawValue].known = nil
     let wake = try find(now)
     // Keep it only if nothing was written to the file meanwhile.
     if let version, version == core.database.version {
-      known[what.rawValue] = Known(
+      readers[what.rawValue].known = Known(
         dueMS: wake.map { now.monotonicMS + $0 }, version: version,
         revision: core.revision.value, hasKeys: core.keyRing.keys != nil,
         foundMS: now.monotonicMS, offsetMS: now.wallMS - now.monotonicMS)
@@ -72,13 +75,13 @@ final class WakeTimer {
 
   /// The reader is told to come back after `wake`.
   func promise(_ what: Wanted, _ wake: Int64?, _ now: Instant) {
-    promised[what.rawValue] = wake.map { now.monotonicMS + $0 } ?? Int64.max / 2
+    readers[what.rawValue].promisedMS = wake.map { now.monotonicMS + $0 } ?? Int64.max / 2
   }
 
   /// Whether `wake` comes earlier than the reader was told, or that time is over. A time that counts from
   /// the query, as the key store's, moves on with each query; what was told does not.
   func isDue(_ what: Wanted, _ wake: Int64?, _ now: Instant) -> Bool {
-    guard wake != 0, let told = promised[what.rawValue] else { return wake == 0 }
+    guard wake != 0, let told = readers[what.rawValue].promisedMS else { return wake == 0 }
     let left = max(0, told - now.monotonicMS)
     return left == 0 || wake.map { $0 < left - WakeTimer.toleranceMS } ?? false
   }
@@ -96,17 +99,17 @@ final class WakeTimer {
   func knownDue() -> [Wanted] {
     let (version, now) = (core.database.version, core.clock.now())
     return Wanted.allCases.filter {
-      guard let known = known[$0.rawValue], known.isDue else { return false }
+      guard let known = readers[$0.rawValue].known, known.isDue else { return false }
       return isValid(known, version, now)
     }
   }
 
   /// The call has only added work: what was due for these readers is still due.
-  func keepDue(_ readers: [Wanted]) {
+  func keepDue(_ due: [Wanted]) {
     guard let version = core.database.version else { return }
-    for what in readers {
-      known[what.rawValue]?.version = version
-      known[what.rawValue]?.revision = core.revision.value
+    for what in due {
+      readers[what.rawValue].known?.version = version
+      readers[what.rawValue].known?.revision = core.revision.value
     }
   }
 }

@@ -6,11 +6,11 @@ import Vault
 
 /// Reports on the queue: lists, single items, the export, and why nothing is sent.
 final class ItemReport: Part {
-  private let hold: UploadHold
+  private let refresh: Refresh
   private let decider: Decider
 
-  init(_ shared: Shared, hold: UploadHold, decider: Decider) {
-    self.hold = hold
+  init(_ shared: Shared, refresh: Refresh, decider: Decider) {
+    self.refresh = refresh
     self.decider = decider
     super.init(shared)
   }
@@ -239,10 +239,10 @@ final class ItemReport: Part {
     let now = core.clock.now()
     if !decider.canSend(assessment.situation) { return (.locked, nil) }
     if !reachability.isOnline { return (.offline, nil) }
-    if try hold.awaitsToken(now) {
-      return (problems.obstacle ?? .token, try hold.tokenPause(now)?.untilMS)
+    if try refresh.awaitsToken(now) {
+      return (problems.obstacle ?? .token, try refresh.tokenPause(now)?.untilMS)
     }
-    guard let pause = try hold.ownPause(now) else { return (.ready, nil) }
+    guard let pause = try pauses.shown(.upload, now) else { return (.ready, nil) }
     return (code(of: pause), pause.untilMS)
   }
 

@@ -44,9 +44,7 @@ extension UploadSettlement {
       }
       if batch.items.count == 1, verdict.isFound { try spareRest(of: batch) }
       for other in others { try retry(try stillLeased(other)) }
-      if s.cause.isAboutTheWay, verdict.isSearch, uploads.hasManyFailures {
-        try pauses.backOff(.upload, response, now)
-      }
+      if UploadPolicy.pausesAll(verdict, s) { try pauses.backOff(.upload, response, now) }
     }
     if verdict.isPauseOfAll { reachability.noteFailure() }
     // The run ends when the check has answered: it releases the items, or they stay held.
@@ -232,7 +230,6 @@ extension UploadSettlement {
       if isCharged { try retry(batch) } else { try release(batch) }
       // What becomes of other items tells whether uploads get through.
       if s.request != .upload, !s.cause.isAboutTheWay { try moveToEnd(batch) }
-      try pauses.backOff(.upload, response, now)
     }
   }
 
@@ -300,18 +297,11 @@ extension UploadSettlement {
 }
 
 extension UploadVerdict {
-  fileprivate var isPauseOfAll: Bool { if case .wait(.service, _) = self { true } else { false } }
-
   /// The item at fault is found.
   fileprivate var isFound: Bool {
     switch self {
     case .wait(.itself, _), .park: true
     default: false
     }
-  }
-
-  /// An item is found to be at fault, or will be.
-  fileprivate var isSearch: Bool {
-    if case .wait(.itself, _) = self { true } else { self == .search }
   }
 }

@@ -200,6 +200,7 @@ final class UploadSettlement: Part {
       let failing = UploadPolicy.failing(s.request, s.cause, answer)
       s.othersWork = failing.map { uploads.noteFailed(batch, $0, now) } ?? uploads.works(now)
     }
+    s.manyFail = uploads.manyFail
     if s.isSingle, s.history != .none || s.attempts == .many {
       s.othersQueued = try core.queue.hasOthers(
         like: batch.key, of: batch.owner, than: first.sequence)

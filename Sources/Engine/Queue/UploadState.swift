@@ -87,7 +87,7 @@ final class UploadState {
   func works(_ now: Instant) -> Bool { all.works(at: now.monotonicMS) }
 
   /// So many items fail one after the other that perhaps all uploads do, although the way is open.
-  var hasManyFailures: Bool { all.hasManyFailures }
+  var manyFail: Bool { all.manyFail }
 
   /// All items of the batch key wait. Returns how many times in a row they did.
   func noteWait(_ batch: UploadBatch) -> Int { known[place(of: batch)].passage.wait() }

@@ -4,13 +4,17 @@ import Store
 import Supabase
 import Vault
 
-/// Start, return, background, network, lock and unlock, and the status of the session.
+/// Start, return, background, network, lock, unlock and log-out, and the status of the session.
 final class AppLifecycle: Part {
   private let keyless: KeylessFiles
   private let refresh: Refresh
-  private let decider: Decider
+  let uploader: Uploader
+  let decider: Decider
 
-  init(_ shared: Shared, keyless: KeylessFiles, refresh: Refresh, decider: Decider) {
+  init(
+    _ shared: Shared, keyless: KeylessFiles, refresh: Refresh, uploader: Uploader, decider: Decider
+  ) {
+    self.uploader = uploader
     self.keyless = keyless
     self.refresh = refresh
     self.decider = decider
@@ -156,7 +160,7 @@ final class AppLifecycle: Part {
     if sends, tokens.needsValidation { owed.append("validation") }
     if sends, check.isNeeded { owed.append("guard") }
     if try core.revocations.count() > 0 { owed.append("revoke") }
-    if sessions.keys.isOwing { owed.append("erase") }
+    if sessions.keys.erasures.isOwing { owed.append("erase") }
     return [
       "state": isSignedIn ? (isActive ? "active" : "locked") : "signed_out",
       "stale": .bool(reachability.isFailing),

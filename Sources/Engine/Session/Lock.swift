@@ -5,8 +5,11 @@ import Vault
 
 /// Locks and unlocks the session. `SessionKeys` describes the keys and the order of the steps.
 ///
-/// A lock that the policy asks for without a biometric wrap is only a flag, because erasing `session`
-/// would end the session. A lock that the user asks for erases it in any case.
+/// **How a lock erases.** One commit takes the wrap by `session` out of the row and owes the erasure of that key; then
+/// the key store erases it, and memory has dropped the vault before. If the disk does not take the row, the key is
+/// erased all the same: without it the wrap opens nothing. A lock that the policy asks for where no biometric key could
+/// open the session again is only a flag, because erasing `session` would end the session. A lock that the user asks
+/// for erases it in any case.
 final class Lock {
   private let core: Core
   private let sessions: SessionStore
@@ -26,10 +29,9 @@ final class Lock {
       try core.database.transaction { () throws(Failure) in
         let row = try sessions.row()
         // Files from before the sign-in may be in place of the session's.
-        guard row.owner != nil else { return try byUser ? keys.owe(.session) : () }
-        let erases =
-          byUser || row.wrapBiometric != nil && core.configuration.limits.biometric != .off
-        if erases { try keys.owe(.session) }
+        guard row.owner != nil else { return try byUser ? keys.erasures.owe(.session) : () }
+        let erases = byUser || core.configuration.limits.canOpenByBiometrics(row)
+        if erases { try keys.erasures.owe(.session) }
         _ = try sessions.update(ifGeneration: row.generation) { (row) throws(Failure) in
           if erases { row.wrapSession = nil }
           if byUser || !erases { row.locked = true }
@@ -38,10 +40,10 @@ final class Lock {
           throw core.database.damage("the file does not take that the session is locked")
         }
       }
-      try keys.eraseOwed()
+      try keys.erasures.eraseOwed()
     } catch {
       // The disk does not take the row. Without the key its wrap opens nothing.
-      do throws(Failure) { try keys.erase(.session) } catch {}
+      do throws(Failure) { try keys.erasures.erase(.session) } catch {}
       throw error
     }
   }
@@ -91,7 +93,7 @@ final class Lock {
   func dropWraps(_ row: SessionRow) throws(Failure) {
     try core.database.transaction { () throws(Failure) in
       guard try sessions.row().generation == row.generation else { return }
-      try keys.owe(.session)
+      try keys.erasures.owe(.session)
       _ = try sessions.update(ifGeneration: row.generation) { (row) throws(Failure) in
         row.wrapSession = nil
         row.wrapBiometric = nil
@@ -99,7 +101,7 @@ final class Lock {
         row.locked = false
       }
     }
-    try keys.eraseOwed()
+    try keys.erasures.eraseOwed()
     sessions.reset(.session)
   }
 

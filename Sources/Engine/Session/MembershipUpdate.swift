@@ -158,16 +158,8 @@ final class MembershipUpdate: Part {
   private func emitEnd(
     of before: Membership, _ after: Membership?, _ session: OpenSession
   ) throws(Failure) {
-    let reason: Reason
-    switch after {
-    case nil: reason = .membershipRevoked
-    case let it? where !it.active: reason = .membershipRevoked
-    case let it? where !it.orgActive: reason = .orgDisabled
-    case let it?
-    where it.role != before.role && core.configuration.routes(for: it.role) == nil:
-      reason = .roleUnknown
-    default: return
-    }
+    let state = core.configuration.state(of: after)
+    guard state != core.configuration.state(of: before), let reason = state.obstacle else { return }
     try notices.add("org_access_changed", reason: reason.rawValue, owner: session.owner)
   }
 }

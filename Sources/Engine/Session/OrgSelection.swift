@@ -4,14 +4,39 @@ import Store
 import Supabase
 import Vault
 
+extension Configuration {
+  /// Whether the user can work under a membership; nil: they have none. Only here is that said: the server decides about
+  /// membership and organisation, and the configuration about the role. For a role without routes there is no screen, so
+  /// nothing is read or added for it either. (What was queued is sent: for that the server's word is enough.)
+  func state(of membership: Membership?) -> Situation.Membership {
+    guard let membership, membership.active else { return .revoked }
+    if !membership.orgActive { return .disabled }
+    return routes(for: membership.role) == nil ? .unknownRole : .active
+  }
+}
+
+extension Situation.Membership {
+  /// Throw the failure with which a call answers that needs an organisation to work in.
+  func require(_ field: String? = nil) throws(Failure) {
+    switch self {
+    case .active: return
+    case .unasked:
+      throw Failure(.orgNone, "the server has not confirmed the memberships for too long")
+    case .noneAtAll, .unchosen, .single: throw Failure(.orgNone, "no organisation is chosen")
+    case .revoked: throw Failure(.orgRevoked, "the membership has ended", field: field)
+    case .disabled: throw Failure(.orgDisabled, "the organisation is disabled", field: field)
+    case .unknownRole:
+      throw Failure(.orgUnknownRole, "the role is not in \"routes\"", field: field)
+    }
+  }
+}
+
 /// The choice of organisation. The stored choice says where the user works; the server's list of
 /// memberships says whether that is allowed.
 final class OrgSelection: Part {
-  private let presenter: Presenter
   private let decider: Decider
 
-  init(_ shared: Shared, presenter: Presenter, decider: Decider) {
-    self.presenter = presenter
+  init(_ shared: Shared, decider: Decider) {
     self.decider = decider
     super.init(shared)
   }
@@ -35,24 +60,14 @@ final class OrgSelection: Part {
     guard present.membership != .unasked, let membership = session.membership(in: id) else {
       throw Failure(.orgNotAMember, "no membership in this organisation", field: "/org_id")
     }
-    guard membership.active else {
-      throw Failure(.orgRevoked, "the membership has ended", field: "/org_id")
-    }
-    guard membership.orgActive else {
-      throw Failure(.orgDisabled, "the organisation is disabled", field: "/org_id")
-    }
-    guard core.configuration.routes(for: membership.role) != nil else {
-      throw Failure(.orgUnknownRole, "the role is not in \"routes\"", field: "/org_id")
-    }
+    try core.configuration.state(of: membership).require("/org_id")
     let reason: Reason =
       session.choice == nil ? .chosen : session.choice == id ? .active : .switched
     if session.choice != id, try !sessions.choose(id, session) {
       throw Failure(.storageBusy, "another process changed the session meanwhile")
     }
-    // Use asks for no proof, and the choice is shown before the server has confirmed it.
-    var situation = try decider.assess(.navigate).situation
-    situation.occasion = .foreground
-    var decision = SessionPolicy.decide(situation)
+    // The choice is shown before the server has confirmed it.
+    var decision = SessionPolicy.decide(try decider.assess(.navigate).asReturn)
     if decision.screen == .home { decision.reason = reason }
     try decider.show(decision)
     return [:]

@@ -78,13 +78,3 @@ final class OwedKeyErasures {
     unwritten &= ~stored
   }
 }
-
-extension SessionKeys {
-  var isOwing: Bool { erasures.isOwing }
-
-  func erase(_ name: KeyName) throws(Failure) { try erasures.erase(name) }
-  func owe(_ name: KeyName) throws(Failure) { try erasures.owe(name) }
-  func lookForOwed() { erasures.lookForOwed() }
-  func noteWritten() { erasures.noteWritten() }
-  func eraseOwed() throws(Failure) { try erasures.eraseOwed() }
-}

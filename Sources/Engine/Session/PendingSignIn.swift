@@ -87,38 +87,42 @@ final class PendingSignInState {
   private static var mostWaiting: Int { 4 }
 
   private let revision: Revision
-  private(set) var pending: PendingSignIn? { didSet { revision.advance() } }
-  private var waiting: [PendingSignIn] = []
-  /// Why an earlier one failed, for the user.
-  private var earlier: SignInFailure?
+  private var state = State() { didSet { revision.advance() } }
+
+  private struct State {
+    var pending: PendingSignIn?
+    var waiting: [PendingSignIn] = []
+    /// Why an earlier one failed, for the user.
+    var earlier: SignInFailure?
+  }
 
   init(_ revision: Revision) { self.revision = revision }
 
+  var pending: PendingSignIn? { state.pending }
+
   /// When the last of them is given up, by the monotonic clock.
   var deadlineMS: Int64? {
-    pending.map { waiting.reduce($0.deadlineMS) { max($0, $1.deadlineMS) } }
+    pending.map { state.waiting.reduce($0.deadlineMS) { max($0, $1.deadlineMS) } }
   }
 
   /// The user chose this sign-in in the app: it replaces all others.
-  func begin(_ pending: PendingSignIn) {
-    end()
-    self.pending = pending
-  }
+  func begin(_ pending: PendingSignIn) { state = State(pending: pending) }
 
   /// A callback came; it replaces none, and one that came before is not repeated.
   func add(_ callback: PendingSignIn) {
     guard let pending else { return begin(callback) }
-    if pending.repeats(callback) || waiting.contains(where: { $0.repeats(callback) }) { return }
-    if waiting.count == PendingSignInState.mostWaiting { waiting.removeFirst() }
-    waiting.append(callback)
+    if pending.repeats(callback) || state.waiting.contains(where: { $0.repeats(callback) }) {
+      return
+    }
+    if state.waiting.count == PendingSignInState.mostWaiting { state.waiting.removeFirst() }
+    state.waiting.append(callback)
   }
 
   /// The pending one failed: go on to the next callback. Returns false when none waits.
   func advance(after failure: SignInFailure) -> Bool {
-    guard let next = waiting.first else { return false }
-    earlier = outcome(failure)
-    waiting.removeFirst()
-    pending = next
+    guard let next = state.waiting.first else { return false }
+    let rest = Array(state.waiting.dropFirst())
+    state = State(pending: next, waiting: rest, earlier: outcome(failure))
     return true
   }
 
@@ -127,16 +131,12 @@ final class PendingSignInState {
   /// `signInFailed`, proves that the callback was this device's.
   func outcome(_ failure: SignInFailure) -> SignInFailure? {
     if failure.reason == .signInFailed, failure.cause?.isOfAuthService ?? true { return failure }
-    if pending?.returns == true { return earlier }
-    return failure.reason == .signInForeign ? earlier ?? failure : failure
+    if pending?.returns == true { return state.earlier }
+    return failure.reason == .signInForeign ? state.earlier ?? failure : failure
   }
 
   /// No callback waits any longer.
-  func dropWaiting() { waiting = [] }
+  func dropWaiting() { state.waiting = [] }
 
-  func end() {
-    pending = nil
-    waiting = []
-    earlier = nil
-  }
+  func end() { state = State() }
 }

@@ -12,7 +12,7 @@ import Vault
 /// it was stored. The server returns the same successor for the same token again, so the library
 /// sends the stored token once more.
 ///
-/// A response ends the session only if it proves the end: a code on the closed list of `EndReason`.
+/// A response ends the session only if it proves the end (`SessionEnd`).
 final class Refresh: Part {
   /// How long a lease lasts: the request's time-out and grace.
   private static var leaseMS: Int64 { 25_000 }
@@ -85,9 +85,7 @@ final class Refresh: Part {
           if response.hasLongToken { problems.noteLongToken(now) }
           try keep(.refresh, response, now)
         }
-      case .terminal(let reason): try end(reason.rawValue, generation)
-      // The row has the generation that the request was made from, so no newer session was stored.
-      case .alreadyUsed: try end(EndReason.alreadyUsed.rawValue, generation)
+      case .terminal(let reason): try sessions.end(.proved(reason, generation: generation))
       case .transient: try keep(.refresh, response, now)
       }
     }
@@ -146,7 +144,7 @@ final class Refresh: Part {
         row.noteValidation(now, serverMS: serverMS)
       }
       try pauses.succeed(.validate)
-    case .terminal(let reason): try end(reason.rawValue, generation)
+    case .terminal(let reason): try sessions.end(.proved(reason, generation: generation))
     case .badJWT: tokens.refuse()
     case .transient: try keep(.validate, response, now)
     }
@@ -163,25 +161,21 @@ final class Refresh: Part {
     try pauses.backOff(purpose, response, now)
   }
 
-  /// The server proved the end of the session of this generation: tokens and keys go, the queue stays.
-  /// A session that was stored meanwhile is not touched.
-  private func end(_ reason: String, _ generation: Int64) throws(Failure) {
-    let isEnded = try core.database.transaction { () throws(Failure) in
-      guard try sessions.row().generation == generation else { return false }
-      try sessions.keys.owe(.biometric)
-      try sessions.clear(ended: reason)
-      try notices.add("session_ended", reason: reason, owner: nil)
-      return true
-    }
-    if isEnded { try sessions.keys.eraseOwed() }
-  }
-
   /// The data service refused the access token: fetch a new one. When new ones are refused too, another
   /// one would not help, so requests of this purpose pause.
   func refuseToken(
     _ purpose: Purpose, _ response: HTTPResponse, _ now: Instant
   ) throws(Failure) {
     if isTokenRefusedAgain(now) { try pauses.backOff(purpose, response, now) }
+  }
+
+  /// A read failed: the cache stays as it is, reads of its purpose pause, and nothing else waits.
+  func failRead(
+    _ purpose: Purpose, _ outcome: RestOutcome, _ response: HTTPResponse, _ now: Instant
+  ) throws(Failure) {
+    if outcome == .needsToken { return try refuseToken(purpose, response, now) }
+    reachability.noteFailure()
+    try pauses.backOff(purpose, response, now)
   }
 
   /// Refresh the access token, which the server refused. Returns true, and keeps it for a while, when the

@@ -147,7 +147,7 @@ final class Revocation {
       renewed.set("refresh_token", reply.refreshToken.json)
       renewed.set("expires_ms", .int(try core.expiryMS(of: reply, now)))
       try update(job, renewed)
-    case .terminal, .alreadyUsed: try core.revocations.remove(job.id)
+    case .terminal: try core.revocations.remove(job.id)
     case .transient: try postpone(job, response, now)
     }
   }

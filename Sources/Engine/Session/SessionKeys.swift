@@ -16,9 +16,9 @@ import Vault
 /// - Sign-in and unlock: save `session`, save `biometric` (sign-in), write the row. A crash leaves a
 ///   row whose wraps have no key: locked, or after a sign-in over another session saved `biometric`, to
 ///   be signed in again. After a failure the open session is wrapped anew (`keepUsable`).
-/// - Lock, end and logout: drop the vault from memory; change the row and owe the erasures, in one commit;
-///   erase `session`, and at an end `biometric`. A crash leaves the session as it was, or a locked one, or
-///   none, and erasures that the next call of any handle makes.
+/// - Lock and end: change the row and owe the erasures, in one commit; erase `session`, and at an end
+///   `biometric`. A crash leaves the session as it was, or a locked one, or none, and erasures that the next
+///   call of any handle makes. Memory drops the vault before a lock, and after an end.
 ///
 /// A key store that does not confirm an erasure owes it (`OwedKeyErasures`). The row is written all the same.
 final class SessionKeys {
@@ -41,27 +41,28 @@ final class SessionKeys {
     let wrapBiometric: [UInt8]?
   }
 
-  /// The open vault, and the wrap that it came from.
+  /// The open vault.
   private struct Held {
     let owner: [UInt8]
+    /// The wrap that it came from.
     var wrap: [UInt8]
     let vault: Key
+    /// Another handle has changed something since the key store was asked for its key.
+    var isUnconfirmed = false
+    /// `session` is erased, and the vault is only in this process (`lock_on_background` `at_once`).
+    var isOnlyHeld = false
+    /// A sign-in that has not succeeded began to replace the keys in the key store. Holds the new
+    /// `biometric`, if that was saved.
+    var replacement: Key??
   }
 
   let core: Core
   let erasures: OwedKeyErasures
   private var held: Held?
-  /// A sign-in that has not succeeded began to replace the keys in the key store. Holds the new
-  /// `biometric`, if that was saved.
-  private var replacement: (Key?)?
-  /// Another handle has changed something since the key store was asked for the held vault's key.
-  private var isUnconfirmed = false
   /// The vault was dropped because the key store did not answer.
   private var isUnanswered = false
   /// A wrap for which the key store had no key when it was last asked.
   private var lockedWrap: [UInt8]?
-  /// `session` is erased, and the vault is only in this process (`lock_on_background` `at_once`).
-  private(set) var isOnlyHeld = false
 
   init(_ core: Core) {
     self.core = core
@@ -92,8 +93,7 @@ final class SessionKeys {
     switch opening {
     case .open(let vault):
       held = Held(owner: owner, wrap: wrap, vault: vault)
-      isUnconfirmed = false
-    case .locked where opensByFinger(row): lockedWrap = wrap
+    case .locked where core.configuration.limits.canOpenByBiometrics(row): lockedWrap = wrap
     case .locked, .missing: return .missing
     case .refused:
       core.keyRing.endMiss(.session)
@@ -107,23 +107,19 @@ final class SessionKeys {
   /// Ask the key store again for a key that it did not have.
   func askAgain() { lockedWrap = nil }
 
-  private func opensByFinger(_ row: SessionRow) -> Bool {
-    row.wrapBiometric != nil && core.configuration.limits.biometric != .off
-  }
-
   /// Another handle has changed something: it may have locked, and older files may be back in place
   /// before this handle looks. So the key store is asked whether the key of the held vault is still there.
-  func doubtVault() { isUnconfirmed = true }
+  func doubtVault() { held?.isUnconfirmed = true }
 
   /// Ask the key store, if there is a doubt, and drop the vault if its key is gone or there is no answer;
   /// returns whether it is still held, or was not. Whatever the row says, it opens nothing before this.
   func confirm() throws(Failure) -> Bool {
     // In the background, and after a sign-in that failed, the key store need not have the key: then the row
     // alone tells of a lock.
-    guard isUnconfirmed, let held, !isOnlyHeld, !isInDoubt else { return true }
+    guard let held, held.isUnconfirmed, !held.isOnlyHeld, !isInDoubt else { return true }
     let answer = try unwrap(held.wrap, held.owner)
     if case .open = answer {
-      isUnconfirmed = false
+      self.held?.isUnconfirmed = false
       return true
     }
     // `open` asks again.
@@ -151,11 +147,10 @@ final class SessionKeys {
   var isHolding: Bool { held != nil }
 
   /// Drop the vault from memory.
-  func forgetVault() {
-    held = nil
-    isOnlyHeld = false
-    replacement = nil
-  }
+  func forgetVault() { held = nil }
+
+  /// Whether the vault is in this process only.
+  var isOnlyHeld: Bool { held?.isOnlyHeld ?? false }
 
   // MARK: Making
 
@@ -172,12 +167,12 @@ final class SessionKeys {
   func replace(_ owner: [UInt8], over row: SessionRow) throws(Failure) -> Fresh {
     try requireAnswers(row)
     let vault = try Key.random()
-    replacement = .some(nil)
+    held?.replacement = .some(nil)
     let wrapSession = try wrapByNewKey(vault, owner)
     let biometric = try makeBiometric()
     // The key from before ends with its session.
-    if biometric == nil, row.wrapBiometric != nil { try owe(.biometric) }
-    replacement = .some(biometric)
+    if biometric == nil, row.wrapBiometric != nil { try erasures.owe(.biometric) }
+    held?.replacement = .some(biometric)
     return Fresh(
       vault: vault, wrapSession: wrapSession,
       wrapBiometric: try wrap(vault, by: biometric, owner))
@@ -195,7 +190,7 @@ final class SessionKeys {
   }
 
   /// The sign-in is stored.
-  func replaced() { replacement = nil }
+  func replaced() { held?.replacement = nil }
 
   private func wrap(
     _ vault: Key, by biometric: Key?, _ owner: [UInt8]
@@ -206,20 +201,20 @@ final class SessionKeys {
   }
 
   /// Whether a sign-in has failed and may have taken the keys of the open session with it.
-  var isInDoubt: Bool { replacement != nil }
+  var isInDoubt: Bool { held?.replacement != nil }
 
   /// Let the open session survive a sign-in that failed: wrap its vault by the keys that the key store
   /// has now. Within a transaction, whose row gets the wraps of `row`. Returns false when there is
   /// nothing to keep. `settled` follows the commit.
   func keepUsable(_ row: SessionRow) throws(Failure) -> Bool {
-    guard let replacement, let held, let owner = row.owner, held.wrap == row.wrapSession else {
-      return false
-    }
+    guard let held, let replacement = held.replacement, let owner = row.owner,
+      held.wrap == row.wrapSession
+    else { return false }
     if let biometric = replacement, row.wrapBiometric != nil {
       row.wrapBiometric = try wrap(held.vault, by: biometric, owner)
     }
     // In the background the vault stays in this process.
-    if !isOnlyHeld, try !isSaved(held.wrap, owner) {
+    if !held.isOnlyHeld, try !isSaved(held.wrap, owner) {
       row.wrapSession = try wrapByNewKey(held.vault, owner)
     }
     return true
@@ -228,7 +223,7 @@ final class SessionKeys {
   /// The row has this wrap of the open session.
   func settled(_ wrap: [UInt8]?) {
     if let wrap { held?.wrap = wrap }
-    replacement = nil
+    held?.replacement = nil
   }
 
   /// Whether the key store has the key of a wrap.
@@ -278,7 +273,7 @@ final class SessionKeys {
     var refusal = saveBiometric(key)
     if refusal == .invalidated {
       // Some stores save over no key that they have invalidated.
-      try erase(.biometric)
+      try erasures.erase(.biometric)
       refusal = saveBiometric(key)
       // The key from before is gone, so a refused sign-in would cost its session.
       if refusal != nil, isBiometricRefused { return nil }
@@ -312,9 +307,11 @@ final class SessionKeys {
     try core.database.transaction { () throws(Failure) in
       // A host may say twice that the app has left; the second time the key store has no key.
       if !isOnlyHeld, let held, case .locked = try unwrap(held.wrap, held.owner) { forgetVault() }
-      isOnlyHeld = held != nil
+      held?.isOnlyHeld = true
       let row = try core.sessionTable.read()
-      if isOnlyHeld || opensByFinger(row) { try erase(.session) }
+      if isOnlyHeld || core.configuration.limits.canOpenByBiometrics(row) {
+        try erasures.erase(.session)
+      }
     }
     return isOnlyHeld
   }
@@ -322,7 +319,7 @@ final class SessionKeys {
   /// The way back from `withdraw`: the wrap by a new `session`, for the row to store; nil when the row
   /// has another vault meanwhile.
   func wrapAgain(_ row: SessionRow) throws(Failure) -> [UInt8]? {
-    guard isOnlyHeld, let held, let owner = row.owner, held.wrap == row.wrapSession else {
+    guard let held, held.isOnlyHeld, let owner = row.owner, held.wrap == row.wrapSession else {
       return nil
     }
     return try wrapByNewKey(held.vault, owner)
@@ -330,8 +327,7 @@ final class SessionKeys {
 
   /// The row has the wrap of `wrapAgain`.
   func returned(_ wrap: [UInt8]) {
-    guard held != nil else { return }
     held?.wrap = wrap
-    isOnlyHeld = false
+    held?.isOnlyHeld = false
   }
 }

@@ -21,10 +21,8 @@ final class SessionStore: MemoryUser {
     case user
     /// The user chose another organisation.
     case organisation
-    /// The session was locked, or its wraps were removed.
+    /// The session was locked or has ended, or its wraps were removed.
     case session
-    /// The row was cleared, and the cache's key with it.
-    case sessionAndCache
     /// The files were set aside because their device key is gone.
     case keylessFiles
     /// The main file was damaged and set aside.
@@ -101,19 +99,6 @@ final class SessionStore: MemoryUser {
     return true
   }
 
-  /// Clear the row and everything that depends on it; the queue stays. `ended`: the reason of an
-  /// end that the server proved, else nil. The caller has the owed keys erased once this is committed
-  /// (`OwedKeyErasures`): before, a commit that fails would leave a session without its key.
-  func clear(ended: String?) throws(Failure) {
-    try core.database.transaction { () throws(Failure) in
-      try keys.owe(.session)
-      _ = try update(ifGeneration: try row().generation) { (row) throws(Failure) in
-        row.clear(ended: ended)
-      }
-    }
-    reset(.sessionAndCache)
-  }
-
   /// Wrap the open session anew after a sign-in over it failed. Tried again by every call until it
   /// succeeds or the session is closed.
   func keepUsable() throws(Failure) {
@@ -135,7 +120,7 @@ final class SessionStore: MemoryUser {
   func followNeighbours() {
     guard core.database.takeForeignCommits() else { return }
     core.neighbours.urgesLook = true
-    keys.lookForOwed()
+    keys.erasures.lookForOwed()
     keys.doubtVault()
   }
 
@@ -245,9 +230,6 @@ final class SessionStore: MemoryUser {
       tokens.forgetEnd()
       withdrawContacts()
       check.reset()
-    case .sessionAndCache:
-      reset(.session)
-      cache.erase()
     case .keylessFiles:
       reset(.session)
       cache.close()

@@ -8,71 +8,77 @@ final class TokenState {
   private static var refusalPeriodMS: Int64 { 60_000 }
 
   private let core: Core
-  /// The server has not confirmed this session since the process started or came back online.
-  private(set) var needsValidation = false { didSet { core.revision.advance() } }
-  /// When the server last confirmed or issued the token, by the monotonic clock.
-  private var confirmedMS: Int64?
-  /// The server refused the access token: refresh, whatever the clock says.
-  private(set) var isRefused = false { didSet { core.revision.advance() } }
-  /// When the access token with this expiry ends by the monotonic clock, if this process received
-  /// it.
-  private var end: (expiresMS: Int64, monotonicMS: Int64, bootID: String)? {
-    didSet { core.revision.advance() }
+  private var state = State() { didSet { core.revision.advance() } }
+
+  private struct State {
+    /// The server has not confirmed this session since the process started or came back online.
+    var needsValidation = false
+    /// When the server last confirmed or issued the token, by the monotonic clock.
+    var confirmedMS: Int64?
+    /// The server refused the access token: refresh, whatever the clock says.
+    var isRefused = false
+    /// When the access token with this expiry ends by the monotonic clock, if this process received it.
+    var end: (expiresMS: Int64, monotonicMS: Int64, bootID: String)?
+    /// The last refused access token: its session's generation, when, and whether another one had been
+    /// refused shortly before.
+    var refusal: (generation: Int64, monotonicMS: Int64, isRepeated: Bool)?
   }
-  /// The last refused access token: its session's generation, when, and whether another one had been
-  /// refused shortly before.
-  private var refusal: (generation: Int64, monotonicMS: Int64, isRepeated: Bool)?
 
   init(_ core: Core) { self.core = core }
 
-  func requireValidation() { needsValidation = true }
+  var needsValidation: Bool { state.needsValidation }
+  var isRefused: Bool { state.isRefused }
+
+  func requireValidation() { state.needsValidation = true }
 
   func confirm(_ now: Instant) {
-    needsValidation = false
-    confirmedMS = now.monotonicMS
+    state.needsValidation = false
+    state.confirmedMS = now.monotonicMS
   }
 
   /// Whether the server has confirmed the token within the last minute.
   func isConfirmed(_ now: Instant) -> Bool {
-    confirmedMS.map { now.monotonicMS - $0 <= TokenState.refusalPeriodMS } ?? false
+    state.confirmedMS.map { now.monotonicMS - $0 <= TokenState.refusalPeriodMS } ?? false
   }
 
   /// A new access token was stored.
   func replace(expiresMS: Int64, lifetimeMS: Int64, _ now: Instant) {
-    end = (expiresMS, now.monotonicMS + lifetimeMS, now.bootID)
-    isRefused = false
+    state.end = (expiresMS, now.monotonicMS + lifetimeMS, now.bootID)
+    state.isRefused = false
     confirm(now)
   }
 
-  func refuse() { isRefused = true }
+  func refuse() { state.isRefused = true }
 
   /// The server refused the access token of this generation. Returns true when it refused another
   /// one shortly before: then fetching tokens does not help, and this one is kept for a while.
   func refuse(generation: Int64, _ now: Instant) -> Bool {
-    if let refusal, now.monotonicMS - refusal.monotonicMS < TokenState.refusalPeriodMS {
+    if let refusal = state.refusal,
+      now.monotonicMS - refusal.monotonicMS < TokenState.refusalPeriodMS
+    {
       if refusal.generation != generation {
-        self.refusal = (generation, now.monotonicMS, true)
+        state.refusal = (generation, now.monotonicMS, true)
         return true
       }
       if refusal.isRepeated { return true }
     } else {
-      refusal = (generation, now.monotonicMS, false)
+      state.refusal = (generation, now.monotonicMS, false)
     }
-    isRefused = true
+    state.isRefused = true
     return false
   }
 
   /// The mirror of the session row is dropped, and the refused token with it.
-  func forgetRefusal() { isRefused = false }
+  func forgetRefusal() { state.isRefused = false }
 
-  func forgetEnd() { end = nil }
+  func forgetEnd() { state.end = nil }
 
   // MARK: Life time
 
   /// How long the access token is still valid: by the monotonic clock if this process received it,
   /// else in server time. (Another process may have stored a newer token; its expiry differs.)
   func lifeLeftMS(_ row: SessionRow, _ now: Instant) throws(Failure) -> Int64 {
-    if let end, end.expiresMS == row.expiresMS, end.bootID == now.bootID {
+    if let end = state.end, end.expiresMS == row.expiresMS, end.bootID == now.bootID {
       return end.monotonicMS - now.monotonicMS
     }
     return row.expiresMS - (try core.serverMS(now))

@@ -217,7 +217,7 @@ struct Device {
     case .transient:
       isAuthAsked = floorMS > 0
       Device.fail(&auth, floorMS, nowMS, pace, &random)
-    case .terminal, .alreadyUsed: isSignedOut = true
+    case .terminal: isSignedOut = true
     }
   }
 

@@ -324,7 +324,7 @@ class InvariantChecker:
             raise Violation("no home while locked", f"{process} {name}: {screen} {reason}")
         if screen == "home" and device.locked_by_user:
             raise Violation("no home while locked", f"{process} {name}: the user has locked")
-        if reason == "session_ended" and after.owner is not None:
+        if reason in {"session_ended", "offline_limit"} and after.owner is not None:
             self._past_limit(device)
         if screen == "home":
             org = decision["org"]["id"]

@@ -149,7 +149,7 @@ extension Holdfast {
   /// - Parameter orgId: The organisation. Default: the chosen one. An app without organisations leaves it out.
   /// - Parameter state: Has no effect; lets the host add the output of queue_export.
   /// - Parameter operation: Refused: a correction that was exported is no new item.
-  /// - Throws: among others `session.none`, `session.locked`, `org.none`, `org.not_a_member`, `org.revoked`, `org.disabled`, `queue.unknown_kind`, `queue.invalid_payload`, `queue.unknown_column`, `queue.item_too_large`, `queue.invalid_id`, `queue.unknown_dependency`, `queue.id_taken`, `config.not_configured`: see ``ErrorCode``.
+  /// - Throws: among others `session.none`, `session.locked`, `org.none`, `org.not_a_member`, `org.revoked`, `org.disabled`, `org.unknown_role`, `queue.unknown_kind`, `queue.invalid_payload`, `queue.unknown_column`, `queue.item_too_large`, `queue.invalid_id`, `queue.unknown_dependency`, `queue.id_taken`, `config.not_configured`: see ``ErrorCode``.
   /// ```swift
   /// try await app.queueAdd(kind: "activity", payload: ["type": "visit", "minutes": 30], id: "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", dependsOn: ["01976b36-5e10-7f3a-9c44-2f0a6d1b8e04"], occurredAt: 1795999940000, orgId: "01976b36-5e10-7f3a-9c44-2f0a6d1b8e01", state: .pending)
   /// // {"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", "state": "pending"}
@@ -245,7 +245,7 @@ extension Holdfast {
   /// - Parameter limit: The most items of a page. Default: 50.
   /// - Parameter from: Only items of this time and later.
   /// - Parameter to: Only items before this time.
-  /// - Throws: among others `session.none`, `session.locked`, `org.none`, `org.revoked`, `org.disabled`, `queue.unknown_kind`, `config.not_configured`: see ``ErrorCode``.
+  /// - Throws: among others `session.none`, `session.locked`, `org.none`, `org.revoked`, `org.disabled`, `org.unknown_role`, `queue.unknown_kind`, `config.not_configured`: see ``ErrorCode``.
   /// ```swift
   /// try await app.itemList(kind: "activity", limit: 50)
   /// // {"items": [{"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", "kind": "activity", "state": "changing", "payload": {"type": "visit", "minutes": 90, "occurred_at": "2026-11-30T11:25:40.000Z"}, "occurred_at_ms": 1796037940000, "operation": "change", "reason": null, "conflict": null}], "next": null, "as_of_ms": 1796000000000, "banners": []}
@@ -259,7 +259,7 @@ extension Holdfast {
   /// Search contacts in the cache by any part of the name.
   /// - Parameter query: Words, up to 256 bytes; empty: all contacts.
   /// - Parameter limit: The most contacts. Default: 50.
-  /// - Throws: among others `session.none`, `session.locked`, `org.none`, `org.revoked`, `org.disabled`, `config.not_configured`: see ``ErrorCode``.
+  /// - Throws: among others `session.none`, `session.locked`, `org.none`, `org.revoked`, `org.disabled`, `org.unknown_role`, `config.not_configured`: see ``ErrorCode``.
   /// ```swift
   /// try await app.contactSearch(query: "kari", limit: 50)
   /// // {"contacts": [{"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e05", "name": "Kari Nordmann", "municipality": "Bergen"}], "total": 1, "as_of_ms": 1796000000000, "banners": []}
@@ -271,7 +271,7 @@ extension Holdfast {
   /// Read one contact; fetch withheld columns with `live`.
   /// - Parameter id: The contact's id.
   /// - Parameter live: Also fetch the withheld columns. Default: false.
-  /// - Throws: among others `session.none`, `session.locked`, `org.none`, `org.revoked`, `org.disabled`, `contact.not_found`, `config.not_configured`: see ``ErrorCode``.
+  /// - Throws: among others `session.none`, `session.locked`, `org.none`, `org.revoked`, `org.disabled`, `org.unknown_role`, `contact.not_found`, `config.not_configured`: see ``ErrorCode``.
   /// ```swift
   /// try await app.contactGet(id: "01976b36-5e10-7f3a-9c44-2f0a6d1b8e05", live: true)
   /// // {"contact": {"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e05", "name": "Kari Nordmann", "municipality": "Bergen"}, "withheld": ["phone"], "message": null, "as_of_ms": 1796000000000, "request": 3, "banners": []}
@@ -281,7 +281,7 @@ extension Holdfast {
   }
 
   /// Read the cached figures of the server, and what is not yet sent.
-  /// - Throws: among others `session.none`, `session.locked`, `org.none`, `org.revoked`, `org.disabled`, `config.not_configured`: see ``ErrorCode``.
+  /// - Throws: among others `session.none`, `session.locked`, `org.none`, `org.revoked`, `org.disabled`, `org.unknown_role`, `config.not_configured`: see ``ErrorCode``.
   /// ```swift
   /// try await app.summaryGet()
   /// // {"summary": {"activities": 12, "minutes": 480}, "as_of_ms": 1796000000000, "sent": {"activities": 1, "minutes": 30}, "queued": {"activities": 2, "minutes": 75}, "banners": []}
