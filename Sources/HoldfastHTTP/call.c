@@ -76,7 +76,7 @@ static char *passed_on(int32_t status, char *reply) {
  * `reply`. */
 static char *with_cause(const holdfast *self, char *reply) {
   char cause[256], *said = NULL;
-  json_t *root = hfh_secret_cause(self, cause, sizeof cause) ? json_loads(reply, 0, NULL) : NULL;
+  json_t *root = hfh_keyring_cause(self, cause, sizeof cause) ? json_loads(reply, 0, NULL) : NULL;
   json_t *error = json_object_get(root, "error");
   const char *message = json_string_value(json_object_get(error, "message"));
   char *text = NULL;
@@ -96,20 +96,18 @@ static char *with_cause(const holdfast *self, char *reply) {
 
 /* What a configuration has for the driver. */
 typedef struct {
-  char *config;     /* the rest, for the core; NULL: the whole request */
-  char *options;    /* the field `http`; NULL: none */
-  char *app;        /* the name of the keys in the secret service; NULL: another key store */
-  char *folder;     /* with `app`: the data_dir */
-  hfh_mailbox *box; /* of the key store "host" */
-  bool resumes;     /* the first screen comes later, because the host answers key requests then */
+  char *config;              /* the rest, for the core; NULL: the whole request */
+  char *options;             /* the field `http`; NULL: none */
+  holdfast_keyring *keyring; /* of the key store "secret_service" */
+  holdfast_mailbox *box;     /* of the key store "host" */
+  bool resumes; /* the first screen comes later, because the host answers key requests then */
 } parts;
 
 static void free_parts(parts *it) {
   hfh_secret_free(it->config);
   hfh_secret_free(it->options);
-  free(it->app);
-  free(it->folder);
-  hfh_mailbox_free(it->box);
+  holdfast_keyring_free(it->keyring);
+  holdfast_mailbox_free(it->box);
 }
 
 /* Reads {"kind":"secret_service","name":"..."}. Returns the reply of a wrong one, or NULL. */
@@ -131,9 +129,11 @@ static char *take_service(const json_t *root, const json_t *store, parts *it) {
                    "the secret service asks for no presence: use \"preferred\" or \"off\"",
                    "/policy/biometric");
   const char *folder = json_string_value(json_object_get(root, "data_dir"));
-  it->app = strdup(json_string_value(name));
-  it->folder = strdup(folder == NULL ? "" : folder);
-  return it->app == NULL || it->folder == NULL ? no_memory : NULL;
+  int32_t status = holdfast_keyring_new(json_string_value(name), folder == NULL ? "" : folder,
+                                        HOLDFAST_KEYRING_ASKS, hfh_log_line, &it->keyring);
+  if (status == HOLDFAST_NOT_FOUND)
+    return failure("request.invalid_value", "libsecret-1.so.0 is not installed", "/keystore/kind");
+  return status == HOLDFAST_OK ? NULL : no_memory;
 }
 
 /* Takes a key store of the driver; any other is the core's. Returns the reply of a wrong one, or
@@ -154,7 +154,7 @@ static char *take_store(const json_t *root, parts *it) {
   }
   if (in_service)
     return take_service(root, store, it);
-  it->box = hfh_mailbox_new(hfh_key_wait_ms);
+  it->box = holdfast_mailbox_new(hfh_key_wait_ms);
   return it->box == NULL ? no_memory : NULL;
 }
 
@@ -179,7 +179,7 @@ static char *split(const char *request, parts *it) {
     it->options = json_dumps(http, JSON_COMPACT | JSON_ENCODE_ANY);
     reply = it->options == NULL ? no_memory : NULL;
   }
-  bool has_store = it->app != NULL || it->box != NULL;
+  bool has_store = it->keyring != NULL || it->box != NULL;
   if (reply == NULL && (http != NULL || has_store)) {
     json_object_del(root, "http");
     if (has_store)
@@ -227,52 +227,49 @@ static char *opened(const holdfast *self, bool in_service, char *reply) {
   return text;
 }
 
-/* Makes the key store that keeps the keys in the secret service. Returns the reply of a refusal, or
- * NULL. */
-static char *make_service(const parts *it, holdfast_keystore *service) {
-  char *full = realpath(it->folder, NULL); /* of a new folder it is not there yet */
-  char *other = NULL, *said = NULL, *reply = NULL;
-  if (*it->folder != 0) /* else that is what the core refuses */
-    other = hfh_secret_other_folder(it->app, full);
-  if (other != NULL) {
-    bool named = asprintf(&said,
-                          "the keys under this name are those of the folder %s: choose another "
-                          "name for each data_dir",
-                          other) >= 0;
-    reply = named ? failure("request.invalid_value", said, "/keystore/name") : no_memory;
-    free(named ? said : NULL);
-  } else if (!hfh_secret_service(it->app, it->folder, service)) {
-    reply = failure("request.invalid_value", "libsecret-1.so.0 is not installed", "/keystore/kind");
-  } else if (service->context == NULL) {
-    reply = no_memory;
-  }
+/* The reply of a name whose keys belong to another folder, or NULL. */
+static char *taken_name(const parts *it) {
+  char *other = holdfast_keyring_other_folder(it->keyring), *said = NULL;
+  if (other == NULL)
+    return NULL;
+  bool named = asprintf(&said,
+                        "the keys under this name are those of the folder %s: choose another name "
+                        "for each data_dir",
+                        other) >= 0;
+  char *reply = named ? failure("request.invalid_value", said, "/keystore/name") : no_memory;
+  free(named ? said : NULL);
   free(other);
-  free(full);
   return reply;
 }
 
-static char *open_with(const char *config, const parts *it) {
+static char *open_with(const char *config, parts *it) {
   holdfast_keystore store;
-  char *refusal = it->app == NULL ? NULL : make_service(it, &store);
+  char *refusal = it->keyring == NULL ? NULL : taken_name(it);
   if (refusal != NULL)
     return refusal;
+  if (it->keyring != NULL)
+    store = holdfast_keyring_keystore(it->keyring);
   if (it->box != NULL)
-    store = hfh_mailbox_keystore(it->box);
+    store = holdfast_mailbox_keystore(it->box);
   char *text = NULL;
   holdfast *self = NULL;
   holdfast_http *driver = NULL;
   int32_t status =
-      holdfast_open(config, it->app != NULL || it->box != NULL ? &store : NULL, &self, &text);
+      holdfast_open(config, it->keyring != NULL || it->box != NULL ? &store : NULL, &self, &text);
   char *reply = passed_on(status, text);
   if (status != HOLDFAST_OK)
     return reply;
-  if (it->app != NULL)
-    hfh_secret_belongs(&store, self);
-  status = reply == reply_lost ? HOLDFAST_NOMEM : hfh_start(self, it->options, it->box, &driver);
+  bool in_service = it->keyring != NULL;
+  status = HOLDFAST_NOMEM;
+  if (reply != reply_lost) {
+    status = hfh_start(self, it->options, it->box, it->keyring, &driver);
+    it->box = NULL;
+    it->keyring = NULL;
+  }
   if (status == HOLDFAST_OK) {
     if (it->resumes)
       hfh_owe_resume(self);
-    reply = opened(self, it->app != NULL, reply);
+    reply = opened(self, in_service, reply);
     if (reply != NULL)
       return reply;
     status = HOLDFAST_NOMEM;
@@ -421,7 +418,7 @@ static char *next_key(holdfast *self, const char *request) {
   reply = malloc(ROOM); /* before a request is taken: it could not be returned without */
   if (reply == NULL)
     return no_memory;
-  hfh_key_request asked;
+  holdfast_key_request asked;
   int32_t status = hfh_key_next(self, timeout_ms, &asked);
   if (status == HOLDFAST_OK) {
     bool saves = asked.protection != NULL;
@@ -431,7 +428,7 @@ static char *next_key(holdfast *self, const char *request) {
              "\"protection\":%s%s%s,\"value\":%s%s%s},\"closed\":false}",
              (long long)asked.id, asked.operation, asked.name, quote,
              saves ? asked.protection : "null", quote, quote, saves ? asked.value : "null", quote);
-    hfh_mailbox_zero(&asked);
+    holdfast_mailbox_zero(&asked);
     return reply;
   }
   free(reply);
@@ -458,7 +455,6 @@ static char *complete_key(holdfast *self, const char *request) {
   static const char *const known[] = {"id", "result", "value", NULL};
   const char *result = NULL, *value = NULL, *wrong = NULL;
   int64_t id = -1;
-  bool accepted = false;
   json_t *root = NULL;
   char *reply = read_object(request, &root);
   if (reply == NULL)
@@ -474,12 +470,13 @@ static char *complete_key(holdfast *self, const char *request) {
   if (reply == NULL && (id < 0 || result == NULL))
     reply = failure("request.missing_field", "this field is required", id < 0 ? "/id" : "/result");
   if (reply == NULL) {
-    int32_t status = hfh_key_complete(self, id, result, value, &wrong, &accepted);
-    if (status == HOLDFAST_CLOSED) /* the request has ended with the handle */
+    int32_t status = hfh_key_complete(self, id, result, value, &wrong);
+    if (status == HOLDFAST_OK)
+      reply = accepted_answer;
+    else if (status == HOLDFAST_NOT_FOUND ||
+             status == HOLDFAST_CLOSED) /* it ended with the handle */
       reply = late_answer;
-    else if (status != HOLDFAST_OK)
-      reply = key_failure(status);
-    else if (wrong != NULL)
+    else if (status == HOLDFAST_INVALID)
       reply =
           failure("request.invalid_value",
                   strcmp(wrong, "/value") == 0 ? "the 32 bytes of the key in base64 are expected"
@@ -487,7 +484,7 @@ static char *complete_key(holdfast *self, const char *request) {
                                                  "is expected",
                   wrong);
     else
-      reply = accepted ? accepted_answer : late_answer;
+      reply = key_failure(status);
   }
   json_decref(root);
   return reply;

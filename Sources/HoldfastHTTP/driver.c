@@ -24,9 +24,10 @@ struct driver {
   struct driver *next;
   uintptr_t token;
   hfh_worker worker;
-  hfh_mailbox *box; /* NULL: the key store is not "host" */
-  char *kept;       /* see hfh_keep(); protected by the list's lock, as the next one */
-  bool resumes;     /* see hfh_owe_resume() */
+  holdfast_mailbox *box;     /* NULL: the key store is not "host" */
+  holdfast_keyring *keyring; /* NULL: it is not "secret_service" */
+  char *kept;                /* see hfh_keep(); protected by the list's lock, as the next one */
+  bool resumes;              /* see hfh_owe_resume() */
   pthread_t thread;
   int users;   /* the list, the thread if there is one, and calls; protected by the list's lock */
   bool forked; /* the driver belongs to the parent process */
@@ -54,7 +55,8 @@ static void destroy(struct driver *driver) {
     close(worker->wake);
   pthread_mutex_destroy(&worker->lock);
   hfh_options_free(&worker->options);
-  hfh_mailbox_free(driver->box);
+  holdfast_mailbox_free(driver->box);
+  holdfast_keyring_free(driver->keyring);
   holdfast_free(driver->kept);
   free(driver);
 }
@@ -143,10 +145,8 @@ void hfh_log_opening(long level, int change) {
 static void before_fork(void) {
   pthread_mutex_lock(&log_lock);
   pthread_mutex_lock(&list_lock);
-  hfh_secret_before_fork();
 }
 static void after_fork(void) {
-  hfh_secret_after_fork();
   pthread_mutex_unlock(&list_lock);
   pthread_mutex_unlock(&log_lock);
 }
@@ -266,15 +266,18 @@ static uintptr_t new_token(void) {
   return last_token;
 }
 
-int32_t hfh_start(holdfast *self, const char *options, hfh_mailbox *box, holdfast_http **driver) {
+int32_t hfh_start(holdfast *self, const char *options, holdfast_mailbox *box,
+                  holdfast_keyring *keyring, holdfast_http **driver) {
   *driver = NULL;
-  if (!hfh_prepare())
-    return HOLDFAST_INTERNAL;
   struct driver *made = NULL;
-  int32_t status = make(self, options, &made);
-  if (status != HOLDFAST_OK)
+  int32_t status = hfh_prepare() ? make(self, options, &made) : HOLDFAST_INTERNAL;
+  if (status != HOLDFAST_OK) {
+    holdfast_mailbox_free(box);
+    holdfast_keyring_free(keyring);
     return status;
-  made->box = box == NULL ? NULL : hfh_mailbox_share(box);
+  }
+  made->box = box;
+  made->keyring = keyring;
   pthread_mutex_lock(&list_lock);
   status = has_driver(self) ? HOLDFAST_STATE : HOLDFAST_OK;
   bool threaded = made->worker.options.thread;
@@ -296,7 +299,7 @@ int32_t hfh_start(holdfast *self, const char *options, hfh_mailbox *box, holdfas
 }
 
 int32_t holdfast_http_start(holdfast *self, const char *options, holdfast_http **driver) {
-  return driver == NULL ? HOLDFAST_INVALID : hfh_start(self, options, NULL, driver);
+  return driver == NULL ? HOLDFAST_INVALID : hfh_start(self, options, NULL, NULL, driver);
 }
 
 /* ---- on the host's loop ---- */
@@ -338,7 +341,7 @@ void holdfast_http_stop(holdfast_http *token) {
     return;
   follow_log();
   if (driver->box != NULL) /* the worker may wait for a key */
-    hfh_mailbox_close(driver->box);
+    holdfast_mailbox_close(driver->box);
   if (!driver->worker.options.thread) {
     hfh_loop_stop(&driver->worker);
     leave(driver);
@@ -397,29 +400,27 @@ char *hfh_kept(const holdfast *self) {
 
 /* ---- the key store "host" ---- */
 
-int32_t hfh_key_wait_ms = HFH_KEY_WAIT_MS;
+int32_t hfh_key_wait_ms = HOLDFAST_MAILBOX_WAIT_MS;
 
-int32_t hfh_key_next(const holdfast *self, int32_t timeout_ms, hfh_key_request *request) {
+int32_t hfh_key_next(const holdfast *self, int32_t timeout_ms, holdfast_key_request *request) {
   struct driver *driver = NULL;
   int32_t status = enter(hfh_driver_of(self), &driver);
   if (status != HOLDFAST_OK)
     return status;
-  status =
-      driver->box == NULL ? HOLDFAST_STATE : hfh_mailbox_next(driver->box, timeout_ms, request);
+  status = driver->box == NULL ? HOLDFAST_STATE
+                               : holdfast_mailbox_next(driver->box, timeout_ms, request);
   leave(driver);
   return status;
 }
 
 int32_t hfh_key_complete(const holdfast *self, int64_t id, const char *result, const char *value,
-                         const char **wrong, bool *accepted) {
+                         const char **wrong) {
   struct driver *driver = NULL;
   int32_t status = enter(hfh_driver_of(self), &driver);
   if (status != HOLDFAST_OK)
     return status;
-  if (driver->box == NULL)
-    status = HOLDFAST_STATE;
-  else
-    *wrong = hfh_mailbox_complete(driver->box, id, result, value, accepted);
+  status = driver->box == NULL ? HOLDFAST_STATE
+                               : holdfast_mailbox_complete(driver->box, id, result, value, wrong);
   leave(driver);
   return status;
 }
@@ -428,9 +429,20 @@ bool hfh_answers_keys(const holdfast *self) {
   struct driver *driver = NULL;
   if (enter(hfh_driver_of(self), &driver) != HOLDFAST_OK)
     return false;
-  bool here = driver->box != NULL && hfh_mailbox_is_answered_here(driver->box);
+  bool here = driver->box != NULL && holdfast_mailbox_is_answered_here(driver->box);
   leave(driver);
   return here;
+}
+
+bool hfh_keyring_cause(const holdfast *self, char *cause, size_t capacity) {
+  struct driver *driver = NULL;
+  if (enter(hfh_driver_of(self), &driver) != HOLDFAST_OK)
+    return false;
+  *cause = 0;
+  if (driver->keyring != NULL)
+    holdfast_keyring_cause(driver->keyring, cause, capacity);
+  leave(driver);
+  return *cause != 0;
 }
 
 void holdfast_http_free(char *text) {

@@ -3,7 +3,7 @@
 #define HOLDFAST_DRIVER_H
 
 #include "holdfast_http.h"
-#include "mailbox.h"
+#include "holdfast_keys.h"
 
 #include <curl/curl.h>
 #include <jansson.h>
@@ -156,22 +156,6 @@ void hfh_loop_ring(hfh_worker *worker);
 int32_t hfh_loop_run(hfh_worker *worker, int32_t *timeout_ms);
 void hfh_loop_stop(hfh_worker *worker);
 
-/* ---- keys.c: the key store "secret_service" ---- */
-
-/* Makes a key store for this folder, whose keys are found by this name; its context is NULL without
- * memory. False where libsecret is not installed. */
-bool hfh_secret_service(const char *app, const char *folder, holdfast_keystore *store);
-/* The key store is the one of this handle, which was just opened. */
-void hfh_secret_belongs(const holdfast_keystore *store, const holdfast *self);
-/* Another folder with data whose keys have this name, if the service can tell without a prompt; the
- * caller frees it. `folder` is NULL if it does not exist yet. */
-char *hfh_secret_other_folder(const char *app, const char *folder);
-/* Why the last operation of the handle's secret service failed; false if it did not, or if the
- * handle has another key store. */
-bool hfh_secret_cause(const holdfast *self, char *cause, size_t capacity);
-void hfh_secret_before_fork(void);
-void hfh_secret_after_fork(void);
-
 /* ---- driver.c and call.c: what they need of each other ---- */
 
 /* Write a line of the log, if a driver wants lines of this level. `context` is not used. */
@@ -193,15 +177,19 @@ void hfh_keep(const holdfast *self, char *text);
 char *hfh_kept(const holdfast *self);
 /* How long a request of the key store "host" waits for its answer; a test shortens it. */
 extern int32_t hfh_key_wait_ms;
-/* As holdfast_http_start(), for a handle whose key store is this mailbox, or NULL. The driver has a
- * share in it, and closes it when it is stopped. */
-int32_t hfh_start(holdfast *self, const char *options, hfh_mailbox *box, holdfast_http **driver);
-/* As hfh_mailbox_next() and hfh_mailbox_complete(), for the handle's mailbox. HOLDFAST_STATE: it
- * has none. */
-int32_t hfh_key_next(const holdfast *self, int32_t timeout_ms, hfh_key_request *request);
+/* As holdfast_http_start(), for a handle whose key store is this mailbox or this keyring; NULL:
+ * another. The driver takes over a share in it, also when it does not start, and closes the mailbox
+ * when it is stopped. */
+int32_t hfh_start(holdfast *self, const char *options, holdfast_mailbox *box,
+                  holdfast_keyring *keyring, holdfast_http **driver);
+/* As holdfast_mailbox_next() and holdfast_mailbox_complete(), for the handle's mailbox.
+ * HOLDFAST_STATE: it has none. */
+int32_t hfh_key_next(const holdfast *self, int32_t timeout_ms, holdfast_key_request *request);
 int32_t hfh_key_complete(const holdfast *self, int64_t id, const char *result, const char *value,
-                         const char **wrong, bool *accepted);
-/* A call on this thread would wait for the thread itself (hfh_mailbox_is_answered_here()). */
+                         const char **wrong);
+/* Why the handle's keyring gave no key; false if it did, or if the handle has none. */
+bool hfh_keyring_cause(const holdfast *self, char *cause, size_t capacity);
+/* A call on this thread would wait for the thread itself (holdfast_mailbox_is_answered_here()). */
 bool hfh_answers_keys(const holdfast *self);
 /* The text is not from malloc(). */
 bool hfh_is_constant(const char *text);

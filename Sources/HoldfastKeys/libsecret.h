@@ -1,4 +1,4 @@
-/* What keys.c uses of libsecret, which it loads at run time. */
+/* What keyring.c uses of libsecret, which it loads at run time. */
 #ifndef HOLDFAST_LIBSECRET_H
 #define HOLDFAST_LIBSECRET_H
 
@@ -43,6 +43,7 @@ typedef struct {
                const char *label, void *value, void *cancel, g_error **error);
   int (*clear)(void *service, const secret_schema *schema, void *attributes, void *cancel,
                g_error **error);
+  int (*unlock)(void *service, g_list *objects, void *cancel, g_list **unlocked, g_error **error);
   void *(*collection)(void *service, const char *alias, int flags, void *cancel, g_error **error);
   int (*collection_locked)(void *collection);
   int (*item_locked)(void *item);
@@ -53,6 +54,8 @@ typedef struct {
   const char *(*value_bytes)(void *value, size_t *length);
   void (*value_free)(void *value);
   uint32_t (*error_domain)(void);
+  void *(*cancellable_new)(void);
+  void (*cancel)(void *cancellable);
   void (*object_free)(void *object);
   void (*table_free)(void *table);
   void (*list_free)(g_list *list, void (*release)(void *));
