@@ -1,6 +1,6 @@
-/* The driver on the host's event loop: libcurl's sockets, the handle's descriptor, a timer and a
- * bell in one epoll, whose descriptor the host watches. Each holdfast_http_run() takes one step
- * (worker.c) and never waits.
+/* The driver on the host's event loop: libcurl's sockets, the handle's descriptor and a timer in
+ * one epoll, whose descriptor the host watches. Each holdfast_http_run() takes one step (worker.c)
+ * and never waits.
  *
  * The timer is set to the time of the next step, so that the descriptor is readable then, and the
  * host needs no timer of its own.
@@ -15,7 +15,6 @@
 #include <signal.h>
 #include <stdint.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -59,33 +58,34 @@ static int on_timer(CURLM *multi, long timeout_ms, void *context) {
   return 0;
 }
 
+/* At once, if that time has passed. */
+static void set_timer(const hfh_loop *loop, int64_t at_ms) {
+  struct itimerspec moment = {.it_value = {at_ms / 1000, at_ms % 1000 * 1000000L}};
+  if (at_ms <= 0)
+    moment.it_value = (struct timespec){0, 1}; /* 0 would switch the timer off */
+  timerfd_settime(loop->timer, TFD_TIMER_ABSTIME, &moment, NULL);
+}
+
 int32_t hfh_loop_init(hfh_worker *worker) {
   hfh_loop *loop = &worker->loop;
   loop->curl_at = INT64_MAX;
   loop->set = epoll_create1(EPOLL_CLOEXEC);
-  loop->bell = eventfd(1, EFD_NONBLOCK | EFD_CLOEXEC); /* the first step is due at once */
   loop->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-  if (loop->set < 0 || loop->bell < 0 || loop->timer < 0)
+  if (loop->set < 0 || loop->timer < 0 || !watch(loop, loop->timer, EPOLLIN))
     return HOLDFAST_NOMEM;
   curl_multi_setopt(worker->multi, CURLMOPT_SOCKETFUNCTION, on_socket);
   curl_multi_setopt(worker->multi, CURLMOPT_SOCKETDATA, loop);
   curl_multi_setopt(worker->multi, CURLMOPT_TIMERFUNCTION, on_timer);
   curl_multi_setopt(worker->multi, CURLMOPT_TIMERDATA, loop);
-  bool fine = watch(loop, loop->bell, EPOLLIN) && watch(loop, loop->timer, EPOLLIN);
-  return fine ? HOLDFAST_OK : HOLDFAST_NOMEM;
+  set_timer(loop, 0);
+  return HOLDFAST_OK;
 }
 
 void hfh_loop_free(hfh_worker *worker) {
-  const int all[] = {worker->loop.timer, worker->loop.bell, worker->loop.set};
-  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-    if (all[i] >= 0)
-      close(all[i]);
-}
-
-void hfh_loop_ring(hfh_worker *worker) {
-  uint64_t one = 1;
-  ssize_t done = write(worker->loop.bell, &one, sizeof one);
-  (void)done; /* a bell that cannot be raised further rings already */
+  if (worker->loop.timer >= 0)
+    close(worker->loop.timer);
+  if (worker->loop.set >= 0)
+    close(worker->loop.set);
 }
 
 /* ---- a step ---- */
@@ -99,10 +99,6 @@ static void take_ready(hfh_worker *worker) {
     int descriptor = ready[i].data.fd;
     if (descriptor == worker->wake) {
       worker->called = true;
-    } else if (descriptor == loop->bell) {
-      uint64_t rung;
-      ssize_t done = read(loop->bell, &rung, sizeof rung);
-      (void)done;
     } else if (descriptor != loop->timer) { /* setting the timer takes its signal back */
       int what = (ready[i].events & EPOLLIN ? CURL_CSELECT_IN : 0) |
                  (ready[i].events & EPOLLOUT ? CURL_CSELECT_OUT : 0) |
@@ -120,13 +116,6 @@ static void take_time(hfh_worker *worker) {
   }
 }
 
-static void set_timer(const hfh_loop *loop, int64_t at_ms) {
-  struct itimerspec moment = {.it_value = {at_ms / 1000, at_ms % 1000 * 1000000L}};
-  if (at_ms <= 0)
-    moment.it_value = (struct timespec){0, 1}; /* at once; 0 would switch the timer off */
-  timerfd_settime(loop->timer, TFD_TIMER_ABSTIME, &moment, NULL);
-}
-
 static void set_listening(hfh_worker *worker, bool listens) {
   hfh_loop *loop = &worker->loop;
   if (listens == loop->listening)
@@ -141,10 +130,8 @@ static void set_listening(hfh_worker *worker, bool listens) {
 /* Returns the time of the next step. */
 static int64_t step(hfh_worker *worker) {
   take_ready(worker);
-  take_time(worker);
-  hfh_worker_collect(worker);
   hfh_worker_take(worker);
-  take_time(worker); /* begins the requests that were taken */
+  take_time(worker); /* also begins the requests that were taken */
   hfh_worker_collect(worker);
   int64_t next = hfh_worker_due(worker);
   if (worker->loop.curl_at < next)
@@ -183,38 +170,29 @@ static void restore_pipe(const kept_pipe *kept) {
   pthread_sigmask(SIG_SETMASK, &kept->before, NULL);
 }
 
-static bool begin(hfh_worker *worker, bool stop) {
-  pthread_mutex_lock(&worker->lock);
-  bool mine = !worker->running;
-  worker->running = true;
-  worker->stopping = worker->stopping || stop;
-  pthread_mutex_unlock(&worker->lock);
-  return mine;
-}
-
-/* Ends the driver, if it was stopped meanwhile or the handle is closed. True if it has ended. */
+/* Ends the driver, if it was stopped meanwhile or the handle is closed, and lets the next thread
+ * in. True if it has ended. A stop that finds a step running leaves the end to it. */
 static bool finish(hfh_worker *worker) {
-  pthread_mutex_lock(&worker->lock);
-  while ((worker->stopping || hfh_worker_is_over(worker)) && !worker->ended) {
-    worker->ended = true;
-    pthread_mutex_unlock(&worker->lock);
-    hfh_worker_end(worker);
-    set_listening(worker, false);
-    unwatch(&worker->loop, worker->loop.bell);
-    unwatch(&worker->loop, worker->loop.timer);
-    pthread_mutex_lock(&worker->lock);
-  }
-  bool ended = worker->ended;
-  worker->running = false;
-  pthread_mutex_unlock(&worker->lock);
+  hfh_loop *loop = &worker->loop;
+  bool ended;
+  do {
+    if (hfh_worker_is_over(worker) && !loop->ended) {
+      loop->ended = true;
+      hfh_worker_end(worker);
+      set_listening(worker, false);
+      unwatch(loop, loop->timer);
+    }
+    ended = loop->ended;
+    loop->running = false;
+  } while (!ended && worker->stopping && !atomic_exchange(&loop->running, true));
   return ended;
 }
 
 int32_t hfh_loop_run(hfh_worker *worker, int32_t *timeout_ms) {
-  if (!begin(worker, false))
+  if (atomic_exchange(&worker->loop.running, true))
     return HOLDFAST_BUSY;
   kept_pipe kept = keep_pipe();
-  int64_t next = worker->ended ? 0 : step(worker);
+  int64_t next = worker->loop.ended ? 0 : step(worker);
   bool ended = finish(worker);
   restore_pipe(&kept);
   if (ended)
@@ -226,8 +204,9 @@ int32_t hfh_loop_run(hfh_worker *worker, int32_t *timeout_ms) {
 }
 
 void hfh_loop_stop(hfh_worker *worker) {
-  if (!begin(worker, true))
-    return; /* the step that runs ends the driver */
+  worker->stopping = true;
+  if (atomic_exchange(&worker->loop.running, true))
+    return;
   kept_pipe kept = keep_pipe();
   finish(worker);
   restore_pipe(&kept);
@@ -240,7 +219,6 @@ int32_t hfh_loop_init(hfh_worker *worker) {
   return HOLDFAST_INVALID;
 }
 void hfh_loop_free(hfh_worker *worker) { (void)worker; }
-void hfh_loop_ring(hfh_worker *worker) { (void)worker; }
 int32_t hfh_loop_run(hfh_worker *worker, int32_t *timeout_ms) {
   (void)worker;
   (void)timeout_ms;
