@@ -51,7 +51,6 @@ int32_t hfh_driver_enter(const holdfast_http *token, const holdfast *self, hfh_d
 
 static void destroy(hfh_driver *driver) {
   hfh_worker_free(&driver->worker);
-  hfh_loop_free(&driver->worker);
   holdfast_mailbox_free(driver->box);
   holdfast_keyring_free(driver->keyring);
   holdfast_free(driver->kept);
@@ -254,8 +253,7 @@ int32_t holdfast_http_run(holdfast_http *token, int32_t *timeout_ms) {
 
 /* ---- stop, free ---- */
 
-/* False: another thread stops it. */
-static bool take_out(const hfh_driver *driver) {
+void hfh_driver_stop(hfh_driver *driver) {
   pthread_mutex_lock(&list_lock);
   hfh_driver **place = &list;
   while (*place != NULL && *place != driver)
@@ -264,11 +262,7 @@ static bool take_out(const hfh_driver *driver) {
   if (found)
     *place = driver->next;
   pthread_mutex_unlock(&list_lock);
-  return found;
-}
-
-void hfh_driver_stop(hfh_driver *driver) {
-  if (!take_out(driver))
+  if (!found) /* another thread stops it */
     return;
   follow_log();
   if (driver->box != NULL) /* the worker may wait for a key */

@@ -144,7 +144,6 @@ void hfh_worker_end(hfh_worker *worker);
 
 /* HOLDFAST_INVALID where the system has no epoll. */
 int32_t hfh_loop_init(hfh_worker *worker);
-void hfh_loop_free(hfh_worker *worker);
 int32_t hfh_loop_run(hfh_worker *worker, int32_t *timeout_ms);
 void hfh_loop_stop(hfh_worker *worker);
 

@@ -37,10 +37,7 @@ static int on_socket(CURL *curl, curl_socket_t socket, int what, void *context, 
   (void)curl;
   (void)own;
   const hfh_loop *loop = context;
-  uint32_t events = what == CURL_POLL_IN      ? EPOLLIN
-                    : what == CURL_POLL_OUT   ? EPOLLOUT
-                    : what == CURL_POLL_INOUT ? EPOLLIN | EPOLLOUT
-                                              : 0;
+  uint32_t events = (what & CURL_POLL_IN ? EPOLLIN : 0) | (what & CURL_POLL_OUT ? EPOLLOUT : 0);
   if (events == 0)
     unwatch(loop, socket);
   else if (!watch(loop, socket, events))
@@ -79,13 +76,6 @@ int32_t hfh_loop_init(hfh_worker *worker) {
   curl_multi_setopt(worker->multi, CURLMOPT_TIMERDATA, loop);
   set_timer(loop, 0);
   return HOLDFAST_OK;
-}
-
-void hfh_loop_free(hfh_worker *worker) {
-  if (worker->loop.timer >= 0)
-    close(worker->loop.timer);
-  if (worker->loop.set >= 0)
-    close(worker->loop.set);
 }
 
 /* ---- a step ---- */
@@ -143,33 +133,6 @@ static int64_t step(hfh_worker *worker) {
 
 /* ---- the calls ---- */
 
-/* A TLS library can write to a connection that the server has closed. Its SIGPIPE would end the
- * host, so it is kept back on this thread during a step, and taken. */
-typedef struct {
-  sigset_t before;
-  bool pending;
-} kept_pipe;
-
-static kept_pipe keep_pipe(void) {
-  kept_pipe kept;
-  sigset_t pipe_only, pending;
-  sigemptyset(&pipe_only);
-  sigaddset(&pipe_only, SIGPIPE);
-  sigpending(&pending);
-  kept.pending = sigismember(&pending, SIGPIPE) == 1;
-  pthread_sigmask(SIG_BLOCK, &pipe_only, &kept.before);
-  return kept;
-}
-
-static void restore_pipe(const kept_pipe *kept) {
-  sigset_t pipe_only;
-  sigemptyset(&pipe_only);
-  sigaddset(&pipe_only, SIGPIPE);
-  if (!kept->pending)
-    sigtimedwait(&pipe_only, NULL, &(struct timespec){0, 0});
-  pthread_sigmask(SIG_SETMASK, &kept->before, NULL);
-}
-
 /* Ends the driver, if it was stopped meanwhile or the handle is closed, and lets the next thread
  * in. True if it has ended. A stop that finds a step running leaves the end to it. */
 static bool finish(hfh_worker *worker) {
@@ -188,28 +151,39 @@ static bool finish(hfh_worker *worker) {
   return ended;
 }
 
-int32_t hfh_loop_run(hfh_worker *worker, int32_t *timeout_ms) {
+/* Takes a step unless there is no `next`, which receives the time of the following one.
+ *
+ * A TLS library can write to a connection that the server has closed. Its SIGPIPE would end the
+ * host, so it is kept back on this thread meanwhile, and taken. */
+static int32_t enter(hfh_worker *worker, int64_t *next) {
   if (atomic_exchange(&worker->loop.running, true))
     return HOLDFAST_BUSY;
-  kept_pipe kept = keep_pipe();
-  int64_t next = worker->loop.ended ? 0 : step(worker);
+  sigset_t pipe_only, pending, before;
+  sigemptyset(&pipe_only);
+  sigaddset(&pipe_only, SIGPIPE);
+  sigpending(&pending);
+  pthread_sigmask(SIG_BLOCK, &pipe_only, &before);
+  if (next != NULL && !worker->loop.ended)
+    *next = step(worker);
   bool ended = finish(worker);
-  restore_pipe(&kept);
-  if (ended)
-    return HOLDFAST_CLOSED;
+  if (sigismember(&pending, SIGPIPE) == 0)
+    sigtimedwait(&pipe_only, NULL, &(struct timespec){0, 0});
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  return ended ? HOLDFAST_CLOSED : HOLDFAST_OK;
+}
+
+int32_t hfh_loop_run(hfh_worker *worker, int32_t *timeout_ms) {
+  int64_t next = 0;
+  int32_t status = enter(worker, &next);
   int64_t left = next - hfh_now_ms();
-  if (timeout_ms != NULL)
+  if (status == HOLDFAST_OK && timeout_ms != NULL)
     *timeout_ms = left < 0 ? 0 : (int32_t)left;
-  return HOLDFAST_OK;
+  return status;
 }
 
 void hfh_loop_stop(hfh_worker *worker) {
   worker->stopping = true;
-  if (atomic_exchange(&worker->loop.running, true))
-    return;
-  kept_pipe kept = keep_pipe();
-  finish(worker);
-  restore_pipe(&kept);
+  enter(worker, NULL);
 }
 
 #else
@@ -218,7 +192,6 @@ int32_t hfh_loop_init(hfh_worker *worker) {
   (void)worker;
   return HOLDFAST_INVALID;
 }
-void hfh_loop_free(hfh_worker *worker) { (void)worker; }
 int32_t hfh_loop_run(hfh_worker *worker, int32_t *timeout_ms) {
   (void)worker;
   (void)timeout_ms;

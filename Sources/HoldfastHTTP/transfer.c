@@ -92,9 +92,8 @@ static bool make_room(hfh_transfer *transfer, size_t needed) {
 static size_t receive(char *bytes, size_t size, size_t count, void *context) {
   hfh_transfer *transfer = context;
   size_t length = size * count;
-  if (length > transfer->limit - transfer->length)
-    return CURL_WRITEFUNC_ERROR;
-  if (!make_room(transfer, transfer->length + length))
+  if (length > transfer->limit - transfer->length ||
+      !make_room(transfer, transfer->length + length))
     return CURL_WRITEFUNC_ERROR;
   memcpy(transfer->response + transfer->length, bytes, length);
   transfer->length += length;
@@ -263,12 +262,7 @@ static const char *error_of(CURL *curl, CURLcode result) {
   case CURLE_SSL_CERTPROBLEM:
   case CURLE_SSL_CIPHER:
   case CURLE_SSL_CACERT_BADFILE:
-  case CURLE_SSL_CRL_BADFILE:
-  case CURLE_SSL_ISSUER_ERROR:
-  case CURLE_SSL_INVALIDCERTSTATUS:
   case CURLE_SSL_PINNEDPUBKEYNOTMATCH:
-  case CURLE_SSL_ENGINE_INITFAILED:
-  case CURLE_USE_SSL_FAILED:
     return "tls";
   case CURLE_SEND_ERROR:
   case CURLE_RECV_ERROR:

@@ -90,13 +90,12 @@ static bool take_one(hfh_worker *worker, int64_t *wake_ms) {
   json_t *root = worker->status == HOLDFAST_OK ? json_loads(reply, 0, NULL) : NULL;
   holdfast_free(reply);
   json_t *request = json_object_get(root, "request");
-  if (request != NULL) {
-    begin(worker, request);
-  } else if (root != NULL) {
-    const json_t *wake = json_object_get(root, "wake_in_ms");
+  const json_t *wake = json_object_get(root, "wake_in_ms");
+  if (root != NULL)
     *wake_ms = json_is_integer(wake) ? json_integer_value(wake) : LONGEST_WAIT_MS;
-  }
   bool taken = request != NULL;
+  if (taken)
+    begin(worker, request);
   json_decref(root);
   return taken;
 }
@@ -192,7 +191,9 @@ int32_t hfh_worker_init(hfh_worker *worker, holdfast *self) {
 void hfh_worker_free(hfh_worker *worker) {
   if (worker->multi != NULL)
     curl_multi_cleanup(worker->multi);
-  if (worker->wake >= 0)
-    close(worker->wake);
+  const int descriptors[] = {worker->wake, worker->loop.timer, worker->loop.set};
+  for (size_t i = 0; i < sizeof descriptors / sizeof *descriptors; i++)
+    if (descriptors[i] >= 0)
+      close(descriptors[i]);
   json_decref(worker->options.given);
 }
