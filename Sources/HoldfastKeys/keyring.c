@@ -46,7 +46,6 @@ static void load_library(void) {
       {"secret_service_search_sync", &lib.search},
       {"secret_service_store_sync", &lib.store},
       {"secret_service_clear_sync", &lib.clear},
-      {"secret_service_unlock_sync", &lib.unlock},
       {"secret_collection_for_alias_sync", &lib.collection},
       {"secret_collection_get_locked", &lib.collection_locked},
       {"secret_item_get_locked", &lib.item_locked},
@@ -57,8 +56,6 @@ static void load_library(void) {
       {"secret_value_get", &lib.value_bytes},
       {"secret_value_unref", &lib.value_free},
       {"secret_error_get_quark", &lib.error_domain},
-      {"g_cancellable_new", &lib.cancellable_new},
-      {"g_cancellable_cancel", &lib.cancel},
       {"g_object_unref", &lib.object_free},
       {"g_hash_table_unref", &lib.table_free},
       {"g_list_free_full", &lib.list_free},
@@ -83,8 +80,7 @@ struct holdfast_keyring {
   char *app, *folder;
   bool asks; /* a load and a save have the keyring ask the user to unlock it */
   holdfast_log_fn log;
-  void *dismissed; /* cancels holdfast_keyring_unlock() */
-  char *label;     /* of its entries: the app and its folder; NULL: the folder is not there yet */
+  char *label; /* of its entries: the app and its folder; NULL: the folder is not there yet */
   /* When a load may have the keyring ask again: for any key, and for the "session". */
   int64_t asks_at, session_asks_at;
   pthread_mutex_t lock; /* protects the next one */
@@ -343,32 +339,23 @@ static int32_t erase(void *context, const char *name) {
   return answer;
 }
 
-/* ---- another folder, and the prompt ---- */
-
-/* The service and the entries of a key; without one, of any key. NULL: it does not answer, or has
- * none. It asks the user only with SEARCH_UNLOCK. */
-static g_list *search(holdfast_keyring *it, const char *name, int flags, void **service) {
-  g_error *error = NULL;
-  *service = lib.service_get(0, NULL, &error);
-  if (*service == NULL) { /* the next load says why */
-    if (error != NULL)
-      lib.error_free(error);
-    return NULL;
-  }
-  void *attributes =
-      name == NULL ? lib.attributes(&schema, "app", it->app, NULL) : attributes_of(it->app, name);
-  g_list *items = lib.search(*service, &schema, attributes, flags, it->dismissed, &error);
-  lib.table_free(attributes);
-  if (error != NULL)
-    lib.error_free(error);
-  return items;
-}
+/* ---- another folder ---- */
 
 char *holdfast_keyring_other_folder(holdfast_keyring *it) {
   if (*it->folder == 0) /* holdfast_open() refuses that */
     return NULL;
-  void *service;
-  g_list *items = search(it, "device", 0, &service);
+  g_error *error = NULL;
+  void *service = lib.service_get(0, NULL, &error);
+  if (service == NULL) { /* the first load says why */
+    if (error != NULL)
+      lib.error_free(error);
+    return NULL;
+  }
+  void *attributes = attributes_of(it->app, "device");
+  g_list *items = lib.search(service, &schema, attributes, 0, NULL, &error);
+  lib.table_free(attributes);
+  if (error != NULL)
+    lib.error_free(error);
   char *full = realpath(it->folder, NULL); /* of a new folder it is not there yet */
   char *label = items == NULL ? NULL : lib.item_label(items->data);
   const char *other = other_folder(label, it->app, full);
@@ -376,53 +363,15 @@ char *holdfast_keyring_other_folder(holdfast_keyring *it) {
   free(full);
   lib.text_free(label);
   lib.list_free(items, lib.object_free);
-  if (service != NULL)
-    lib.object_free(service);
+  lib.object_free(service);
   return found;
 }
-
-int32_t holdfast_keyring_answers(holdfast_keyring *it) {
-  (void)it;
-  void *service = lib.service_get(OPEN_SESSION, NULL, NULL);
-  if (service == NULL)
-    return 0;
-  lib.object_free(service);
-  return 1;
-}
-
-/* Asks for the keyring where new keys go, as there is no key yet. */
-static bool unlock_default(holdfast_keyring *it, void *service) {
-  void *collection = lib.collection(service, "default", 0, it->dismissed, NULL);
-  if (collection == NULL)
-    return false;
-  g_list only = {.data = collection}, *unlocked = NULL;
-  bool is_open = !lib.collection_locked(collection) ||
-                 lib.unlock(service, &only, it->dismissed, &unlocked, NULL) > 0;
-  lib.list_free(unlocked, lib.object_free);
-  lib.object_free(collection);
-  return is_open;
-}
-
-int32_t holdfast_keyring_unlock(holdfast_keyring *it) {
-  void *service;
-  g_list *items = search(it, NULL, SEARCH_UNLOCK, &service);
-  bool is_open = items != NULL && !lib.item_locked(items->data);
-  if (items == NULL && service != NULL)
-    is_open = unlock_default(it, service);
-  lib.list_free(items, lib.object_free);
-  if (service != NULL)
-    lib.object_free(service);
-  return is_open;
-}
-
-void holdfast_keyring_dismiss(holdfast_keyring *it) { lib.cancel(it->dismissed); }
 
 /* ---- life ---- */
 
 void holdfast_keyring_free(holdfast_keyring *it) {
   if (it == NULL || atomic_fetch_sub(&it->shares, 1) > 1)
     return;
-  lib.object_free(it->dismissed);
   pthread_mutex_destroy(&it->lock);
   free(it->app);
   free(it->folder);
@@ -457,8 +406,7 @@ int32_t holdfast_keyring_new(const char *name, const char *data_dir, int32_t loc
                            .app = strdup(name),
                            .folder = strdup(data_dir),
                            .asks = locked == HOLDFAST_KEYRING_ASKS,
-                           .log = log,
-                           .dismissed = lib.cancellable_new()};
+                           .log = log};
   pthread_mutex_init(&it->lock, NULL);
   if (it->app == NULL || it->folder == NULL) {
     holdfast_keyring_free(it);

@@ -43,7 +43,6 @@ typedef struct {
                const char *label, void *value, void *cancel, g_error **error);
   int (*clear)(void *service, const secret_schema *schema, void *attributes, void *cancel,
                g_error **error);
-  int (*unlock)(void *service, g_list *objects, void *cancel, g_list **unlocked, g_error **error);
   void *(*collection)(void *service, const char *alias, int flags, void *cancel, g_error **error);
   int (*collection_locked)(void *collection);
   int (*item_locked)(void *item);
@@ -54,8 +53,6 @@ typedef struct {
   const char *(*value_bytes)(void *value, size_t *length);
   void (*value_free)(void *value);
   uint32_t (*error_domain)(void);
-  void *(*cancellable_new)(void);
-  void (*cancel)(void *cancellable);
   void (*object_free)(void *object);
   void (*table_free)(void *table);
   void (*list_free)(g_list *list, void (*release)(void *));

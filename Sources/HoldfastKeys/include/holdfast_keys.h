@@ -55,16 +55,6 @@ holdfast_keystore holdfast_keyring_keystore(holdfast_keyring *keyring);
 char *holdfast_keyring_other_folder(holdfast_keyring *keyring);
 /* Write why the last load, save or erase gave no key: "" if it did. At most `capacity` bytes. */
 void holdfast_keyring_cause(holdfast_keyring *keyring, char *cause, size_t capacity);
-/* Whether a secret service answers: 1, or 0. */
-int32_t holdfast_keyring_answers(holdfast_keyring *keyring);
-/*
- * Ask the user to unlock the keyring, and wait for them: on a thread that may. One thread at a
- * time. 1 if it is open now; 0 if the user dismissed the prompt, or none answers.
- */
-int32_t holdfast_keyring_unlock(holdfast_keyring *keyring);
-/* Take the prompt back, for good: also one that would come later. */
-void holdfast_keyring_dismiss(holdfast_keyring *keyring);
-
 /* ---- A mailbox ------------------------------------------------------------------------------- */
 
 /* Its functions put each request of the library into the mailbox, and wait until another thread has
