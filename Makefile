@@ -3,8 +3,8 @@
 #   make setup    installs the Debian packages (with sudo, unless root) and the Python packages in .venv that `make test`
 #                 needs and that are missing. setup-demo, setup-tools, setup-all: of the other tiers (mk/setup.mk).
 #                 Only these targets, and backend, demo, test, test-all, nightly, desktop and pictures, install anything
-#   make lib      build/lib/libholdfast.so (Embedded Swift), build/include/ and, where libcurl is installed,
-#                 build/lib/libholdfast_http.so; archives (.a) of both
+#   make lib      build/lib/libholdfast.so (Embedded Swift), build/lib/libholdfast_keys.so, build/include/ and, where libcurl
+#                 is installed, build/lib/libholdfast_http.so; archives (.a) of each
 #   make lib-runtime  build/lib-runtime/libholdfast.so: the same in ordinary Swift
 #   make lib-debug    build/lib-debug/libholdfast.so: unoptimised, built in seconds after a change
 #   make bundle   build/lib-bundled/libholdfast.so, which contains SQLite, libsodium and jansson
@@ -90,7 +90,7 @@ include mk/swiftkit.mk
 
 .PHONY: lib lib-runtime bundle wheel install backend demo doctor docs contract generate lint format test-clean-install help clean
 
-lib: build/lib/libholdfast.so build/include/holdfast.h $(HTTP_LIBRARY) $(ARCHIVES)
+lib: build/lib/libholdfast.so build/lib/libholdfast_keys.so build/include/holdfast.h $(HTTP_LIBRARY) $(ARCHIVES)
 ifeq ($(HTTP_LIBRARY),)
 	@echo "libcurl's headers (libcurl4-openssl-dev) are missing: build/lib/libholdfast_http.so is not built"
 endif
@@ -138,7 +138,7 @@ endif
 MADE := $(addprefix bindings/python/src/holdfast/,types.py operations.py async_operations.py) \
   $(addprefix bindings/node/src/,types.ts operations.ts) bindings/jvm/generated docs/reference.md include/holdfast.openrpc.json
 .PHONY: again
-.build/made.mk: include/holdfast.schema.json include/holdfast.h $(HTTP_HEADERS) Sources/Base/Version.swift Sources/Base/ErrorCode.swift \
+.build/made.mk: include/holdfast.schema.json include/holdfast.h $(KEYS_HEADERS) $(HTTP_HEADERS) Sources/Base/Version.swift Sources/Base/ErrorCode.swift \
     Sources/Policy/MessageCode.swift Sources/Policy/MessagesEnglish.swift mk/contract.py docs/reference.py $(wildcard bindings/generate/*.py) \
     $(if $(filter-out $(wildcard $(MADE)),$(MADE)),again)
 	@mkdir -p $(@D)

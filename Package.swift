@@ -95,7 +95,7 @@ let package = Package(
     .library(name: "Holdfast", targets: ["Holdfast"]),
     .library(name: "CHoldfast", targets: ["CHoldfast"]),
     .library(name: "HoldfastStatic", type: .static, targets: ["Holdfast"]),
-    .library(name: "HoldfastHTTPStatic", type: .static, targets: ["HoldfastHTTP"]),
+    .library(name: "HoldfastHTTPStatic", type: .static, targets: ["HoldfastHTTP", "HoldfastKeys"]),
   ],
   traits: ["Embedded"],
   targets: libraries + [
@@ -118,7 +118,10 @@ let package = Package(
       name: "HoldfastKit", dependencies: ["CHoldfast", "Holdfast"],
       path: "bindings/swift/Sources/HoldfastKit", swiftSettings: [.swiftLanguageMode(.v6)]),
     .target(
-      name: "HoldfastHTTP", dependencies: ["CHoldfast"],
+      name: "HoldfastKeys", dependencies: ["CHoldfast"],
+      cSettings: [.headerSearchPath("../../include"), checkedBuffers]),
+    .target(
+      name: "HoldfastHTTP", dependencies: ["CHoldfast", "HoldfastKeys"],
       cSettings: [.headerSearchPath("../../include"), checkedBuffers]),
     .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: testSettings),
     .target(

@@ -13,6 +13,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 HEADER = ROOT / "include/holdfast.h"
 DRIVER = ROOT / "Sources/HoldfastHTTP/include/holdfast_http.h"
+KEYS = ROOT / "Sources/HoldfastKeys/include/holdfast_keys.h"
 SCHEMA = ROOT / "include/holdfast.schema.json"
 ERRORS = ROOT / "Sources/Base/ErrorCode.swift"
 CODES = ROOT / "Sources/Policy/MessageCode.swift"
@@ -40,7 +41,7 @@ Do not edit this page. [`reference.py`](reference.py) generates it from [`holdfa
 [conventions.md](conventions.md) explains naming, ownership and
 threads.
 
-[Functions](#functions) · [Driver](#driver) · [Configuration](#configuration) ·
+[Functions](#functions) · [Driver](#driver) · [Key stores in C](#key-stores-in-c) · [Configuration](#configuration) ·
 [Status and errors](#status-and-errors) · [Key store](#key-store) · [Shapes](#shapes) ·
 [Messages](#messages)
 """
@@ -270,6 +271,9 @@ def page() -> str:
         "## Driver\n\n`holdfast_http.h`: sends the requests over libcurl, for a host without an HTTP client.\n"
     )
     parts += [function_section(*function, shapes) for function in functions(DRIVER)]
+
+    parts.append("## Key stores in C\n\n`holdfast_keys.h`: the desktop's keyring, and a mailbox.\n")
+    parts += [function_section(*function, shapes) for function in functions(KEYS)]
 
     parts.append("## Configuration\n\nThe `config` argument of `holdfast_open`.\n")
     settings = [

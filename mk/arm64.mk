@@ -74,14 +74,22 @@ wheel-arm64: build/lib-arm64-bundled/libholdfast.so | $(PYTHON)
 ARM64_BIN := build/arm64
 ARM64_HOST := $(ARM64)/cc -std=gnu11 -O1 -g -Wall -Wextra -Werror -pthread -Iinclude -Ibuild/fuzz
 
-build/lib-arm64/libholdfast_http.so: $(HTTP_SOURCES) $(HTTP_HEADERS) $(wildcard Sources/HoldfastHTTP/*.h) build/lib-arm64/libholdfast.so .build/holdfast_http.map
+build/lib-arm64/libholdfast_keys.so: $(KEYS_SOURCES) $(KEYS_HEADERS) $(wildcard Sources/HoldfastKeys/*.h) $(ARM64)/cc .build/holdfast_keys.map
+	@mkdir -p $(@D)
+	@$(ARM64)/cc -shared -fPIC -O2 $(filter-out -fcf-protection,$(C_FLAGS)) -o $@ $(KEYS_SOURCES) \
+	  -Wl,--version-script=.build/holdfast_keys.map,-soname,libholdfast_keys.so.$(ABI) -ldl
+	$(SONAME_LINK)
+
+build/lib-arm64/libholdfast_http.so: $(HTTP_SOURCES) $(HTTP_HEADERS) $(wildcard Sources/HoldfastHTTP/*.h) build/lib-arm64/libholdfast.so \
+    build/lib-arm64/libholdfast_keys.so .build/holdfast_http.map
 	@$(ARM64)/cc -shared -fPIC -O2 $(filter-out -fcf-protection,$(HTTP_FLAGS)) -o $@ $(HTTP_SOURCES) \
-	  -Wl,--version-script=.build/holdfast_http.map,-soname,libholdfast_http.so.$(ABI) -Lbuild/lib-arm64 -lholdfast -lcurl $(call jansson,hfh_no_stdin)
+	  -Wl,--version-script=.build/holdfast_http.map,-soname,libholdfast_http.so.$(ABI) -Lbuild/lib-arm64 -lholdfast -lholdfast_keys \
+	  -lcurl $(call jansson,hfh_no_stdin)
 	$(SONAME_LINK)
 
 $(ARM64_BIN)/shell: $(C_SHELL) include/holdfast.h build/lib-arm64/libholdfast_http.so
 	@mkdir -p $(@D)
-	@$(ARM64_HOST) -ISources/HoldfastHTTP/include -o $@ $(filter %.c,$^) -Lbuild/lib-arm64 -lholdfast -lholdfast_http -ljansson -lcurl
+	@$(ARM64_HOST) -ISources/HoldfastHTTP/include -o $@ $(filter %.c,$^) -Lbuild/lib-arm64 -lholdfast -lholdfast_http -lholdfast_keys -ljansson -lcurl
 
 $(ARM64_BIN)/stress: Tests/sanitizers/stress.c Tests/fuzz/server.c Tests/fuzz/server.h build/lib-arm64/libholdfast.so
 	@mkdir -p $(@D)

@@ -9,7 +9,8 @@
 
 DESKTOP_SOURCES := $(wildcard examples/desktop/src/*)
 DESKTOP_SCREENS := $(wildcard examples/desktop/ui/*) examples/desktop/data/org.holdfast.Desktop.svg
-DESKTOP_FLAGS := -std=gnu11 -DG_LOG_DOMAIN='"holdfast-desktop"' -g -Wall -Wextra -Werror -Iinclude -ISources/HoldfastHTTP/include
+DESKTOP_FLAGS := -std=gnu11 -DG_LOG_DOMAIN='"holdfast-desktop"' -g -Wall -Wextra -Werror -Iinclude -ISources/HoldfastKeys/include \
+  -ISources/HoldfastHTTP/include
 
 .build/desktop/resources.c: $(DESKTOP_SCREENS)
 	@mkdir -p $(@D)
@@ -17,10 +18,10 @@ DESKTOP_FLAGS := -std=gnu11 -DG_LOG_DOMAIN='"holdfast-desktop"' -g -Wall -Wextra
 
 build/bin/holdfast-desktop-checked: SANITIZE := -fsanitize=address -fuse-ld=lld
 build/bin/holdfast-desktop build/bin/holdfast-desktop-checked: $(DESKTOP_SOURCES) .build/desktop/resources.c include/holdfast.h \
-    $(HTTP_HEADERS) build/lib/libholdfast.so build/lib/libholdfast_http.so
+    $(HTTP_HEADERS) $(KEYS_HEADERS) build/lib/libholdfast.so build/lib/libholdfast_keys.so build/lib/libholdfast_http.so
 	@mkdir -p $(@D)
 	@$(CLANG) $(DESKTOP_FLAGS) -O1 $(SANITIZE) -o $@ $(wildcard examples/desktop/src/*.c) .build/desktop/resources.c \
-	  $$(pkg-config --cflags --libs libadwaita-1 libsecret-1 jansson) -Lbuild/lib -lholdfast -lholdfast_http \
+	  $$(pkg-config --cflags --libs libadwaita-1 libsecret-1 jansson) -Lbuild/lib -lholdfast -lholdfast_keys -lholdfast_http \
 	  -Wl,-rpath,'$$ORIGIN/../lib'
 
 # What users run installs GTK. In other makes, which see what was installed: the driver is known only where libcurl's

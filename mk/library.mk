@@ -1,4 +1,4 @@
-# The library in ordinary Swift, the HTTP driver, the headers, and what both flavours of the library share.
+# The library in ordinary Swift, the key stores, the HTTP driver, the headers, and what both flavours of the library share.
 
 SOURCES := Package.swift $(shell find Sources -name '*.swift' -o -name '*.c' -o -name '*.h' -o -name '*.modulemap') \
   include/holdfast.h include/module.modulemap
@@ -41,6 +41,10 @@ archive = @rm -f $@; $(call release,HoldfastStatic,$(1))
 	@mkdir -p .build
 	@echo 'HOLDFAST_1 { global: holdfast_*; local: *; };' > $@
 
+.build/holdfast_keys.map: Makefile
+	@mkdir -p .build
+	@echo 'HOLDFAST_KEYS_1 { global: holdfast_keyring_*; holdfast_mailbox_*; local: *; };' > $@
+
 .build/holdfast_http.map: Makefile
 	@mkdir -p .build
 	@echo 'HOLDFAST_HTTP_1 { global: holdfast_http_*; local: *; };' > $@
@@ -69,27 +73,39 @@ lib-debug: .build/holdfast.map | .build/checked-lib
 	  -Wl,--no-whole-archive $(SWIFT_RUNTIME) -lswiftSwiftOnoneSupport $(LINK) $(LIBRARIES)
 	@ln -sf libholdfast.so build/lib-debug/libholdfast.so.$(ABI)
 
-# ---- the driver on libcurl ----
+# ---- the key stores for hosts that have none, and the driver on libcurl, which opens them by name ----
+
+KEYS_SOURCES := $(wildcard Sources/HoldfastKeys/*.c)
+KEYS_HEADERS := Sources/HoldfastKeys/include/holdfast_keys.h
+C_FLAGS := $(HARDENED) -D_FORTIFY_SOURCE=3 -Wall -Wextra -Werror -pthread -Iinclude -ISources/HoldfastKeys/include
+# What libraries of C have in common, for $(CLANG) -shared.
+C_LINK := -Wl,-z,nodelete,-z,relro,-z,now,--build-id -Wl,-rpath,'$$ORIGIN'
+
+build/lib/libholdfast_keys.so: $(KEYS_SOURCES) $(KEYS_HEADERS) $(wildcard Sources/HoldfastKeys/*.h) include/holdfast.h \
+    .build/holdfast_keys.map | .build/checked-lib
+	@mkdir -p $(@D)
+	@$(CLANG) -shared -fPIC -O2 -g $(C_FLAGS) -o $@ $(KEYS_SOURCES) $(C_LINK) -Wl,--version-script=.build/holdfast_keys.map \
+	  -Wl,-soname,libholdfast_keys.so.$(ABI) -ldl
+	$(call stripped,$@)
+	$(SONAME_LINK)
 
 HTTP_SOURCES := $(wildcard Sources/HoldfastHTTP/*.c)
 HTTP_HEADERS := $(wildcard Sources/HoldfastHTTP/include/*.h)
 # Empty where libcurl's headers are missing: `lib` then leaves the driver out.
 HTTP_LIBRARY := $(shell echo '\#include <curl/curl.h>' | $(CLANG) -E -x c - > /dev/null 2>&1 && echo build/lib/libholdfast_http.so)
 
-HTTP_FLAGS := -fvisibility=hidden $(HARDENED) -D_FORTIFY_SOURCE=3 -Wall -Wextra -Werror -pthread -Iinclude \
-  -ISources/HoldfastHTTP/include
+HTTP_FLAGS := -fvisibility=hidden $(C_FLAGS) -ISources/HoldfastHTTP/include
 
 build/lib/libholdfast_http.so: $(HTTP_SOURCES) $(HTTP_HEADERS) $(wildcard Sources/HoldfastHTTP/*.h) \
-    build/lib/libholdfast.so .build/holdfast_http.map | .build/checked-http
-	@$(CLANG) -shared -fPIC -O2 -g $(HTTP_FLAGS) \
-	  -o $@ $(HTTP_SOURCES) -Wl,--version-script=.build/holdfast_http.map,-z,nodelete,-z,relro,-z,now,--build-id \
-	  -Wl,-soname,libholdfast_http.so.$(ABI) -Lbuild/lib -lholdfast -lcurl $(call jansson,hfh_no_stdin) -Wl,-rpath,'$$ORIGIN'
+    build/lib/libholdfast.so build/lib/libholdfast_keys.so .build/holdfast_http.map | .build/checked-http
+	@$(CLANG) -shared -fPIC -O2 -g $(HTTP_FLAGS) -o $@ $(HTTP_SOURCES) $(C_LINK) -Wl,--version-script=.build/holdfast_http.map \
+	  -Wl,-soname,libholdfast_http.so.$(ABI) -Lbuild/lib -lholdfast -lholdfast_keys -lcurl $(call jansson,hfh_no_stdin)
 	$(call stripped,$@)
 	$(SONAME_LINK)
 
 # ---- static archives, for `make install` ----
 
-# $(call merged,OBJECTS,OPTIONS): an archive of one object with jansson inside, in which only holdfast_* is visible, so
+# $(call merged,OBJECTS,OPTIONS): an archive of one object with what it needs of jansson inside, in which only holdfast_* is visible, so
 # that nothing of it can clash with the host's functions.
 define merged
 @ld -r --force-group-allocation $(2) -o $@.o $(1) $$($(CLANG) -print-file-name=libjansson.a)
@@ -105,7 +121,15 @@ build/lib/libholdfast.a: .build-embedded/release/libHoldfastStatic.a
 	$(call merged,--whole-archive $< --no-whole-archive,--wrap=free --gc-sections --defsym=stdin=platform_no_stdin \
 	  $$(nm -g --defined-only $< 2> /dev/null | awk '$$3 ~ /^holdfast_/ {print "-u", $$3}'))
 
-.build/http/%.o: Sources/HoldfastHTTP/%.c $(HTTP_HEADERS) $(wildcard Sources/HoldfastHTTP/*.h) include/holdfast.h | .build/checked-http
+.build/keys/%.o: Sources/HoldfastKeys/%.c $(KEYS_HEADERS) $(wildcard Sources/HoldfastKeys/*.h) include/holdfast.h | .build/checked-lib
+	@mkdir -p $(@D)
+	@$(CLANG) -c -fPIC -O2 -g -ffunction-sections $(C_FLAGS) -o $@ $<
+
+build/lib/libholdfast_keys.a: $(KEYS_SOURCES:Sources/HoldfastKeys/%.c=.build/keys/%.o)
+	@mkdir -p $(@D)
+	$(call merged,$^)
+
+.build/http/%.o: Sources/HoldfastHTTP/%.c $(HTTP_HEADERS) $(KEYS_HEADERS) $(wildcard Sources/HoldfastHTTP/*.h) include/holdfast.h | .build/checked-http
 	@mkdir -p $(@D)
 	@$(CLANG) -c -fPIC -O2 -g -ffunction-sections $(HTTP_FLAGS) -o $@ $<
 
@@ -113,11 +137,11 @@ build/lib/libholdfast_http.a: $(HTTP_SOURCES:Sources/HoldfastHTTP/%.c=.build/htt
 	@mkdir -p $(@D)
 	$(call merged,$^,--defsym=stdin=hfh_no_stdin)
 
-ARCHIVES := build/lib/libholdfast.a $(HTTP_LIBRARY:.so=.a)
+ARCHIVES := build/lib/libholdfast.a build/lib/libholdfast_keys.a $(HTTP_LIBRARY:.so=.a)
 
 # ---- headers ----
 
-PUBLIC_HEADERS := include/holdfast.h include/holdfast.schema.json include/holdfast.openrpc.json include/module.modulemap $(HTTP_HEADERS)
+PUBLIC_HEADERS := include/holdfast.h include/holdfast.schema.json include/holdfast.openrpc.json include/module.modulemap $(KEYS_HEADERS) $(HTTP_HEADERS)
 
 build/include/holdfast.h: $(PUBLIC_HEADERS)
 	@mkdir -p $(@D)

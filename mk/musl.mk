@@ -33,22 +33,28 @@ build/lib-musl/libholdfast.so: $(MUSL)/swift $(MUSL)/c .build/holdfast.map
 
 MUSL_BIN := build/musl
 MUSL_HOST := musl-gcc -std=gnu11 -O1 -g -Wall -Wextra -Werror -pthread -Iinclude -Ibuild/fuzz -I$(MUSL)/bundle/include \
-  -I$(MUSL)/curl/include -ISources/HoldfastHTTP/include -Wl,-rpath,'$$ORIGIN/../lib-musl'
+  -I$(MUSL)/curl/include -ISources/HoldfastKeys/include -ISources/HoldfastHTTP/include -Wl,-rpath,'$$ORIGIN/../lib-musl'
 MUSL_ARCHIVES := $(addprefix $(MUSL)/bundle/lib/,libsodium.a libjansson.a)
 
 # Debian has libcurl for glibc alone.
 $(MUSL)/curl/lib/libcurl.a: mk/musl-curl.sh | .build/checked-wheel
 	@mk/musl-curl.sh $(MUSL)/curl $(MUSL_TARGET)
 
+build/lib-musl/libholdfast_keys.so: $(KEYS_SOURCES) $(KEYS_HEADERS) $(wildcard Sources/HoldfastKeys/*.h) .build/holdfast_keys.map
+	@mkdir -p $(@D)
+	@$(MUSL_HOST) -shared -fPIC -o $@ $(KEYS_SOURCES) -Wl,--version-script=.build/holdfast_keys.map \
+	  -Wl,-soname,libholdfast_keys.so.$(ABI)
+	$(SONAME_LINK)
+
 build/lib-musl/libholdfast_http.so: $(HTTP_SOURCES) $(HTTP_HEADERS) $(wildcard Sources/HoldfastHTTP/*.h) \
-    build/lib-musl/libholdfast.so $(MUSL)/curl/lib/libcurl.a .build/holdfast_http.map
+    build/lib-musl/libholdfast.so build/lib-musl/libholdfast_keys.so $(MUSL)/curl/lib/libcurl.a .build/holdfast_http.map
 	@$(MUSL_HOST) -shared -fPIC -fvisibility=hidden -o $@ $(HTTP_SOURCES) -Wl,--version-script=.build/holdfast_http.map \
-	  -Wl,-soname,libholdfast_http.so.$(ABI) -Lbuild/lib-musl -lholdfast $(MUSL)/curl/lib/libcurl.a $(MUSL)/bundle/lib/libjansson.a
+	  -Wl,-soname,libholdfast_http.so.$(ABI) -Lbuild/lib-musl -lholdfast -lholdfast_keys $(MUSL)/curl/lib/libcurl.a $(MUSL)/bundle/lib/libjansson.a
 	$(SONAME_LINK)
 
 $(MUSL_BIN)/shell: $(C_SHELL) include/holdfast.h build/lib-musl/libholdfast_http.so
 	@mkdir -p $(@D)
-	@$(MUSL_HOST) -o $@ $(filter %.c,$^) -Lbuild/lib-musl -lholdfast -lholdfast_http $(MUSL_ARCHIVES) $(MUSL)/curl/lib/libcurl.a
+	@$(MUSL_HOST) -o $@ $(filter %.c,$^) -Lbuild/lib-musl -lholdfast -lholdfast_http -lholdfast_keys $(MUSL_ARCHIVES) $(MUSL)/curl/lib/libcurl.a
 
 $(MUSL_BIN)/stress: Tests/sanitizers/stress.c Tests/fuzz/server.c Tests/fuzz/server.h build/lib-musl/libholdfast.so
 	@mkdir -p $(@D)

@@ -12,12 +12,12 @@ NODE_LIBRARY ?= build/lib-bundled/libholdfast.so
 NODE_PACKAGE := build/node/holdfast
 NODE_ADDON = $(NODE_PACKAGE)/addon/$(shell $(NODE) -p "process.platform + '-' + process.arch")
 # The mailbox answers for a key store in JavaScript.
-NODE_C := $(wildcard bindings/node/addon/*.c) Sources/HoldfastHTTP/mailbox.c
+NODE_C := $(wildcard bindings/node/addon/*.c) Sources/HoldfastKeys/mailbox.c
 NODE_SOURCES := $(wildcard bindings/node/*.json bindings/node/src/*.ts bindings/node/ambient/*.ts bindings/node/README.md) LICENSE
 
 node: build/node/stamp
 
-build/node/stamp: $(NODE_SOURCES) $(NODE_C) Sources/HoldfastHTTP/mailbox.h include/holdfast.h $(NODE_LIBRARY) | .build/checked-node
+build/node/stamp: $(NODE_SOURCES) $(NODE_C) $(KEYS_HEADERS) include/holdfast.h $(NODE_LIBRARY) | .build/checked-node
 	@rm -rf $(NODE_PACKAGE)
 	@mkdir -p $(NODE_ADDON)
 	@cp bindings/node/package.json bindings/node/README.md LICENSE build/lib-bundled/LICENSE.* \
@@ -25,7 +25,7 @@ build/node/stamp: $(NODE_SOURCES) $(NODE_C) Sources/HoldfastHTTP/mailbox.h inclu
 	@tsc -p bindings/node
 	@cp $(NODE_LIBRARY) $(NODE_ADDON)/libholdfast.so.$(ABI)
 	@cc -std=gnu11 -shared -fPIC -O2 -Wall -Wextra -Werror -fvisibility=hidden -fstack-protector-strong -D_FORTIFY_SOURCE=2 \
-	  -I$(NODE_HEADERS) -Iinclude -ISources/HoldfastHTTP -o $(NODE_ADDON)/holdfast.node $(NODE_C) $(NODE_LIBRARY) -pthread \
+	  -I$(NODE_HEADERS) -Iinclude -ISources/HoldfastKeys/include -o $(NODE_ADDON)/holdfast.node $(NODE_C) $(NODE_LIBRARY) -pthread \
 	  -Wl,-rpath,'$$ORIGIN',-z,relro,-z,now,-s
 	@tar -czf build/node/holdfast-$(VERSION).tgz -C build/node --transform 's,^holdfast,package,' holdfast
 	@touch $@

@@ -1,113 +1,105 @@
-/* Declarations that the driver's files share. Nothing here is exported. */
+/* Declarations that the driver's files share: a file calls only what stands above its own part.
+ * call.c stands above all. Nothing here is exported. */
 #ifndef HOLDFAST_DRIVER_H
 #define HOLDFAST_DRIVER_H
 
 #include "holdfast_http.h"
-#include "mailbox.h"
+#include "holdfast_keys.h"
 
 #include <curl/curl.h>
 #include <jansson.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
 
 #pragma GCC visibility push(hidden)
 
-/* Integers of JSON, as in holdfast.h: up to 2^53, also as 12.0. */
-static inline bool hfh_is_whole(double number) {
-  const double largest = 9007199254740992.0;
-  return number >= -largest && number <= largest && number == (double)(int64_t)number;
-}
+/* ---- request.c: reading requests, and the replies that refuse them ---- */
 
-/* Whether it is an integer at all: then it is the range that is wrong, not the type. */
-static inline bool hfh_is_integer(double number) {
-  const double end = 9223372036854775808.0;
-  return number >= -end && number < end && number == (double)(int64_t)number;
-}
+void hfh_zero(void *bytes, size_t count);
+/* Zero and release a text. NULL is ignored. */
+void hfh_secret_free(char *text);
 
-/* Drop what is left of a character of UTF-8 at the end of a text that was cut: jansson refuses the
- * whole text else. */
-static inline void hfh_drop_half_character(char *text) {
-  size_t length = strlen(text), first = length;
-  while (first > 0 && ((unsigned char)text[first - 1] & 0xC0) == 0x80)
-    first -= 1;
-  if (first == 0 || (unsigned char)text[first - 1] < 0xC0)
-    return;
-  unsigned char lead = (unsigned char)text[first - 1];
-  size_t whole = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-  if (length - (first - 1) < whole)
-    text[first - 1] = 0;
-}
+/* Replies that need no memory: nothing was done, or all. holdfast_http_free() leaves them alone. */
+extern char hfh_no_memory[], hfh_reply_lost[];
 
-/* By the monotonic clock; in worker.c. */
-int64_t hfh_now_ms(void);
+static const char hfh_wrong_type[] = "request.wrong_type";
+static const char hfh_wrong_value[] = "request.invalid_value";
+
+/* A reply of this text. */
+char *hfh_reply(const char *text);
+/* An error reply for the field `path`/`name`, for `path` itself, or for no field. */
+__attribute__((format(printf, 4, 5))) char *hfh_error(const char *code, const char *path,
+                                                      const char *name, const char *format, ...);
+/* The error reply of a driver that did not start, or of a handle that has none. */
+char *hfh_failed(int32_t status);
+
+/* A field of a request, and the place of its value: a number, a text or a flag. A place keeps what
+ * it holds while the field is absent. */
+typedef struct {
+  const char *name;
+  int64_t *number, least, most;
+  const char **text; /* lives as long as the object */
+  bool *flag;
+  bool required;
+} hfh_field;
+
+#define HFH_LARGEST 9007199254740992 /* of the integers of JSON, as in holdfast.h: 2^53 */
+
+/* Read an object by its fields; the list ends with one without a name. Returns the error reply of
+ * the first field that is wrong, or NULL. `object` may be NULL: all fields are absent. */
+char *hfh_read(const json_t *object, const char *path, const hfh_field *known);
+/* Parse a request; NULL and "" are {}. The caller frees `root`, also after an error. */
+char *hfh_parse(const char *request, json_t **root);
 
 /* ---- options.c ---- */
 
 typedef struct {
-  long connections;
-  long connect_timeout_ms;
-  size_t body_limit;
-  char *ca_file;
-  char *ca_path;
-  char *pinned_public_key; /* "sha256//..." joined by ';' */
-  char *proxy;             /* NULL: from the environment */
-  char *user_agent;
-  bool thread;    /* false: the host calls holdfast_http_run() */
-  long log_level; /* lines of the log up to this level go to stderr; -1: none */
+  json_t *given; /* has the texts */
+  int64_t connections, connect_timeout_ms, body_limit;
+  int64_t log_level; /* lines of the log up to this level go to stderr; -1: none */
+  const char *ca_file, *ca_path;
+  const char *pinned_public_key; /* "sha256//..." joined by ';' */
+  const char *proxy;             /* NULL: from the environment */
+  const char *user_agent;        /* NULL: holdfast/VERSION */
+  bool thread;                   /* false: the host calls holdfast_http_run() */
 } hfh_options;
 
-/* What is wrong with options: the name of the one that is (empty: with all of them), the code of an
- * error reply, and a sentence. */
-typedef struct {
-  char name[64];
-  const char *code;
-  char message[256];
-} hfh_wrong;
-
-/* Read options from JSON text; NULL or "" means the defaults, and so does null as a value. Nothing
- * to free after an error. `wrong` is set with HOLDFAST_INVALID. */
-int32_t hfh_options_read(const char *text, hfh_options *options, hfh_wrong *wrong);
-void hfh_options_free(hfh_options *options);
-/* The URL is one of Supabase's dashboard, as a browser shows it, in place of a project's. */
-bool hfh_is_dashboard(const char *url, hfh_wrong *wrong);
+/* Returns the error reply of a wrong option, or NULL. `given` is kept in both cases. */
+char *hfh_options_read(json_t *given, hfh_options *options);
 
 /* ---- transfer.c: one request in flight ---- */
 
 typedef struct hfh_transfer {
   struct hfh_transfer *next;
   CURL *curl;
-  json_int_t id;
+  json_t *request;
   struct curl_slist *headers;
-  char *body;
-  size_t body_length;
-  size_t body_sent;
+  size_t sent; /* bytes of the body */
   char *response;
-  size_t response_length;
-  size_t response_capacity;
-  size_t response_limit;
-  bool has_headers; /* the response has all of them */
+  size_t length, capacity, limit; /* of the response */
+  bool has_headers;               /* the response has all of them */
 } hfh_transfer;
 
 /* Prepare a request of holdfast_next(); NULL when it cannot be sent. */
-hfh_transfer *hfh_transfer_new(const json_t *request, const hfh_options *options);
+hfh_transfer *hfh_transfer_new(json_t *request, const hfh_options *options);
 void hfh_transfer_free(hfh_transfer *transfer);
-/* The request of holdfast_complete() for a finished transfer or, with hfh_failure(), for a failed
- * one. The caller releases the text with hfh_secret_free(). NULL when there is no memory. */
-char *hfh_transfer_completion(hfh_transfer *transfer, CURLcode result);
-char *hfh_failure(json_int_t id, const char *error);
-/* Zero and release a text. */
-void hfh_secret_free(char *text);
+/* The request of holdfast_complete() for a transfer that has finished, or for a request that has
+ * failed. The caller releases it with hfh_secret_free(). NULL when there is no memory. */
+char *hfh_transfer_completion(const hfh_transfer *transfer, CURLcode result);
+char *hfh_failure(const json_t *request, const char *error);
 
-/* ---- worker.c: what the thread and the host's loop have in common ---- */
+/* ---- worker.c: what the driver does for its handle, and its thread ---- */
 
-/* The descriptors of a driver without a thread; all -1 with one. */
+/* Of a driver without a thread (loop.c); the descriptors are -1 with one. */
 typedef struct {
-  int set;         /* an epoll of all the others: the one that the host watches */
-  int bell;        /* an eventfd: another thread wants a call of holdfast_http_run() */
-  int timer;       /* a timerfd: readable at the time of the next step */
-  int64_t curl_at; /* when libcurl wants to be called */
-  bool listening;  /* the handle's descriptor is in the set */
+  int set;             /* an epoll of all the others: the one that the host watches */
+  int timer;           /* a timerfd: readable at the time of the next step */
+  int64_t curl_at;     /* when libcurl wants to be called */
+  bool listening;      /* the handle's descriptor is in the set */
+  atomic_bool running; /* a thread is in hfh_loop_run() or hfh_loop_stop(); it alone may use: */
+  bool ended;
 } hfh_loop;
 
 typedef struct {
@@ -116,18 +108,20 @@ typedef struct {
   CURLM *multi;
   hfh_transfer *transfers; /* in flight */
   int wake;                /* a duplicate of the handle's descriptor for requests */
+  int32_t status;          /* of the last holdfast_next() */
+  int64_t next_at;         /* when to ask again */
+  bool completed;          /* a request was completed since the core was last asked */
+  bool called;             /* the handle's descriptor was readable */
+  int in_vain;             /* times in a row that the descriptor was, and brought nothing */
+  atomic_bool stopping;
   hfh_loop loop;
-  int32_t status;       /* of the last holdfast_next() */
-  int64_t next_at;      /* when to ask again */
-  bool completed;       /* a request was completed since the core was last asked */
-  bool called;          /* the handle's descriptor was readable */
-  int in_vain;          /* times in a row that the descriptor was, and brought nothing */
-  pthread_mutex_t lock; /* protects the members below */
-  bool stopping;
-  bool running; /* a thread is in hfh_loop_run() or hfh_loop_stop() */
-  bool ended;
 } hfh_worker;
 
+/* By the monotonic clock. */
+int64_t hfh_now_ms(void);
+/* HOLDFAST_CLOSED and HOLDFAST_FORKED: of the handle. hfh_worker_free() is due in all cases. */
+int32_t hfh_worker_init(hfh_worker *worker, holdfast *self);
+void hfh_worker_free(hfh_worker *worker);
 /* The thread: serve the handle until it is closed or hfh_worker_stop() is called. */
 void hfh_worker_run(hfh_worker *worker);
 void hfh_worker_stop(hfh_worker *worker);
@@ -141,7 +135,7 @@ void hfh_worker_collect(hfh_worker *worker);
 int64_t hfh_worker_due(const hfh_worker *worker);
 /* The handle's descriptor calls for a step. */
 bool hfh_worker_listens(const hfh_worker *worker);
-/* The handle is closed or belongs to the parent process. */
+/* It was stopped, or the handle is closed or belongs to the parent process. */
 bool hfh_worker_is_over(const hfh_worker *worker);
 /* Complete what is in flight as cancelled. */
 void hfh_worker_end(hfh_worker *worker);
@@ -150,61 +144,59 @@ void hfh_worker_end(hfh_worker *worker);
 
 /* HOLDFAST_INVALID where the system has no epoll. */
 int32_t hfh_loop_init(hfh_worker *worker);
-void hfh_loop_free(hfh_worker *worker);
-/* Make the descriptor readable, so that the host calls holdfast_http_run(). */
-void hfh_loop_ring(hfh_worker *worker);
 int32_t hfh_loop_run(hfh_worker *worker, int32_t *timeout_ms);
 void hfh_loop_stop(hfh_worker *worker);
 
-/* ---- keys.c: the key store "secret_service" ---- */
+/* ---- driver.c: the list of drivers, and the log ---- */
 
-/* Makes a key store for this folder, whose keys are found by this name; its context is NULL without
- * memory. False where libsecret is not installed. */
-bool hfh_secret_service(const char *app, const char *folder, holdfast_keystore *store);
-/* The key store is the one of this handle, which was just opened. */
-void hfh_secret_belongs(const holdfast_keystore *store, const holdfast *self);
-/* Another folder with data whose keys have this name, if the service can tell without a prompt; the
- * caller frees it. `folder` is NULL if it does not exist yet. */
-char *hfh_secret_other_folder(const char *app, const char *folder);
-/* Why the last operation of the handle's secret service failed; false if it did not, or if the
- * handle has another key store. */
-bool hfh_secret_cause(const holdfast *self, char *cause, size_t capacity);
-void hfh_secret_before_fork(void);
-void hfh_secret_after_fork(void);
+typedef struct hfh_driver {
+  struct hfh_driver *next;
+  uintptr_t token; /* 0 until it has started */
+  hfh_worker worker;
+  pthread_t thread;
+  int users;   /* the list, the thread if there is one, and calls; protected by the list's lock */
+  bool forked; /* the driver belongs to the parent process */
+  /* Of a handle that holdfast_http_call() has opened: */
+  holdfast_mailbox *box;     /* NULL: the key store is not "host" */
+  holdfast_keyring *keyring; /* NULL: it is not "secret_service" */
+  atomic_bool resumes;       /* the next holdfast_next() begins with holdfast_session_resume() */
+  _Atomic(char *) kept;      /* a reply of holdfast_next() that there was no memory to pass on */
+} hfh_driver;
 
-/* ---- driver.c and call.c: what they need of each other ---- */
-
-/* Write a line of the log, if a driver wants lines of this level. `context` is not used. */
+/* Write a line of the library's log, if a driver wants lines of this level. */
 void hfh_log_line(void *context, int32_t level, const char *line);
-/* A handle is being opened (1), or no longer (-1), that wants lines up to this level: from its
- * first use of a key on. */
-void hfh_log_opening(long level, int change);
-/* Prepare libcurl and jansson, once per process. */
+/* Make a driver with these options, which the log follows from now on. Returns the error reply of
+ * wrong ones, or NULL. */
+char *hfh_driver_new(json_t *options, hfh_driver **made);
+/* Let it serve this handle. It is to be stopped also after a failure. */
+int32_t hfh_driver_start(hfh_driver *driver, holdfast *self);
+/* End a driver, started or not. */
+void hfh_driver_stop(hfh_driver *driver);
+/* The driver of a token or, without one, of a handle. After HOLDFAST_OK the caller must call
+ * hfh_driver_leave(), until when the driver is there. */
+int32_t hfh_driver_enter(const holdfast_http *token, const holdfast *self, hfh_driver **found);
+void hfh_driver_leave(hfh_driver *driver);
+/* Prepare libcurl and jansson, once per process. False: libcurl would not start. */
 bool hfh_prepare(void);
-/* The driver of a handle; NULL if it has none. */
-holdfast_http *hfh_driver_of(const holdfast *self);
-/* The first holdfast_next() of this handle begins with holdfast_session_resume(). And whether it
- * does: true once. */
-void hfh_owe_resume(const holdfast *self);
-bool hfh_take_resume(const holdfast *self);
-/* Keep what could not be passed on for want of memory; takes over `text`. And what was kept: NULL,
- * or a text that the caller frees with holdfast_free(). */
-void hfh_keep(const holdfast *self, char *text);
-char *hfh_kept(const holdfast *self);
+
+/* ---- stores.c: key stores by name, from holdfast_keys.h ---- */
+
 /* How long a request of the key store "host" waits for its answer; a test shortens it. */
 extern int32_t hfh_key_wait_ms;
-/* As holdfast_http_start(), for a handle whose key store is this mailbox, or NULL. The driver has a
- * share in it, and closes it when it is stopped. */
-int32_t hfh_start(holdfast *self, const char *options, hfh_mailbox *box, holdfast_http **driver);
-/* As hfh_mailbox_next() and hfh_mailbox_complete(), for the handle's mailbox. HOLDFAST_STATE: it
- * has none. */
-int32_t hfh_key_next(const holdfast *self, int32_t timeout_ms, hfh_key_request *request);
-int32_t hfh_key_complete(const holdfast *self, int64_t id, const char *result, const char *value,
-                         const char **wrong, bool *accepted);
-/* A call on this thread would wait for the thread itself (hfh_mailbox_is_answered_here()). */
-bool hfh_answers_keys(const holdfast *self);
-/* The text is not from malloc(). */
-bool hfh_is_constant(const char *text);
+/* Take a key store of the driver out of a configuration, which may be NULL; any other is the
+ * core's. Returns the error reply of a wrong one, or NULL. */
+char *hfh_store_take(json_t *config, hfh_driver *driver);
+/* Make its functions, for holdfast_open(). False: the key store is the core's. */
+bool hfh_store_make(const hfh_driver *driver, holdfast_keystore *store);
+/* The operations key_next and key_complete. `status`: of the search for the driver. */
+char *hfh_store_next(hfh_driver *driver, int32_t status, const char *request);
+char *hfh_store_complete(hfh_driver *driver, int32_t status, const char *request);
+/* A call that needs a key would wait for this thread, which answers the requests. */
+bool hfh_store_waits_for_itself(const hfh_driver *driver);
+/* The reply of a call that got no key, with the cause that the keyring gave. Takes it over. */
+char *hfh_store_explained(const hfh_driver *driver, char *reply);
+/* Read a request that may have the field timeout_ms: in milliseconds, -1 for no limit. */
+char *hfh_read_timeout(const char *request, int32_t *timeout_ms);
 
 #pragma GCC visibility pop
 

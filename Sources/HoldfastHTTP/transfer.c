@@ -1,13 +1,13 @@
 /* One HTTP request: from the JSON of holdfast_next() to libcurl's options, and from the response to
  * the JSON of holdfast_complete(). All copies of headers and bodies are zeroed before they are
  * released. */
-#define _GNU_SOURCE /* explicit_bzero, SOCK_CLOEXEC */
+#define _GNU_SOURCE /* asprintf, SOCK_CLOEXEC */
 #include "driver.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
 
@@ -15,115 +15,88 @@
 #error "libcurl 7.85 or newer is needed (CURLOPT_PROTOCOLS_STR)"
 #endif
 
-static void zero(void *bytes, size_t count) {
-#ifdef __APPLE__
-  memset_s(bytes, count, 0, count);
-#else
-  explicit_bzero(bytes, count);
-#endif
-}
-
-void hfh_secret_free(char *text) {
-  if (text == NULL)
-    return;
-  zero(text, strlen(text));
-  free(text);
-}
-
 /* ---- the request ---- */
 
-/* Adds "name: value". For an empty value, libcurl expects "name;". */
-static bool add_header(struct curl_slist **headers, const char *name, const char *value) {
-  size_t room = strlen(name) + strlen(value) + 3;
-  char *line = malloc(room);
-  if (line == NULL)
-    return false;
-  strcpy(line, name);
-  strcat(line, *value == 0 ? ";" : ": ");
-  strcat(line, value);
-  struct curl_slist *grown = curl_slist_append(*headers, line);
-  zero(line, room);
-  free(line);
+static bool add_line(hfh_transfer *transfer, const char *line) {
+  struct curl_slist *grown = curl_slist_append(transfer->headers, line);
   if (grown != NULL)
-    *headers = grown;
+    transfer->headers = grown;
   return grown != NULL;
 }
 
-static bool add_headers(hfh_transfer *transfer, const json_t *headers) {
-  bool has_type = false;
+/* Adds "name: value". For an empty value, libcurl expects "name;". A line end in either would start
+ * another header. */
+static bool add_header(hfh_transfer *transfer, const char *name, const char *value) {
+  if (value == NULL || strpbrk(value, "\r\n") != NULL || strpbrk(name, "\r\n:") != NULL)
+    return false;
+  char *line = NULL;
+  if (asprintf(&line, "%s%s%s", name, *value == 0 ? ";" : ": ", value) < 0)
+    return false;
+  bool added = add_line(transfer, line);
+  hfh_secret_free(line);
+  return added;
+}
+
+static bool add_headers(hfh_transfer *transfer) {
+  bool has_type = false, fine = true;
   const char *name;
   json_t *value;
-  json_object_foreach((json_t *)headers, name, value) {
-    const char *text = json_string_value(value);
-    /* A line end would start another header. */
-    if (text == NULL || strpbrk(text, "\r\n") != NULL || strpbrk(name, "\r\n:") != NULL)
-      return false;
+  json_object_foreach(json_object_get(transfer->request, "headers"), name, value) {
     has_type = has_type || strcasecmp(name, "content-type") == 0;
-    if (!add_header(&transfer->headers, name, text))
-      return false;
+    fine = fine && add_header(transfer, name, json_string_value(value));
   }
   /* A name with a colon and no value removes the header that libcurl would add: "Expect", which
    * waits for "100 Continue", and the default "Content-Type" of forms. */
-  struct curl_slist *grown = curl_slist_append(transfer->headers, "Expect:");
-  if (grown == NULL)
-    return false;
-  transfer->headers = grown;
-  return has_type || curl_slist_append(transfer->headers, "Content-Type:") != NULL;
+  return fine && add_line(transfer, "Expect:") && (has_type || add_line(transfer, "Content-Type:"));
 }
 
-static bool copy_body(hfh_transfer *transfer, const json_t *body) {
-  if (!json_is_string(body))
-    return body == NULL || json_is_null(body);
-  transfer->body_length = json_string_length(body);
-  transfer->body = malloc(transfer->body_length + 1);
-  if (transfer->body != NULL)
-    memcpy(transfer->body, json_string_value(body), transfer->body_length + 1);
-  return transfer->body != NULL;
+static const json_t *body_of(const hfh_transfer *transfer) {
+  return json_object_get(transfer->request, "body");
 }
 
 /* Passes the body to libcurl. With CURLOPT_POSTFIELDS instead, libcurl could rewind the body and
  * would repeat the request by itself when a reused connection closes without a response. */
 static size_t send_body(char *room, size_t size, size_t count, void *context) {
   hfh_transfer *transfer = context;
-  size_t length = transfer->body_length - transfer->body_sent;
+  const json_t *body = body_of(transfer);
+  size_t length = json_string_length(body) - transfer->sent;
   if (length > size * count)
     length = size * count;
   if (length > 0)
-    memcpy(room, transfer->body + transfer->body_sent, length);
-  transfer->body_sent += length;
+    memcpy(room, json_string_value(body) + transfer->sent, length);
+  transfer->sent += length;
   return length;
 }
 
 /* ---- the response ---- */
 
 static bool make_room(hfh_transfer *transfer, size_t needed) {
-  if (needed <= transfer->response_capacity)
+  if (needed <= transfer->capacity)
     return true;
-  size_t capacity = transfer->response_capacity < 4096 ? 4096 : transfer->response_capacity;
+  size_t capacity = transfer->capacity < 4096 ? 4096 : transfer->capacity;
   while (capacity < needed)
     capacity *= 2;
   char *grown = malloc(capacity); /* realloc would leave the old bytes in memory */
   if (grown == NULL)
     return false;
   if (transfer->response != NULL) {
-    memcpy(grown, transfer->response, transfer->response_length);
-    zero(transfer->response, transfer->response_length);
+    memcpy(grown, transfer->response, transfer->length);
+    hfh_zero(transfer->response, transfer->length);
     free(transfer->response);
   }
   transfer->response = grown;
-  transfer->response_capacity = capacity;
+  transfer->capacity = capacity;
   return true;
 }
 
 static size_t receive(char *bytes, size_t size, size_t count, void *context) {
   hfh_transfer *transfer = context;
   size_t length = size * count;
-  if (length > transfer->response_limit - transfer->response_length)
+  if (length > transfer->limit - transfer->length ||
+      !make_room(transfer, transfer->length + length))
     return CURL_WRITEFUNC_ERROR;
-  if (!make_room(transfer, transfer->response_length + length))
-    return CURL_WRITEFUNC_ERROR;
-  memcpy(transfer->response + transfer->response_length, bytes, length);
-  transfer->response_length += length;
+  memcpy(transfer->response + transfer->length, bytes, length);
+  transfer->length += length;
   return length;
 }
 
@@ -153,17 +126,20 @@ static curl_socket_t open_socket(void *context, curlsocktype purpose, struct cur
 #endif
 }
 
-static bool configure(hfh_transfer *transfer, const json_t *request, const hfh_options *options) {
+static bool configure(hfh_transfer *transfer, const hfh_options *options) {
+  const json_t *request = transfer->request;
   const char *method = json_string_value(json_object_get(request, "method"));
   const char *url = json_string_value(json_object_get(request, "url"));
   json_int_t timeout = json_integer_value(json_object_get(request, "timeout_ms"));
+  char agent[64];
   if (method == NULL || url == NULL)
     return false;
+  snprintf(agent, sizeof agent, "holdfast/%s", holdfast_version());
   if (timeout <= 0 || timeout > 3600000)
     timeout = 3600000;
-  long connect_timeout = options->connect_timeout_ms;
+  int64_t connect_timeout = options->connect_timeout_ms;
   if (connect_timeout > timeout)
-    connect_timeout = (long)timeout;
+    connect_timeout = timeout;
   CURL *curl = transfer->curl;
   bool fine = true;
 #define SET(option, value) fine = fine && curl_easy_setopt(curl, (option), (value)) == CURLE_OK
@@ -175,10 +151,10 @@ static bool configure(hfh_transfer *transfer, const json_t *request, const hfh_o
   SET(CURLOPT_FOLLOWLOCATION, 0L);
   SET(CURLOPT_URL, url);
   SET(CURLOPT_HTTPHEADER, transfer->headers);
-  SET(CURLOPT_USERAGENT, options->user_agent);
+  SET(CURLOPT_USERAGENT, options->user_agent == NULL ? agent : options->user_agent);
   SET(CURLOPT_ACCEPT_ENCODING, ""); /* all encodings that libcurl supports */
   SET(CURLOPT_TIMEOUT_MS, (long)timeout);
-  SET(CURLOPT_CONNECTTIMEOUT_MS, connect_timeout);
+  SET(CURLOPT_CONNECTTIMEOUT_MS, (long)connect_timeout);
   SET(CURLOPT_OPENSOCKETFUNCTION, open_socket);
   SET(CURLOPT_WRITEFUNCTION, receive);
   SET(CURLOPT_WRITEDATA, transfer);
@@ -200,45 +176,42 @@ static bool configure(hfh_transfer *transfer, const json_t *request, const hfh_o
     SET(CURLOPT_PROXY, options->proxy);
   if (strcmp(method, "HEAD") == 0) {
     SET(CURLOPT_NOBODY, 1L);
-  } else if (transfer->body != NULL || strcmp(method, "POST") == 0) {
-    SET(CURLOPT_POST, 1L);
-    SET(CURLOPT_READFUNCTION, send_body);
-    SET(CURLOPT_READDATA, transfer);
-    SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)transfer->body_length);
-    SET(CURLOPT_CUSTOMREQUEST, method);
   } else {
+    if (json_is_string(body_of(transfer)) || strcmp(method, "POST") == 0) {
+      SET(CURLOPT_POST, 1L);
+      SET(CURLOPT_READFUNCTION, send_body);
+      SET(CURLOPT_READDATA, transfer);
+      SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)json_string_length(body_of(transfer)));
+    }
     SET(CURLOPT_CUSTOMREQUEST, method);
   }
 #undef SET
   return fine;
 }
 
-hfh_transfer *hfh_transfer_new(const json_t *request, const hfh_options *options) {
+hfh_transfer *hfh_transfer_new(json_t *request, const hfh_options *options) {
   hfh_transfer *transfer = calloc(1, sizeof *transfer);
   if (transfer == NULL)
     return NULL;
-  transfer->id = json_integer_value(json_object_get(request, "id"));
-  transfer->response_limit = options->body_limit;
+  transfer->request = json_incref(request);
+  transfer->limit = (size_t)options->body_limit;
   transfer->curl = curl_easy_init();
-  if (transfer->curl == NULL || !add_headers(transfer, json_object_get(request, "headers")) ||
-      !copy_body(transfer, json_object_get(request, "body")) ||
-      !configure(transfer, request, options)) {
-    hfh_transfer_free(transfer);
-    return NULL;
-  }
-  return transfer;
+  if (transfer->curl != NULL && add_headers(transfer) && configure(transfer, options))
+    return transfer;
+  hfh_transfer_free(transfer);
+  return NULL;
 }
 
 void hfh_transfer_free(hfh_transfer *transfer) {
+  if (transfer == NULL)
+    return;
   curl_easy_cleanup(transfer->curl); /* first, because it points to the members below */
   for (struct curl_slist *header = transfer->headers; header != NULL; header = header->next)
-    zero(header->data, strlen(header->data));
+    hfh_zero(header->data, strlen(header->data));
   curl_slist_free_all(transfer->headers);
-  if (transfer->body != NULL)
-    zero(transfer->body, transfer->body_length);
-  free(transfer->body);
+  json_decref(transfer->request);
   if (transfer->response != NULL)
-    zero(transfer->response, transfer->response_length);
+    hfh_zero(transfer->response, transfer->length);
   free(transfer->response);
   free(transfer);
 }
@@ -289,12 +262,7 @@ static const char *error_of(CURL *curl, CURLcode result) {
   case CURLE_SSL_CERTPROBLEM:
   case CURLE_SSL_CIPHER:
   case CURLE_SSL_CACERT_BADFILE:
-  case CURLE_SSL_CRL_BADFILE:
-  case CURLE_SSL_ISSUER_ERROR:
-  case CURLE_SSL_INVALIDCERTSTATUS:
   case CURLE_SSL_PINNEDPUBKEYNOTMATCH:
-  case CURLE_SSL_ENGINE_INITFAILED:
-  case CURLE_USE_SSL_FAILED:
     return "tls";
   case CURLE_SEND_ERROR:
   case CURLE_RECV_ERROR:
@@ -332,24 +300,27 @@ static json_t *text_of(const char *bytes, size_t length) {
   return text == NULL ? json_null() : text;
 }
 
-char *hfh_transfer_completion(hfh_transfer *transfer, CURLcode result) {
-  if (result != CURLE_OK)
-    return hfh_failure(transfer->id, error_of(transfer->curl, result));
-  if (!transfer->has_headers)
-    return hfh_failure(transfer->id, "offline");
-  long status = 0;
-  curl_easy_getinfo(transfer->curl, CURLINFO_RESPONSE_CODE, &status);
-  json_t *completion = json_pack("{s:I, s:i, s:o, s:o}", "id", transfer->id, "status", (int)status,
-                                 "headers", response_headers(transfer->curl), "body",
-                                 text_of(transfer->response, transfer->response_length));
-  char *text = completion == NULL ? NULL : json_dumps(completion, JSON_COMPACT);
+/* As text, for the request that it completes. Takes over `completion`. */
+static char *completed(const json_t *request, json_t *completion) {
+  char *text = NULL;
+  if (json_object_set(completion, "id", json_object_get(request, "id")) == 0)
+    text = json_dumps(completion, JSON_COMPACT);
   json_decref(completion);
   return text;
 }
 
-char *hfh_failure(json_int_t id, const char *error) {
-  json_t *completion = json_pack("{s:I, s:s}", "id", id, "error", error);
-  char *text = completion == NULL ? NULL : json_dumps(completion, JSON_COMPACT);
-  json_decref(completion);
-  return text;
+char *hfh_transfer_completion(const hfh_transfer *transfer, CURLcode result) {
+  if (result != CURLE_OK)
+    return hfh_failure(transfer->request, error_of(transfer->curl, result));
+  if (!transfer->has_headers)
+    return hfh_failure(transfer->request, "offline");
+  long status = 0;
+  curl_easy_getinfo(transfer->curl, CURLINFO_RESPONSE_CODE, &status);
+  return completed(transfer->request, json_pack("{s:i, s:o, s:o}", "status", (int)status, "headers",
+                                                response_headers(transfer->curl), "body",
+                                                text_of(transfer->response, transfer->length)));
+}
+
+char *hfh_failure(const json_t *request, const char *error) {
+  return completed(request, json_pack("{s:s}", "error", error));
 }

@@ -12,8 +12,10 @@
 #define _GNU_SOURCE
 #include "driver.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 enum {
   LONGEST_WAIT_MS = 30000, /* the longest time after which the core is asked again */
@@ -28,44 +30,19 @@ int64_t hfh_now_ms(void) {
   return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* ---- calls of other threads ---- */
-
-static void wake(hfh_worker *worker) {
-  if (worker->options.thread)
-    curl_multi_wakeup(worker->multi);
-  else
-    hfh_loop_ring(worker);
-}
-
-void hfh_worker_stop(hfh_worker *worker) {
-  pthread_mutex_lock(&worker->lock);
-  worker->stopping = true;
-  pthread_mutex_unlock(&worker->lock);
-  wake(worker);
-}
-
-static bool is_stopping(hfh_worker *worker) {
-  pthread_mutex_lock(&worker->lock);
-  bool stopping = worker->stopping;
-  pthread_mutex_unlock(&worker->lock);
-  return stopping;
-}
-
 /* ---- completing ---- */
 
 /* Passes an answer to the core, which keeps it, and releases its text. One that it rejects has
  * failed, so that the core does not wait for it. */
-static void complete(hfh_worker *worker, json_int_t id, char *completion) {
+static void complete(hfh_worker *worker, const json_t *request, char *completion) {
   int32_t status = HOLDFAST_INVALID;
   if (completion != NULL)
     status = holdfast_complete(worker->self, completion, NULL);
   hfh_secret_free(completion);
-  if (status == HOLDFAST_INVALID) {
-    char *failure = hfh_failure(id, "refused");
-    if (failure != NULL)
-      holdfast_complete(worker->self, failure, NULL);
-    hfh_secret_free(failure);
-  }
+  char *failure = status == HOLDFAST_INVALID ? hfh_failure(request, "refused") : NULL;
+  if (failure != NULL)
+    holdfast_complete(worker->self, failure, NULL);
+  hfh_secret_free(failure);
 }
 
 static hfh_transfer *unlink_transfer(hfh_worker *worker, hfh_transfer *transfer) {
@@ -86,35 +63,23 @@ void hfh_worker_collect(hfh_worker *worker) {
     CURLcode result = message->data.result; /* copied: removing the handle frees the message */
     hfh_transfer *transfer = NULL;
     curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&transfer);
-    char *completion = hfh_transfer_completion(transfer, result);
-    complete(worker, transfer->id, completion);
+    complete(worker, transfer->request, hfh_transfer_completion(transfer, result));
     hfh_transfer_free(unlink_transfer(worker, transfer));
     worker->completed = true;
   }
 }
 
-static void cancel_all(hfh_worker *worker, bool tell) {
-  while (worker->transfers != NULL) {
-    hfh_transfer *transfer = unlink_transfer(worker, worker->transfers);
-    if (tell)
-      complete(worker, transfer->id, hfh_failure(transfer->id, "cancelled"));
-    hfh_transfer_free(transfer);
-  }
-}
-
 /* ---- taking requests ---- */
 
-static void begin(hfh_worker *worker, const json_t *request) {
+static void begin(hfh_worker *worker, json_t *request) {
   hfh_transfer *transfer = hfh_transfer_new(request, &worker->options);
   if (transfer != NULL && curl_multi_add_handle(worker->multi, transfer->curl) == CURLM_OK) {
     transfer->next = worker->transfers;
     worker->transfers = transfer;
     return;
   }
-  if (transfer != NULL)
-    hfh_transfer_free(transfer);
-  json_int_t id = json_integer_value(json_object_get(request, "id"));
-  complete(worker, id, hfh_failure(id, "refused"));
+  hfh_transfer_free(transfer);
+  complete(worker, request, hfh_failure(request, "refused"));
 }
 
 /* Takes one request and begins it. False: there is none now, and `wake_ms` is when to ask again. */
@@ -124,14 +89,13 @@ static bool take_one(hfh_worker *worker, int64_t *wake_ms) {
   worker->status = holdfast_next(worker->self, HOLDFAST_NEXT_REQUESTS, 0, &reply);
   json_t *root = worker->status == HOLDFAST_OK ? json_loads(reply, 0, NULL) : NULL;
   holdfast_free(reply);
-  const json_t *request = json_object_get(root, "request");
-  if (request != NULL) {
-    begin(worker, request);
-  } else if (root != NULL) {
-    const json_t *wake = json_object_get(root, "wake_in_ms");
+  json_t *request = json_object_get(root, "request");
+  const json_t *wake = json_object_get(root, "wake_in_ms");
+  if (root != NULL)
     *wake_ms = json_is_integer(wake) ? json_integer_value(wake) : LONGEST_WAIT_MS;
-  }
   bool taken = request != NULL;
+  if (taken)
+    begin(worker, request);
   json_decref(root);
   return taken;
 }
@@ -144,7 +108,7 @@ void hfh_worker_take(hfh_worker *worker) {
     return;
   worker->completed = worker->called = false;
   int64_t pause = 0;
-  while (!is_stopping(worker) && take_one(worker, &pause))
+  while (!worker->stopping && take_one(worker, &pause))
     taken = true;
   worker->in_vain = called && !taken ? worker->in_vain + 1 : 0;
   if (worker->in_vain >= STEPS_IN_VAIN && pause > IDLE_PAUSE_MS)
@@ -160,11 +124,20 @@ bool hfh_worker_listens(const hfh_worker *worker) {
   return worker->status == HOLDFAST_OK && worker->in_vain < STEPS_IN_VAIN;
 }
 
-bool hfh_worker_is_over(const hfh_worker *worker) {
+static bool is_closed(const hfh_worker *worker) {
   return worker->status == HOLDFAST_CLOSED || worker->status == HOLDFAST_FORKED;
 }
 
-void hfh_worker_end(hfh_worker *worker) { cancel_all(worker, !hfh_worker_is_over(worker)); }
+bool hfh_worker_is_over(const hfh_worker *worker) { return worker->stopping || is_closed(worker); }
+
+void hfh_worker_end(hfh_worker *worker) {
+  while (worker->transfers != NULL) {
+    hfh_transfer *transfer = unlink_transfer(worker, worker->transfers);
+    if (!is_closed(worker))
+      complete(worker, transfer->request, hfh_failure(transfer->request, "cancelled"));
+    hfh_transfer_free(transfer);
+  }
+}
 
 /* ---- the thread ---- */
 
@@ -180,7 +153,7 @@ static void wait_for_anything(hfh_worker *worker) {
 }
 
 void hfh_worker_run(hfh_worker *worker) {
-  while (!hfh_worker_is_over(worker) && !is_stopping(worker)) {
+  while (!hfh_worker_is_over(worker)) {
     hfh_worker_take(worker);
     int running = 0;
     curl_multi_perform(worker->multi, &running);
@@ -189,4 +162,38 @@ void hfh_worker_run(hfh_worker *worker) {
       wait_for_anything(worker);
   }
   hfh_worker_end(worker);
+}
+
+void hfh_worker_stop(hfh_worker *worker) {
+  worker->stopping = true;
+  curl_multi_wakeup(worker->multi);
+}
+
+/* ---- life ---- */
+
+int32_t hfh_worker_init(hfh_worker *worker, holdfast *self) {
+  worker->self = self;
+  /* The original is closed with the handle, and its number may then be used for another file. */
+  int descriptor = holdfast_wake_fd(self, HOLDFAST_NEXT_REQUESTS);
+  worker->wake = descriptor < 0 ? -1 : fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+  if (worker->wake < 0) {
+    int32_t status = holdfast_session_status(self, NULL, NULL);
+    return status == HOLDFAST_CLOSED || status == HOLDFAST_FORKED ? status : HOLDFAST_NOMEM;
+  }
+  worker->multi = curl_multi_init();
+  if (worker->multi == NULL)
+    return HOLDFAST_NOMEM;
+  curl_multi_setopt(worker->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS,
+                    (long)worker->options.connections);
+  return HOLDFAST_OK;
+}
+
+void hfh_worker_free(hfh_worker *worker) {
+  if (worker->multi != NULL)
+    curl_multi_cleanup(worker->multi);
+  const int descriptors[] = {worker->wake, worker->loop.timer, worker->loop.set};
+  for (size_t i = 0; i < sizeof descriptors / sizeof *descriptors; i++)
+    if (descriptors[i] >= 0)
+      close(descriptors[i]);
+  json_decref(worker->options.given);
 }

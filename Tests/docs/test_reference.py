@@ -12,7 +12,11 @@ from pages import ROOT, anchors
 TEXT = (ROOT / "docs/reference.md").read_text("utf-8")
 SCHEMA = json.loads((ROOT / "include/holdfast.schema.json").read_text("utf-8"))
 DEFINITIONS = SCHEMA["$defs"]
-HEADERS = ["include/holdfast.h", "Sources/HoldfastHTTP/include/holdfast_http.h"]
+HEADERS = [
+    "include/holdfast.h",
+    "Sources/HoldfastHTTP/include/holdfast_http.h",
+    "Sources/HoldfastKeys/include/holdfast_keys.h",
+]
 
 
 def test_every_function_has_a_section() -> None:

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from driver_stand import OK, ROOT, SOURCES, Core, Driver, Server, declare
+from driver_stand import KEYS, OK, ROOT, SOURCES, Core, Driver, Server, declare
 
 
 @pytest.fixture(scope="session")
 def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
-    """The driver's sources and the fake core as one library, built once for all workers."""
+    """The driver, the key stores and the fake core as one library, built once for all workers."""
     of_the_run = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         of_the_run = of_the_run.parent
@@ -52,7 +52,10 @@ def build(path: Path) -> None:
             ROOT / "include",
             "-I",
             SOURCES / "include",
+            "-I",
+            KEYS / "include",
             *sorted(SOURCES.glob("*.c")),
+            *sorted(KEYS.glob("*.c")),
             ROOT / "Tests" / "http" / "fake_core.c",
             "-o",
             path.with_suffix(".new"),

@@ -16,6 +16,7 @@ from patience import eventually, patience
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SOURCES = ROOT / "Sources" / "HoldfastHTTP"
+KEYS = ROOT / "Sources" / "HoldfastKeys"
 
 OK, INVALID, STATE, NOT_FOUND, BUSY, CLOSED, FORKED = 0, 1, 2, 3, 8, 9, 10
 KEYSTORE, STORAGE, FULL, NOMEM = 5, 6, 7, 11

@@ -1,29 +1,31 @@
-/* What a mailbox promises (mailbox.h). test_mailbox.py builds and runs it; an assertion ends it. */
+/* What a mailbox promises (holdfast_keys.h). test_mailbox.py builds and runs it; an assertion ends
+ * it. */
 #define _GNU_SOURCE
 #undef NDEBUG
-#include "mailbox.h"
+#include "holdfast_keys.h"
 
 #include <assert.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { FOR_EVER = -1, LONG_MS = 600000 };
+enum { FOR_EVER = -1, LONG_MS = 600000, KEY_LENGTH = 32 };
 
-static hfh_mailbox *box;
+static holdfast_mailbox *box;
 static holdfast_keystore store;
-static uint8_t key[HFH_KEY_LENGTH];
+static uint8_t key[KEY_LENGTH];
 
 static void open_box(int32_t wait_ms) {
-  box = hfh_mailbox_new(wait_ms);
-  store = hfh_mailbox_keystore(box);
+  box = holdfast_mailbox_new(wait_ms);
+  store = holdfast_mailbox_keystore(box);
   for (size_t i = 0; i < sizeof key; i++)
     key[i] = (uint8_t)(255 - 3 * i);
 }
 
 static void close_box(void) {
-  hfh_mailbox_close(box);
-  hfh_mailbox_free(box);
+  holdfast_mailbox_close(box);
+  holdfast_mailbox_free(box);
   assert(store.load(store.context, "device", key, sizeof key, &(size_t){0}) == HOLDFAST_KEY_FAILED);
   store.destroy(store.context);
 }
@@ -34,7 +36,7 @@ typedef struct {
   pthread_t thread;
   const char *operation;
   int32_t result;
-  uint8_t loaded[HFH_KEY_LENGTH];
+  uint8_t loaded[KEY_LENGTH];
   size_t length;
 } function;
 
@@ -63,16 +65,17 @@ static int32_t end(function *it) {
   return result;
 }
 
-static hfh_key_request taken(void) {
-  hfh_key_request request;
-  assert(hfh_mailbox_next(box, FOR_EVER, &request) == HOLDFAST_OK);
+static holdfast_key_request taken(void) {
+  holdfast_key_request request;
+  assert(holdfast_mailbox_next(box, FOR_EVER, &request) == HOLDFAST_OK);
   return request;
 }
 
 static bool answered(int64_t id, const char *result, const char *value) {
-  bool accepted;
-  assert(hfh_mailbox_complete(box, id, result, value, &accepted) == NULL);
-  return accepted;
+  const char *wrong = NULL;
+  int32_t status = holdfast_mailbox_complete(box, id, result, value, &wrong);
+  assert(wrong == NULL && (status == HOLDFAST_OK || status == HOLDFAST_NOT_FOUND));
+  return status == HOLDFAST_OK;
 }
 
 /* ---- the promises ---- */
@@ -80,14 +83,14 @@ static bool answered(int64_t id, const char *result, const char *value) {
 static void a_key_is_saved_loaded_and_erased(void) {
   open_box(LONG_MS);
   function *saving = begin("save");
-  hfh_key_request saved = taken();
+  holdfast_key_request saved = taken();
   assert(strcmp(saved.operation, "save") == 0 && strcmp(saved.name, "device_b") == 0);
   assert(strcmp(saved.protection, "biometric") == 0);
   assert(strcmp(saved.value, "//z59vPw7ern5OHe29jV0s/MycbDwL26t7SxrquopaI=") == 0);
   assert(answered(saved.id, "ok", NULL) && end(saving) == HOLDFAST_KEY_OK);
 
   function *loading = begin("load");
-  hfh_key_request load = taken();
+  holdfast_key_request load = taken();
   assert(strcmp(load.operation, "load") == 0 && strcmp(load.name, "biometric") == 0);
   assert(load.protection == NULL && *load.value == 0 && load.id != saved.id);
   assert(answered(load.id, "ok", saved.value));
@@ -97,7 +100,7 @@ static void a_key_is_saved_loaded_and_erased(void) {
   free(loading);
 
   function *erasing = begin("erase");
-  hfh_key_request erased = taken();
+  holdfast_key_request erased = taken();
   assert(strcmp(erased.operation, "erase") == 0 && strcmp(erased.name, "session") == 0);
   assert(answered(erased.id, "not_found", NULL) && end(erasing) == HOLDFAST_KEY_NOT_FOUND);
   close_box();
@@ -128,15 +131,15 @@ static void a_wrong_answer_is_named_and_the_request_waits_for_a_right_one(void) 
   open_box(LONG_MS);
   function *loading = begin("load");
   int64_t id = taken().id;
-  bool accepted;
+  const char *wrong = NULL;
   for (size_t i = 0; i < sizeof no_keys / sizeof *no_keys; i++) {
-    const char *wrong = hfh_mailbox_complete(box, id, "ok", no_keys[i], &accepted);
-    assert(wrong != NULL && strcmp(wrong, "/value") == 0 && !accepted);
+    assert(holdfast_mailbox_complete(box, id, "ok", no_keys[i], &wrong) == HOLDFAST_INVALID);
+    assert(strcmp(wrong, "/value") == 0);
   }
   const char *const no_results[] = {NULL, "", "OK", "pending"};
   for (size_t i = 0; i < sizeof no_results / sizeof *no_results; i++) {
-    const char *wrong = hfh_mailbox_complete(box, id, no_results[i], NULL, &accepted);
-    assert(wrong != NULL && strcmp(wrong, "/result") == 0 && !accepted);
+    assert(holdfast_mailbox_complete(box, id, no_results[i], NULL, &wrong) == HOLDFAST_INVALID);
+    assert(strcmp(wrong, "/result") == 0);
   }
   assert(answered(id, "cancelled", NULL) && end(loading) == HOLDFAST_KEY_CANCELLED);
   close_box();
@@ -157,16 +160,16 @@ static void a_request_is_withdrawn_after_its_time(void) {
   open_box(1);
   function *erasing = begin("erase");
   assert(end(erasing) == HOLDFAST_KEY_FAILED);
-  hfh_key_request request;
-  assert(hfh_mailbox_next(box, 0, &request) == HOLDFAST_NOT_FOUND);
-  assert(hfh_mailbox_next(box, 1, &request) == HOLDFAST_NOT_FOUND);
+  holdfast_key_request request;
+  assert(holdfast_mailbox_next(box, 0, &request) == HOLDFAST_NOT_FOUND);
+  assert(holdfast_mailbox_next(box, 1, &request) == HOLDFAST_NOT_FOUND);
   assert(!answered(1, "ok", NULL));
   close_box();
 }
 
 static void *close_it(void *data) {
   (void)data;
-  hfh_mailbox_close(box);
+  holdfast_mailbox_close(box);
   return NULL;
 }
 
@@ -176,35 +179,35 @@ static void a_close_ends_every_wait(void) {
   int64_t id = taken().id;
   pthread_t closing;
   assert(pthread_create(&closing, NULL, close_it, NULL) == 0);
-  hfh_key_request request;
-  assert(hfh_mailbox_next(box, FOR_EVER, &request) == HOLDFAST_CLOSED);
+  holdfast_key_request request;
+  assert(holdfast_mailbox_next(box, FOR_EVER, &request) == HOLDFAST_CLOSED);
   assert(end(loading) == HOLDFAST_KEY_FAILED && !answered(id, "ok", NULL));
   pthread_join(closing, NULL);
   close_box();
 }
 
 static void *take_closed(void *data) {
-  hfh_key_request request;
+  holdfast_key_request request;
   int32_t *status = data;
-  *status = hfh_mailbox_next(box, FOR_EVER, &request);
+  *status = holdfast_mailbox_next(box, FOR_EVER, &request);
   return NULL;
 }
 
 static void a_thread_that_would_wait_for_itself_fails_at_once(void) {
   open_box(LONG_MS);
-  assert(!hfh_mailbox_is_answered_here(box));
-  hfh_key_request request;
-  assert(hfh_mailbox_next(box, 0, &request) == HOLDFAST_NOT_FOUND);
-  assert(hfh_mailbox_is_answered_here(box));
+  assert(!holdfast_mailbox_is_answered_here(box));
+  holdfast_key_request request;
+  assert(holdfast_mailbox_next(box, 0, &request) == HOLDFAST_NOT_FOUND);
+  assert(holdfast_mailbox_is_answered_here(box));
   assert(store.erase(store.context, "session") == HOLDFAST_KEY_FAILED);
-  assert(hfh_mailbox_next(box, 0, &request) == HOLDFAST_NOT_FOUND);
+  assert(holdfast_mailbox_next(box, 0, &request) == HOLDFAST_NOT_FOUND);
   /* Another thread waits for requests: it will answer. */
   pthread_t taking;
   int32_t status;
   assert(pthread_create(&taking, NULL, take_closed, &status) == 0);
-  while (hfh_mailbox_is_answered_here(box))
+  while (holdfast_mailbox_is_answered_here(box))
     sched_yield();
-  hfh_mailbox_close(box);
+  holdfast_mailbox_close(box);
   pthread_join(taking, NULL);
   assert(status == HOLDFAST_CLOSED);
   close_box();

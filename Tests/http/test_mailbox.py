@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from driver_stand import ROOT, SOURCES
+from driver_stand import KEYS, ROOT
 
 HERE = Path(__file__).resolve().parent
 
@@ -16,7 +16,7 @@ HERE = Path(__file__).resolve().parent
 def test_the_mailbox_keeps_its_promises(sanitizer: str, tmp_path: Path) -> None:
     program = tmp_path / "mailbox"
     flags = f"-std=c11 -g -Wall -Wextra -Werror -fsanitize={sanitizer} -pthread".split()
-    folders = ["-I", ROOT / "include", "-I", SOURCES]
-    sources = [SOURCES / "mailbox.c", HERE / "mailbox_test.c"]
+    folders = ["-I", ROOT / "include", "-I", KEYS / "include"]
+    sources = [KEYS / "mailbox.c", HERE / "mailbox_test.c"]
     subprocess.run(["cc", *flags, *folders, *sources, "-o", program], check=True)
     subprocess.run([program], check=True)

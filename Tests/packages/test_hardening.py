@@ -13,6 +13,7 @@ LIBRARIES = {
     "embedded": ROOT / "build" / "lib" / "libholdfast.so",
     "runtime": ROOT / "build" / "lib-runtime" / "libholdfast.so",
     "bundled": ROOT / "build" / "lib-bundled" / "libholdfast.so",
+    "keys": ROOT / "build" / "lib" / "libholdfast_keys.so",
     "driver": ROOT / "build" / "lib" / "libholdfast_http.so",
 }
 

@@ -89,7 +89,7 @@ def test_the_jansson_of_the_host_stays_as_it_is(
     options = ["--static"] if linked == "static" else []
     flags = run("pkg-config", "--cflags", "--libs", *options, "holdfast_http", environment=found)
     if linked == "static":
-        for name in ("holdfast", "holdfast_http"):
+        for name in ("holdfast", "holdfast_http", "holdfast_keys"):
             flags = flags.replace(f"-l{name} ", f"-l:lib{name}.a ")
     program = tmp_path / "host"
     rpath = f"-Wl,-rpath,{installed / 'lib'}"

@@ -90,22 +90,25 @@ def test_every_file_has_its_place(prefix: Path) -> None:
     files = {str(path.relative_to(prefix)) for path in prefix.rglob("*") if not path.is_dir()}
     libraries = {
         f"lib/{name}.so{suffix}"
-        for name in ("libholdfast", "libholdfast_http")
+        for name in ("libholdfast", "libholdfast_http", "libholdfast_keys")
         for suffix in ("", ".1", f".{version()}")
     }
     assert files == libraries | {
         "lib/libholdfast.a",
         "lib/libholdfast_http.a",
+        "lib/libholdfast_keys.a",
         "include/holdfast.h",
         "include/holdfast_http.h",
+        "include/holdfast_keys.h",
         "lib/cmake/holdfast/holdfast-config-version.cmake",
         "lib/cmake/holdfast/holdfast-config.cmake",
         "lib/pkgconfig/holdfast.pc",
         "lib/pkgconfig/holdfast_http.pc",
+        "lib/pkgconfig/holdfast_keys.pc",
         "share/holdfast/holdfast.openrpc.json",
         "share/holdfast/holdfast.schema.json",
     }
-    for name in ("libholdfast", "libholdfast_http"):
+    for name in ("libholdfast", "libholdfast_http", "libholdfast_keys"):
         assert (prefix / f"lib/{name}.so.1").readlink() == Path(f"{name}.so.{version()}")
         assert f"[{name}.so.1]" in run("readelf", "-d", prefix / f"lib/{name}.so")
 
@@ -165,12 +168,13 @@ def test_a_program_with_the_driver_links_the_archives(installed: Path, tmp_path:
     """libcurl stays shared: Debian has no archives of all that its own needs."""
     source = write_program(tmp_path, "c")
     program = tmp_path / "program"
-    archive = {f"-l{name}": f"-l:lib{name}.a" for name in ("holdfast", "holdfast_http")}
+    names = ("holdfast", "holdfast_http", "holdfast_keys")
+    archive = {f"-l{name}": f"-l:lib{name}.a" for name in names}
     flags = [archive.get(flag, flag) for flag in static_flags("holdfast_http", installed)]
     run("cc", *STRICT, source, "-o", program, *flags)
-    names = needed(program)
-    assert not any("holdfast" in name for name in names)
-    assert any("libcurl" in name for name in names)
+    libraries = needed(program)
+    assert not any("holdfast" in library for library in libraries)
+    assert any("libcurl" in library for library in libraries)
     assert run(program, folder=tmp_path).strip() == version()
 
 
@@ -181,7 +185,7 @@ def test_a_program_that_does_not_link_statically_needs_nothing_else(installed: P
     assert [word for word in said if word.startswith("-l")] == ["-lholdfast_http", "-lholdfast"]
 
 
-@pytest.mark.parametrize("name", ["holdfast", "holdfast_http"])
+@pytest.mark.parametrize("name", ["holdfast", "holdfast_http", "holdfast_keys"])
 def test_an_archive_shows_only_the_functions_of_its_header(installed: Path, name: str) -> None:
     """A host's own function of the same name as one within would clash."""
     listed = run("nm", "-g", "--defined-only", installed / f"lib/lib{name}.a")

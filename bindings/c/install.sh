@@ -18,7 +18,7 @@ install -m 644 build/include/*.h "$include"
 install -m 644 build/include/holdfast.schema.json build/include/holdfast.openrpc.json "$DESTDIR$PREFIX/share/holdfast"
 # The linker opens libholdfast.so, programs open libholdfast.so.1. Both are links to the file of this version.
 # The driver is not built where libcurl is missing.
-parts=(holdfast)
+parts=(holdfast holdfast_keys)
 [ ! -e build/lib/libholdfast_http.so ] || parts+=(holdfast_http)
 for part in "${parts[@]}"; do
   name=lib$part

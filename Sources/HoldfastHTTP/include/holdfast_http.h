@@ -5,8 +5,7 @@
  * holdfast_http_start() starts one worker thread that takes the handle's requests, sends them
  * (several at once, http and https, no redirects followed) and completes them. The host keeps
  * calling holdfast.h as before, and takes everything else with
- * holdfast_next(self, HOLDFAST_NEXT_NEWS, ...). The driver itself never calls functions of the
- * host.
+ * holdfast_next(self, HOLDFAST_NEXT_NEWS, ...).
  *
  * A host with an event loop (GLib, libuv, Qt, libevent) needs no thread: it starts the driver with
  * {"thread":false}, watches holdfast_http_fd() for reading, and calls holdfast_http_run() when it

@@ -1,11 +1,11 @@
 /*
  * The Node-API addon: handles of libholdfast for JavaScript, the functions of src/native.ts.
  *
- * Calls write to disk, and holdfast_next() and a mailbox (mailbox.h) block. So each handle has a
- * thread for its calls, one for each of its readers, and one for its key requests. libuv's pool
- * would not do: a key store in JavaScript needs it for its files while a call waits for the key. No
- * function of JavaScript is called from another thread: a thread-safe function of Node-API hands
- * each result over to the loop.
+ * Calls write to disk, and holdfast_next() and a mailbox (holdfast_keys.h) block. So each handle
+ * has a thread for its calls, one for each of its readers, and one for its key requests. libuv's
+ * pool would not do: a key store in JavaScript needs it for its files while a call waits for the
+ * key. No function of JavaScript is called from another thread: a thread-safe function of Node-API
+ * hands each result over to the loop.
  *
  * A handle is freed when its object in JavaScript and its threads have let go of it. Only the
  * loop's thread counts. The library refuses calls on a closed handle, so nothing here has to.
@@ -13,7 +13,7 @@
 #define _GNU_SOURCE
 #define NAPI_VERSION 8
 #include <holdfast.h>
-#include <mailbox.h>
+#include <holdfast_keys.h>
 #include <node_api.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -32,7 +32,7 @@ typedef struct job {
   char *request, *reply;
   int32_t what, timeout_ms; /* of NEXT */
   int32_t status;
-  hfh_key_request key;
+  holdfast_key_request key;
   bool unlocking; /* the key is for session_unlock */
 } job;
 
@@ -50,7 +50,7 @@ enum { CALLS, NEWS, REQUESTS, KEYS, LANES };
 
 struct handle {
   _Atomic(holdfast *) self; /* NULL before it is opened: the library refuses it as closed */
-  hfh_mailbox *box;         /* or NULL */
+  holdfast_mailbox *box;    /* or NULL */
   int owners;
   pthread_mutex_t lock;   /* guards `ending` and what is queued */
   pthread_cond_t changed; /* `ending`, or something was queued */
@@ -114,7 +114,7 @@ static void free_job(job *done) {
 static void end(handle *me) {
   holdfast_close(me->self);
   if (me->box)
-    hfh_mailbox_close(me->box);
+    holdfast_mailbox_close(me->box);
   pthread_mutex_lock(&me->lock);
   me->ending = true;
   pthread_cond_broadcast(&me->changed);
@@ -125,7 +125,7 @@ static int32_t open_library(handle *me, job *now) {
   holdfast *self = NULL;
   holdfast_keystore store;
   if (me->box)
-    store = hfh_mailbox_keystore(me->box);
+    store = holdfast_mailbox_keystore(me->box);
   int32_t status = holdfast_open(now->request, me->box ? &store : NULL, &self, &now->reply);
   me->self = self;
   if (status != HOLDFAST_OK)
@@ -147,7 +147,7 @@ static void carry_out(handle *me, job *now) {
     now->status = holdfast_next(me->self, now->what, now->timeout_ms, &now->reply);
     break;
   case KEY:
-    now->status = me->box ? hfh_mailbox_next(me->box, -1, &now->key) : HOLDFAST_CLOSED;
+    now->status = me->box ? holdfast_mailbox_next(me->box, -1, &now->key) : HOLDFAST_CLOSED;
     now->unlocking = me->unlocking;
     break;
   case CLOSE:
@@ -202,7 +202,7 @@ static void release(handle *me) {
       each->queued = next;
     }
   }
-  hfh_mailbox_free(me->box);
+  holdfast_mailbox_free(me->box);
   pthread_mutex_destroy(&me->lock);
   pthread_cond_destroy(&me->changed);
   free(me);
@@ -296,7 +296,7 @@ static handle *new_handle(napi_env env, bool has_keys) {
   for (lane *each = me->lanes; each < me->lanes + LANES; each++)
     *each = (lane){.owner = me, .last = &each->queued};
   me->owners = 1;
-  me->box = has_keys ? hfh_mailbox_new(HFH_KEY_WAIT_MS) : NULL;
+  me->box = has_keys ? holdfast_mailbox_new(HOLDFAST_MAILBOX_WAIT_MS) : NULL;
   if ((has_keys && !me->box) ||
       napi_create_string_utf8(env, "holdfast", NAPI_AUTO_LENGTH, &name) != napi_ok ||
       napi_create_threadsafe_function(env, NULL, NULL, name, 0, count, me, finish, me, settle,
@@ -443,7 +443,7 @@ static napi_value js_key_complete(napi_env env, napi_callback_info info) {
   char *result = text_of(env, given[2], &no_result), *value = text_of(env, given[3], &no_value);
   const char *field = NULL;
   if (me->box)
-    field = hfh_mailbox_complete(me->box, id, result, value, &accepted);
+    field = holdfast_mailbox_complete(me->box, id, result, value, &accepted);
   forget(result);
   forget(value);
   if (!field || napi_create_string_utf8(env, field, NAPI_AUTO_LENGTH, &wrong) != napi_ok)

@@ -110,6 +110,9 @@ gint64 host_spent_us(void);
 
 void keys_open(app *app);
 holdfast_keystore keys_store(app *app);
+void secret_open(const app *app);
+/* Before the program ends. */
+void secret_close(void);
 bool secret_available(void);
 /* The caller owns `*value`. */
 int32_t keys_load(app *app, const char *name, char **value);

@@ -14,6 +14,7 @@
 enum { KEY_LENGTH = 32 };
 
 void keys_open(app *app) {
+  secret_open(app);
   GKeyFile *settings = g_key_file_new();
   g_key_file_load_from_file(settings, app->settings_file, G_KEY_FILE_NONE, NULL);
   char *chosen = g_key_file_get_string(settings, "keys", "in", NULL);

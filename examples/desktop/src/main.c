@@ -182,6 +182,7 @@ int main(int count, char **arguments) {
   browser_listen(&app, false);
   host_close(&app);
   secret_settle();
+  secret_close();
   g_object_unref(app.application);
   g_free(app.data_dir);
   g_free(app.keys_dir);

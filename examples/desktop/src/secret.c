@@ -1,19 +1,14 @@
-/* The keys in the desktop's secret service (GNOME Keyring, KWallet, KeePassXC), over libsecret.
+/* The keys in the desktop's secret service (GNOME Keyring, KWallet, KeePassXC), over
+ * holdfast_keys.h, and the prompt for it.
  *
  * What the library asks for is answered at once. Where the keyring is locked, that is the answer,
  * and the user is asked for its password beside the library, which tries again once it is open.
  * When the library's handle is closed, the prompt is taken back. */
 #include "app.h"
 
-#define SECRET_API_SUBJECT_TO_CHANGE /* for functions that tell why a search found nothing */
+#include <holdfast_keys.h>
 #include <libsecret/secret.h>
 #include <string.h>
-
-static const SecretSchema schema = {
-    .name = "org.holdfast.Desktop.Key",
-    .attributes = {{"folder", SECRET_SCHEMA_ATTRIBUTE_STRING},
-                   {"name", SECRET_SCHEMA_ATTRIBUTE_STRING}},
-};
 
 /* ---- the service ----
  *
@@ -105,14 +100,22 @@ static void on_unlocked(GObject *source, GAsyncResult *result, gpointer context)
     json_decref(host_call(app, "session_status", NULL));
 }
 
-static int32_t locked(app *app, SecretService *service, gpointer item_or_keyring) {
-  if (cancelled == NULL && !dismissed) {
+/* Asks for the keyring where the keys are. A service for each prompt: one that was restarted
+ * meanwhile has another session. */
+static void ask(app *app) {
+  SecretService *service =
+      secret_service_open_sync(service_get_type(), NULL, SECRET_SERVICE_OPEN_SESSION, NULL, NULL);
+  SecretCollection *collection = NULL;
+  if (service != NULL)
+    collection = secret_collection_for_alias_sync(service, SECRET_COLLECTION_DEFAULT,
+                                                  SECRET_COLLECTION_NONE, NULL, NULL);
+  if (collection != NULL) {
     cancelled = g_cancellable_new();
-    GList *all = g_list_append(NULL, item_or_keyring);
-    secret_service_unlock(service, all, cancelled, on_unlocked, app);
-    g_list_free(all);
+    GList only = {.data = collection};
+    secret_service_unlock(service, &only, cancelled, on_unlocked, app);
   }
-  return HOLDFAST_KEY_LOCKED;
+  g_clear_object(&collection);
+  g_clear_object(&service);
 }
 
 void secret_ask_again(void) { dismissed = false; }
@@ -140,6 +143,31 @@ void secret_settle(void) {
   g_clear_object(&bus);
 }
 
+/* ---- what keys.c asks ---- */
+
+static holdfast_keyring *keyring; /* NULL: there is no memory */
+static holdfast_keystore store;   /* its functions */
+
+static void on_cause(void *context, int32_t level, const char *line) {
+  (void)context, (void)level;
+  g_info("the %s", line);
+}
+
+void secret_open(const app *app) {
+  /* Each folder has keys of its own. */
+  char *name = g_strconcat(APP_ID, " ", app->data_dir, NULL);
+  holdfast_keyring_new(name, app->data_dir, HOLDFAST_KEYRING_SILENT, on_cause, &keyring);
+  if (keyring != NULL)
+    store = holdfast_keyring_keystore(keyring);
+  g_free(name);
+}
+
+void secret_close(void) {
+  if (keyring != NULL)
+    store.destroy(store.context);
+  holdfast_keyring_free(keyring);
+}
+
 bool secret_available(void) {
   SecretService *service = secret_service_get_sync(SECRET_SERVICE_OPEN_SESSION, NULL, NULL);
   bool there = service != NULL;
@@ -147,90 +175,33 @@ bool secret_available(void) {
   return there;
 }
 
-/* ---- what keys.c asks ---- */
-
-/* A service for each request: one that was restarted meanwhile has another session. */
-typedef struct {
-  SecretService *service; /* NULL: none answers */
-  GHashTable *attributes;
-  GList *items;                 /* under the name */
-  SecretCollection *collection; /* where new ones go */
-  GError *error;
-} found;
-
-static found find(app *app, const char *name) {
-  found it = {0};
-  it.attributes = secret_attributes_build(&schema, "folder", app->data_dir, "name", name, NULL);
-  it.service = secret_service_open_sync(service_get_type(), NULL, SECRET_SERVICE_OPEN_SESSION, NULL,
-                                        &it.error);
-  /* Not secret_password_lookup_sync(): it asks the user, and after a dismissed prompt it reports
-   * that there is no key. */
-  if (it.error == NULL)
-    it.items = secret_service_search_sync(it.service, &schema, it.attributes,
-                                          SECRET_SEARCH_LOAD_SECRETS, NULL, &it.error);
-  if (it.error == NULL)
-    it.collection = secret_collection_for_alias_sync(it.service, SECRET_COLLECTION_DEFAULT,
-                                                     SECRET_COLLECTION_NONE, NULL, &it.error);
-  return it;
-}
-
-static int32_t done(found *it, int32_t result) {
-  if (it->error != NULL) {
-    g_info("the secret service: %s", it->error->message);
-    result = HOLDFAST_KEY_FAILED;
-  }
-  g_clear_error(&it->error);
-  g_list_free_full(it->items, g_object_unref);
-  g_clear_object(&it->collection);
-  g_clear_object(&it->service);
-  g_hash_table_unref(it->attributes);
+static int32_t answered(app *app, int32_t result) {
+  if (result == HOLDFAST_KEY_LOCKED && cancelled == NULL && !dismissed)
+    ask(app);
   return result;
 }
 
-/* What is locked, and has to be opened first: the item or, as it does not always say what is in it,
- * the keyring. */
-static gpointer barrier(const found *it) {
-  if (it->items != NULL)
-    return secret_item_get_locked(it->items->data) ? it->items->data : NULL;
-  return it->collection != NULL && secret_collection_get_locked(it->collection) ? it->collection
-                                                                                : NULL;
-}
-
 int32_t secret_load(app *app, const char *name, char **value) {
-  found it = find(app, name);
-  int32_t result = HOLDFAST_KEY_NOT_FOUND;
-  if (it.error == NULL && barrier(&it) != NULL) {
-    result = locked(app, it.service, barrier(&it));
-  } else if (it.error == NULL && it.items != NULL) {
-    SecretValue *secret = secret_item_get_secret(it.items->data);
-    const char *text = secret == NULL ? NULL : secret_value_get_text(secret);
-    *value = g_strdup(text);
-    result = text == NULL ? HOLDFAST_KEY_FAILED : HOLDFAST_KEY_OK;
-    g_clear_pointer(&secret, secret_value_unref); /* libsecret zeroes its copy */
-  }
-  return done(&it, result);
+  char text[4096];
+  size_t length = 0;
+  int32_t result = HOLDFAST_KEY_FAILED;
+  if (keyring != NULL)
+    result = store.load(store.context, name, (uint8_t *)text, sizeof text, &length);
+  if (result == HOLDFAST_KEY_OK)
+    *value = g_strndup(text, length);
+  explicit_bzero(text, sizeof text);
+  return answered(app, result);
 }
 
 int32_t secret_save(app *app, const char *name, const char *value) {
-  found it = find(app, name);
-  int32_t result = HOLDFAST_KEY_OK;
-  if (it.error == NULL && barrier(&it) != NULL) {
-    result = locked(app, it.service, barrier(&it));
-  } else if (it.error == NULL) {
-    SecretValue *secret = secret_value_new(value, -1, "text/plain");
-    secret_service_store_sync(it.service, &schema, it.attributes, SECRET_COLLECTION_DEFAULT,
-                              "Holdfast Desktop", secret, NULL, &it.error);
-    secret_value_unref(secret);
-  }
-  return done(&it, result);
+  int32_t result = HOLDFAST_KEY_FAILED;
+  if (keyring != NULL)
+    result = store.save(store.context, name, (const uint8_t *)value, strlen(value),
+                        HOLDFAST_PROTECT_DEVICE);
+  return answered(app, result);
 }
 
 int32_t secret_erase(app *app, const char *name) {
-  found it = find(app, name);
-  int32_t result = HOLDFAST_KEY_OK;
-  if (it.error == NULL && barrier(&it) != NULL)
-    result = locked(app, it.service, barrier(&it));
-  else if (it.error == NULL) /* false without an error: no such key */
-    secret_service_clear_sync(it.service, &schema, it.attributes, NULL, &it.error);
-  return done(&it, result);
+  int32_t result = keyring == NULL ? HOLDFAST_KEY_FAILED : store.erase(store.context, name);
+  return answered(app, result);
 }

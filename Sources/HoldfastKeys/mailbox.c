@@ -1,25 +1,31 @@
-/* See mailbox.h. A request that is not answered in time fails, and an answer that comes later is
+/* The mailbox. A request that is not answered in time fails, and an answer that comes later is
  * ignored: its id was given once. "locked" would be a lie about the device. */
 #define _GNU_SOURCE
-#include "mailbox.h"
+#include "holdfast_keys.h"
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-struct hfh_mailbox {
+enum {
+  KEY_LENGTH = 32,
+  KEY_TEXT = sizeof((holdfast_key_request){0}.value), /* in base64, with the NUL */
+};
+
+struct holdfast_mailbox {
   pthread_mutex_t lock; /* protects all members */
   pthread_cond_t changed;
   int shares;
   int32_t wait_ms;
   bool closed;
-  int64_t count;         /* the id of the last request */
-  hfh_key_request asked; /* id 0: none */
+  int64_t count;              /* the id of the last request */
+  holdfast_key_request asked; /* id 0: none */
   bool taken;
   int32_t result; /* of the request; -1: no answer yet */
-  uint8_t key[HFH_KEY_LENGTH];
+  uint8_t key[KEY_LENGTH];
   int takers;         /* threads that wait for a request */
   bool has_answerer;  /* a thread was in next or complete: */
   pthread_t answerer; /* the last one */
@@ -54,9 +60,9 @@ static struct timespec after(int32_t ms) {
 static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /* Three bytes are four digits; of the last three, the third is not there: the digit is '='. */
-static void write_key(const uint8_t key[HFH_KEY_LENGTH], char text[HFH_KEY_TEXT]) {
-  for (size_t i = 0; i < HFH_KEY_LENGTH; i += 3, text += 4) {
-    bool whole = i + 2 < HFH_KEY_LENGTH;
+static void write_key(const uint8_t key[KEY_LENGTH], char text[KEY_TEXT]) {
+  for (size_t i = 0; i < KEY_LENGTH; i += 3, text += 4) {
+    bool whole = i + 2 < KEY_LENGTH;
     uint32_t bits = (uint32_t)key[i] << 16 | (uint32_t)key[i + 1] << 8 | (whole ? key[i + 2] : 0);
     for (int digit = 0; digit < 4; digit++)
       text[digit] = digits[bits >> (18 - 6 * digit) & 63];
@@ -67,12 +73,12 @@ static void write_key(const uint8_t key[HFH_KEY_LENGTH], char text[HFH_KEY_TEXT]
 }
 
 /* False if it is not the base64 of 32 bytes. */
-static bool read_key(const char *text, uint8_t key[HFH_KEY_LENGTH]) {
-  if (text == NULL || strlen(text) != HFH_KEY_TEXT - 1 || text[HFH_KEY_TEXT - 2] != '=')
+static bool read_key(const char *text, uint8_t key[KEY_LENGTH]) {
+  if (text == NULL || strlen(text) != KEY_TEXT - 1 || text[KEY_TEXT - 2] != '=')
     return false;
   uint32_t bits = 0;
   size_t length = 0;
-  for (size_t i = 0; i < HFH_KEY_TEXT - 2; i++) {
+  for (size_t i = 0; i < KEY_TEXT - 2; i++) {
     const char *digit = memchr(digits, text[i], sizeof digits - 1);
     if (digit == NULL)
       return false;
@@ -86,17 +92,18 @@ static bool read_key(const char *text, uint8_t key[HFH_KEY_LENGTH]) {
 /* ---- the library's side ---- */
 
 /* Both with the lock. */
-static bool is_answered_here(const hfh_mailbox *box) {
+static bool is_answered_here(const holdfast_mailbox *box) {
   return box->takers == 0 && box->has_answerer && pthread_equal(box->answerer, pthread_self());
 }
 
-static void note_answerer(hfh_mailbox *box) {
+static void note_answerer(holdfast_mailbox *box) {
   box->has_answerer = true;
   box->answerer = pthread_self();
 }
 
 /* Put the request into the mailbox, and wait for its answer; `key`: of a load. */
-static int32_t ask(hfh_mailbox *box, hfh_key_request *asked, const char *name, uint8_t *key) {
+static int32_t ask(holdfast_mailbox *box, holdfast_key_request *asked, const char *name,
+                   uint8_t *key) {
   struct timespec limit = after(box->wait_ms);
   int32_t result = HOLDFAST_KEY_FAILED;
   pthread_mutex_lock(&box->lock);
@@ -125,36 +132,36 @@ static int32_t ask(hfh_mailbox *box, hfh_key_request *asked, const char *name, u
 
 static int32_t load(void *context, const char *name, uint8_t *key, size_t capacity,
                     size_t *length) {
-  if (capacity < HFH_KEY_LENGTH)
+  if (capacity < KEY_LENGTH)
     return HOLDFAST_KEY_FAILED;
-  *length = HFH_KEY_LENGTH;
-  return ask(context, &(hfh_key_request){.operation = "load"}, name, key);
+  *length = KEY_LENGTH;
+  return ask(context, &(holdfast_key_request){.operation = "load"}, name, key);
 }
 
 static int32_t save(void *context, const char *name, const uint8_t *key, size_t length,
                     int32_t protection) {
-  if (length != HFH_KEY_LENGTH)
+  if (length != KEY_LENGTH)
     return HOLDFAST_KEY_FAILED;
-  hfh_key_request asked = {.operation = "save"};
+  holdfast_key_request asked = {.operation = "save"};
   asked.protection = protection == HOLDFAST_PROTECT_BIOMETRIC ? "biometric" : "device";
   write_key(key, asked.value);
   return ask(context, &asked, name, NULL);
 }
 
 static int32_t erase(void *context, const char *name) {
-  return ask(context, &(hfh_key_request){.operation = "erase"}, name, NULL);
+  return ask(context, &(holdfast_key_request){.operation = "erase"}, name, NULL);
 }
 
 /* The library has closed its handle: nobody asks any more. */
 static void destroy(void *context) {
-  hfh_mailbox_close(context);
-  hfh_mailbox_free(context);
+  holdfast_mailbox_close(context);
+  holdfast_mailbox_free(context);
 }
 
-holdfast_keystore hfh_mailbox_keystore(hfh_mailbox *box) {
+holdfast_keystore holdfast_mailbox_keystore(holdfast_mailbox *box) {
   return (holdfast_keystore){
       .size = sizeof(holdfast_keystore),
-      .context = hfh_mailbox_share(box),
+      .context = holdfast_mailbox_share(box),
       .load = load,
       .save = save,
       .erase = erase,
@@ -164,7 +171,8 @@ holdfast_keystore hfh_mailbox_keystore(hfh_mailbox *box) {
 
 /* ---- the host's side ---- */
 
-int32_t hfh_mailbox_next(hfh_mailbox *box, int32_t timeout_ms, hfh_key_request *request) {
+int32_t holdfast_mailbox_next(holdfast_mailbox *box, int32_t timeout_ms,
+                              holdfast_key_request *request) {
   struct timespec limit = after(timeout_ms > 0 ? timeout_ms : 0);
   int32_t status = HOLDFAST_NOT_FOUND;
   bool in_time = timeout_ms != 0;
@@ -189,7 +197,7 @@ int32_t hfh_mailbox_next(hfh_mailbox *box, int32_t timeout_ms, hfh_key_request *
   return status;
 }
 
-void hfh_mailbox_zero(hfh_key_request *request) { zero(request, sizeof *request); }
+void holdfast_mailbox_zero(holdfast_key_request *request) { zero(request, sizeof *request); }
 
 static int32_t result_of(const char *text) {
   static const char *const names[] = {
@@ -210,29 +218,30 @@ static int32_t result_of(const char *text) {
   return -1;
 }
 
-const char *hfh_mailbox_complete(hfh_mailbox *box, int64_t id, const char *result,
-                                 const char *value, bool *accepted) {
-  const char *wrong = NULL;
-  int32_t read = result_of(result);
-  *accepted = false;
+int32_t holdfast_mailbox_complete(holdfast_mailbox *box, int64_t id, const char *result,
+                                  const char *value, const char **wrong) {
+  int32_t status = HOLDFAST_NOT_FOUND, read = result_of(result);
   pthread_mutex_lock(&box->lock);
   note_answerer(box);
   if (read < 0) {
-    wrong = "/result";
+    *wrong = "/result";
+    status = HOLDFAST_INVALID;
   } else if (id > 0 && id == box->asked.id && box->taken && box->result < 0) {
     bool finds = read == HOLDFAST_KEY_OK && strcmp(box->asked.operation, "load") == 0;
-    if (finds && !read_key(value, box->key))
-      wrong = "/value";
-    else
+    if (finds && !read_key(value, box->key)) {
+      *wrong = "/value";
+      status = HOLDFAST_INVALID;
+    } else {
       box->result = read;
-    *accepted = wrong == NULL;
-    pthread_cond_broadcast(&box->changed);
+      status = HOLDFAST_OK;
+      pthread_cond_broadcast(&box->changed);
+    }
   }
   pthread_mutex_unlock(&box->lock);
-  return wrong;
+  return status;
 }
 
-bool hfh_mailbox_is_answered_here(hfh_mailbox *box) {
+int32_t holdfast_mailbox_is_answered_here(holdfast_mailbox *box) {
   pthread_mutex_lock(&box->lock);
   bool here = is_answered_here(box);
   pthread_mutex_unlock(&box->lock);
@@ -241,21 +250,21 @@ bool hfh_mailbox_is_answered_here(hfh_mailbox *box) {
 
 /* ---- life ---- */
 
-void hfh_mailbox_close(hfh_mailbox *box) {
+void holdfast_mailbox_close(holdfast_mailbox *box) {
   pthread_mutex_lock(&box->lock);
   box->closed = true;
   pthread_cond_broadcast(&box->changed);
   pthread_mutex_unlock(&box->lock);
 }
 
-hfh_mailbox *hfh_mailbox_share(hfh_mailbox *box) {
+holdfast_mailbox *holdfast_mailbox_share(holdfast_mailbox *box) {
   pthread_mutex_lock(&box->lock);
   box->shares += 1;
   pthread_mutex_unlock(&box->lock);
   return box;
 }
 
-void hfh_mailbox_free(hfh_mailbox *box) {
+void holdfast_mailbox_free(holdfast_mailbox *box) {
   if (box == NULL)
     return;
   pthread_mutex_lock(&box->lock);
@@ -269,8 +278,8 @@ void hfh_mailbox_free(hfh_mailbox *box) {
   free(box);
 }
 
-hfh_mailbox *hfh_mailbox_new(int32_t wait_ms) {
-  hfh_mailbox *box = calloc(1, sizeof *box);
+holdfast_mailbox *holdfast_mailbox_new(int32_t wait_ms) {
+  holdfast_mailbox *box = calloc(1, sizeof *box);
   pthread_condattr_t attributes;
   if (box == NULL || pthread_condattr_init(&attributes) != 0) {
     free(box);

@@ -1,26 +1,30 @@
-/* The key store "secret_service": the desktop's keyring (GNOME Keyring, KWallet, KeePassXC), over
- * libsecret, which is loaded when a host names it. So neither the driver nor the host needs it
- * otherwise.
+/* The desktop's keyring (GNOME Keyring, KWallet, KeePassXC) as a key store, over libsecret, which
+ * is loaded when the first keyring is made. So no host needs it otherwise.
  *
  * A key is found by the name that the host has given and by its own. It is never "not found"
  * because the keyring is locked, the service does not run or the user dismissed its prompt: the
  * library would take the data for lost. The keyring asks for no presence, so it keeps no key
  * "biometric".
  *
- * Only a load and a save have the keyring ask the user to unlock it. Many calls of the library load
- * a key, also without the user's doing. So a load does not ask for QUIET_MS after the user
- * dismissed a prompt, nor for a key that the keyring could not erase in that time, since the
- * library does not want it any more. */
+ * Of the key store's functions only a load and a save have the keyring ask the user to unlock it,
+ * and none with HOLDFAST_KEYRING_SILENT. Many calls of the library load a key, also without the
+ * user's doing. So a load does not ask for QUIET_MS after the user dismissed a prompt, nor for a
+ * key that the keyring could not erase in that time, since the library does not want it any more.
+ */
 #define _GNU_SOURCE
-#include "driver.h"
+#include "holdfast_keys.h"
 #include "libsecret.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
 /* ---- libsecret ---- */
 
@@ -67,55 +71,63 @@ static void load_library(void) {
   loaded = true;
 }
 
-/* ---- the stores of open handles ---- */
+/* ---- a keyring ---- */
 
 enum { QUIET_MS = 30000 };
 
-/* The key store of one handle. */
-typedef struct secret_store {
-  struct secret_store *next;
-  const holdfast *self; /* NULL until the handle is open */
-  char *app;
-  char *folder;
-  char *label;     /* of its entries: the app and its folder; NULL: the folder is not there yet */
-  char cause[256]; /* why the last operation failed; empty: it did not */
+struct holdfast_keyring {
+  atomic_int shares;
+  char *app, *folder;
+  bool asks; /* a load and a save have the keyring ask the user to unlock it */
+  holdfast_log_fn log;
+  char *label; /* of its entries: the app and its folder; NULL: the folder is not there yet */
   /* When a load may have the keyring ask again: for any key, and for the "session". */
   int64_t asks_at, session_asks_at;
-} secret_store;
+  pthread_mutex_t lock; /* protects the next one */
+  char cause[256];      /* why the last operation failed; empty: it did not */
+};
 
-/* Protects the list and the causes. Nothing else is locked under it. */
-static pthread_mutex_t stores_lock = PTHREAD_MUTEX_INITIALIZER;
-static secret_store *stores = NULL;
+static int64_t now_ms(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
 
-void hfh_secret_before_fork(void) { pthread_mutex_lock(&stores_lock); }
-void hfh_secret_after_fork(void) { pthread_mutex_unlock(&stores_lock); }
+/* Drop what is left of a character of UTF-8 at the end of a text that was cut. */
+static void drop_half_character(char *text) {
+  size_t length = strlen(text), first = length;
+  while (first > 0 && ((unsigned char)text[first - 1] & 0xC0) == 0x80)
+    first -= 1;
+  if (first == 0 || (unsigned char)text[first - 1] < 0xC0)
+    return;
+  unsigned char lead = (unsigned char)text[first - 1];
+  size_t whole = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+  if (length - (first - 1) < whole)
+    text[first - 1] = 0;
+}
 
 /* Remember why an operation failed; a new cause is a line of the log. */
-__attribute__((format(printf, 2, 3))) static void explain(secret_store *it, const char *format,
+__attribute__((format(printf, 2, 3))) static void explain(holdfast_keyring *it, const char *format,
                                                           ...) {
   char cause[sizeof it->cause], line[sizeof cause + 32];
   va_list given;
   va_start(given, format);
   vsnprintf(cause, sizeof cause, format, given);
   va_end(given);
-  hfh_drop_half_character(cause);
-  pthread_mutex_lock(&stores_lock);
+  drop_half_character(cause);
+  pthread_mutex_lock(&it->lock);
   bool is_new = strcmp(cause, it->cause) != 0;
   memcpy(it->cause, cause, sizeof cause);
-  pthread_mutex_unlock(&stores_lock);
+  pthread_mutex_unlock(&it->lock);
   snprintf(line, sizeof line, "secret service: %s", cause);
-  if (is_new && *cause != 0)
-    hfh_log_line(NULL, 1, line);
+  if (is_new && *cause != 0 && it->log != NULL)
+    it->log(NULL, 1, line);
 }
 
-bool hfh_secret_cause(const holdfast *self, char *cause, size_t capacity) {
-  *cause = 0;
-  pthread_mutex_lock(&stores_lock);
-  for (const secret_store *it = stores; it != NULL; it = it->next)
-    if (it->self == self)
-      snprintf(cause, capacity, "%s", it->cause);
-  pthread_mutex_unlock(&stores_lock);
-  return *cause != 0;
+void holdfast_keyring_cause(holdfast_keyring *it, char *cause, size_t capacity) {
+  pthread_mutex_lock(&it->lock);
+  snprintf(cause, capacity, "%s", it->cause);
+  pthread_mutex_unlock(&it->lock);
 }
 
 /* ---- the folder of a name ---- */
@@ -155,12 +167,12 @@ static void *attributes_of(const char *app, const char *name) {
 static bool is_session(const char *name) { return strcmp(name, "session") == 0; }
 static bool is_biometric(const char *name) { return strcmp(name, "biometric") == 0; }
 
-static int32_t locked(secret_store *it) {
+static int32_t locked(holdfast_keyring *it) {
   explain(it, "the keyring is locked, or its prompt was dismissed");
   return HOLDFAST_KEY_LOCKED;
 }
 
-static int32_t failed(secret_store *it, g_error *error) {
+static int32_t failed(holdfast_keyring *it, g_error *error) {
   bool is_locked = error != NULL && error->domain == lib.error_domain() && error->code == IS_LOCKED;
   bool is_its_own = error != NULL && error->domain == lib.error_domain();
   const char *said = error == NULL || error->message == NULL ? "" : error->message;
@@ -176,13 +188,14 @@ static int32_t failed(secret_store *it, g_error *error) {
   return is_locked ? locked(it) : HOLDFAST_KEY_FAILED;
 }
 
-static int32_t done(secret_store *it) {
+static int32_t done(holdfast_keyring *it) {
   explain(it, "%s", "");
   return HOLDFAST_KEY_OK;
 }
 
-/* The search found nothing: an absent key, or a locked keyring. */
-static int32_t absent(secret_store *it, void *service) {
+/* The answer `otherwise`, unless the keyring where new keys go is locked. A search that found
+ * nothing does not tell: a locked keyring need not say what is in it. */
+static int32_t unless_locked(holdfast_keyring *it, void *service, int32_t otherwise) {
   g_error *error = NULL;
   void *collection = lib.collection(service, "default", 0, NULL, &error);
   if (error != NULL)
@@ -193,11 +206,11 @@ static int32_t absent(secret_store *it, void *service) {
   if (is_locked)
     return locked(it);
   done(it);
-  return HOLDFAST_KEY_NOT_FOUND;
+  return otherwise;
 }
 
 /* holdfast_open() makes the folder before it uses a key. */
-static const char *label_of(secret_store *it) {
+static const char *label_of(holdfast_keyring *it) {
   char *full = it->label == NULL ? realpath(it->folder, NULL) : NULL;
   if (full != NULL && asprintf(&it->label, "%s%s%s", it->app, between, full) < 0)
     it->label = NULL;
@@ -206,7 +219,7 @@ static const char *label_of(secret_store *it) {
 }
 
 /* The entry of a folder that was moved names the new one from now on. */
-static void follow_folder(secret_store *it, void *item) {
+static void follow_folder(holdfast_keyring *it, void *item) {
   g_error *error = NULL;
   char *label = lib.item_label(item);
   const char *ours = label_of(it);
@@ -217,7 +230,7 @@ static void follow_folder(secret_store *it, void *item) {
   lib.text_free(label);
 }
 
-static int32_t copy_key(secret_store *it, void *item, uint8_t *key, size_t capacity,
+static int32_t copy_key(holdfast_keyring *it, void *item, uint8_t *key, size_t capacity,
                         size_t *length) {
   void *value = lib.item_secret(item);
   if (value == NULL)
@@ -240,7 +253,7 @@ static int32_t copy_key(secret_store *it, void *item, uint8_t *key, size_t capac
 
 static int32_t load(void *context, const char *name, uint8_t *key, size_t capacity,
                     size_t *length) {
-  secret_store *it = context;
+  holdfast_keyring *it = context;
   if (is_biometric(name))
     return HOLDFAST_KEY_NOT_FOUND;
   g_error *error = NULL;
@@ -248,8 +261,8 @@ static int32_t load(void *context, const char *name, uint8_t *key, size_t capaci
   if (service == NULL)
     return failed(it, error);
   /* Not secret_password_lookup(): after a dismissed prompt it reports that there is no key. */
-  int64_t now = hfh_now_ms();
-  bool asks = now >= it->asks_at && (!is_session(name) || now >= it->session_asks_at);
+  int64_t now = now_ms();
+  bool asks = it->asks && now >= it->asks_at && (!is_session(name) || now >= it->session_asks_at);
   void *attributes = attributes_of(it->app, name);
   g_list *items = lib.search(service, &schema, attributes,
                              SEARCH_LOAD_SECRETS | (asks ? SEARCH_UNLOCK : 0), NULL, &error);
@@ -258,13 +271,13 @@ static int32_t load(void *context, const char *name, uint8_t *key, size_t capaci
   if (error != NULL)
     answer = failed(it, error);
   else if (items == NULL)
-    answer = absent(it, service);
+    answer = unless_locked(it, service, HOLDFAST_KEY_NOT_FOUND);
   else if (lib.item_locked(items->data))
     answer = locked(it);
   else
     answer = copy_key(it, items->data, key, capacity, length);
   if (asks && answer == HOLDFAST_KEY_LOCKED)
-    it->asks_at = hfh_now_ms() + QUIET_MS;
+    it->asks_at = now_ms() + QUIET_MS;
   lib.list_free(items, lib.object_free);
   lib.object_free(service);
   return answer;
@@ -272,23 +285,31 @@ static int32_t load(void *context, const char *name, uint8_t *key, size_t capaci
 
 static int32_t save(void *context, const char *name, const uint8_t *key, size_t length,
                     int32_t protection) {
-  secret_store *it = context;
+  holdfast_keyring *it = context;
   if (is_biometric(name) || protection != HOLDFAST_PROTECT_DEVICE)
     return HOLDFAST_KEY_UNAVAILABLE;
   g_error *error = NULL;
-  void *attributes = attributes_of(it->app, name);
-  void *value = lib.value_new((const char *)key, (long)length, "application/octet-stream");
-  bool stored = lib.store(NULL, &schema, attributes, "default", label_of(it), value, NULL, &error);
-  lib.value_free(value);
-  lib.table_free(attributes);
-  if (!stored)
+  void *service = lib.service_get(OPEN_SESSION, NULL, &error);
+  if (service == NULL)
     return failed(it, error);
+  int32_t answer = it->asks ? HOLDFAST_KEY_OK : unless_locked(it, service, HOLDFAST_KEY_OK);
+  if (answer == HOLDFAST_KEY_OK) {
+    void *attributes = attributes_of(it->app, name);
+    void *value = lib.value_new((const char *)key, (long)length, "application/octet-stream");
+    if (!lib.store(service, &schema, attributes, "default", label_of(it), value, NULL, &error))
+      answer = failed(it, error);
+    lib.value_free(value);
+    lib.table_free(attributes);
+  }
+  lib.object_free(service);
+  if (answer != HOLDFAST_KEY_OK)
+    return answer;
   it->asks_at = it->session_asks_at = 0;
   return done(it);
 }
 
 static int32_t erase(void *context, const char *name) {
-  secret_store *it = context;
+  holdfast_keyring *it = context;
   if (is_biometric(name))
     return HOLDFAST_KEY_NOT_FOUND;
   g_error *error = NULL;
@@ -306,83 +327,91 @@ static int32_t erase(void *context, const char *name) {
   if (error != NULL)
     answer = failed(it, error);
   else if (left == NULL)
-    answer = cleared ? done(it) : absent(it, service);
+    answer = cleared ? done(it) : unless_locked(it, service, HOLDFAST_KEY_NOT_FOUND);
   else if (lib.item_locked(left->data))
     answer = locked(it);
   else
     explain(it, "the entry is still there");
   if (is_session(name))
-    it->session_asks_at = answer == HOLDFAST_KEY_LOCKED ? hfh_now_ms() + QUIET_MS : 0;
+    it->session_asks_at = answer == HOLDFAST_KEY_LOCKED ? now_ms() + QUIET_MS : 0;
   lib.list_free(left, lib.object_free);
   lib.object_free(service);
   return answer;
 }
 
-static void free_store(secret_store *it) {
-  free(it->app);
-  free(it->folder);
-  free(it->label);
-  free(it);
-}
+/* ---- another folder ---- */
 
-static void destroy(void *context) {
-  secret_store *it = context;
-  pthread_mutex_lock(&stores_lock);
-  secret_store **place = &stores;
-  while (*place != NULL && *place != it)
-    place = &(*place)->next;
-  if (*place != NULL)
-    *place = it->next;
-  pthread_mutex_unlock(&stores_lock);
-  free_store(it);
-}
-
-char *hfh_secret_other_folder(const char *app, const char *folder) {
-  pthread_once(&once, load_library);
+char *holdfast_keyring_other_folder(holdfast_keyring *it) {
+  if (*it->folder == 0) /* holdfast_open() refuses that */
+    return NULL;
   g_error *error = NULL;
-  void *service = loaded ? lib.service_get(0, NULL, &error) : NULL;
+  void *service = lib.service_get(0, NULL, &error);
   if (service == NULL) { /* the first load says why */
     if (error != NULL)
       lib.error_free(error);
     return NULL;
   }
-  void *attributes = attributes_of(app, "device");
+  void *attributes = attributes_of(it->app, "device");
   g_list *items = lib.search(service, &schema, attributes, 0, NULL, &error);
   lib.table_free(attributes);
   if (error != NULL)
     lib.error_free(error);
+  char *full = realpath(it->folder, NULL); /* of a new folder it is not there yet */
   char *label = items == NULL ? NULL : lib.item_label(items->data);
-  const char *other = other_folder(label, app, folder);
+  const char *other = other_folder(label, it->app, full);
   char *found = other == NULL ? NULL : strdup(other);
+  free(full);
   lib.text_free(label);
   lib.list_free(items, lib.object_free);
   lib.object_free(service);
   return found;
 }
 
-bool hfh_secret_service(const char *app, const char *folder, holdfast_keystore *store) {
-  pthread_once(&once, load_library);
-  secret_store *it = loaded ? calloc(1, sizeof *it) : NULL;
-  if (it != NULL && ((it->app = strdup(app)) == NULL || (it->folder = strdup(folder)) == NULL)) {
-    free_store(it);
-    it = NULL;
-  }
-  *store = (holdfast_keystore){
-      .size = sizeof *store,
+/* ---- life ---- */
+
+void holdfast_keyring_free(holdfast_keyring *it) {
+  if (it == NULL || atomic_fetch_sub(&it->shares, 1) > 1)
+    return;
+  pthread_mutex_destroy(&it->lock);
+  free(it->app);
+  free(it->folder);
+  free(it->label);
+  free(it);
+}
+
+static void destroy(void *context) { holdfast_keyring_free(context); }
+
+holdfast_keystore holdfast_keyring_keystore(holdfast_keyring *it) {
+  atomic_fetch_add(&it->shares, 1);
+  return (holdfast_keystore){
+      .size = sizeof(holdfast_keystore),
       .context = it,
       .load = load,
       .save = save,
       .erase = erase,
       .destroy = destroy,
   };
-  return loaded;
 }
 
-void hfh_secret_belongs(const holdfast_keystore *store, const holdfast *self) {
-  secret_store *it = store->context;
-  it->self = self;
-  pthread_mutex_lock(&stores_lock);
-  it->next = stores;
-  stores = it;
-  pthread_mutex_unlock(&stores_lock);
+int32_t holdfast_keyring_new(const char *name, const char *data_dir, int32_t locked,
+                             holdfast_log_fn log, holdfast_keyring **keyring) {
+  *keyring = NULL;
+  pthread_once(&once, load_library);
+  if (!loaded)
+    return HOLDFAST_NOT_FOUND;
+  holdfast_keyring *it = calloc(1, sizeof *it);
+  if (it == NULL)
+    return HOLDFAST_NOMEM;
+  *it = (holdfast_keyring){.shares = 1,
+                           .app = strdup(name),
+                           .folder = strdup(data_dir),
+                           .asks = locked == HOLDFAST_KEYRING_ASKS,
+                           .log = log};
+  pthread_mutex_init(&it->lock, NULL);
+  if (it->app == NULL || it->folder == NULL) {
+    holdfast_keyring_free(it);
+    return HOLDFAST_NOMEM;
+  }
+  *keyring = it;
+  return HOLDFAST_OK;
 }

@@ -1,4 +1,4 @@
-/* What keys.c uses of libsecret, which it loads at run time. */
+/* What keyring.c uses of libsecret, which it loads at run time. */
 #ifndef HOLDFAST_LIBSECRET_H
 #define HOLDFAST_LIBSECRET_H
 
