@@ -73,12 +73,9 @@ def comment(text: str, indent: int = 0) -> str:
 
 
 def commented(text: str, declaration: str, indent: int) -> str:
-    """A declaration and its comment, on one line if that is short."""
-    space, about = " " * indent, joined(text)
-    line = f"{space}/** {about} */ {declaration}\n"
-    if about and len(line) <= WIDTH + 1 and "*/" not in about and "/*" not in about:
-        return line
-    return f"{comment(text, indent)}{space}{declaration}\n"
+    """A declaration behind its comment, on the same line. Nothing in the text ends the comment."""
+    about = joined(text).replace("*/", "* /").replace("/*", "/ *")
+    return f"{' ' * indent}{f'/** {about} */ ' if about else ''}{declaration}\n"
 
 
 def joined(text: str) -> str:
@@ -98,6 +95,6 @@ def described(
         lines.append(f"- Throws: among others {', '.join(errors)}: see ``ErrorCode``.")
     if example and is_first:
         reply = one.examples[0].reply
-        shown = [f"// {json.dumps(reply, ensure_ascii=False)}"] if reply else []
-        lines += ["```swift", example, *shown, "```"]
+        shown = f" gives `{json.dumps(reply, ensure_ascii=False)}`" if reply else ""
+        lines.append(f"- Example: `{example}`{shown}")
     return "".join(comment(line, 2) for line in lines)

@@ -18,29 +18,19 @@ public struct ErrorCode: OpenCode {
   /** The request is nested deeper than 64 levels. Flatten it. */ public static let requestTooDeep: Self = "request.too_deep"
   /** The request has more than 262,144 values. Send fewer at a time. */ public static let requestTooManyValues: Self = "request.too_many_values"
   /** An object has the same key twice; `field` names it. Send it once. */ public static let requestDuplicateKey: Self = "request.duplicate_key"
-  /// This version does not know the field; the message suggests a near name, if there is one. Correct the name or leave the field out.
-  public static let requestUnknownField: Self = "request.unknown_field"
+  /** This version does not know the field; the message suggests a near name, if there is one. Correct the name or leave the field out. */ public static let requestUnknownField: Self = "request.unknown_field"
   /** The field that `field` names is required. Add it. */ public static let requestMissingField: Self = "request.missing_field"
   /** The field has the wrong type; the message names the right one. */ public static let requestWrongType: Self = "request.wrong_type"
-  /// The value is outside the range that the message names. For /data_dir: another user owns the folder, everybody may write to it, the path begins with ~, or it names a file. For /keystore/kind: also when the folder's key is in another kind of key store; nothing was changed.
-  public static let requestInvalidValue: Self = "request.invalid_value"
-  /// holdfast_call received a name that is no operation; the message suggests a near one, if there is one. `x-operations` lists them; open has a function only.
-  public static let requestUnknownOperation: Self = "request.unknown_operation"
+  /** The value is outside the range that the message names. For /data_dir: another user owns the folder, everybody may write to it, the path begins with ~, or it names a file. For /keystore/kind: also when the folder's key is in another kind of key store; nothing was changed. */ public static let requestInvalidValue: Self = "request.invalid_value"
+  /** holdfast_call received a name that is no operation; the message suggests a near one, if there is one. `x-operations` lists them; open has a function only. */ public static let requestUnknownOperation: Self = "request.unknown_operation"
   /** No user is signed in. Show the sign-in. */ public static let sessionNone: Self = "session.none"
-  /// The session is locked, or nobody came in on this handle yet. Show the screen that holdfast_next gives: with `can_unlock`, ask for biometrics and call session_unlock; else offer its `methods`.
-  public static let sessionLocked: Self = "session.locked"
-  /// The access token is about to end or was refused, and the library fetches another one. Go on asking holdfast_next, and ask again after the answer to session_token, or after `detail.wait_ms` (null: once there is a network).
-  public static let sessionRefreshing: Self = "session.refreshing"
-  /// session_adopt did not receive a token response; `field` names what is missing. Pass on the server's response unchanged.
-  public static let sessionInvalid: Self = "session.invalid"
-  /// Items are unsent; `detail.unsent` is their number. Ask the user, and pass `unsent`: `keep`, or `discard` with the number as `confirm_unsent`.
-  public static let sessionConfirmUnsent: Self = "session.confirm_unsent"
-  /// `auth_methods` has no such method, or none with this flow. The message suggests a near name; if none is near, it lists all.
-  public static let signInUnknownMethod: Self = "sign_in.unknown_method"
-  /// The URL is not `redirect_url`, or carries no answer of a sign-in. Handle it elsewhere in the app.
-  public static let signInForeignCallback: Self = "sign_in.foreign_callback"
-  /// No sign-in is under way for this callback or nonce: it was completed before, or begun on another device. Begin again.
-  public static let signInStateMismatch: Self = "sign_in.state_mismatch"
+  /** The session is locked, or nobody came in on this handle yet. Show the screen that holdfast_next gives: with `can_unlock`, ask for biometrics and call session_unlock; else offer its `methods`. */ public static let sessionLocked: Self = "session.locked"
+  /** The access token is about to end or was refused, and the library fetches another one. Go on asking holdfast_next, and ask again after the answer to session_token, or after `detail.wait_ms` (null: once there is a network). */ public static let sessionRefreshing: Self = "session.refreshing"
+  /** session_adopt did not receive a token response; `field` names what is missing. Pass on the server's response unchanged. */ public static let sessionInvalid: Self = "session.invalid"
+  /** Items are unsent; `detail.unsent` is their number. Ask the user, and pass `unsent`: `keep`, or `discard` with the number as `confirm_unsent`. */ public static let sessionConfirmUnsent: Self = "session.confirm_unsent"
+  /** `auth_methods` has no such method, or none with this flow. The message suggests a near name; if none is near, it lists all. */ public static let signInUnknownMethod: Self = "sign_in.unknown_method"
+  /** The URL is not `redirect_url`, or carries no answer of a sign-in. Handle it elsewhere in the app. */ public static let signInForeignCallback: Self = "sign_in.foreign_callback"
+  /** No sign-in is under way for this callback or nonce: it was completed before, or begun on another device. Begin again. */ public static let signInStateMismatch: Self = "sign_in.state_mismatch"
   /** The sign-in began more than 15 minutes ago. Begin again. */ public static let signInExpired: Self = "sign_in.expired"
   /** The sign-in was cancelled with sign_in_cancel. Begin again if the user wants to sign in. */ public static let signInCancelled: Self = "sign_in.cancelled"
   /** No organisation is chosen. Show the selection. */ public static let orgNone: Self = "org.none"
@@ -48,44 +38,31 @@ public struct ErrorCode: OpenCode {
   /** The user's membership has ended. */ public static let orgRevoked: Self = "org.revoked"
   /** The organisation is disabled. */ public static let orgDisabled: Self = "org.disabled"
   /** `routes` does not have the user's role in this organisation. */ public static let orgUnknownRole: Self = "org.unknown_role"
-  /// `backend.queue` has no such kind. The message suggests a near name; if none is near, it lists all.
-  public static let queueUnknownKind: Self = "queue.unknown_kind"
+  /** `backend.queue` has no such kind. The message suggests a near name; if none is near, it lists all. */ public static let queueUnknownKind: Self = "queue.unknown_kind"
   /** The id is not a UUID. Correct it, or leave it out to get a new one. */ public static let queueInvalidId: Self = "queue.invalid_id"
-  /// The payload is not an object, contradicts the item's id, organisation or user, or contains an integer beyond 2^53 or a number with more digits than a double holds.
-  public static let queueInvalidPayload: Self = "queue.invalid_payload"
-  /// The kind's `columns` do not include this column; the message suggests a near name, if there is one.
-  public static let queueUnknownColumn: Self = "queue.unknown_column"
-  /// An entry of `depends_on` is not a UUID, is the item's own id, or is the id of no item that is queued here or remembered as stored (`policy.stored_items`). Add that item first; if the server has it for long, leave the entry out.
-  public static let queueUnknownDependency: Self = "queue.unknown_dependency"
+  /** The payload is not an object, contradicts the item's id, organisation or user, or contains an integer beyond 2^53 or a number with more digits than a double holds. */ public static let queueInvalidPayload: Self = "queue.invalid_payload"
+  /** The kind's `columns` do not include this column; the message suggests a near name, if there is one. */ public static let queueUnknownColumn: Self = "queue.unknown_column"
+  /** An entry of `depends_on` is not a UUID, is the item's own id, or is the id of no item that is queued here or remembered as stored (`policy.stored_items`). Add that item first; if the server has it for long, leave the entry out. */ public static let queueUnknownDependency: Self = "queue.unknown_dependency"
   /** The item is larger than 256 kB; `detail.size` is its size. */ public static let queueItemTooLarge: Self = "queue.item_too_large"
   /** An item with this id and different content is queued. Use another id, or edit the queued item. */ public static let queueIdTaken: Self = "queue.id_taken"
-  /// The user has no queued item with this id. The message says whether it was stored or cancelled, as does queue_get, as long as the library remembers (`policy.stored_items`).
-  public static let queueNotFound: Self = "queue.not_found"
+  /** The user has no queued item with this id. The message says whether it was stored or cancelled, as does queue_get, as long as the library remembers (`policy.stored_items`). */ public static let queueNotFound: Self = "queue.not_found"
   /** The item is being sent. Try again when holdfast_next gives the state of sync. */ public static let queueInFlight: Self = "queue.in_flight"
-  /// The item is not as `base` says any more: others have changed it. List it again, and show it to its user.
-  public static let queueChanged: Self = "queue.changed"
+  /** The item is not as `base` says any more: others have changed it. List it again, and show it to its user. */ public static let queueChanged: Self = "queue.changed"
   /** The cache of the chosen organisation has no such contact. */ public static let contactNotFound: Self = "contact.not_found"
   /** clock_set requires a handle that was opened with `clock` `manual`. */ public static let clockNotManual: Self = "clock.not_manual"
   /** The call needs a section of the configuration that is null; `field` names it. */ public static let configNotConfigured: Self = "config.not_configured"
-  /// The device was not unlocked since it started. Try again after the first unlock. `detail` is as for keystore.failed.
-  public static let keystoreLocked: Self = "keystore.locked"
-  /// The key store failed to load or save a key; nothing was changed. Try again. `detail.key` is device, session or biometric. `detail.operation` is load, save, or read_back: what was saved is loaded again. `detail.answer` is the store's answer (`not_found` for HOLDFAST_KEY_NOT_FOUND, and so on), or what the library found: other_key, wrong_length, or damaged (a key file). A line of the log, of level 1, says the same, and that a key was not erased.
-  public static let keystoreFailed: Self = "keystore.failed"
-  /// The key store no longer has the device key of these files: it lost it, or it is another one than before. Call session_resume: it sets the files aside and leads to the sign-in. `detail` is as for keystore.failed; the answer other_key: the store has a key that did not seal these files.
-  public static let keystoreKeyLost: Self = "keystore.key_lost"
-  /// The library could not read or write a file; `detail` has the system's error code. Nothing was changed.
-  public static let storageFailed: Self = "storage.failed"
+  /** The device was not unlocked since it started. Try again after the first unlock. `detail` is as for keystore.failed. */ public static let keystoreLocked: Self = "keystore.locked"
+  /** The key store failed to load or save a key; nothing was changed. Try again. `detail.key` is device, session or biometric. `detail.operation` is load, save, or read_back: what was saved is loaded again. `detail.answer` is the store's answer (`not_found` for HOLDFAST_KEY_NOT_FOUND, and so on), or what the library found: other_key, wrong_length, or damaged (a key file). A line of the log, of level 1, says the same, and that a key was not erased. */ public static let keystoreFailed: Self = "keystore.failed"
+  /** The key store no longer has the device key of these files: it lost it, or it is another one than before. Call session_resume: it sets the files aside and leads to the sign-in. `detail` is as for keystore.failed; the answer other_key: the store has a key that did not seal these files. */ public static let keystoreKeyLost: Self = "keystore.key_lost"
+  /** The library could not read or write a file; `detail` has the system's error code. Nothing was changed. */ public static let storageFailed: Self = "storage.failed"
   /** The library cannot write to the folder. */ public static let storageReadOnly: Self = "storage.read_only"
-  /// A newer version of the library wrote the data. Update the app; the data stays unchanged.
-  public static let storageNewerVersion: Self = "storage.newer_version"
-  /// Another user owns a file of the data folder or can change it, or a link or pipe is in its place. `detail.file` names it, `detail.reason` is owner, writable, readable (a key), link, second_name (a hard link) or no_file, and the message says what to do. Nothing was changed.
-  public static let storageNotPrivate: Self = "storage.not_private"
+  /** A newer version of the library wrote the data. Update the app; the data stays unchanged. */ public static let storageNewerVersion: Self = "storage.newer_version"
+  /** Another user owns a file of the data folder or can change it, or a link or pipe is in its place. `detail.file` names it, `detail.reason` is owner, writable, readable (a key), link, second_name (a hard link) or no_file, and the message says what to do. Nothing was changed. */ public static let storageNotPrivate: Self = "storage.not_private"
   /** A file or record is damaged, and the library could not repair it or set it aside. */ public static let storageDamaged: Self = "storage.damaged"
   /** The disk is full. Nothing was changed; try again when there is room. */ public static let storageFull: Self = "storage.full"
   /** Another process was writing, or kept a lock, for more than 5 s. Try again. */ public static let storageBusy: Self = "storage.busy"
   /** A key store or log callback called the library, which is not allowed. */ public static let handleReentered: Self = "handle.reentered"
-  /// Only from the HTTP driver, with the key store `host`: this thread answers the key requests, and the call could need one. Make it on another thread.
-  public static let handleBusy: Self = "handle.busy"
+  /** Only from the HTTP driver, with the key store `host`: this thread answers the key requests, and the call could need one. Make it on another thread. */ public static let handleBusy: Self = "handle.busy"
   /** The handle is closed, NULL or garbage. */ public static let handleClosed: Self = "handle.closed"
   /** The handle was opened before fork(). Open a new one in the child process. */ public static let handleForked: Self = "handle.forked"
   /** Too many handles or descriptors are open. Close some. */ public static let handleTooMany: Self = "handle.too_many"
