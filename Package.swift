@@ -68,11 +68,11 @@ func kitProgram(_ name: String, _ path: String) -> Target {
   program(name, on: ["HoldfastKit", "CHoldfast"], path: path)
 }
 
-/// Tests/run.py of bindings/swift writes these programs: two of its README, and the examples of the comments.
+/// Tests/run.py of bindings/swift writes these programs: its README's, and the examples of the comments.
 let written =
   Context.environment["HOLDFAST_README"] == nil
   ? []
-  : ["first", "offline", "examples"].map {
+  : ["first", "examples"].map {
     kitProgram("readme-\($0)", "bindings/swift/.build-readme/\($0)")
   }
 

@@ -1,6 +1,6 @@
 """Runs the tests of HoldfastKit against a local backend: run.py SWIFT FOLDER [ARGUMENT...].
 
-First it writes the programs of README.md, and one of the examples in the comments, into files, and
+First it writes the program of README.md, and one of the examples in the comments, into files, and
 compiles the parts for Apple's systems against declarations written by hand. It closes with a line
 of counts.
 """
@@ -22,8 +22,6 @@ sys.path.insert(0, str(ROOT / "Tests" / "server"))
 from local_supabase import LocalSupabase  # noqa: E402
 
 README = HERE.parent / "README.md"
-#: The programs of README.md, in its order, by the names of their folders.
-PROGRAMS = ["first", "offline"]
 #: What stands in README.md for what a reader fills in.
 PLACEHOLDERS = {
     "https://PROJECT.supabase.co": "HOLDFAST_BACKEND",
@@ -64,17 +62,16 @@ def counted(report: Path) -> bool:
 
 
 def write_programs() -> None:
-    """Write the programs of README.md, and the examples, where Package.swift looks for them."""
+    """Write the program of README.md, and the examples, where Package.swift looks for them."""
     found = re.findall(r"^```swift\n(.*?)^```", README.read_text("utf-8"), re.MULTILINE | re.DOTALL)
-    programs = [block for block in found if block.startswith("import Foundation")]
-    texts = dict(zip(PROGRAMS, programs, strict=True))
+    [first] = [block for block in found if block.startswith("import Foundation")]
     for placeholder, variable in PLACEHOLDERS.items():
         read = f'ProcessInfo.processInfo.environment["{variable}"]!'
-        texts = {name: text.replace(f'"{placeholder}"', read) for name, text in texts.items()}
+        first = first.replace(f'"{placeholder}"', read)
     files = ("bindings/generate/swift.py", "include/holdfast.schema.json")
     command = [sys.executable, *(str(ROOT / file) for file in files)]
-    texts["examples"] = subprocess.check_output(command, text=True)
-    for name, text in texts.items():
+    examples = subprocess.check_output(command, text=True)
+    for name, text in {"first": first, "examples": examples}.items():
         path = HERE.parent / ".build-readme" / name / "main.swift"
         path.parent.mkdir(parents=True, exist_ok=True)
         if not path.exists() or path.read_text("utf-8") != text:

@@ -277,42 +277,6 @@ private func refusal<Value>(_ body: () async throws -> Value) async -> KeyResult
   }
 }
 
-/// The library on the rules, with a backend.
-@Suite(.timeLimit(.minutes(2))) struct KeychainSessionTests {
-  @Test func aSessionIsLockedReleasedAndLostOverTheKeychain() async throws {
-    let keychain = StandInKeychain()
-    let store = KeychainRules(chain: keychain, service: "app", group: nil)
-    let config = try configuration(freshFolder(), biometric: .required)
-    let app = try await signedIn(config, keyStore: store)
-    #expect(keychain.count == 3)
-    // A lock erases the session's key.
-    try await app.sessionLock()
-    #expect(try await app.settled().screen == .unlock)
-    #expect(keychain.item(.session) == nil)
-    #expect(keychain.prompts == [])
-    // A prompt that the user dismisses opens nothing; one that succeeds does.
-    keychain.answer = -2
-    try await app.sessionUnlock()
-    let still = try await app.settled()
-    #expect(still.screen == .signIn)
-    #expect(still.canUnlock)
-    await #expect(throws: HoldfastError.self) { try await app.queueList() }
-    keychain.answer = nil
-    try await app.sessionUnlock()
-    #expect(try await app.settled().screen == .home)
-    #expect(keychain.prompts.count == 2)
-    // After an enrolment the user signs in again.
-    try await app.sessionLock()
-    #expect(try await app.settled().screen == .unlock)
-    keychain.enrol()
-    try await app.sessionUnlock()
-    let gone = try await app.settled()
-    #expect(gone.screen == .signIn)
-    #expect(!gone.canUnlock)
-    await app.close()
-  }
-}
-
 @Suite struct KeychainAnswersTests {
   @Test func onlyItemNotFoundIsNotFound() {
     let found = (-35_000...1000).filter { KeyResult(status: $0) == .notFound }
