@@ -11,15 +11,14 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
-sys.path.insert(0, str(ROOT / "Tests" / "server"))
+sys.path.insert(0, str(ROOT / "bindings"))
 
-from local_supabase import LocalSupabase  # noqa: E402
+from backend import environment  # noqa: E402
 
 README = HERE.parent / "README.md"
 #: What stands in README.md for what a reader fills in.
@@ -86,7 +85,8 @@ def main() -> int:
     package += ["--package-path", str(ROOT), "--scratch-path", scratch]
     write_programs()
     os.environ |= {"HOLDFAST_KIT": "1", "HOLDFAST_README": "1"}
-    with LocalSupabase(demo=True) as backend, tempfile.TemporaryDirectory() as folder:
+    with environment() as found:
+        folder = found["HOLDFAST_FOLDER"]
         if not compiles_for_apple(swift, folder):
             print("KeychainKeyStore does not compile against Tests/Apple", file=sys.stderr)
             return 1
@@ -94,16 +94,10 @@ def main() -> int:
         if (built := subprocess.run(build, check=False).returncode) != 0:
             return built
         programs = subprocess.check_output([*build, "--show-bin-path"], text=True).strip()
-        environment = {
-            **os.environ,
-            "HOLDFAST_BACKEND": backend.url,
-            "HOLDFAST_KEY": backend.anon_key,
-            "HOLDFAST_FOLDER": folder,
-            "HOLDFAST_PROGRAMS": programs,
-        }
+        found["HOLDFAST_PROGRAMS"] = programs
         command = [swift, "test", "--skip-build", *package, *arguments]
         command += ["--xunit-output", f"{folder}/report.xml"]
-        status = subprocess.run(command, env=environment, check=False).returncode
+        status = subprocess.run(command, env=found, check=False).returncode
         passed = counted(Path(folder) / "report.xml")
         return status if passed else status or 1
 
