@@ -32,7 +32,8 @@ extension KeyResult {
     switch status {
     case 0: self = .ok
     case -25300: self = .notFound  // errSecItemNotFound
-    case -25308: self = .locked  // errSecInteractionNotAllowed: before the first unlock after a start
+    // errSecInteractionNotAllowed: before the first unlock after a start
+    case -25308: self = .locked
     case -128: self = .cancelled  // errSecUserCanceled
     default: self = .failed
     }
