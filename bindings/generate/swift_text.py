@@ -6,9 +6,6 @@ import json
 
 from model import Model, Operation
 
-#: What is longer has a line of its own.
-WIDTH = 160
-
 #: Words that Swift keeps for itself: as a name they stand in backticks.
 RESERVED = {
     *("associatedtype", "class", "deinit", "enum", "extension", "fileprivate", "func", "import"),
@@ -39,32 +36,6 @@ def literal(value: object) -> str:
         plain = value.replace("\\", "\\\\").replace('"', '\\"')
         return '"' + "".join(one if one >= " " else f"\\u{{{ord(one):x}}}" for one in plain) + '"'
     return json.dumps(value)
-
-
-def filled(items: list[str], indent: int, between: str = ", ") -> str:
-    """Lines that each hold as many items as fit."""
-    lines: list[str] = []
-    for item in items:
-        if lines and len(lines[-1]) + len(between) + len(item) < WIDTH - indent:
-            lines[-1] += between + item
-        else:
-            lines.append(item)
-    end = ",\n" if between == ", " else "\n"
-    return end.join(" " * indent + line for line in lines) + "\n" * bool(lines)
-
-
-def listed(cases: list[str], indent: int, word: str = "case") -> str:
-    """Cases or constants, many on a line."""
-    lines = filled(cases, indent + len(word) + 1).replace(",\n", "\n").splitlines()
-    return "".join(f"{' ' * indent}{word} {line.strip()}\n" for line in lines)
-
-
-def brackets(parameters: list[str], indent: int, limit: int = 90) -> str:
-    """Parameters on one line, or on lines of their own."""
-    short = f"({', '.join(parameters)})"
-    if len(short) < limit:
-        return short
-    return f"(\n{filled(parameters, indent + 2)}{' ' * indent})"
 
 
 def comment(text: str, indent: int = 0) -> str:

@@ -4,10 +4,7 @@
 /// Why a sign-in failed: the user's mistake, a switched-off method, or a mistake of the configuration. not_supabase: a page or another server's answer, for instance a captive portal's. project_paused: the project does not run. user_banned: the server has banned the user. answer_lost: the server used up the proof, and its answer did not arrive. key_store: the key store did not save the keys of the new session; it is signed out at the server, and the log's line names the key. token_too_long: the server issued an access or refresh token of more than 16384 bytes, which is not taken; put less into its claims. refused, dns, tls, timeout: no response came, and the host's client said so; of these, the log's line also names the host.
 public struct SignInCause: OpenCode {
   public let rawValue: String; public init(rawValue: String) { self.rawValue = rawValue }
-  public static let wrongPassword: Self = "wrong_password", unconfirmedAddress: Self = "unconfirmed_address", providerDisabled: Self = "provider_disabled"
-  public static let wrongApiKey: Self = "wrong_api_key", wrongUrl: Self = "wrong_url", notSupabase: Self = "not_supabase"
-  public static let projectPaused: Self = "project_paused", userBanned: Self = "user_banned", answerLost: Self = "answer_lost", keyStore: Self = "key_store"
-  public static let tokenTooLong: Self = "token_too_long", refused: Self = "refused", dns: Self = "dns", tls: Self = "tls", timeout: Self = "timeout"
+  public static let wrongPassword: Self = "wrong_password", unconfirmedAddress: Self = "unconfirmed_address", providerDisabled: Self = "provider_disabled", wrongApiKey: Self = "wrong_api_key", wrongUrl: Self = "wrong_url", notSupabase: Self = "not_supabase", projectPaused: Self = "project_paused", userBanned: Self = "user_banned", answerLost: Self = "answer_lost", keyStore: Self = "key_store", tokenTooLong: Self = "token_too_long", refused: Self = "refused", dns: Self = "dns", tls: Self = "tls", timeout: Self = "timeout"
 }
 
 /// `noun.reason`; stable.
@@ -135,27 +132,13 @@ public struct Screen: OpenCode {
 /// Why a decision was made.
 public struct DecisionReason: OpenCode {
   public let rawValue: String; public init(rawValue: String) { self.rawValue = rawValue }
-  public static let active: Self = "active", sessionMissing: Self = "session_missing", sessionCorrupt: Self = "session_corrupt"
-  public static let sessionExpired: Self = "session_expired", sessionWindow: Self = "session_window", backgroundTimeout: Self = "background_timeout"
-  public static let clockMovedBack: Self = "clock_moved_back", sessionEnded: Self = "session_ended", signedOut: Self = "signed_out", keyLost: Self = "key_lost"
-  public static let keystoreLocked: Self = "keystore_locked", keystoreFailed: Self = "keystore_failed", biometricFailed: Self = "biometric_failed"
-  public static let biometricCancelled: Self = "biometric_cancelled", biometricLockout: Self = "biometric_lockout"
-  public static let biometricLockoutPermanent: Self = "biometric_lockout_permanent", biometricNotEnrolled: Self = "biometric_not_enrolled"
-  public static let biometricUnavailable: Self = "biometric_unavailable", biometricWithheld: Self = "biometric_withheld", biometricOff: Self = "biometric_off"
-  public static let userLocked: Self = "user_locked", unlocked: Self = "unlocked", firstChoice: Self = "first_choice", chosen: Self = "chosen"
-  public static let switched: Self = "switched", noMembership: Self = "no_membership", membershipRevoked: Self = "membership_revoked"
-  public static let orgDisabled: Self = "org_disabled", roleUnknown: Self = "role_unknown", guardPending: Self = "guard_pending"
-  public static let signingIn: Self = "signing_in", signInFailed: Self = "sign_in_failed", signInExpired: Self = "sign_in_expired"
-  public static let signInCancelled: Self = "sign_in_cancelled", signInOffline: Self = "sign_in_offline", signInUnreachable: Self = "sign_in_unreachable"
-  public static let signInForeign: Self = "sign_in_foreign", routeForbidden: Self = "route_forbidden", serverUnreachable: Self = "server_unreachable"
+  public static let active: Self = "active", sessionMissing: Self = "session_missing", sessionCorrupt: Self = "session_corrupt", sessionExpired: Self = "session_expired", sessionWindow: Self = "session_window", backgroundTimeout: Self = "background_timeout", clockMovedBack: Self = "clock_moved_back", sessionEnded: Self = "session_ended", signedOut: Self = "signed_out", keyLost: Self = "key_lost", keystoreLocked: Self = "keystore_locked", keystoreFailed: Self = "keystore_failed", biometricFailed: Self = "biometric_failed", biometricCancelled: Self = "biometric_cancelled", biometricLockout: Self = "biometric_lockout", biometricLockoutPermanent: Self = "biometric_lockout_permanent", biometricNotEnrolled: Self = "biometric_not_enrolled", biometricUnavailable: Self = "biometric_unavailable", biometricWithheld: Self = "biometric_withheld", biometricOff: Self = "biometric_off", userLocked: Self = "user_locked", unlocked: Self = "unlocked", firstChoice: Self = "first_choice", chosen: Self = "chosen", switched: Self = "switched", noMembership: Self = "no_membership", membershipRevoked: Self = "membership_revoked", orgDisabled: Self = "org_disabled", roleUnknown: Self = "role_unknown", guardPending: Self = "guard_pending", signingIn: Self = "signing_in", signInFailed: Self = "sign_in_failed", signInExpired: Self = "sign_in_expired", signInCancelled: Self = "sign_in_cancelled", signInOffline: Self = "sign_in_offline", signInUnreachable: Self = "sign_in_unreachable", signInForeign: Self = "sign_in_foreign", routeForbidden: Self = "route_forbidden", serverUnreachable: Self = "server_unreachable"
 }
 
 /// What a banner says.
 public struct BannerCode: OpenCode {
   public let rawValue: String; public init(rawValue: String) { self.rawValue = rawValue }
-  public static let erasureOwed: Self = "erasure_owed", offline: Self = "offline", staleData: Self = "stale_data"
-  public static let nothingCachedYet: Self = "nothing_cached_yet", partlyCached: Self = "partly_cached"
-  public static let encryptedRequiresConnectivity: Self = "encrypted_requires_connectivity", queuedNotSent: Self = "queued_not_sent"
+  public static let erasureOwed: Self = "erasure_owed", offline: Self = "offline", staleData: Self = "stale_data", nothingCachedYet: Self = "nothing_cached_yet", partlyCached: Self = "partly_cached", encryptedRequiresConnectivity: Self = "encrypted_requires_connectivity", queuedNotSent: Self = "queued_not_sent"
 }
 
 /// How to show a banner.
@@ -179,8 +162,7 @@ public struct ItemState: OpenCode {
 /// The state of an item that is queued, or the end of one that no longer is.
 public struct ItemFate: OpenCode {
   public let rawValue: String; public init(rawValue: String) { self.rawValue = rawValue }
-  public static let pending: Self = "pending", sending: Self = "sending", waiting: Self = "waiting", parked: Self = "parked", stored: Self = "stored"
-  public static let cancelled: Self = "cancelled", unknownOutcome: Self = "unknown_outcome"
+  public static let pending: Self = "pending", sending: Self = "sending", waiting: Self = "waiting", parked: Self = "parked", stored: Self = "stored", cancelled: Self = "cancelled", unknownOutcome: Self = "unknown_outcome"
 }
 
 /// A state by which a request selects items.
@@ -200,11 +182,7 @@ public struct ItemOperation: OpenCode {
 /// Why the queue sends nothing. token: another access token is fetched first. back_off: after failures; `sync_now` ends it. wrong_api_key, wrong_url, not_supabase, project_paused: no answer comes from the service, and an answer of something else says why, as for a failed sign-in; `problems` in sync_status says what to do.
 public struct ExplainCode: OpenCode {
   public let rawValue: String; public init(rawValue: String) { self.rawValue = rawValue }
-  public static let nothingQueued: Self = "nothing_queued", sending: Self = "sending", offline: Self = "offline", signedOut: Self = "signed_out"
-  public static let locked: Self = "locked", token: Self = "token", backOff: Self = "back_off", serverPause: Self = "server_pause"
-  public static let organisation: Self = "organisation", dependency: Self = "dependency", parked: Self = "parked", otherUser: Self = "other_user"
-  public static let schemaNotReady: Self = "schema_not_ready", waitingBlocked: Self = "waiting_blocked", wrongApiKey: Self = "wrong_api_key"
-  public static let wrongUrl: Self = "wrong_url", notSupabase: Self = "not_supabase", projectPaused: Self = "project_paused", ready: Self = "ready"
+  public static let nothingQueued: Self = "nothing_queued", sending: Self = "sending", offline: Self = "offline", signedOut: Self = "signed_out", locked: Self = "locked", token: Self = "token", backOff: Self = "back_off", serverPause: Self = "server_pause", organisation: Self = "organisation", dependency: Self = "dependency", parked: Self = "parked", otherUser: Self = "other_user", schemaNotReady: Self = "schema_not_ready", waitingBlocked: Self = "waiting_blocked", wrongApiKey: Self = "wrong_api_key", wrongUrl: Self = "wrong_url", notSupabase: Self = "not_supabase", projectPaused: Self = "project_paused", ready: Self = "ready"
 }
 
 /// The result of the server's summary function: an object with a number in it.
@@ -213,8 +191,7 @@ public typealias Summary = [String: JSON]
 /// What a request is for.
 public struct Purpose: OpenCode {
   public let rawValue: String; public init(rawValue: String) { self.rawValue = rawValue }
-  public static let refresh: Self = "refresh", validate: Self = "validate", `guard`: Self = "guard", upload: Self = "upload", pull: Self = "pull"
-  public static let summary: Self = "summary", revoke: Self = "revoke", live: Self = "live", signIn: Self = "sign_in"
+  public static let refresh: Self = "refresh", validate: Self = "validate", `guard`: Self = "guard", upload: Self = "upload", pull: Self = "pull", summary: Self = "summary", revoke: Self = "revoke", live: Self = "live", signIn: Self = "sign_in"
 }
 
 /// Names and values of HTTP headers.
@@ -234,8 +211,7 @@ public enum TransportError: String, Codable, Sendable, CaseIterable {
 /// The types of notices.
 public struct NoticeType: OpenCode {
   public let rawValue: String; public init(rawValue: String) { self.rawValue = rawValue }
-  public static let itemParked: Self = "item_parked", sessionEnded: Self = "session_ended", orgAccessChanged: Self = "org_access_changed"
-  public static let storageRecovered: Self = "storage_recovered"
+  public static let itemParked: Self = "item_parked", sessionEnded: Self = "session_ended", orgAccessChanged: Self = "org_access_changed", storageRecovered: Self = "storage_recovered"
 }
 
 /// What answers answer.
@@ -286,15 +262,13 @@ public struct OrgListReplyFreshness: OpenCode {
 /// What happens to an item in a list. stored: the server has it. changing, deleting: the user's correction of it is to be sent; `reason` says why it waits.
 public struct ListedState: OpenCode {
   public let rawValue: String; public init(rawValue: String) { self.rawValue = rawValue }
-  public static let stored: Self = "stored", pending: Self = "pending", sending: Self = "sending", waiting: Self = "waiting", parked: Self = "parked"
-  public static let changing: Self = "changing", deleting: Self = "deleting"
+  public static let stored: Self = "stored", pending: Self = "pending", sending: Self = "sending", waiting: Self = "waiting", parked: Self = "parked", changing: Self = "changing", deleting: Self = "deleting"
 }
 
 /// Which part of the configuration a problem is about. backend: `url` or `api_key`, so all requests. host: the app itself.
 public struct ProblemWhat: OpenCode {
   public let rawValue: String; public init(rawValue: String) { self.rawValue = rawValue }
-  public static let backend: Self = "backend", host: Self = "host", memberships: Self = "memberships", contacts: Self = "contacts", own: Self = "own"
-  public static let summary: Self = "summary", queue: Self = "queue"
+  public static let backend: Self = "backend", host: Self = "host", memberships: Self = "memberships", contacts: Self = "contacts", own: Self = "own", summary: Self = "summary", queue: Self = "queue"
 }
 
 /// Why uploads pause: after failures, or because the server asked for it. `sync_now` ends a pause after failures, except that of the access token's refresh.

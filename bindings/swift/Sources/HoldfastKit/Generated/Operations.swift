@@ -8,9 +8,7 @@ extension Holdfast {
   /// - Parameter bootId: The boot that the monotonic clock counts from. Default: the machine's.
   /// - Throws: among others `clock.not_manual`: see ``ErrorCode``.
   /// - Example: `try await app.clockSet(now: 1796000000000, monotonicMs: 7200000, bootId: "b1")`
-  public func clockSet(now: Instant, monotonicMs: Int? = nil, bootId: String? = nil) async throws(HoldfastError) {
-    try await ask("clock_set", ["now_ms": now, "monotonic_ms": monotonicMs, "boot_id": bootId])
-  }
+  public func clockSet(now: Instant, monotonicMs: Int? = nil, bootId: String? = nil) async throws(HoldfastError) { try await ask("clock_set", ["now_ms": now, "monotonic_ms": monotonicMs, "boot_id": bootId]) }
 
   /// Adopt a session that the host obtained.
   /// - Parameter session: The token response exactly as the server sent it. Each token has at most 16384 bytes.
@@ -34,17 +32,13 @@ extension Holdfast {
   /// - Parameter idToken: The identity provider's token.
   /// - Parameter nonce: The nonce of sign_in_begin.
   /// - Parameter method: An id of `auth_methods`. Default: the first with this flow.
-  public func signInComplete(idToken: String, nonce: String, method: String? = nil) async throws(HoldfastError) {
-    try await ask("sign_in_complete", ["id_token": idToken, "nonce": nonce, "method": method])
-  }
+  public func signInComplete(idToken: String, nonce: String, method: String? = nil) async throws(HoldfastError) { try await ask("sign_in_complete", ["id_token": idToken, "nonce": nonce, "method": method]) }
 
   /// Complete a sign-in.
   /// - Parameter email: The user's address.
   /// - Parameter password: The user's password.
   /// - Parameter method: An id of `auth_methods`. Default: the first with this flow.
-  public func signInComplete(email: String, password: String, method: String? = nil) async throws(HoldfastError) {
-    try await ask("sign_in_complete", ["email": email, "password": password, "method": method])
-  }
+  public func signInComplete(email: String, password: String, method: String? = nil) async throws(HoldfastError) { try await ask("sign_in_complete", ["email": email, "password": password, "method": method]) }
 
   /// Cancel the sign-in that is under way.
   /// - Example: `try await app.signInCancel()` gives `{"cancelled": true}`
@@ -81,11 +75,7 @@ extension Holdfast {
   /// - Parameter confirmUnsent: With `discard`: the number of unsent items, as confirmation.
   /// - Throws: among others `session.confirm_unsent`: see ``ErrorCode``.
   /// - Example: `try await app.sessionLogout(scope: .local, unsent: .discard, confirmUnsent: 2)` gives `{"unsent": 2}`
-  public func sessionLogout(
-    scope: SessionLogoutRequestScope? = nil, unsent: SessionLogoutRequestUnsent? = nil, confirmUnsent: Int? = nil
-  ) async throws(HoldfastError) -> SessionLogoutReply {
-    try await ask("session_logout", ["scope": scope, "unsent": unsent, "confirm_unsent": confirmUnsent])
-  }
+  public func sessionLogout(scope: SessionLogoutRequestScope? = nil, unsent: SessionLogoutRequestUnsent? = nil, confirmUnsent: Int? = nil) async throws(HoldfastError) -> SessionLogoutReply { try await ask("session_logout", ["scope": scope, "unsent": unsent, "confirm_unsent": confirmUnsent]) }
 
   /// List the memberships with role, status and freshness.
   /// - Throws: among others `session.none`, `session.locked`, `config.not_configured`: see ``ErrorCode``.
@@ -114,12 +104,7 @@ extension Holdfast {
   /// - Parameter operation: Refused: a correction that was exported is no new item.
   /// - Throws: among others `session.none`, `session.locked`, `org.none`, `org.not_a_member`, `org.revoked`, `org.disabled`, `queue.unknown_kind`, `queue.invalid_payload`, `queue.unknown_column`, `queue.item_too_large`, `queue.invalid_id`, `queue.unknown_dependency`, `queue.id_taken`, `config.not_configured`: see ``ErrorCode``.
   /// - Example: `try await app.queueAdd(kind: "activity", payload: ["type": "visit", "minutes": 30], id: "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", dependsOn: ["01976b36-5e10-7f3a-9c44-2f0a6d1b8e04"], occurredAt: 1795999940000, orgId: "01976b36-5e10-7f3a-9c44-2f0a6d1b8e01", state: .pending)` gives `{"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", "state": "pending"}`
-  public func queueAdd(
-    kind: String, payload: Payload, id: String? = nil, dependsOn: [String]? = nil, occurredAt: Instant? = nil, orgId: OrNull<String>? = nil,
-    state: QueuedState? = nil, operation: String? = nil
-  ) async throws(HoldfastError) -> QueueAddReply {
-    try await ask("queue_add", ["kind": kind, "payload": payload, "id": id, "depends_on": dependsOn, "occurred_at_ms": occurredAt, "org_id": orgId, "state": state, "operation": operation])
-  }
+  public func queueAdd(kind: String, payload: Payload, id: String? = nil, dependsOn: [String]? = nil, occurredAt: Instant? = nil, orgId: OrNull<String>? = nil, state: QueuedState? = nil, operation: String? = nil) async throws(HoldfastError) -> QueueAddReply { try await ask("queue_add", ["kind": kind, "payload": payload, "id": id, "depends_on": dependsOn, "occurred_at_ms": occurredAt, "org_id": orgId, "state": state, "operation": operation]) }
 
   /// List queued items in the order of registration, in pages.
   /// - Parameter state: Only items in this state.
@@ -127,9 +112,7 @@ extension Holdfast {
   /// - Parameter limit: The most items of a page. Default: 100.
   /// - Throws: among others `session.none`, `session.locked`: see ``ErrorCode``.
   /// - Example: `try await app.queueList(state: .pending, after: 6, limit: 100)` gives `{"items": [{"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", "seq": 7, "kind": "activity", "state": "pending", "payload": {"type": "visit", "minutes": 30}, "org_id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e01", "depends_on": ["01976b36-5e10-7f3a-9c44-2f0a6d1b8e04"], "attempts": 0, "created_ms": 1796000000000, "occurred_at_ms": 1795999940000, "reason": null, "field": null, "not_before_ms": null, "operation": "insert", "conflict": null}], "next": null, "counts": {"pending": 2, "sending": 0, "waiting": 1, "parked": 0}}`
-  public func queueList(state: QueuedState? = nil, after: Int? = nil, limit: Int? = nil) async throws(HoldfastError) -> QueueListReply {
-    try await ask("queue_list", ["state": state, "after": after, "limit": limit])
-  }
+  public func queueList(state: QueuedState? = nil, after: Int? = nil, limit: Int? = nil) async throws(HoldfastError) -> QueueListReply { try await ask("queue_list", ["state": state, "after": after, "limit": limit]) }
 
   /// Read one item: queued, stored or cancelled.
   /// - Parameter id: The item's id.
@@ -143,9 +126,7 @@ extension Holdfast {
   /// - Parameter base: The `payload` of `item_list` that its user saw. Default: what the library has last.
   /// - Throws: among others `session.none`, `session.locked`, `queue.unknown_kind`, `queue.invalid_payload`, `queue.unknown_column`, `queue.item_too_large`, `queue.not_found`, `queue.in_flight`, `queue.changed`, `config.not_configured`: see ``ErrorCode``.
   /// - Example: `try await app.queueEdit(id: "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", payload: ["type": "visit", "minutes": 45])` gives `{"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", "state": "pending"}`
-  public func queueEdit(id: String, payload: Payload, base: Payload? = nil) async throws(HoldfastError) -> QueueEditReply {
-    try await ask("queue_edit", ["id": id, "payload": payload, "base": base])
-  }
+  public func queueEdit(id: String, payload: Payload, base: Payload? = nil) async throws(HoldfastError) -> QueueEditReply { try await ask("queue_edit", ["id": id, "payload": payload, "base": base]) }
 
   /// Take an item of the user's own back, queued or stored.
   /// - Parameter id: The item's id.
@@ -153,18 +134,14 @@ extension Holdfast {
   /// - Parameter base: The `payload` of `item_list` that its user saw: an item with other values is refused (`queue.changed`). Default: what the library has last.
   /// - Throws: among others `session.none`, `session.locked`, `queue.not_found`, `queue.in_flight`, `queue.changed`, `config.not_configured`: see ``ErrorCode``.
   /// - Example: `try await app.queueCancel(id: "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", force: false)` gives `{"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", "released": 0, "state": null}`
-  public func queueCancel(id: String, force: Bool? = nil, base: Payload? = nil) async throws(HoldfastError) -> QueueCancelReply {
-    try await ask("queue_cancel", ["id": id, "force": force, "base": base])
-  }
+  public func queueCancel(id: String, force: Bool? = nil, base: Payload? = nil) async throws(HoldfastError) -> QueueCancelReply { try await ask("queue_cancel", ["id": id, "force": force, "base": base]) }
 
   /// Send parked items again.
   /// - Parameter id: The item. Default: all parked ones.
   /// - Parameter overwrite: Send the user's values over those of `conflict`, which they have seen. Only with `id`. Default: false.
   /// - Throws: among others `session.none`, `session.locked`, `queue.not_found`, `queue.in_flight`: see ``ErrorCode``.
   /// - Example: `try await app.queueRetry(id: "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03")` gives `{"retried": 1}`
-  public func queueRetry(id: String? = nil, overwrite: Bool? = nil) async throws(HoldfastError) -> QueueRetryReply {
-    try await ask("queue_retry", ["id": id, "overwrite": overwrite])
-  }
+  public func queueRetry(id: String? = nil, overwrite: Bool? = nil) async throws(HoldfastError) -> QueueRetryReply { try await ask("queue_retry", ["id": id, "overwrite": overwrite]) }
 
   /// Export the user's items.
   /// - Parameter state: Only items in this state.
@@ -186,29 +163,21 @@ extension Holdfast {
   /// - Parameter to: Only items before this time.
   /// - Throws: among others `session.none`, `session.locked`, `org.none`, `org.revoked`, `org.disabled`, `queue.unknown_kind`, `config.not_configured`: see ``ErrorCode``.
   /// - Example: `try await app.itemList(kind: "activity", limit: 50)` gives `{"items": [{"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", "kind": "activity", "state": "changing", "payload": {"type": "visit", "minutes": 90, "occurred_at": "2026-11-30T11:25:40.000Z"}, "occurred_at_ms": 1796037940000, "operation": "change", "reason": null, "conflict": null}], "next": null, "as_of_ms": 1796000000000, "banners": []}`
-  public func itemList(
-    kind: String, after: String? = nil, limit: Int? = nil, from: Instant? = nil, to: Instant? = nil
-  ) async throws(HoldfastError) -> ItemListReply {
-    try await ask("item_list", ["kind": kind, "after": after, "limit": limit, "from_ms": from, "to_ms": to])
-  }
+  public func itemList(kind: String, after: String? = nil, limit: Int? = nil, from: Instant? = nil, to: Instant? = nil) async throws(HoldfastError) -> ItemListReply { try await ask("item_list", ["kind": kind, "after": after, "limit": limit, "from_ms": from, "to_ms": to]) }
 
   /// Search contacts in the cache by any part of the name.
   /// - Parameter query: Words, up to 256 bytes; empty: all contacts.
   /// - Parameter limit: The most contacts. Default: 50.
   /// - Throws: among others `session.none`, `session.locked`, `org.none`, `org.revoked`, `org.disabled`, `config.not_configured`: see ``ErrorCode``.
   /// - Example: `try await app.contactSearch(query: "kari", limit: 50)` gives `{"contacts": [{"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e05", "name": "Kari Nordmann", "municipality": "Bergen"}], "total": 1, "as_of_ms": 1796000000000, "banners": []}`
-  public func contactSearch(query: String, limit: Int? = nil) async throws(HoldfastError) -> ContactSearchReply {
-    try await ask("contact_search", ["query": query, "limit": limit])
-  }
+  public func contactSearch(query: String, limit: Int? = nil) async throws(HoldfastError) -> ContactSearchReply { try await ask("contact_search", ["query": query, "limit": limit]) }
 
   /// Read one contact; fetch withheld columns with `live`.
   /// - Parameter id: The contact's id.
   /// - Parameter live: Also fetch the withheld columns. Default: false.
   /// - Throws: among others `session.none`, `session.locked`, `org.none`, `org.revoked`, `org.disabled`, `contact.not_found`, `config.not_configured`: see ``ErrorCode``.
   /// - Example: `try await app.contactGet(id: "01976b36-5e10-7f3a-9c44-2f0a6d1b8e05", live: true)` gives `{"contact": {"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e05", "name": "Kari Nordmann", "municipality": "Bergen"}, "withheld": ["phone"], "message": null, "as_of_ms": 1796000000000, "request": 3, "banners": []}`
-  public func contactGet(id: String, live: Bool? = nil) async throws(HoldfastError) -> ContactGetReply {
-    try await ask("contact_get", ["id": id, "live": live])
-  }
+  public func contactGet(id: String, live: Bool? = nil) async throws(HoldfastError) -> ContactGetReply { try await ask("contact_get", ["id": id, "live": live]) }
 
   /// Read the cached figures of the server, and what is not yet sent.
   /// - Throws: among others `session.none`, `session.locked`, `org.none`, `org.revoked`, `org.disabled`, `config.not_configured`: see ``ErrorCode``.

@@ -13,9 +13,7 @@ public struct OwnRows: Encodable, Sendable, Hashable {
   /** The columns that are kept. What others set in them keeps a row from being deleted unseen. Default: the kind's. */ public var columns: [String]?
   /** Rows are kept whose time is at most so many days ago. Default: `400`. */ public var days: Int?
   /** The column with the time by which rows are listed, a `timestamptz`. Default: `occurred_at` if it is kept, else `updated_at`. */ public var time: String?
-  public init(columns: [String]? = nil, days: Int? = nil, time: String? = nil) {
-    self.columns = columns; self.days = days; self.time = time
-  }
+  public init(columns: [String]? = nil, days: Int? = nil, time: String? = nil) { self.columns = columns; self.days = days; self.time = time }
 }
 
 /// Let the user change stored rows of this kind. Needs `own`, and a trigger that moves `updated_at`.
@@ -23,9 +21,7 @@ public struct ChangeRule: Encodable, Sendable, Hashable {
   /** The columns that may change. Default: those of the kind that are kept. */ public var columns: [String]?
   /** A function that changes many rows in one call. Without it each change is a request. */ public var function: String?
   /** A column of type `uuid` that gets the id of each change, so that a change whose answer was lost is recognised whatever others have set since. */ public var id: String?
-  public init(columns: [String]? = nil, function: String? = nil, id: String? = nil) {
-    self.columns = columns; self.function = function; self.id = id
-  }
+  public init(columns: [String]? = nil, function: String? = nil, id: String? = nil) { self.columns = columns; self.function = function; self.id = id }
 }
 
 /// A kind of items: where and how they are sent.
@@ -38,22 +34,14 @@ public struct QueueKind: Encodable, Sendable, Hashable {
   /** What is kept of the user's own stored rows. Default: nothing. */ public var own: OwnRows?
   /** How stored rows are changed. Default: they are not. Where a trigger stores other values than were sent, an edit of such a column may be parked as `changed_elsewhere` although nobody else has changed it. */ public var change: ChangeRule?
   /** How the user takes a stored row back: the column `deleted_at` gets the time, or the row is deleted. Needs `own`. Without it a stored row stays. */ public var delete: QueueKindDelete?
-  public init(
-    table: String, columns: [String]? = nil, upload: QueueKindUpload? = nil, function: String? = nil, primaryKey: QueueKindPrimaryKey? = nil,
-    own: OwnRows? = nil, change: ChangeRule? = nil, delete: QueueKindDelete? = nil
-  ) {
-    self.table = table; self.columns = columns; self.upload = upload; self.function = function; self.primaryKey = primaryKey; self.own = own
-    self.change = change; self.delete = delete
-  }
+  public init(table: String, columns: [String]? = nil, upload: QueueKindUpload? = nil, function: String? = nil, primaryKey: QueueKindPrimaryKey? = nil, own: OwnRows? = nil, change: ChangeRule? = nil, delete: QueueKindDelete? = nil) { self.table = table; self.columns = columns; self.upload = upload; self.function = function; self.primaryKey = primaryKey; self.own = own; self.change = change; self.delete = delete }
   enum CodingKeys: String, CodingKey { case table, columns, upload, function, primaryKey = "primary_key", own, change, delete }
 }
 
 /// Where the memberships are.
 public struct MembershipsMapping: Encodable, Sendable, Hashable {
   /** The name of the table. Default: `"memberships"`. */ public var table: String
-  public init(table: String) {
-    self.table = table
-  }
+  public init(table: String) { self.table = table }
 }
 
 /// The table of contacts.
@@ -61,18 +49,14 @@ public struct ContactsMapping: Encodable, Sendable, Hashable {
   /** The table of contacts. Default: `"contacts"`. */ public var table: String?
   /** The cached columns; must include `name`. Default of the template `volunteers`: name, municipality and relation. The library adds `id`, `org_id` (not in an app without organisations), `updated_at` and `deleted_at`. Default: `["name"]`. */ public var columns: [String]?
   /** Columns that are never cached. Default of the template `volunteers`: phone, address and national_id. contact_get with `live` fetches them for one answer. Default: `[]`. */ public var withheld: [String]?
-  public init(table: String? = nil, columns: [String]? = nil, withheld: [String]? = nil) {
-    self.table = table; self.columns = columns; self.withheld = withheld
-  }
+  public init(table: String? = nil, columns: [String]? = nil, withheld: [String]? = nil) { self.table = table; self.columns = columns; self.withheld = withheld }
 }
 
 /// Where the figures come from.
 public struct SummaryMapping: Encodable, Sendable, Hashable {
   /** The name of the function. It is called with `{"org": id}`, and with `{}` in an app without organisations. Default: `"activity_summary"`. */ public var function: String?
   /** The kind of queued items that are added. Default: `"activity"`. */ public var kind: String?
-  public init(function: String? = nil, kind: String? = nil) {
-    self.function = function; self.kind = kind
-  }
+  public init(function: String? = nil, kind: String? = nil) { self.function = function; self.kind = kind }
 }
 
 /// The server, and the names of its tables and functions.
@@ -84,13 +68,7 @@ public struct Backend: Encodable, Sendable, Hashable {
   /** The table of memberships. null, the default without a template: an app without organisations. Then an open session leads to `home` at once, no row has an `org_id`, contacts and figures are the user's, and every user has the role `user`. */ public var memberships: OrNull<MembershipsMapping>?
   /** The table of contacts, and which of its columns are cached. null, the default without a template: an app without contacts. */ public var contacts: OrNull<ContactsMapping>?
   /** The function that returns the figures, and the kind of queued items that are added to them. null, the default without a template: an app without figures. */ public var summary: OrNull<SummaryMapping>?
-  public init(
-    url: String, allowInsecure: Bool? = nil, apiKey: String, queue: [String: QueueKind]? = nil, memberships: OrNull<MembershipsMapping>? = nil,
-    contacts: OrNull<ContactsMapping>? = nil, summary: OrNull<SummaryMapping>? = nil
-  ) {
-    self.url = url; self.allowInsecure = allowInsecure; self.apiKey = apiKey; self.queue = queue; self.memberships = memberships; self.contacts = contacts
-    self.summary = summary
-  }
+  public init(url: String, allowInsecure: Bool? = nil, apiKey: String, queue: [String: QueueKind]? = nil, memberships: OrNull<MembershipsMapping>? = nil, contacts: OrNull<ContactsMapping>? = nil, summary: OrNull<SummaryMapping>? = nil) { self.url = url; self.allowInsecure = allowInsecure; self.apiKey = apiKey; self.queue = queue; self.memberships = memberships; self.contacts = contacts; self.summary = summary }
   enum CodingKeys: String, CodingKey { case url, allowInsecure = "allow_insecure", apiKey = "api_key", queue, memberships, contacts, summary }
 }
 
@@ -100,18 +78,14 @@ public struct AuthMethodConfig: Encodable, Sendable, Hashable {
   /** The auth service's name for the method. Default: the id. */ public var provider: String?
   /** How the method signs in: `pkce` in a browser, `id_token` of an identity provider, or `password`. */ public var flow: SignInFlow
   /** The label of the button. */ public var label: String?
-  public init(id: String, provider: String? = nil, flow: SignInFlow, label: String? = nil) {
-    self.id = id; self.provider = provider; self.flow = flow; self.label = label
-  }
+  public init(id: String, provider: String? = nil, flow: SignInFlow, label: String? = nil) { self.id = id; self.provider = provider; self.flow = flow; self.label = label }
 }
 
 /// The screens of a role.
 public struct RoleRoutes: Encodable, Sendable, Hashable {
   /** The route of a decision `home`. */ public var home: String
   /** Routes that the role may open: a path, `*` for all, or a path with `/ *` for everything below it. Default: `["*"]`. */ public var screens: [String]?
-  public init(home: String, screens: [String]? = nil) {
-    self.home = home; self.screens = screens
-  }
+  public init(home: String, screens: [String]? = nil) { self.home = home; self.screens = screens }
 }
 
 /// Limits that an organisation sets.
@@ -128,30 +102,14 @@ public struct Policy: Encodable, Sendable, Hashable {
   /** How long the library remembers an item as stored or cancelled. Raise it for items that follow up on others after months, lower it for strict data protection. Default: `2592000`. */ public var storedItemsS: Int?
   /** Erase the cached data of an organisation when the user switches to another. Default: `false`. */ public var eraseOnSwitch: Bool?
   /** at_once: while the app is off the screen, the session is open in its process only. If the process ends there, the session is locked. Default: `"after_timeout"`. */ public var lockOnBackground: PolicyLockOnBackground?
-  public init(
-    sessionWindowS: Int? = nil, backgroundTimeoutS: Int? = nil, offlineLimitS: Int? = nil, guardTimeoutMs: Int? = nil, refreshMarginS: Int? = nil,
-    biometric: PolicyBiometric? = nil, pullIntervalS: Int? = nil, reconcileIntervalS: Int? = nil, storedItems: Int? = nil, storedItemsS: Int? = nil,
-    eraseOnSwitch: Bool? = nil, lockOnBackground: PolicyLockOnBackground? = nil
-  ) {
-    self.sessionWindowS = sessionWindowS; self.backgroundTimeoutS = backgroundTimeoutS; self.offlineLimitS = offlineLimitS
-    self.guardTimeoutMs = guardTimeoutMs; self.refreshMarginS = refreshMarginS; self.biometric = biometric; self.pullIntervalS = pullIntervalS
-    self.reconcileIntervalS = reconcileIntervalS; self.storedItems = storedItems; self.storedItemsS = storedItemsS; self.eraseOnSwitch = eraseOnSwitch
-    self.lockOnBackground = lockOnBackground
-  }
-  enum CodingKeys: String, CodingKey {
-    case sessionWindowS = "session_window_s", backgroundTimeoutS = "background_timeout_s", offlineLimitS = "offline_limit_s"
-    case guardTimeoutMs = "guard_timeout_ms", refreshMarginS = "refresh_margin_s", biometric, pullIntervalS = "pull_interval_s"
-    case reconcileIntervalS = "reconcile_interval_s", storedItems = "stored_items", storedItemsS = "stored_items_s", eraseOnSwitch = "erase_on_switch"
-    case lockOnBackground = "lock_on_background"
-  }
+  public init(sessionWindowS: Int? = nil, backgroundTimeoutS: Int? = nil, offlineLimitS: Int? = nil, guardTimeoutMs: Int? = nil, refreshMarginS: Int? = nil, biometric: PolicyBiometric? = nil, pullIntervalS: Int? = nil, reconcileIntervalS: Int? = nil, storedItems: Int? = nil, storedItemsS: Int? = nil, eraseOnSwitch: Bool? = nil, lockOnBackground: PolicyLockOnBackground? = nil) { self.sessionWindowS = sessionWindowS; self.backgroundTimeoutS = backgroundTimeoutS; self.offlineLimitS = offlineLimitS; self.guardTimeoutMs = guardTimeoutMs; self.refreshMarginS = refreshMarginS; self.biometric = biometric; self.pullIntervalS = pullIntervalS; self.reconcileIntervalS = reconcileIntervalS; self.storedItems = storedItems; self.storedItemsS = storedItemsS; self.eraseOnSwitch = eraseOnSwitch; self.lockOnBackground = lockOnBackground }
+  enum CodingKeys: String, CodingKey { case sessionWindowS = "session_window_s", backgroundTimeoutS = "background_timeout_s", offlineLimitS = "offline_limit_s", guardTimeoutMs = "guard_timeout_ms", refreshMarginS = "refresh_margin_s", biometric, pullIntervalS = "pull_interval_s", reconcileIntervalS = "reconcile_interval_s", storedItems = "stored_items", storedItemsS = "stored_items_s", eraseOnSwitch = "erase_on_switch", lockOnBackground = "lock_on_background" }
 }
 
 /// The key store of a host that passes none as functions.
 public struct KeyStoreChoice: Encodable, Sendable, Hashable {
   /** `file`: key files beside the data. */ public var kind: KeyStoreChoiceKind
-  public init(kind: KeyStoreChoiceKind) {
-    self.kind = kind
-  }
+  public init(kind: KeyStoreChoiceKind) { self.kind = kind }
 }
 
 /// The configuration of holdfast_open(). A first try needs `data_dir`, `backend` with `url` and `api_key`, and `development`; an app names its tables in `backend`.
@@ -168,18 +126,8 @@ public struct Config: Encodable, Sendable, Hashable {
   /** `worker`: nobody is at the screen, and none is given until session_resume or session_foreground. For a process that only sends what is queued. Default: `"app"`. */ public var role: ConfigRole?
   /** A schema whose names are the defaults of `backend` and `routes`: `volunteers` is the one of examples/backend. Without it, an app has what it names. */ public var template: ConfigTemplate?
   /** For a first try: key files beside the data, and no biometrics, as `keystore` `file` and `policy.biometric` `off`. Default: `false`. */ public var development: Bool?
-  public init(
-    dataDir: String, backend: Backend, authMethods: [AuthMethodConfig]? = nil, redirectUrl: String? = nil, routes: [String: RoleRoutes]? = nil,
-    policy: Policy? = nil, locale: String? = nil, keystore: KeyStoreChoice? = nil, clock: ConfigClock? = nil, role: ConfigRole? = nil,
-    template: ConfigTemplate? = nil, development: Bool? = nil
-  ) {
-    self.dataDir = dataDir; self.backend = backend; self.authMethods = authMethods; self.redirectUrl = redirectUrl; self.routes = routes; self.policy = policy
-    self.locale = locale; self.keystore = keystore; self.clock = clock; self.role = role; self.template = template; self.development = development
-  }
-  enum CodingKeys: String, CodingKey {
-    case dataDir = "data_dir", backend, authMethods = "auth_methods", redirectUrl = "redirect_url", routes, policy, locale, keystore, clock, role, template
-    case development
-  }
+  public init(dataDir: String, backend: Backend, authMethods: [AuthMethodConfig]? = nil, redirectUrl: String? = nil, routes: [String: RoleRoutes]? = nil, policy: Policy? = nil, locale: String? = nil, keystore: KeyStoreChoice? = nil, clock: ConfigClock? = nil, role: ConfigRole? = nil, template: ConfigTemplate? = nil, development: Bool? = nil) { self.dataDir = dataDir; self.backend = backend; self.authMethods = authMethods; self.redirectUrl = redirectUrl; self.routes = routes; self.policy = policy; self.locale = locale; self.keystore = keystore; self.clock = clock; self.role = role; self.template = template; self.development = development }
+  enum CodingKeys: String, CodingKey { case dataDir = "data_dir", backend, authMethods = "auth_methods", redirectUrl = "redirect_url", routes, policy, locale, keystore, clock, role, template, development }
 }
 
 /// A notice above the content.
@@ -276,10 +224,7 @@ public struct Item: Decodable, Sendable, Hashable {
   /** Not sent before this time. */ public let notBefore: Instant?
   /** What it does to its row. The payload of a change has the changed columns alone. */ public let operation: ItemOperation
   /** What others have changed, of a correction that is parked as `changed_elsewhere`. */ public let conflict: Conflict?
-  enum CodingKeys: String, CodingKey {
-    case id, seq, kind, state, payload, orgId = "org_id", dependsOn = "depends_on", attempts, created = "created_ms", occurredAt = "occurred_at_ms", reason
-    case field, notBefore = "not_before_ms", operation, conflict
-  }
+  enum CodingKeys: String, CodingKey { case id, seq, kind, state, payload, orgId = "org_id", dependsOn = "depends_on", attempts, created = "created_ms", occurredAt = "occurred_at_ms", reason, field, notBefore = "not_before_ms", operation, conflict }
 }
 
 /// An item in the form that queue_add accepts.
@@ -366,10 +311,7 @@ public struct SyncState: Decodable, Sendable, Hashable {
   /** After the end of a run: its outcome, for the user. */ public let message: Message?
   /** When the last complete pull of contacts ended: search again when it changes. */ public let contacts: Instant?
   /** The same for the figures. */ public let summary: Instant?
-  enum CodingKeys: String, CodingKey {
-    case running, sent, parked, left, waiting, ids, idsTruncated = "ids_truncated", durationMs = "duration_ms", message, contacts = "contacts_ms"
-    case summary = "summary_ms"
-  }
+  enum CodingKeys: String, CodingKey { case running, sent, parked, left, waiting, ids, idsTruncated = "ids_truncated", durationMs = "duration_ms", message, contacts = "contacts_ms", summary = "summary_ms" }
 }
 
 /// One thing for the host: the first field says what.
@@ -422,10 +364,7 @@ public struct SessionStatusReply: Decodable, Sendable, Hashable {
   /** What the library will still ask the server, or erase. `erase` is exact; the banner `erasure_owed` follows when the key store has refused, or the host has not answered for 10 s. */ public let owed: [SessionStatusReplyOwedItem]
   /** Server time minus the device's clock. */ public let clockOffsetMs: Int
   /** A number that rises with every change of the session. */ public let generation: Int
-  enum CodingKeys: String, CodingKey {
-    case state, stale, userId = "user_id", expires = "expires_ms", validated = "validated_ms", validatedAgeMs = "validated_age_ms", owed
-    case clockOffsetMs = "clock_offset_ms", generation
-  }
+  enum CodingKeys: String, CodingKey { case state, stale, userId = "user_id", expires = "expires_ms", validated = "validated_ms", validatedAgeMs = "validated_age_ms", owed, clockOffsetMs = "clock_offset_ms", generation }
 }
 
 /// The reply of session_token.
@@ -624,7 +563,5 @@ public struct SyncStatusReply: Decodable, Sendable, Hashable {
   /** The user's own rows, for each kind of which the library keeps them. */ public let own: [OwnRowsStatus]
   /** The cached figures; null in an app without figures. */ public let summary: AsOf?
   /** What the server's schema refuses, until the same request is answered, and why no answer comes from the service, until one does. Empty in a new handle, until its first requests. */ public let problems: [Problem]
-  enum CodingKeys: String, CodingKey {
-    case running, counts, lastCompleted = "last_completed_ms", notBefore = "not_before_ms", pause, contacts, own, summary, problems
-  }
+  enum CodingKeys: String, CodingKey { case running, counts, lastCompleted = "last_completed_ms", notBefore = "not_before_ms", pause, contacts, own, summary, problems }
 }
