@@ -68,10 +68,11 @@ private final class World {
 
   // MARK: The user
 
-  /// The item as the user sees it; nil: it is not queued.
+  /// The queued item as `item_list` shows it; nil: it is not queued.
   private func view() throws -> JSON? {
     guard let item = try rig.item(id(1)) else { return nil }
-    let view = (item.stored?.row ?? [:]).laidOver(by: item.payload)
+    let row = try kept() ?? item.stored?.row ?? [:]
+    let view = item.stored == nil ? item.payload : row.laidOver(by: item.payload)
     see(view)
     return view
   }

@@ -800,6 +800,28 @@ def test_a_change_waits_while_the_configuration_does_not_keep_its_rows(
     assert row(directory, item)["minutes"] == 90
 
 
+def test_COR_6_a_column_that_the_app_did_not_keep_before_is_no_conflict(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    kept = [name for name in COLUMNS if name != "note"]
+    user = sign_in(tables=tables(own={"columns": kept}, change={"columns": kept}))
+    item = sent(user, note="from the form")
+    user.app.go_offline()
+    edit(user.app, item, minutes=90)
+    set_elsewhere(directory, item, minutes=45)
+    user.app.reconnect()
+    assert code_of(user.app, item) == "changed_elsewhere"
+    user.phone.config["backend"]["queue"] = tables()["queue"]
+    app = user.restart()
+    app.touch()
+    app.sync()
+    assert shown(app, item)["payload"]["note"] == "from the form"
+    edit(app, item, note="better")
+    app.settle()
+    conflict = item_of(app, item)["conflict"]
+    assert [column["name"] for column in conflict["columns"]] == ["minutes"]
+
+
 def total(app: App) -> tuple[int, int]:
     """How many activities and minutes the user has registered, as the app shows it."""
     shown: Any = app.summary_get()

@@ -110,6 +110,19 @@ def test_ORG_2_restored_access_leads_back_home(
     assert (user.app.screen["screen"], user.app.screen["route"]) == ("home", user.home)
 
 
+def test_ORG_2_somebody_who_waits_for_access_learns_that_it_is_back(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    user = sign_in()
+    directory.control.set_org(user.org.id, "disabled")
+    return_to_foreground(user)
+    assert user.app.screen["reason"] == "org_disabled"
+    directory.control.set_org(user.org.id, "active")
+    # The app stays in the foreground, and its user does nothing.
+    user.app.wait(user.phone.config.get("policy", {}).get("pull_interval_s", 900))
+    assert (user.app.screen["screen"], user.app.screen["route"]) == ("home", user.home)
+
+
 def freshness(app: App) -> tuple[str, int | None]:
     listed = app.org_list()
     return listed["freshness"], listed["as_of_ms"]

@@ -49,9 +49,10 @@ def checked(checker: str, folder: Path, app_python: Path) -> tuple[int, str]:
 def test_the_examples_have_no_type_errors(checker: str, app_python: Path, tmp_path: Path) -> None:
     count = 0
     for readme in READMES:
-        for text in blocks(readme, "python"):
-            count += 1
-            (tmp_path / f"example_{count}.py").write_text(text, "utf-8")
+        # One after another: an example may go on from those before it.
+        texts = blocks(readme, "python")
+        count += len(texts)
+        (tmp_path / f"example_{readme.count('/')}.py").write_text("\n".join(texts), "utf-8")
     assert count >= 2
     status, told = checked(checker, tmp_path, app_python)
     assert status == 0, told

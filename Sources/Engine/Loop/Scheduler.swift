@@ -42,7 +42,7 @@ final class Scheduler: Part {
   private enum Preparation: Int {
     /// A recovery waits for the keys that are there now, or another process changed the session.
     case assess
-    /// Items have waited for their organisation for a pull interval: check the memberships again.
+    /// Somebody has waited for an organisation for a pull interval: check the memberships again.
     case checkMembership
     /// Items wait for an organisation, and the configuration has none any more.
     case releaseHeld
@@ -235,14 +235,19 @@ final class Scheduler: Part {
     return try !tokens.isExpired(row, now)
   }
 
-  /// How long until the next membership check for items that wait for their organisation; nil when
-  /// none waits.
+  /// How long until the next membership check of somebody who waits for one: they have no usable organisation, or
+  /// items of theirs wait for one. nil: nobody waits.
   private func nextHeldCheckMS(
     _ session: OpenSession, _ now: Instant
   ) throws(Failure) -> Int64? {
     guard core.configuration.backend.hasOrganisations, !check.isNeeded,
-      try core.queue.hasWaitingForOrganisation(of: session.owner)
+      let memberships = session.memberships
     else { return nil }
+    if memberships.contains(where: { $0.isUsable }),
+      try !core.queue.hasWaitingForOrganisation(of: session.owner)
+    {
+      return nil
+    }
     return core.configuration.limits.pullIntervalMS - check.ageMS(now)
   }
 

@@ -367,7 +367,12 @@ final class ItemIntake: Part {
       item.stored = stored.moved(
         to: pulled.values, version: version,
         counted: row.attempts > 0 ? stored.counted ?? stored.row : JSON?.none)
-    case .unchanged, .changed, .deleted, nil: break
+    case .unchanged, .changed, .deleted, nil:
+      // A column that the app did not keep when the base was read: the user sees it now.
+      for (column, value) in pulled.values.members
+      where stored.row[member: column] == nil && item.payload[member: column] == nil {
+        stored.row.set(member: column, value)
+      }
     }
   }
 

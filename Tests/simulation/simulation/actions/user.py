@@ -106,6 +106,7 @@ def log_out(world: World, process: Process, chance: random.Random) -> None:
     if reply is not None and request["unsent"] == "discard" and user is not None:
         for entry in world.ledger.of(device.name, user):
             entry.state = TAKEN_BACK
+            world.corrections.dropped(entry)
 
 
 @action(8)
