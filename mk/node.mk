@@ -35,4 +35,5 @@ node-path:
 	@echo $(NODE)
 
 test-node: node | $(PYTHON)
-	@$(PYTHON) bindings/node/test/run.py $(NODE) $(TESTS)
+	@$(PYTHON) bindings/backend.py $(NODE) --expose-gc --test --test-force-exit --test-reporter=tap \
+	  $(or $(TESTS),$(sort $(wildcard bindings/node/test/*.test.mjs)))

@@ -1,7 +1,7 @@
 # The package for Swift (bindings/swift).
 #
 #   test-swiftkit    its tests, against a local backend, on the core that the unit tests have compiled. TESTS="--filter
-#                    Story" runs some of them
+#                    News" runs some of them
 
 .PHONY: test-swiftkit
 

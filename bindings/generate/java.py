@@ -201,9 +201,8 @@ class Types:
         )
 
     def _getter(self, field: Field) -> str:
-        override = "  @Override\n" if self._in_union(field) else ""
         return (
-            f"\n{javadoc(field.long_about, 2)}{override}{annotated(self._model, field)}"
+            f"\n{javadoc(field.long_about, 2)}{annotated(self._model, field)}"
             f"  public {self._type(field)} get{pascal(field.name)}() {{\n"
             f"    return {camel(field.name)};\n  }}\n"
         )
@@ -270,15 +269,6 @@ class Types:
     def _implemented(self, name: str) -> str:
         unions = [one.name for one, union in self._model.unions() if name in self._members(union)]
         return f" implements {', '.join(unions)}" if unions else ""
-
-    def _in_union(self, field: Field) -> bool:
-        """Whether the field's getter is one of an interface."""
-        return any(
-            union.open
-            and any(field is one for name in self._members(union) for one in self._fields(name))
-            and field.name in {one.name for one in self._common(union)}
-            for _, union in self._model.unions()
-        )
 
     # -- types of fields --
 

@@ -27,16 +27,14 @@ class Scalar:
 
 @dataclass(frozen=True)
 class Constant:
-    """One value, the same in every message: `true`, a number, or the type of an event."""
+    """One value, the same in every message: `true`, or the type of a notice."""
 
-    value: str | bool | int
+    value: str | bool
 
     @property
     def kind(self) -> str:
         """The scalar that it is one of."""
-        if isinstance(self.value, bool):
-            return "boolean"
-        return "string" if isinstance(self.value, str) else "integer"
+        return "boolean" if isinstance(self.value, bool) else "string"
 
 
 @dataclass(frozen=True)
@@ -307,8 +305,8 @@ class Reader:
             self._define(name)
             return Reference(name)
         if "const" in schema:
-            if not isinstance(schema["const"], str | int):
-                raise ValueError(f"{context}: the model knows constants of text, flag and integer")
+            if not isinstance(schema["const"], str | bool):
+                raise ValueError(f"{context}: the model knows constants that are texts or flags")
             return Constant(schema["const"])
         for word, is_open in (("enum", False), ("x-known-values", True)):
             if word in schema:

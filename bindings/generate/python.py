@@ -38,6 +38,14 @@ for _name in OPERATIONS:
     if _text := getattr(Operations, _name).__doc__:
         getattr(AsyncOperations, _name).__doc__ = _text.replace(">>> app.", ">>> await app.")
 """
+GIVEN = '''def given(request: tuple[Any, ...], fields: dict[str, Any]) -> Any:  # noqa: ANN401
+    """The request, which is a dict or the fields of one."""
+    if len(request) + bool(fields) > 1:
+        raise TypeError("an operation takes a dict or keywords, and not both")
+    return request[0] if request else fields or None
+
+
+'''
 SCALARS = {
     "string": "str",
     "boolean": "bool",
@@ -154,34 +162,53 @@ def literal(value: object) -> str:
 
 def operations(model: Model, *, asynchronous: bool = False) -> str:
     """The text of `operations.py` or `async_operations.py`: one method per function."""
-    define, wait = ("async def", "await ") if asynchronous else ("def", "")
     class_name, owner = (
         ("AsyncOperations", "AsyncHoldfast") if asynchronous else ("Operations", "Holdfast")
     )
-    docstrings = Docstrings(model)
-    methods: list[str] = []
-    names = set()
-    for one in model.operations:
-        names |= {one.request, one.reply}
-        parameter = f"request: {one.request}" + (" | None = None" if one.optional else "")
-        methods.append(
-            f"    {define} {one.name}(self, {parameter}) -> {one.reply}:\n"
-            + ("" if asynchronous else docstrings.of(one))
-            + f'        return cast({one.reply}, {wait}self._call("{one.name}", request))\n'
-        )
+    define = "async def" if asynchronous else "def"
+    names = {
+        name for one in model.operations for name in (one.request, one.reply, *forms(model, one))
+    }
     imports = "".join(f"    {name},\n" for name in sorted(names))
     return (
         NOTICE.format(about="One method for every operation of the library.")
-        + "\nfrom collections.abc import Mapping\nfrom typing import Any, cast\n\n"
-        + ("from .operations import OPERATIONS, Operations\n" if asynchronous else "")
+        + "\nfrom collections.abc import Mapping\n"
+        + "from typing import Any, Unpack, cast, overload\n\n"
+        + ("from .operations import OPERATIONS, Operations, given\n" if asynchronous else "")
         + f"from .types import (\n{imports})\n\n"
-        + ("\n" if asynchronous else operation_names(model))
+        + ("\n" if asynchronous else operation_names(model) + GIVEN)
         + f"class {class_name}:\n"
-        + f'    """The operations of `{owner}`."""\n\n'
+        + f'    """The operations of `{owner}`: a request is keywords, or a dict."""\n\n'
         + f"    {define} _call(self, name: str, request: Mapping[str, Any] | None) -> object:\n"
         + "        raise NotImplementedError\n\n"
-        + "\n".join(methods)
+        + "\n".join(method(model, one, asynchronous=asynchronous) for one in model.operations)
         + (DESCRIBED if asynchronous else "")
+    )
+
+
+def forms(model: Model, one: Operation) -> list[str]:
+    """The records that a request may be."""
+    shape = model.resolved(Reference(one.request))
+    return [each.name for each in shape.choices] if isinstance(shape, Union) else [one.request]
+
+
+def method(model: Model, one: Operation, *, asynchronous: bool) -> str:
+    """The method of an operation, which takes a dict, or its fields if it has any."""
+    define, wait = ("async def", "await ") if asynchronous else ("def", "")
+    known = [name for name in forms(model, one) if model.record(name).fields]
+    optional = " | None = None" if one.optional else ""
+    accepted = [f"request: {one.request}{optional}, /", *(f"**fields: Unpack[{n}]" for n in known)]
+    head, sent, overloads = accepted[0], "request", ""
+    if known:
+        head, sent = "*request: Any, **fields: Any", "given(request, fields)"
+        overloads = "".join(
+            f"    @overload\n    {define} {one.name}(self, {each}) -> {one.reply}: ...\n\n"
+            for each in accepted
+        )
+    return (
+        f"{overloads}    {define} {one.name}(self, {head}) -> {one.reply}:\n"
+        + ("" if asynchronous else Docstrings(model).of(one))
+        + f'        return cast({one.reply}, {wait}self._call("{one.name}", {sent}))\n'
     )
 
 
@@ -253,7 +280,7 @@ class Docstrings:
         return lines
 
     def _example(self, name: str, example: Example) -> list[str]:
-        request = "" if not example.request else repr(example.request)
+        request = ", ".join(f"{key}={value!r}" for key, value in (example.request or {}).items())
         lines = wrapped(f">>> app.{name}({request})", 4, 8)
         return lines + (wrapped(repr(example.reply), 4) if example.reply is not None else [])
 

@@ -29,17 +29,7 @@ from model import (
     Union,
     camel,
 )
-from swift_text import (
-    WIDTH,
-    brackets,
-    comment,
-    commented,
-    described,
-    filled,
-    identifier,
-    listed,
-    literal,
-)
+from swift_text import comment, commented, described, identifier, literal
 
 FOLDER = "bindings/swift/Sources/HoldfastKit/Generated"
 
@@ -178,7 +168,7 @@ class Swift:
         if not one.shape.open:
             cases = [self.coded(self.case(one, code), code) for code in one.shape.values]
             head = f"{about}public enum {one.name}: String, Codable, Sendable, CaseIterable {{"
-            return f"{head}\n{listed(cases, 2)}}}\n"
+            return f"{head}\n  case {', '.join(cases)}\n}}\n"
         values = [
             (f"{self.case(one, code)}: Self = {literal(code)}", code) for code in one.shape.values
         ]
@@ -188,7 +178,7 @@ class Swift:
                 for value, code in values
             )
         else:
-            body = listed([value for value, _ in values], 2, "public static let")
+            body = f"  public static let {', '.join(value for value, _ in values)}\n"
         return (
             f"{about}public struct {one.name}: OpenCode {{\n"
             "  public let rawValue: String; "
@@ -240,10 +230,7 @@ class Swift:
             body += self.initialiser(fields)
         keys = [self.coded(self.field(field), field.name) for field in fields]
         if any(" " in key for key in keys):
-            cases = listed(keys, 4)
-            short = f"  enum CodingKeys: String, CodingKey {{ {cases.strip()} }}\n"
-            is_short = cases.count("\n") == 1 and len(short) <= WIDTH + 1
-            body += short if is_short else f"  enum CodingKeys: String, CodingKey {{\n{cases}  }}\n"
+            body += f"  enum CodingKeys: String, CodingKey {{ case {', '.join(keys)} }}\n"
         if has_columns:
             body += self.columns(fields)
         coding = "Encodable" if closed else "Decodable"
@@ -259,8 +246,7 @@ class Swift:
         """The public initialiser of a part of a request."""
         parameters = [self.parameter(field) for field in fields]
         assigned = [f"self.{self.label(field)} = {self.field(field)}" for field in fields]
-        head = f"  public init{brackets(parameters, 2)} {{"
-        return f"{head}\n{filled(assigned, 4, between='; ')}  }}\n"
+        return f"  public init({', '.join(parameters)}) {{ {'; '.join(assigned)} }}\n"
 
     def parameter(self, field: Field) -> str:
         """A parameter for a field."""
@@ -301,11 +287,11 @@ class Swift:
             how = "decodeIfPresent" if kind.endswith("?") else "decode"
             value = f"try fields.{how}({kind.removesuffix('?')}.self, forKey: .{key})"
             reads += f"    if fields.contains(.{key}) {{ self = .{key}({value}); return }}\n"
-        keys = listed([self.coded(self.field(field), field.name) for field in fields], 4).strip()
+        keys = ", ".join(self.coded(self.field(field), field.name) for field in fields)
         return (
             f"{comment(one.about)}public enum {self.name(one.name)}: Decodable, Sendable, Hashable"
             f" {{\n{cases}  /** What this version does not know. */ case other\n"
-            f"  enum CodingKeys: String, CodingKey {{ {keys} }}\n"
+            f"  enum CodingKeys: String, CodingKey {{ case {keys} }}\n"
             "  public init(from decoder: any Decoder) throws {\n"
             "    let fields = try decoder.container(keyedBy: CodingKeys.self)\n"
             f"{reads}    self = .other\n  }}\n}}\n"
@@ -377,11 +363,8 @@ class Swift:
             call = f"try await ask({literal(one.name)}{f', [{given}]' if given else ''})"
             about = {self.label(field): self.about(field) for field in record.fields}
             head = described(self._model, one, about, self.example(one), is_first=not texts)
-            made = f"  public func {identifier(camel(one.name))}{brackets(parameters, 2)}"
-            made += f" async throws(HoldfastError){reply} {{ {call} }}\n"
-            if len(made) > WIDTH + 1:
-                made = made.replace(f"{{ {call} }}", f"{{\n    {call}\n  }}")
-            texts.append(head + made)
+            made = f"  public func {identifier(camel(one.name))}({', '.join(parameters)})"
+            texts.append(f"{head}{made} async throws(HoldfastError){reply} {{ {call} }}\n")
         return "\n".join(texts)
 
     def _requests(self, one: Operation) -> list[Record]:

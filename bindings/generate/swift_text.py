@@ -6,9 +6,6 @@ import json
 
 from model import Model, Operation
 
-#: What is longer has a line of its own.
-WIDTH = 160
-
 #: Words that Swift keeps for itself: as a name they stand in backticks.
 RESERVED = {
     *("associatedtype", "class", "deinit", "enum", "extension", "fileprivate", "func", "import"),
@@ -41,44 +38,15 @@ def literal(value: object) -> str:
     return json.dumps(value)
 
 
-def filled(items: list[str], indent: int, between: str = ", ") -> str:
-    """Lines that each hold as many items as fit."""
-    lines: list[str] = []
-    for item in items:
-        if lines and len(lines[-1]) + len(between) + len(item) < WIDTH - indent:
-            lines[-1] += between + item
-        else:
-            lines.append(item)
-    end = ",\n" if between == ", " else "\n"
-    return end.join(" " * indent + line for line in lines) + "\n" * bool(lines)
-
-
-def listed(cases: list[str], indent: int, word: str = "case") -> str:
-    """Cases or constants, many on a line."""
-    lines = filled(cases, indent + len(word) + 1).replace(",\n", "\n").splitlines()
-    return "".join(f"{' ' * indent}{word} {line.strip()}\n" for line in lines)
-
-
-def brackets(parameters: list[str], indent: int, limit: int = 90) -> str:
-    """Parameters on one line, or on lines of their own."""
-    short = f"({', '.join(parameters)})"
-    if len(short) < limit:
-        return short
-    return f"(\n{filled(parameters, indent + 2)}{' ' * indent})"
-
-
 def comment(text: str, indent: int = 0) -> str:
     """A comment for a declaration, on a line of its own; empty without a text."""
     return f"{' ' * indent}/// {joined(text)}\n" if text else ""
 
 
 def commented(text: str, declaration: str, indent: int) -> str:
-    """A declaration and its comment, on one line if that is short."""
-    space, about = " " * indent, joined(text)
-    line = f"{space}/** {about} */ {declaration}\n"
-    if about and len(line) <= WIDTH + 1 and "*/" not in about and "/*" not in about:
-        return line
-    return f"{comment(text, indent)}{space}{declaration}\n"
+    """A declaration behind its comment, on the same line. Nothing in the text ends the comment."""
+    about = joined(text).replace("*/", "* /").replace("/*", "/ *")
+    return f"{' ' * indent}{f'/** {about} */ ' if about else ''}{declaration}\n"
 
 
 def joined(text: str) -> str:
@@ -98,6 +66,6 @@ def described(
         lines.append(f"- Throws: among others {', '.join(errors)}: see ``ErrorCode``.")
     if example and is_first:
         reply = one.examples[0].reply
-        shown = [f"// {json.dumps(reply, ensure_ascii=False)}"] if reply else []
-        lines += ["```swift", example, *shown, "```"]
+        shown = f" gives `{json.dumps(reply, ensure_ascii=False)}`" if reply else ""
+        lines.append(f"- Example: `{example}`{shown}")
     return "".join(comment(line, 2) for line in lines)

@@ -126,7 +126,7 @@ def expression(model: Model, one: Type) -> str:
             return SCALARS[kind]
 
 
-def literal(value: str | bool | int) -> str:
+def literal(value: str | bool) -> str:
     """A constant; a text has single quotes."""
     if not isinstance(value, str):
         return json.dumps(value)

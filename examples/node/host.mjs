@@ -20,14 +20,11 @@ const open = () =>
 
 let app = await open();
 
-/** The next screen that waits for the user. */
+/** The next screen that waits for the user; an app draws it. */
 async function settled() {
-  for await (const news of app) {
-    if (!('screen' in news) || news.screen.screen === 'wait') continue;
-    console.log('screen:', news.screen.screen, news.screen.message?.text ?? '');
-    return news.screen;
-  }
-  throw new Error('the app was closed');
+  const next = await app.settled();
+  console.log('screen:', next.screen, next.message?.text ?? '');
+  return next;
 }
 
 // Sign in, and choose an organisation.

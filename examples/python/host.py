@@ -31,21 +31,17 @@ CONFIG: Config = {
 
 
 async def settled(app: AsyncHoldfast) -> Decision:
-    """The next screen that waits for the user."""
-    async for thing in app:
-        if "screen" in thing and thing["screen"]["screen"] != "wait":
-            break
-    if app.screen is None:
-        raise RuntimeError("no screen")
-    message = app.screen["message"]
-    print("screen:", app.screen["screen"], message["text"] if message else "")
-    return app.screen
+    """The next screen that waits for the user; an app draws it."""
+    shown = await app.settled()
+    message = shown["message"]
+    print("screen:", shown["screen"], message["text"] if message else "")
+    return shown
 
 
 async def add(app: AsyncHoldfast, minutes: int) -> str:
     """Register a visit: its id. It is on disk, and a crash does not lose it."""
     visit = {"type": "visit", "minutes": minutes}
-    return (await app.queue_add({"kind": "activity", "payload": visit}))["id"]
+    return (await app.queue_add(kind="activity", payload=visit))["id"]
 
 
 async def sent(app: AsyncHoldfast) -> None:
@@ -65,14 +61,14 @@ async def first_run(keys: FileKeyStore) -> tuple[str, str]:
         shown = await settled(app)
         if shown["screen"] == "sign_in":
             password = os.environ["HOLDFAST_PASSWORD"]
-            await app.sign_in_complete({"email": EMAIL, "password": password})
+            await app.sign_in_complete(email=EMAIL, password=password)
             shown = await settled(app)
         if shown["screen"] == "select_org":
-            await app.org_select({"org_id": shown["orgs"][0]["org_id"]})
+            await app.org_select(org_id=shown["orgs"][0]["org_id"])
             shown = await settled(app)
         if shown["screen"] != "home":
             raise SystemExit(1)  # its message is on the screen
-        await app.network_report({"online": False})
+        await app.network_report(online=False)
         added = await add(app, 45), await add(app, 20)
         why = await app.queue_explain()
         print("queued:", *(reason["text"] for reason in why["reasons"]))
@@ -81,25 +77,25 @@ async def first_run(keys: FileKeyStore) -> tuple[str, str]:
 
 async def show_own(app: AsyncHoldfast) -> list[ListedItem]:
     """The user's newest visits, stored and queued."""
-    items = (await app.item_list({"kind": "activity", "limit": 2}))["items"]
+    items = (await app.item_list(kind="activity", limit=2))["items"]
     print("visits:", *(f"{item['payload']['minutes']} min {item['state']}" for item in items))
     return items
 
 
 async def correct(app: AsyncHoldfast, visit: str, mistake: str) -> None:
     """Change a stored visit, and take another one back; that needs no network, either."""
-    await app.network_report({"online": False})
-    await app.queue_edit({"id": visit, "payload": {"minutes": 60}})
-    await app.queue_cancel({"id": mistake})
+    await app.network_report(online=False)
+    await app.queue_edit(id=visit, payload={"minutes": 60})
+    await app.queue_cancel(id=mistake)
     await show_own(app)
-    await app.network_report({"online": True})
+    await app.network_report(online=True)
     await sent(app)
     for item in await show_own(app):
         if item["conflict"]:  # others have changed the same
             for column in item["conflict"]["columns"]:
                 print("conflict:", column["name"], column["theirs"], "or", column["mine"])
             # The user's value stands; queue_cancel leaves the row as it is
-            await app.queue_retry({"id": item["id"], "overwrite": True})
+            await app.queue_retry(id=item["id"], overwrite=True)
             await sent(app)
 
 
@@ -109,7 +105,7 @@ async def second_run(keys: FileKeyStore, visit: str, mistake: str) -> None:
         await settled(app)
         await sent(app)
         await correct(app, visit, mistake)
-        found = await app.contact_search({"query": "", "limit": 3})
+        found = await app.contact_search(query="", limit=3)
         print("contacts:", found["total"], *(contact["name"] for contact in found["contacts"]))
         await app.session_logout()  # refused while something is unsent
         await settled(app)

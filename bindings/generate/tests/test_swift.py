@@ -51,9 +51,7 @@ def test_words_of_swift_stand_in_backticks() -> None:
 
 def test_a_description_stays_in_its_comment() -> None:
     assert comment("Ends */ here\nand\rhere") == "/// Ends */ here and here\n"
-    # A comment beside its declaration could be ended.
-    assert commented("Ends */ here", "let a", 0) == "/// Ends */ here\nlet a\n"
-    assert commented("Short.", "let a", 2) == "  /** Short. */ let a\n"
+    assert commented("Ends */ here", "let a", 2) == "  /** Ends * / here */ let a\n"
 
 
 def test_a_required_field_of_a_request_that_may_be_null_is_refused() -> None:

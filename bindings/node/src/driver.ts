@@ -36,6 +36,8 @@ export class Driver {
 
   /** The screen of the open, until another one or this one was given. */
   #first: Decision | null = null;
+  /** What `settled` has passed over. */
+  #kept: News[] = [];
   /** What the reader waits for, and the loop of the requests. */
   #reading: Promise<Outcome> | null = null;
   #following: Promise<void> | null = null;
@@ -85,6 +87,8 @@ export class Driver {
 
   async next(timeoutMs: number): Promise<News | null> {
     if (this.#reading) throw new Error('a reader waits for the next thing already: there can be one');
+    const kept = this.#kept.shift();
+    if (kept) return kept;
     this.#reading = this.#native.next(this.#handle, NEWS, this.#first ? 0 : timeoutMs);
     const outcome = await this.#reading;
     this.#reading = null;
@@ -108,6 +112,20 @@ export class Driver {
         this.#report(error);
       }
     }
+  }
+
+  /** The next screen but `wait`. */
+  async settled(): Promise<Decision> {
+    const others: News[] = [];
+    try {
+      for (let news; (news = await this.nextNews()); ) {
+        if (!('screen' in news)) others.push(news);
+        else if (news.screen.screen !== 'wait') return news.screen;
+      }
+    } finally {
+      this.#kept.push(...others);
+    }
+    throw errorOf(CLOSED, null);
   }
 
   // ---- requests ----

@@ -80,6 +80,14 @@ export class Holdfast extends Operations implements AsyncIterable<News> {
   }
 
   /**
+   * The next screen but `wait`, for instance the result of a sign-in. What else comes is kept for the
+   * reader; a notice among it counts as acknowledged. Rejects with a `ClosedError` at the end.
+   */
+  settled(): Promise<Decision> {
+    return this.#driver.settled();
+  }
+
+  /**
    * What comes, until the handle is closed; for one reader, in place of `next`. Leaving the loop
    * loses nothing: another one goes on. Failures of the disk go to `onError`, and it goes on.
    */

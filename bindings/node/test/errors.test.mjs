@@ -7,10 +7,10 @@ import * as h from './support.mjs';
 test('an error has the class of its status, its code and its field', h.LIMIT, async (t) => {
   const app = await h.Holdfast.open(h.config(), h.memory());
   t.after(() => app.close());
-  assert.equal((await h.shown(app)).screen, 'sign_in');
+  assert.equal((await app.settled()).screen, 'sign_in');
   await assert.rejects(app.queueAdd(h.visit()), h.StateError);
   await app.signInComplete(h.SOLO);
-  assert.equal((await h.shown(app)).screen, 'home');
+  assert.equal((await app.settled()).screen, 'home');
   await assert.rejects(app.queueAdd({ kind: 'activity', payload: { minuts: 5 } }), (error) => {
     assert.ok(error instanceof h.InvalidError);
     assert.ok(error instanceof h.HoldfastError);

@@ -111,7 +111,7 @@ async function unlocking() {
   const given = h.config(h.folder(), { policy: { biometric: 'required' } });
   const { app } = await h.signedIn(given, options);
   await app.sessionLock();
-  assert.equal((await h.shown(app)).can_unlock, true);
+  assert.equal((await app.settled()).can_unlock, true);
   const unlocked = app.sessionUnlock();
   await h.until(() => keyStore.prompts.length === 1);
   return { app, keyStore, errors, unlocked };
@@ -122,7 +122,7 @@ test('the key that the prompt has released unlocks, and serves nothing else', h.
   assert.equal((await app.sessionStatus()).state, 'locked'); // a call does not wait for the prompt
   keyStore.prompts[0].release();
   await unlocked;
-  assert.equal((await h.shown(app)).screen, 'home');
+  assert.equal((await app.settled()).screen, 'home');
   keyStore.quiet.length = 0;
   await app.sessionLogout();
   assert.ok(keyStore.quiet.includes('biometric'), 'the erasure was not checked');
@@ -138,7 +138,7 @@ for (const [name, end, expected] of [
     const { app, keyStore, errors, unlocked } = await unlocking();
     end(keyStore);
     await unlocked;
-    const { screen, reason, can_unlock } = await h.shown(app);
+    const { screen, reason, can_unlock } = await app.settled();
     assert.deepEqual([screen, can_unlock], ['sign_in', expected[1]]);
     if (expected[0]) assert.equal(reason, expected[0]);
     assert.deepEqual(errors, []);
@@ -169,7 +169,7 @@ test('a second unlock takes the first prompt back, and has its own', h.LIMIT, as
   await h.until(() => keyStore.prompts.length === 2);
   keyStore.prompts[1].release();
   await again;
-  assert.equal((await h.shown(app)).screen, 'home');
+  assert.equal((await app.settled()).screen, 'home');
   assert.deepEqual([keyStore.taken, errors], [1, []]);
   await app.close();
 });

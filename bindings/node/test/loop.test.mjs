@@ -14,7 +14,7 @@ test('the first screen comes first, and only the newest screen comes', h.LIMIT, 
   await app.signInComplete(h.SOLO);
   await h.until(async () => (await app.sessionStatus()).state === 'active');
   assert.equal(app.screen.screen, 'sign_in');
-  assert.equal((await h.shown(app)).screen, 'home');
+  assert.equal((await app.settled()).screen, 'home');
   assert.equal(app.screen.screen, 'home');
 });
 
@@ -24,6 +24,18 @@ test('the screen of the open does not come once a call has led to another', h.LI
   await app.signInComplete(h.SOLO);
   const { screen } = await app.next();
   assert.ok(['wait', 'home'].includes(screen.screen), screen.screen);
+});
+
+test('the next screen but `wait` is settled, and the rest is kept', h.LIMIT, async () => {
+  const { app } = await h.signedIn(h.config(), h.memory());
+  const locked = app.settled();
+  const { id } = await app.queueAdd(h.visit(100_000)); // the server refuses it
+  await h.until(async () => (await app.syncStatus()).counts.parked === 1);
+  await app.sessionLock();
+  assert.equal((await locked).screen, 'sign_in');
+  assert.equal(await h.found(app, ({ notice }) => notice?.id), id);
+  await app.close();
+  await assert.rejects(app.settled(), h.ClosedError);
 });
 
 test('there is one reader, and it learns of the end', h.LIMIT, async () => {
@@ -68,6 +80,6 @@ test('a key store that is locked leads to `wait`, and is asked again', h.LIMIT, 
   assert.deepEqual([waits.screen, waits.reason], ['wait', 'keystore_locked']);
   keyStore.load = load;
   await app.sessionResume();
-  assert.equal((await h.shown(app)).screen, 'home');
+  assert.equal((await app.settled()).screen, 'home');
   await app.close();
 });

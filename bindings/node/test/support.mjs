@@ -12,9 +12,6 @@ export const BACKEND = process.env.HOLDFAST_BACKEND;
 export const KEY = process.env.HOLDFAST_KEY;
 
 export const SOLO = { email: 'solo@example.org', password: 'holdfast-demo' };
-export const MENTOR = { email: 'mentor@example.org', password: 'holdfast-demo' };
-/** The organisations of the mentor. */
-export const NORDLYS = '0f000000-0000-4000-8000-000000000001';
 
 /** HOLDFAST_PATIENCE multiplies every limit of time, for a machine under load. */
 const FACTOR = Number(process.env.HOLDFAST_PATIENCE ?? 1);
@@ -70,16 +67,12 @@ export async function found(app, wanted) {
   throw new Error('the handle is closed');
 }
 
-/** The next screen but `wait`. */
-export const shown = (app) =>
-  found(app, ({ screen }) => (screen && screen.screen !== 'wait' ? screen : null));
-
 /** Open, and sign in: the screen after it. */
-export async function signedIn(given, options, user = SOLO) {
+export async function signedIn(given, options) {
   const app = await Holdfast.open(given, options);
-  await shown(app);
-  await app.signInComplete(user);
-  return { app, screen: await shown(app) };
+  await app.settled();
+  await app.signInComplete(SOLO);
+  return { app, screen: await app.settled() };
 }
 
 export const memory = () => ({ keyStore: new MemoryKeyStore() });
@@ -107,7 +100,3 @@ export function desktopKeys(place, prompts = []) {
     verifyUser: async (prompt) => void prompts.push(prompt),
   });
 }
-
-/** An app whose session is locked if its process ends off the screen. */
-export const storyConfig = (place) =>
-  config(join(place, 'data'), { policy: { biometric: 'required', lock_on_background: 'at_once' } });

@@ -33,6 +33,7 @@ P = ParamSpec("P")
 
 FIRST: Any = {"screen": {"screen": "sign_in"}}
 HOME: Any = {"screen": {"screen": "home"}}
+WAIT: Any = {"screen": {"screen": "wait"}}
 NOTICE = {"notice": {"type": "item_parked"}}
 
 

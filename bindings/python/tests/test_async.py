@@ -15,6 +15,7 @@ from fake_library import (
     NOTICE,
     PATIENCE_S,
     STORAGE,
+    WAIT,
     FakeLibrary,
     Reply,
     coroutine,
@@ -44,10 +45,11 @@ async def test_operations_run_outside_the_loop_s_thread() -> None:
 
 @coroutine
 async def test_what_comes_is_iterated_over_from_the_first_screen_to_the_close() -> None:
-    fake = FakeLibrary()
-    fake.give(NOTICE)
+    fake = FakeLibrary(screen=WAIT["screen"])
+    fake.give(NOTICE, FIRST)
     seen: list[object] = []
     async with opened(fake) as app:
+        seen.append({"screen": await app.settled()})
         async for thing in app:
             seen.append(thing)
             if thing == NOTICE:

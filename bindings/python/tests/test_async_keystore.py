@@ -24,7 +24,7 @@ class Prompting:
     def __init__(self) -> None:
         self.keys: dict[str, bytes] = {"biometric": KEY}
         self.prompts: list[str] = []
-        self.on_screen = self.most = 0
+        self.on_screen = 0
         self.answer: asyncio.Future[bytes | None] = asyncio.get_running_loop().create_future()
 
     async def load(self, name: str, prompt: str | None) -> bytes | None:
@@ -34,7 +34,6 @@ class Prompting:
             return self.keys.get(name)
         self.prompts.append(prompt)
         self.on_screen += 1
-        self.most = max(self.most, self.on_screen)
         try:
             return await asyncio.shield(self.answer)
         finally:
@@ -165,17 +164,6 @@ async def test_a_prompt_that_ignores_its_withdrawal_opens_nothing() -> None:
         unlocking = await shown(app, store)
         await app.session_lock()
         assert await unlocking == CANCELLED
-
-
-@coroutine
-async def test_the_last_of_several_unlocks_has_the_only_prompt() -> None:
-    async with story() as (app, store):
-        unlocking = [await shown(app, store)]
-        unlocking += [asyncio.ensure_future(cast(Any, app.session_unlock())) for _ in range(2)]
-        await until(lambda: len(store.prompts) == 2)
-        store.answer.set_result(KEY)
-        assert [await one for one in unlocking] == [CANCELLED, CANCELLED, OPEN]
-        assert (store.most, len(store.prompts)) == (1, 2)
 
 
 @coroutine

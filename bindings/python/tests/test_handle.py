@@ -34,7 +34,7 @@ class Failing(FakeLibrary):
         return 11, None
 
 
-def test_requests_and_replies_are_dicts() -> None:
+def test_requests_are_dicts_or_keywords_and_replies_are_dicts() -> None:
     """A `Path` was "Object of type PosixPath is not JSON serializable"."""
     fake = FakeLibrary()
     folder = CONFIG | {"data_dir": Path("/no") / "where"}
@@ -43,6 +43,9 @@ def test_requests_and_replies_are_dicts() -> None:
         assert app.opened["version"] == "9.8.7"
         reply = cast(Any, app.contact_search({"query": "Åse"}))
         assert reply == {"called": "contact_search", "request": {"query": "Åse"}}
+        assert app.contact_search(query="Åse") == reply
+        with pytest.raises(TypeError, match="not both"):
+            cast(Any, app).contact_search({"query": ""}, limit=1)
         assert cast(Any, app.session_resume())["request"] is None
         with pytest.raises(ValueError, match="JSON"):
             app.queue_add({"kind": "activity", "payload": {"minutes": float("nan")}})

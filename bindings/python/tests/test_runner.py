@@ -6,8 +6,18 @@ import threading
 from typing import Any
 
 import pytest
-from fake_library import FIRST, HOME, NOTICE, STORAGE, FakeLibrary, opened, refusal, request
-from holdfast import Runner, StorageError
+from fake_library import (
+    FIRST,
+    HOME,
+    NOTICE,
+    STORAGE,
+    WAIT,
+    FakeLibrary,
+    opened,
+    refusal,
+    request,
+)
+from holdfast import ClosedError, Runner, StorageError
 from holdfast.transport import Answer
 from holdfast.types import HttpRequest
 from patience import eventually, patience
@@ -53,6 +63,17 @@ def test_asking_for_the_next_thing_acknowledges_the_last() -> None:
         assert fake.asked == max(number, 1)
         if number == 2:
             break
+
+
+def test_the_next_screen_but_wait_is_settled_and_the_rest_is_kept() -> None:
+    fake = FakeLibrary(screen=WAIT["screen"])
+    fake.give(NOTICE, WAIT, HOME)
+    with opened(fake) as app:
+        assert app.settled() == HOME["screen"]
+        assert app.news() == NOTICE
+        app.close()
+        with pytest.raises(ClosedError):
+            app.settled()
 
 
 def test_a_lasting_failure_ends_the_iteration_with_its_exception() -> None:

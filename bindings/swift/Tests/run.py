@@ -1,8 +1,7 @@
 """Runs the tests of HoldfastKit against a local backend: run.py SWIFT FOLDER [ARGUMENT...].
 
-First it writes the programs of README.md, and one of the examples in the comments, into files, and
-compiles the parts for Apple's systems against declarations written by hand. It closes with a line
-of counts.
+First it writes the program of README.md, and one of the examples in the comments, into files. It
+closes with a line of counts.
 """
 
 from __future__ import annotations
@@ -11,39 +10,22 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
-sys.path.insert(0, str(ROOT / "Tests" / "server"))
+sys.path.insert(0, str(ROOT / "bindings"))
 
-from local_supabase import LocalSupabase  # noqa: E402
+from backend import environment  # noqa: E402
 
 README = HERE.parent / "README.md"
-#: The programs of README.md, in its order, by the names of their folders.
-PROGRAMS = ["first", "offline"]
 #: What stands in README.md for what a reader fills in.
 PLACEHOLDERS = {
     "https://PROJECT.supabase.co": "HOLDFAST_BACKEND",
     "KEY": "HOLDFAST_KEY",
     "PASSWORD": "HOLDFAST_PASSWORD",
 }
-
-
-def compiles_for_apple(swift: str, folder: str) -> bool:
-    """Whether the parts for Apple's systems agree with the declarations of Tests/Apple."""
-    compiler = [f"{swift}c", "-swift-version", "6", "-warnings-as-errors", "-parse-as-library"]
-    compiler += ["-I", folder, "-I", str(ROOT / "include")]
-    for module in ("Security", "LocalAuthentication"):
-        made = ["-emit-module", "-module-name", module, "-o", f"{folder}/{module}.swiftmodule"]
-        source = HERE / "Apple" / f"{module}.swift"
-        if subprocess.run([*compiler, *made, source], check=False).returncode != 0:
-            return False
-    sources = sorted((HERE.parent / "Sources/HoldfastKit").rglob("*.swift"))
-    check = [*compiler, "-typecheck", "-module-name", "HoldfastKit", *map(str, sources)]
-    return subprocess.run(check, check=False).returncode == 0
 
 
 def counted(report: Path) -> bool:
@@ -64,17 +46,16 @@ def counted(report: Path) -> bool:
 
 
 def write_programs() -> None:
-    """Write the programs of README.md, and the examples, where Package.swift looks for them."""
+    """Write the program of README.md, and the examples, where Package.swift looks for them."""
     found = re.findall(r"^```swift\n(.*?)^```", README.read_text("utf-8"), re.MULTILINE | re.DOTALL)
-    programs = [block for block in found if block.startswith("import Foundation")]
-    texts = dict(zip(PROGRAMS, programs, strict=True))
+    [first] = [block for block in found if block.startswith("import Foundation")]
     for placeholder, variable in PLACEHOLDERS.items():
         read = f'ProcessInfo.processInfo.environment["{variable}"]!'
-        texts = {name: text.replace(f'"{placeholder}"', read) for name, text in texts.items()}
+        first = first.replace(f'"{placeholder}"', read)
     files = ("bindings/generate/swift.py", "include/holdfast.schema.json")
     command = [sys.executable, *(str(ROOT / file) for file in files)]
-    texts["examples"] = subprocess.check_output(command, text=True)
-    for name, text in texts.items():
+    examples = subprocess.check_output(command, text=True)
+    for name, text in {"first": first, "examples": examples}.items():
         path = HERE.parent / ".build-readme" / name / "main.swift"
         path.parent.mkdir(parents=True, exist_ok=True)
         if not path.exists() or path.read_text("utf-8") != text:
@@ -89,24 +70,16 @@ def main() -> int:
     package += ["--package-path", str(ROOT), "--scratch-path", scratch]
     write_programs()
     os.environ |= {"HOLDFAST_KIT": "1", "HOLDFAST_README": "1"}
-    with LocalSupabase(demo=True) as backend, tempfile.TemporaryDirectory() as folder:
-        if not compiles_for_apple(swift, folder):
-            print("KeychainKeyStore does not compile against Tests/Apple", file=sys.stderr)
-            return 1
+    with environment() as found:
+        folder = found["HOLDFAST_FOLDER"]
         build = [swift, "build", "--build-tests", *package]
         if (built := subprocess.run(build, check=False).returncode) != 0:
             return built
         programs = subprocess.check_output([*build, "--show-bin-path"], text=True).strip()
-        environment = {
-            **os.environ,
-            "HOLDFAST_BACKEND": backend.url,
-            "HOLDFAST_KEY": backend.anon_key,
-            "HOLDFAST_FOLDER": folder,
-            "HOLDFAST_PROGRAMS": programs,
-        }
+        found["HOLDFAST_PROGRAMS"] = programs
         command = [swift, "test", "--skip-build", *package, *arguments]
         command += ["--xunit-output", f"{folder}/report.xml"]
-        status = subprocess.run(command, env=environment, check=False).returncode
+        status = subprocess.run(command, env=found, check=False).returncode
         passed = counted(Path(folder) / "report.xml")
         return status if passed else status or 1
 

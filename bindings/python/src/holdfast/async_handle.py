@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 from .async_keystore import AsyncKeyStore, LoopKeyStore
 from .async_operations import AsyncOperations
+from .errors import ClosedError
 from .handle import Holdfast, News
 from .keystore import checked
 from .runner import Runner
@@ -122,6 +123,19 @@ class AsyncHoldfast(AsyncOperations):
         if given is None:
             raise StopAsyncIteration
         return given
+
+    async def settled(self) -> Decision:
+        """Wait for the next screen but `wait`, as `Holdfast.settled`."""
+        others: list[News] = []
+        try:
+            async for thing in self:
+                if "screen" not in thing:
+                    others.append(thing)
+                elif thing["screen"]["screen"] != "wait":
+                    return thing["screen"]
+        finally:
+            self._handle().held.extend(others)
+        raise ClosedError("handle.closed", "the handle is closed")
 
     async def close(self) -> None:
         """Close, after the call that is running; may be called twice.

@@ -14,7 +14,10 @@ import time
 import urllib.parse
 import urllib.request
 from dataclasses import dataclass, field
-from typing import Self
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 #: How long an idle connection is kept, in seconds. Routers forget one after a minute or more.
 KEEP_S = 30.0
@@ -157,7 +160,7 @@ class Connections:
     def take(self, route: Route, *, fresh: bool = False) -> Connection:
         """An idle connection, else a new one; with `fresh`, an idle one only if just used."""
         idle = self._of(route.end)
-        while connection := last(idle):
+        while connection := taken(idle.pop):
             if not connection.is_open():
                 connection.close()
             elif fresh and connection.idle_s() > FRESH_S:
@@ -189,13 +192,13 @@ class Connections:
         connection.used = True
         connection.idle_since = time.monotonic()
         idle.append(connection)
-        while len(idle) > IDLE_LIMIT and (oldest := first(idle)):
+        while len(idle) > IDLE_LIMIT and (oldest := taken(idle.popleft)):
             oldest.close()
 
     def drop(self, end: tuple[object, ...]) -> None:
         """Close the idle connections to one end, after one has failed: the network may be new."""
         idle = self._of(end)
-        while connection := last(idle):
+        while connection := taken(idle.pop):
             connection.close()
 
     def close(self) -> None:
@@ -216,18 +219,10 @@ class Connections:
         self.close()
 
 
-def last(idle: collections.deque[Connection]) -> Connection | None:
-    """Take the connection that was used last, if another thread has not taken it."""
+def taken(take: Callable[[], Connection]) -> Connection | None:
+    """The connection that `take` takes out of a deque; None: other threads have taken all."""
     try:
-        return idle.pop()
-    except IndexError:
-        return None
-
-
-def first(idle: collections.deque[Connection]) -> Connection | None:
-    """Take the connection that has been idle for longest."""
-    try:
-        return idle.popleft()
+        return take()
     except IndexError:
         return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import json
 import logging
 import os
@@ -58,8 +59,8 @@ class Holdfast(Operations):
         self._screen = self.opened["screen"]
         #: The screen of the open, until iteration has given it or a newer one.
         self._first = self._screen
-        #: What came while the first screen was given.
-        self._held: News | None = None
+        #: What came before it was asked for: while a screen was given, or waited for.
+        self.held: collections.deque[News] = collections.deque()
 
     def _call(self, name: str, request: Mapping[str, Any] | None) -> object:
         sent = None if request is None else encode(request)
@@ -100,9 +101,8 @@ class Holdfast(Operations):
         The first is the first screen. Asking again acknowledges a notice. A temporary failure of
         the storage or the key store is logged, and waited out.
         """
-        if self._held is not None:
-            held, self._held = self._held, None
-            return held
+        if self.held:
+            return self.held.popleft()
         while True:
             try:
                 given = self.next(-1 if self._first is None else 0, what=NEWS)
@@ -115,7 +115,8 @@ class Holdfast(Operations):
                 return None
             first, self._first = self._first, None
             if first is not None:
-                self._held = None if "wake_in_ms" in given else given
+                if "wake_in_ms" not in given:
+                    self.held.append(given)
                 return {"screen": first}
             if "wake_in_ms" not in given:
                 return given
@@ -124,6 +125,23 @@ class Holdfast(Operations):
         """Iterate over `news`, for one reader, until the handle is closed."""
         while (given := self.news()) is not None:
             yield given
+
+    def settled(self) -> Decision:
+        """Wait for the next screen but `wait`, for instance the result of a sign-in.
+
+        What else comes is kept for the reader; a notice among it counts as acknowledged. Raises
+        `ClosedError` when the handle is closed.
+        """
+        others: list[News] = []
+        try:
+            for thing in self:
+                if "screen" not in thing:
+                    others.append(thing)
+                elif thing["screen"]["screen"] != "wait":
+                    return thing["screen"]
+        finally:
+            self.held.extend(others)
+        raise ClosedError("handle.closed", "the handle is closed")
 
     def wake_fd(self, *, what: int = ALL) -> int:
         """A descriptor that is readable while `next` has something.

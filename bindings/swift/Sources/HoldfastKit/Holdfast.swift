@@ -74,6 +74,21 @@ public final class Holdfast: Sendable {
   /// that no later try can mend.
   public var news: News { News(reader: reader) }
 
+  /// The next screen but `wait`, for instance the result of a sign-in. What else comes is kept for the reader; a
+  /// notice among it counts as acknowledged.
+  public func settled() async throws -> Decision {
+    var others: [Next] = []
+    defer { reader.keep(others) }
+    for try await next in news {
+      guard case .screen(let shown) = next else {
+        others.append(next)
+        continue
+      }
+      if shown.screen != .wait { return shown }
+    }
+    throw HoldfastError(withoutReply: HOLDFAST_CLOSED)
+  }
+
   // MARK: In the background
 
   /// Send what is queued, in a background task of the system, and return when there is nothing to send for now.

@@ -24,6 +24,35 @@ public enum KeyResult: Int32, Sendable {
   case unavailable
 }
 
+/// What Apple's Keychain and prompts answer (docs/platforms.md has the tables).
+extension KeyResult {
+  /// The result of a call of the Keychain. Only what is known to mean it is `notFound`: the library offers the sign-in
+  /// where the device key is not found.
+  init(status: Int32) {
+    switch status {
+    case 0: self = .ok
+    case -25300: self = .notFound  // errSecItemNotFound
+    // errSecInteractionNotAllowed: before the first unlock after a start
+    case -25308: self = .locked
+    case -128: self = .cancelled  // errSecUserCanceled
+    default: self = .failed
+    }
+  }
+
+  /// What came of a prompt, from the code of an LAError; nil: success.
+  init(prompt code: Int?) {
+    switch code {
+    case nil: self = .ok
+    case -1: self = .failed  // authenticationFailed
+    case -2, -3, -4, -9, -1004: self = .cancelled  // user, fallback, system, app; notInteractive
+    case -8: self = .lockoutPermanent  // biometryLockout: only the device's passcode ends it
+    case -5, -7: self = .notEnrolled  // passcodeNotSet, biometryNotEnrolled
+    case -6, -12, -13: self = .unavailable  // biometryNotAvailable, NotPaired, Disconnected
+    default: self = .failed
+    }
+  }
+}
+
 /// A key store's answer other than the key: `locked`, `cancelled`, `invalidated`, ...
 public struct KeyFailure: Error, Sendable, Hashable {
   public let result: KeyResult

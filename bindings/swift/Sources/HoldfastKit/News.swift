@@ -30,6 +30,8 @@ final class NewsReader: @unchecked Sendable {
   private var newest: Decision?
   private var isFirst = true
   private var isReading = false
+  /// What `settled` has passed over.
+  private var kept: [Next] = []
 
   init(_ handle: Handle) {
     self.handle = handle
@@ -38,17 +40,21 @@ final class NewsReader: @unchecked Sendable {
 
   var screen: Decision? { lock.withLock { newest } }
 
+  func keep(_ things: [Next]) { lock.withLock { kept += things } }
+
   func next(_ timeoutMs: Int) async throws(HoldfastError) -> Next? {
-    let (isAlone, first) = lock.withLock {
+    let (isAlone, ready): (Bool, Next?) = lock.withLock {
+      guard !isReading else { return (false, nil) }
       defer { (isFirst, isReading) = (false, true) }
-      return (!isReading, isFirst ? newest : nil)
+      if isFirst, let newest { return (true, .screen(newest)) }
+      return (true, kept.isEmpty ? nil : kept.removeFirst())
     }
     guard isAlone else {
       throw HoldfastError(
         HOLDFAST_BUSY, .handleBusy, "somebody reads the news already", retry: true)
     }
     defer { lock.withLock { isReading = false } }
-    if let first { return .screen(first) }
+    if let ready { return ready }
     let start = ContinuousClock.now
     while true {
       let next: Next

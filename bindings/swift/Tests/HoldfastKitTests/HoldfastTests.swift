@@ -82,6 +82,23 @@ import Testing
     await app.close()
   }
 
+  @Test func theNextScreenIsWaitedForAndTheRestIsKept() async throws {
+    let app = try await signedIn(try configuration(freshFolder()))
+    let locked = Task { try await app.settled() }
+    let id = try await app.visit(-5)
+    while try await app.syncStatus().counts.parked == 0 {
+      try await Task.sleep(for: .milliseconds(20))
+    }
+    try await app.sessionLock()
+    #expect(try await locked.value.screen == .signIn)
+    for try await case .notice(let one) in app.news {
+      #expect(one.id == id)
+      break
+    }
+    await app.close()
+    await #expect(throws: HoldfastError.self) { try await app.settled() }
+  }
+
   @Test func theSecondReaderIsRefused() async throws {
     let app = try await Holdfast(try configuration(freshFolder(), url: "http://127.0.0.1:9"))
     _ = try await app.shown()

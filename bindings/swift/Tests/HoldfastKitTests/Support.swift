@@ -48,26 +48,9 @@ extension Holdfast {
     throw HoldfastError(withoutReply: HOLDFAST_CLOSED)
   }
 
-  /// The next screen that is not `wait`.
-  func settled() async throws -> Decision {
-    while true {
-      let screen = try await shown()
-      if screen.screen != .wait { return screen }
-    }
-  }
-
   /// Queue a visit.
   func visit(_ minutes: JSON = 30) async throws -> String {
     try await queueAdd(kind: "activity", payload: ["type": "visit", "minutes": minutes]).id
-  }
-
-  /// Wait until the queue is empty.
-  func drain() async throws {
-    for try await next in news {
-      if case .notice(let one) = next { Issue.record("\(one)") }
-      let counts = try await syncStatus().counts
-      if counts.pending + counts.sending + counts.waiting + counts.parked == 0 { return }
-    }
   }
 }
 

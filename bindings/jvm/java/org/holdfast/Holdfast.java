@@ -32,10 +32,10 @@ public final class Holdfast extends Operations implements AutoCloseable {
   private volatile Decision screen;
   private volatile FutureTask<Void> telling;
 
-  /** What the reader has still to get: the screen of the open call, and what came in its place. */
+  /** What the reader has still to get: the screen of the open call, and what came before a screen. */
   private Decision first;
 
-  private NextReply later;
+  private final Deque<NextReply> later = new ArrayDeque<>();
 
   private Holdfast(Handle handle, OpenReply opened, Keys keys, HttpSender sender) {
     this.handle = handle;
@@ -108,16 +108,33 @@ public final class Holdfast extends Operations implements AutoCloseable {
    */
   @Nullable
   public NextReply next(int timeoutMs) {
-    NextReply next = later;
-    later = null;
+    NextReply next = later.poll();
     if (next == null) next = taken(sending == null ? ALL : NEWS, first == null ? timeoutMs : 0);
     if (first != null && next != null && !(next instanceof NextScreen)) {
-      if (!(next instanceof NextWake)) later = next;
+      if (!(next instanceof NextWake)) later.add(next);
       next = NextReply.of(Collections.singletonMap("screen", first.toMap()));
     }
     first = null;
     if (next instanceof NextScreen) screen = ((NextScreen) next).getScreen();
     return next;
+  }
+
+  /**
+   * The next screen but {@code wait}, for instance the result of a sign-in. What else comes is kept for
+   * {@link #next()}; a notice among it counts as acknowledged. Null: the handle is closed.
+   */
+  @Nullable
+  public Decision settled() {
+    List<NextReply> others = new ArrayList<>();
+    try {
+      for (NextReply next; (next = next()) != null; ) {
+        if (!(next instanceof NextScreen)) others.add(next);
+        else if (!screen.getScreen().equals(Screen.WAIT)) return screen;
+      }
+      return null;
+    } finally {
+      later.addAll(others);
+    }
   }
 
   private NextReply taken(int what, int timeoutMs) {

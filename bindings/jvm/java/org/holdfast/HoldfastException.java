@@ -1,13 +1,11 @@
 package org.holdfast;
 
 import java.nio.charset.StandardCharsets;
-import java.util.Collections;
-import java.util.Map;
+import java.util.*;
 import org.holdfast.Types.Error;
 import org.holdfast.Types.ErrorCode;
 import org.holdfast.Types.ErrorReply;
-import org.jetbrains.annotations.NotNull;
-import org.jetbrains.annotations.Nullable;
+import org.jetbrains.annotations.*;
 
 /** An operation failed; the subclass is the class of the failure. A refused call changes nothing. */
 @SuppressWarnings("serial") // of the subclasses, which have no fields

@@ -4,10 +4,7 @@
 /// Why a sign-in failed: the user's mistake, a switched-off method, or a mistake of the configuration. not_supabase: a page or another server's answer, for instance a captive portal's. project_paused: the project does not run. user_banned: the server has banned the user. answer_lost: the server used up the proof, and its answer did not arrive. key_store: the key store did not save the keys of the new session; it is signed out at the server, and the log's line names the key. token_too_long: the server issued an access or refresh token of more than 16384 bytes, which is not taken; put less into its claims. refused, dns, tls, timeout: no response came, and the host's client said so; of these, the log's line also names the host.
 public struct SignInCause: OpenCode {
   public let rawValue: String; public init(rawValue: String) { self.rawValue = rawValue }
-  public static let wrongPassword: Self = "wrong_password", unconfirmedAddress: Self = "unconfirmed_address", providerDisabled: Self = "provider_disabled"
-  public static let wrongApiKey: Self = "wrong_api_key", wrongUrl: Self = "wrong_url", notSupabase: Self = "not_supabase"
-  public static let projectPaused: Self = "project_paused", userBanned: Self = "user_banned", answerLost: Self = "answer_lost", keyStore: Self = "key_store"
-  public static let tokenTooLong: Self = "token_too_long", refused: Self = "refused", dns: Self = "dns", tls: Self = "tls", timeout: Self = "timeout"
+  public static let wrongPassword: Self = "wrong_password", unconfirmedAddress: Self = "unconfirmed_address", providerDisabled: Self = "provider_disabled", wrongApiKey: Self = "wrong_api_key", wrongUrl: Self = "wrong_url", notSupabase: Self = "not_supabase", projectPaused: Self = "project_paused", userBanned: Self = "user_banned", answerLost: Self = "answer_lost", keyStore: Self = "key_store", tokenTooLong: Self = "token_too_long", refused: Self = "refused", dns: Self = "dns", tls: Self = "tls", timeout: Self = "timeout"
 }
 
 /// `noun.reason`; stable.
@@ -18,29 +15,19 @@ public struct ErrorCode: OpenCode {
   /** The request is nested deeper than 64 levels. Flatten it. */ public static let requestTooDeep: Self = "request.too_deep"
   /** The request has more than 262,144 values. Send fewer at a time. */ public static let requestTooManyValues: Self = "request.too_many_values"
   /** An object has the same key twice; `field` names it. Send it once. */ public static let requestDuplicateKey: Self = "request.duplicate_key"
-  /// This version does not know the field; the message suggests a near name, if there is one. Correct the name or leave the field out.
-  public static let requestUnknownField: Self = "request.unknown_field"
+  /** This version does not know the field; the message suggests a near name, if there is one. Correct the name or leave the field out. */ public static let requestUnknownField: Self = "request.unknown_field"
   /** The field that `field` names is required. Add it. */ public static let requestMissingField: Self = "request.missing_field"
   /** The field has the wrong type; the message names the right one. */ public static let requestWrongType: Self = "request.wrong_type"
-  /// The value is outside the range that the message names. For /data_dir: another user owns the folder, everybody may write to it, the path begins with ~, or it names a file. For /keystore/kind: also when the folder's key is in another kind of key store; nothing was changed.
-  public static let requestInvalidValue: Self = "request.invalid_value"
-  /// holdfast_call received a name that is no operation; the message suggests a near one, if there is one. `x-operations` lists them; open has a function only.
-  public static let requestUnknownOperation: Self = "request.unknown_operation"
+  /** The value is outside the range that the message names. For /data_dir: another user owns the folder, everybody may write to it, the path begins with ~, or it names a file. For /keystore/kind: also when the folder's key is in another kind of key store; nothing was changed. */ public static let requestInvalidValue: Self = "request.invalid_value"
+  /** holdfast_call received a name that is no operation; the message suggests a near one, if there is one. `x-operations` lists them; open has a function only. */ public static let requestUnknownOperation: Self = "request.unknown_operation"
   /** No user is signed in. Show the sign-in. */ public static let sessionNone: Self = "session.none"
-  /// The session is locked, or nobody came in on this handle yet. Show the screen that holdfast_next gives: with `can_unlock`, ask for biometrics and call session_unlock; else offer its `methods`.
-  public static let sessionLocked: Self = "session.locked"
-  /// The access token is about to end or was refused, and the library fetches another one. Go on asking holdfast_next, and ask again after the answer to session_token, or after `detail.wait_ms` (null: once there is a network).
-  public static let sessionRefreshing: Self = "session.refreshing"
-  /// session_adopt did not receive a token response; `field` names what is missing. Pass on the server's response unchanged.
-  public static let sessionInvalid: Self = "session.invalid"
-  /// Items are unsent; `detail.unsent` is their number. Ask the user, and pass `unsent`: `keep`, or `discard` with the number as `confirm_unsent`.
-  public static let sessionConfirmUnsent: Self = "session.confirm_unsent"
-  /// `auth_methods` has no such method, or none with this flow. The message suggests a near name; if none is near, it lists all.
-  public static let signInUnknownMethod: Self = "sign_in.unknown_method"
-  /// The URL is not `redirect_url`, or carries no answer of a sign-in. Handle it elsewhere in the app.
-  public static let signInForeignCallback: Self = "sign_in.foreign_callback"
-  /// No sign-in is under way for this callback or nonce: it was completed before, or begun on another device. Begin again.
-  public static let signInStateMismatch: Self = "sign_in.state_mismatch"
+  /** The session is locked, or nobody came in on this handle yet. Show the screen that holdfast_next gives: with `can_unlock`, ask for biometrics and call session_unlock; else offer its `methods`. */ public static let sessionLocked: Self = "session.locked"
+  /** The access token is about to end or was refused, and the library fetches another one. Go on asking holdfast_next, and ask again after the answer to session_token, or after `detail.wait_ms` (null: once there is a network). */ public static let sessionRefreshing: Self = "session.refreshing"
+  /** session_adopt did not receive a token response; `field` names what is missing. Pass on the server's response unchanged. */ public static let sessionInvalid: Self = "session.invalid"
+  /** Items are unsent; `detail.unsent` is their number. Ask the user, and pass `unsent`: `keep`, or `discard` with the number as `confirm_unsent`. */ public static let sessionConfirmUnsent: Self = "session.confirm_unsent"
+  /** `auth_methods` has no such method, or none with this flow. The message suggests a near name; if none is near, it lists all. */ public static let signInUnknownMethod: Self = "sign_in.unknown_method"
+  /** The URL is not `redirect_url`, or carries no answer of a sign-in. Handle it elsewhere in the app. */ public static let signInForeignCallback: Self = "sign_in.foreign_callback"
+  /** No sign-in is under way for this callback or nonce: it was completed before, or begun on another device. Begin again. */ public static let signInStateMismatch: Self = "sign_in.state_mismatch"
   /** The sign-in began more than 15 minutes ago. Begin again. */ public static let signInExpired: Self = "sign_in.expired"
   /** The sign-in was cancelled with sign_in_cancel. Begin again if the user wants to sign in. */ public static let signInCancelled: Self = "sign_in.cancelled"
   /** No organisation is chosen. Show the selection. */ public static let orgNone: Self = "org.none"
@@ -48,44 +35,31 @@ public struct ErrorCode: OpenCode {
   /** The user's membership has ended. */ public static let orgRevoked: Self = "org.revoked"
   /** The organisation is disabled. */ public static let orgDisabled: Self = "org.disabled"
   /** `routes` does not have the user's role in this organisation. */ public static let orgUnknownRole: Self = "org.unknown_role"
-  /// `backend.queue` has no such kind. The message suggests a near name; if none is near, it lists all.
-  public static let queueUnknownKind: Self = "queue.unknown_kind"
+  /** `backend.queue` has no such kind. The message suggests a near name; if none is near, it lists all. */ public static let queueUnknownKind: Self = "queue.unknown_kind"
   /** The id is not a UUID. Correct it, or leave it out to get a new one. */ public static let queueInvalidId: Self = "queue.invalid_id"
-  /// The payload is not an object, contradicts the item's id, organisation or user, or contains an integer beyond 2^53 or a number with more digits than a double holds.
-  public static let queueInvalidPayload: Self = "queue.invalid_payload"
-  /// The kind's `columns` do not include this column; the message suggests a near name, if there is one.
-  public static let queueUnknownColumn: Self = "queue.unknown_column"
-  /// An entry of `depends_on` is not a UUID, is the item's own id, or is the id of no item that is queued here or remembered as stored (`policy.stored_items`). Add that item first; if the server has it for long, leave the entry out.
-  public static let queueUnknownDependency: Self = "queue.unknown_dependency"
+  /** The payload is not an object, contradicts the item's id, organisation or user, or contains an integer beyond 2^53 or a number with more digits than a double holds. */ public static let queueInvalidPayload: Self = "queue.invalid_payload"
+  /** The kind's `columns` do not include this column; the message suggests a near name, if there is one. */ public static let queueUnknownColumn: Self = "queue.unknown_column"
+  /** An entry of `depends_on` is not a UUID, is the item's own id, or is the id of no item that is queued here or remembered as stored (`policy.stored_items`). Add that item first; if the server has it for long, leave the entry out. */ public static let queueUnknownDependency: Self = "queue.unknown_dependency"
   /** The item is larger than 256 kB; `detail.size` is its size. */ public static let queueItemTooLarge: Self = "queue.item_too_large"
   /** An item with this id and different content is queued. Use another id, or edit the queued item. */ public static let queueIdTaken: Self = "queue.id_taken"
-  /// The user has no queued item with this id. The message says whether it was stored or cancelled, as does queue_get, as long as the library remembers (`policy.stored_items`).
-  public static let queueNotFound: Self = "queue.not_found"
+  /** The user has no queued item with this id. The message says whether it was stored or cancelled, as does queue_get, as long as the library remembers (`policy.stored_items`). */ public static let queueNotFound: Self = "queue.not_found"
   /** The item is being sent. Try again when holdfast_next gives the state of sync. */ public static let queueInFlight: Self = "queue.in_flight"
-  /// The item is not as `base` says any more: others have changed it. List it again, and show it to its user.
-  public static let queueChanged: Self = "queue.changed"
+  /** The item is not as `base` says any more: others have changed it. List it again, and show it to its user. */ public static let queueChanged: Self = "queue.changed"
   /** The cache of the chosen organisation has no such contact. */ public static let contactNotFound: Self = "contact.not_found"
   /** clock_set requires a handle that was opened with `clock` `manual`. */ public static let clockNotManual: Self = "clock.not_manual"
   /** The call needs a section of the configuration that is null; `field` names it. */ public static let configNotConfigured: Self = "config.not_configured"
-  /// The device was not unlocked since it started. Try again after the first unlock. `detail` is as for keystore.failed.
-  public static let keystoreLocked: Self = "keystore.locked"
-  /// The key store failed to load or save a key; nothing was changed. Try again. `detail.key` is device, session or biometric. `detail.operation` is load, save, or read_back: what was saved is loaded again. `detail.answer` is the store's answer (`not_found` for HOLDFAST_KEY_NOT_FOUND, and so on), or what the library found: other_key, wrong_length, or damaged (a key file). A line of the log, of level 1, says the same, and that a key was not erased.
-  public static let keystoreFailed: Self = "keystore.failed"
-  /// The key store no longer has the device key of these files: it lost it, or it is another one than before. Call session_resume: it sets the files aside and leads to the sign-in. `detail` is as for keystore.failed; the answer other_key: the store has a key that did not seal these files.
-  public static let keystoreKeyLost: Self = "keystore.key_lost"
-  /// The library could not read or write a file; `detail` has the system's error code. Nothing was changed.
-  public static let storageFailed: Self = "storage.failed"
+  /** The device was not unlocked since it started. Try again after the first unlock. `detail` is as for keystore.failed. */ public static let keystoreLocked: Self = "keystore.locked"
+  /** The key store failed to load or save a key; nothing was changed. Try again. `detail.key` is device, session or biometric. `detail.operation` is load, save, or read_back: what was saved is loaded again. `detail.answer` is the store's answer (`not_found` for HOLDFAST_KEY_NOT_FOUND, and so on), or what the library found: other_key, wrong_length, or damaged (a key file). A line of the log, of level 1, says the same, and that a key was not erased. */ public static let keystoreFailed: Self = "keystore.failed"
+  /** The key store no longer has the device key of these files: it lost it, or it is another one than before. Call session_resume: it sets the files aside and leads to the sign-in. `detail` is as for keystore.failed; the answer other_key: the store has a key that did not seal these files. */ public static let keystoreKeyLost: Self = "keystore.key_lost"
+  /** The library could not read or write a file; `detail` has the system's error code. Nothing was changed. */ public static let storageFailed: Self = "storage.failed"
   /** The library cannot write to the folder. */ public static let storageReadOnly: Self = "storage.read_only"
-  /// A newer version of the library wrote the data. Update the app; the data stays unchanged.
-  public static let storageNewerVersion: Self = "storage.newer_version"
-  /// Another user owns a file of the data folder or can change it, or a link or pipe is in its place. `detail.file` names it, `detail.reason` is owner, writable, readable (a key), link, second_name (a hard link) or no_file, and the message says what to do. Nothing was changed.
-  public static let storageNotPrivate: Self = "storage.not_private"
+  /** A newer version of the library wrote the data. Update the app; the data stays unchanged. */ public static let storageNewerVersion: Self = "storage.newer_version"
+  /** Another user owns a file of the data folder or can change it, or a link or pipe is in its place. `detail.file` names it, `detail.reason` is owner, writable, readable (a key), link, second_name (a hard link) or no_file, and the message says what to do. Nothing was changed. */ public static let storageNotPrivate: Self = "storage.not_private"
   /** A file or record is damaged, and the library could not repair it or set it aside. */ public static let storageDamaged: Self = "storage.damaged"
   /** The disk is full. Nothing was changed; try again when there is room. */ public static let storageFull: Self = "storage.full"
   /** Another process was writing, or kept a lock, for more than 5 s. Try again. */ public static let storageBusy: Self = "storage.busy"
   /** A key store or log callback called the library, which is not allowed. */ public static let handleReentered: Self = "handle.reentered"
-  /// Only from the HTTP driver, with the key store `host`: this thread answers the key requests, and the call could need one. Make it on another thread.
-  public static let handleBusy: Self = "handle.busy"
+  /** Only from the HTTP driver, with the key store `host`: this thread answers the key requests, and the call could need one. Make it on another thread. */ public static let handleBusy: Self = "handle.busy"
   /** The handle is closed, NULL or garbage. */ public static let handleClosed: Self = "handle.closed"
   /** The handle was opened before fork(). Open a new one in the child process. */ public static let handleForked: Self = "handle.forked"
   /** Too many handles or descriptors are open. Close some. */ public static let handleTooMany: Self = "handle.too_many"
@@ -158,28 +132,13 @@ public struct Screen: OpenCode {
 /// Why a decision was made.
 public struct DecisionReason: OpenCode {
   public let rawValue: String; public init(rawValue: String) { self.rawValue = rawValue }
-  public static let active: Self = "active", sessionMissing: Self = "session_missing", sessionCorrupt: Self = "session_corrupt"
-  public static let sessionExpired: Self = "session_expired", sessionWindow: Self = "session_window", backgroundTimeout: Self = "background_timeout"
-  public static let clockMovedBack: Self = "clock_moved_back", sessionEnded: Self = "session_ended", offlineLimit: Self = "offline_limit"
-  public static let signedOut: Self = "signed_out", keyLost: Self = "key_lost", keystoreLocked: Self = "keystore_locked"
-  public static let keystoreFailed: Self = "keystore_failed", biometricFailed: Self = "biometric_failed", biometricCancelled: Self = "biometric_cancelled"
-  public static let biometricLockout: Self = "biometric_lockout", biometricLockoutPermanent: Self = "biometric_lockout_permanent"
-  public static let biometricNotEnrolled: Self = "biometric_not_enrolled", biometricUnavailable: Self = "biometric_unavailable"
-  public static let biometricWithheld: Self = "biometric_withheld", biometricOff: Self = "biometric_off", userLocked: Self = "user_locked"
-  public static let unlocked: Self = "unlocked", firstChoice: Self = "first_choice", chosen: Self = "chosen", switched: Self = "switched"
-  public static let noMembership: Self = "no_membership", membershipRevoked: Self = "membership_revoked", orgDisabled: Self = "org_disabled"
-  public static let roleUnknown: Self = "role_unknown", guardPending: Self = "guard_pending", signingIn: Self = "signing_in"
-  public static let signInFailed: Self = "sign_in_failed", signInExpired: Self = "sign_in_expired", signInCancelled: Self = "sign_in_cancelled"
-  public static let signInOffline: Self = "sign_in_offline", signInUnreachable: Self = "sign_in_unreachable", signInForeign: Self = "sign_in_foreign"
-  public static let routeForbidden: Self = "route_forbidden", serverUnreachable: Self = "server_unreachable"
+  public static let active: Self = "active", sessionMissing: Self = "session_missing", sessionCorrupt: Self = "session_corrupt", sessionExpired: Self = "session_expired", sessionWindow: Self = "session_window", backgroundTimeout: Self = "background_timeout", clockMovedBack: Self = "clock_moved_back", sessionEnded: Self = "session_ended", offlineLimit: Self = "offline_limit", signedOut: Self = "signed_out", keyLost: Self = "key_lost", keystoreLocked: Self = "keystore_locked", keystoreFailed: Self = "keystore_failed", biometricFailed: Self = "biometric_failed", biometricCancelled: Self = "biometric_cancelled", biometricLockout: Self = "biometric_lockout", biometricLockoutPermanent: Self = "biometric_lockout_permanent", biometricNotEnrolled: Self = "biometric_not_enrolled", biometricUnavailable: Self = "biometric_unavailable", biometricWithheld: Self = "biometric_withheld", biometricOff: Self = "biometric_off", userLocked: Self = "user_locked", unlocked: Self = "unlocked", firstChoice: Self = "first_choice", chosen: Self = "chosen", switched: Self = "switched", noMembership: Self = "no_membership", membershipRevoked: Self = "membership_revoked", orgDisabled: Self = "org_disabled", roleUnknown: Self = "role_unknown", guardPending: Self = "guard_pending", signingIn: Self = "signing_in", signInFailed: Self = "sign_in_failed", signInExpired: Self = "sign_in_expired", signInCancelled: Self = "sign_in_cancelled", signInOffline: Self = "sign_in_offline", signInUnreachable: Self = "sign_in_unreachable", signInForeign: Self = "sign_in_foreign", routeForbidden: Self = "route_forbidden", serverUnreachable: Self = "server_unreachable"
 }
 
 /// What a banner says.
 public struct BannerCode: OpenCode {
   public let rawValue: String; public init(rawValue: String) { self.rawValue = rawValue }
-  public static let erasureOwed: Self = "erasure_owed", offline: Self = "offline", staleData: Self = "stale_data"
-  public static let nothingCachedYet: Self = "nothing_cached_yet", partlyCached: Self = "partly_cached"
-  public static let encryptedRequiresConnectivity: Self = "encrypted_requires_connectivity", queuedNotSent: Self = "queued_not_sent"
+  public static let erasureOwed: Self = "erasure_owed", offline: Self = "offline", staleData: Self = "stale_data", nothingCachedYet: Self = "nothing_cached_yet", partlyCached: Self = "partly_cached", encryptedRequiresConnectivity: Self = "encrypted_requires_connectivity", queuedNotSent: Self = "queued_not_sent"
 }
 
 /// How to show a banner.
@@ -203,8 +162,7 @@ public struct ItemState: OpenCode {
 /// The state of an item that is queued, or the end of one that no longer is.
 public struct ItemFate: OpenCode {
   public let rawValue: String; public init(rawValue: String) { self.rawValue = rawValue }
-  public static let pending: Self = "pending", sending: Self = "sending", waiting: Self = "waiting", parked: Self = "parked", stored: Self = "stored"
-  public static let cancelled: Self = "cancelled", unknownOutcome: Self = "unknown_outcome"
+  public static let pending: Self = "pending", sending: Self = "sending", waiting: Self = "waiting", parked: Self = "parked", stored: Self = "stored", cancelled: Self = "cancelled", unknownOutcome: Self = "unknown_outcome"
 }
 
 /// A state by which a request selects items.
@@ -224,11 +182,7 @@ public struct ItemOperation: OpenCode {
 /// Why the queue sends nothing. token: another access token is fetched first. back_off: after failures; `sync_now` ends it. wrong_api_key, wrong_url, not_supabase, project_paused: no answer comes from the service, and an answer of something else says why, as for a failed sign-in; `problems` in sync_status says what to do.
 public struct ExplainCode: OpenCode {
   public let rawValue: String; public init(rawValue: String) { self.rawValue = rawValue }
-  public static let nothingQueued: Self = "nothing_queued", sending: Self = "sending", offline: Self = "offline", signedOut: Self = "signed_out"
-  public static let locked: Self = "locked", token: Self = "token", backOff: Self = "back_off", serverPause: Self = "server_pause"
-  public static let organisation: Self = "organisation", dependency: Self = "dependency", parked: Self = "parked", otherUser: Self = "other_user"
-  public static let schemaNotReady: Self = "schema_not_ready", waitingBlocked: Self = "waiting_blocked", wrongApiKey: Self = "wrong_api_key"
-  public static let wrongUrl: Self = "wrong_url", notSupabase: Self = "not_supabase", projectPaused: Self = "project_paused", ready: Self = "ready"
+  public static let nothingQueued: Self = "nothing_queued", sending: Self = "sending", offline: Self = "offline", signedOut: Self = "signed_out", locked: Self = "locked", token: Self = "token", backOff: Self = "back_off", serverPause: Self = "server_pause", organisation: Self = "organisation", dependency: Self = "dependency", parked: Self = "parked", otherUser: Self = "other_user", schemaNotReady: Self = "schema_not_ready", waitingBlocked: Self = "waiting_blocked", wrongApiKey: Self = "wrong_api_key", wrongUrl: Self = "wrong_url", notSupabase: Self = "not_supabase", projectPaused: Self = "project_paused", ready: Self = "ready"
 }
 
 /// The result of the server's summary function: an object with a number in it.
@@ -237,8 +191,7 @@ public typealias Summary = [String: JSON]
 /// What a request is for.
 public struct Purpose: OpenCode {
   public let rawValue: String; public init(rawValue: String) { self.rawValue = rawValue }
-  public static let refresh: Self = "refresh", validate: Self = "validate", `guard`: Self = "guard", upload: Self = "upload", pull: Self = "pull"
-  public static let summary: Self = "summary", revoke: Self = "revoke", live: Self = "live", signIn: Self = "sign_in"
+  public static let refresh: Self = "refresh", validate: Self = "validate", `guard`: Self = "guard", upload: Self = "upload", pull: Self = "pull", summary: Self = "summary", revoke: Self = "revoke", live: Self = "live", signIn: Self = "sign_in"
 }
 
 /// Names and values of HTTP headers.
@@ -258,8 +211,7 @@ public enum TransportError: String, Codable, Sendable, CaseIterable {
 /// The types of notices.
 public struct NoticeType: OpenCode {
   public let rawValue: String; public init(rawValue: String) { self.rawValue = rawValue }
-  public static let itemParked: Self = "item_parked", sessionEnded: Self = "session_ended", orgAccessChanged: Self = "org_access_changed"
-  public static let storageRecovered: Self = "storage_recovered"
+  public static let itemParked: Self = "item_parked", sessionEnded: Self = "session_ended", orgAccessChanged: Self = "org_access_changed", storageRecovered: Self = "storage_recovered"
 }
 
 /// What answers answer.
@@ -310,15 +262,13 @@ public struct OrgListReplyFreshness: OpenCode {
 /// What happens to an item in a list. stored: the server has it. changing, deleting: the user's correction of it is to be sent; `reason` says why it waits.
 public struct ListedState: OpenCode {
   public let rawValue: String; public init(rawValue: String) { self.rawValue = rawValue }
-  public static let stored: Self = "stored", pending: Self = "pending", sending: Self = "sending", waiting: Self = "waiting", parked: Self = "parked"
-  public static let changing: Self = "changing", deleting: Self = "deleting"
+  public static let stored: Self = "stored", pending: Self = "pending", sending: Self = "sending", waiting: Self = "waiting", parked: Self = "parked", changing: Self = "changing", deleting: Self = "deleting"
 }
 
 /// Which part of the configuration a problem is about. backend: `url` or `api_key`, so all requests. host: the app itself.
 public struct ProblemWhat: OpenCode {
   public let rawValue: String; public init(rawValue: String) { self.rawValue = rawValue }
-  public static let backend: Self = "backend", host: Self = "host", memberships: Self = "memberships", contacts: Self = "contacts", own: Self = "own"
-  public static let summary: Self = "summary", queue: Self = "queue"
+  public static let backend: Self = "backend", host: Self = "host", memberships: Self = "memberships", contacts: Self = "contacts", own: Self = "own", summary: Self = "summary", queue: Self = "queue"
 }
 
 /// Why uploads pause: after failures, or because the server asked for it. `sync_now` ends a pause after failures, except that of the access token's refresh.

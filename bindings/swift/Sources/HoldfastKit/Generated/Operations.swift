@@ -7,98 +7,66 @@ extension Holdfast {
   /// - Parameter monotonicMs: The monotonic clock. Default: it advances with `now_ms`.
   /// - Parameter bootId: The boot that the monotonic clock counts from. Default: the machine's.
   /// - Throws: among others `clock.not_manual`: see ``ErrorCode``.
-  /// ```swift
-  /// try await app.clockSet(now: 1796000000000, monotonicMs: 7200000, bootId: "b1")
-  /// ```
-  public func clockSet(now: Instant, monotonicMs: Int? = nil, bootId: String? = nil) async throws(HoldfastError) {
-    try await ask("clock_set", ["now_ms": now, "monotonic_ms": monotonicMs, "boot_id": bootId])
-  }
+  /// - Example: `try await app.clockSet(now: 1796000000000, monotonicMs: 7200000, bootId: "b1")`
+  public func clockSet(now: Instant, monotonicMs: Int? = nil, bootId: String? = nil) async throws(HoldfastError) { try await ask("clock_set", ["now_ms": now, "monotonic_ms": monotonicMs, "boot_id": bootId]) }
 
   /// Adopt a session that the host obtained.
   /// - Parameter session: The token response exactly as the server sent it. Each token has at most 16384 bytes.
   /// - Throws: among others `session.invalid`: see ``ErrorCode``.
-  /// ```swift
-  /// try await app.sessionAdopt(session: ["access_token": "...", "refresh_token": "...", "expires_in": 3600, "user": ["id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e02"]])
-  /// ```
+  /// - Example: `try await app.sessionAdopt(session: ["access_token": "...", "refresh_token": "...", "expires_in": 3600, "user": ["id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e02"]])`
   public func sessionAdopt(session: [String: JSON]) async throws(HoldfastError) { try await ask("session_adopt", ["session": session]) }
 
   /// Begin a sign-in.
   /// - Parameter method: An id of `auth_methods`.
   /// - Throws: among others `sign_in.unknown_method`: see ``ErrorCode``.
-  /// ```swift
-  /// try await app.signInBegin(method: "bankid")
-  /// // {"url": "https://x.supabase.co/auth/v1/authorize?provider=bankid"}
-  /// ```
+  /// - Example: `try await app.signInBegin(method: "bankid")` gives `{"url": "https://x.supabase.co/auth/v1/authorize?provider=bankid"}`
   public func signInBegin(method: String) async throws(HoldfastError) -> SignInBeginReply { try await ask("sign_in_begin", ["method": method]) }
 
   /// Complete a sign-in.
   /// - Parameter callbackUrl: The URL with which the browser came back.
   /// - Throws: among others `sign_in.unknown_method`, `sign_in.foreign_callback`, `sign_in.state_mismatch`, `sign_in.expired`, `sign_in.cancelled`: see ``ErrorCode``.
-  /// ```swift
-  /// try await app.signInComplete(email: "kari@example.org", password: "...", method: "email")
-  /// ```
+  /// - Example: `try await app.signInComplete(email: "kari@example.org", password: "...", method: "email")`
   public func signInComplete(callbackUrl: String) async throws(HoldfastError) { try await ask("sign_in_complete", ["callback_url": callbackUrl]) }
 
   /// Complete a sign-in.
   /// - Parameter idToken: The identity provider's token.
   /// - Parameter nonce: The nonce of sign_in_begin.
   /// - Parameter method: An id of `auth_methods`. Default: the first with this flow.
-  public func signInComplete(idToken: String, nonce: String, method: String? = nil) async throws(HoldfastError) {
-    try await ask("sign_in_complete", ["id_token": idToken, "nonce": nonce, "method": method])
-  }
+  public func signInComplete(idToken: String, nonce: String, method: String? = nil) async throws(HoldfastError) { try await ask("sign_in_complete", ["id_token": idToken, "nonce": nonce, "method": method]) }
 
   /// Complete a sign-in.
   /// - Parameter email: The user's address.
   /// - Parameter password: The user's password.
   /// - Parameter method: An id of `auth_methods`. Default: the first with this flow.
-  public func signInComplete(email: String, password: String, method: String? = nil) async throws(HoldfastError) {
-    try await ask("sign_in_complete", ["email": email, "password": password, "method": method])
-  }
+  public func signInComplete(email: String, password: String, method: String? = nil) async throws(HoldfastError) { try await ask("sign_in_complete", ["email": email, "password": password, "method": method]) }
 
   /// Cancel the sign-in that is under way.
-  /// ```swift
-  /// try await app.signInCancel()
-  /// // {"cancelled": true}
-  /// ```
+  /// - Example: `try await app.signInCancel()` gives `{"cancelled": true}`
   public func signInCancel() async throws(HoldfastError) -> SignInCancelReply { try await ask("sign_in_cancel") }
 
   /// Decide again what to show, as at a start, from disk alone. Called twice, it undoes nothing.
-  /// ```swift
-  /// try await app.sessionResume()
-  /// ```
+  /// - Example: `try await app.sessionResume()`
   public func sessionResume() async throws(HoldfastError) { try await ask("session_resume") }
 
   /// Lock the session now.
-  /// ```swift
-  /// try await app.sessionLock()
-  /// ```
+  /// - Example: `try await app.sessionLock()`
   public func sessionLock() async throws(HoldfastError) { try await ask("session_lock") }
 
   /// Report that the app left the screen.
-  /// ```swift
-  /// try await app.sessionBackground()
-  /// ```
+  /// - Example: `try await app.sessionBackground()`
   public func sessionBackground() async throws(HoldfastError) { try await ask("session_background") }
 
   /// Report that the app is back.
-  /// ```swift
-  /// try await app.sessionForeground()
-  /// ```
+  /// - Example: `try await app.sessionForeground()`
   public func sessionForeground() async throws(HoldfastError) { try await ask("session_foreground") }
 
   /// Return state, expiry, age of the last validation, and pending requests to the server.
-  /// ```swift
-  /// try await app.sessionStatus()
-  /// // {"state": "active", "stale": false, "user_id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e02", "expires_ms": 1796003600000, "validated_ms": 1796000000000, "validated_age_ms": 1200, "owed": [], "clock_offset_ms": 0, "generation": 4}
-  /// ```
+  /// - Example: `try await app.sessionStatus()` gives `{"state": "active", "stale": false, "user_id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e02", "expires_ms": 1796003600000, "validated_ms": 1796000000000, "validated_age_ms": 1200, "owed": [], "clock_offset_ms": 0, "generation": 4}`
   public func sessionStatus() async throws(HoldfastError) -> SessionStatusReply { try await ask("session_status") }
 
   /// Return the access token of the open session, for the host's own calls.
   /// - Throws: among others `session.none`, `session.locked`, `session.refreshing`: see ``ErrorCode``.
-  /// ```swift
-  /// try await app.sessionToken()
-  /// // {"access_token": "eyJh...", "expires_ms": 1796003600000}
-  /// ```
+  /// - Example: `try await app.sessionToken()` gives `{"access_token": "eyJh...", "expires_ms": 1796003600000}`
   public func sessionToken() async throws(HoldfastError) -> SessionTokenReply { try await ask("session_token") }
 
   /// Log out, online or offline.
@@ -106,38 +74,23 @@ extension Holdfast {
   /// - Parameter unsent: What becomes of unsent items: `keep` them for their owner's next sign-in, or erase them. Required while there are any.
   /// - Parameter confirmUnsent: With `discard`: the number of unsent items, as confirmation.
   /// - Throws: among others `session.confirm_unsent`: see ``ErrorCode``.
-  /// ```swift
-  /// try await app.sessionLogout(scope: .local, unsent: .discard, confirmUnsent: 2)
-  /// // {"unsent": 2}
-  /// ```
-  public func sessionLogout(
-    scope: SessionLogoutRequestScope? = nil, unsent: SessionLogoutRequestUnsent? = nil, confirmUnsent: Int? = nil
-  ) async throws(HoldfastError) -> SessionLogoutReply {
-    try await ask("session_logout", ["scope": scope, "unsent": unsent, "confirm_unsent": confirmUnsent])
-  }
+  /// - Example: `try await app.sessionLogout(scope: .local, unsent: .discard, confirmUnsent: 2)` gives `{"unsent": 2}`
+  public func sessionLogout(scope: SessionLogoutRequestScope? = nil, unsent: SessionLogoutRequestUnsent? = nil, confirmUnsent: Int? = nil) async throws(HoldfastError) -> SessionLogoutReply { try await ask("session_logout", ["scope": scope, "unsent": unsent, "confirm_unsent": confirmUnsent]) }
 
   /// List the memberships with role, status and freshness.
   /// - Throws: among others `session.none`, `session.locked`, `config.not_configured`: see ``ErrorCode``.
-  /// ```swift
-  /// try await app.orgList()
-  /// // {"orgs": [{"org_id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e01", "name": "North", "role": "peer_mentor", "status": "active", "current": true}], "freshness": "confirmed", "as_of_ms": 1796000000000}
-  /// ```
+  /// - Example: `try await app.orgList()` gives `{"orgs": [{"org_id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e01", "name": "North", "role": "peer_mentor", "status": "active", "current": true}], "freshness": "confirmed", "as_of_ms": 1796000000000}`
   public func orgList() async throws(HoldfastError) -> OrgListReply { try await ask("org_list") }
 
   /// Choose an organisation, or switch to another.
   /// - Parameter orgId: The organisation.
   /// - Throws: among others `session.none`, `session.locked`, `org.not_a_member`, `org.revoked`, `org.disabled`, `org.unknown_role`, `config.not_configured`: see ``ErrorCode``.
-  /// ```swift
-  /// try await app.orgSelect(orgId: "01976b36-5e10-7f3a-9c44-2f0a6d1b8e01")
-  /// ```
+  /// - Example: `try await app.orgSelect(orgId: "01976b36-5e10-7f3a-9c44-2f0a6d1b8e01")`
   public func orgSelect(orgId: String) async throws(HoldfastError) { try await ask("org_select", ["org_id": orgId]) }
 
   /// Check whether a screen may open.
   /// - Parameter route: A path that begins with a slash.
-  /// ```swift
-  /// try await app.routeCheck(route: "/contacts/1")
-  /// // {"allow": true}
-  /// ```
+  /// - Example: `try await app.routeCheck(route: "/contacts/1")` gives `{"allow": true}`
   public func routeCheck(route: String) async throws(HoldfastError) -> RouteCheckReply { try await ask("route_check", ["route": route]) }
 
   /// Queue an item for the server, online or offline.
@@ -150,37 +103,21 @@ extension Holdfast {
   /// - Parameter state: Has no effect; lets the host add the output of queue_export.
   /// - Parameter operation: Refused: a correction that was exported is no new item.
   /// - Throws: among others `session.none`, `session.locked`, `org.none`, `org.not_a_member`, `org.revoked`, `org.disabled`, `org.unknown_role`, `queue.unknown_kind`, `queue.invalid_payload`, `queue.unknown_column`, `queue.item_too_large`, `queue.invalid_id`, `queue.unknown_dependency`, `queue.id_taken`, `config.not_configured`: see ``ErrorCode``.
-  /// ```swift
-  /// try await app.queueAdd(kind: "activity", payload: ["type": "visit", "minutes": 30], id: "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", dependsOn: ["01976b36-5e10-7f3a-9c44-2f0a6d1b8e04"], occurredAt: 1795999940000, orgId: "01976b36-5e10-7f3a-9c44-2f0a6d1b8e01", state: .pending)
-  /// // {"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", "state": "pending"}
-  /// ```
-  public func queueAdd(
-    kind: String, payload: Payload, id: String? = nil, dependsOn: [String]? = nil, occurredAt: Instant? = nil, orgId: OrNull<String>? = nil,
-    state: QueuedState? = nil, operation: String? = nil
-  ) async throws(HoldfastError) -> QueueAddReply {
-    try await ask("queue_add", ["kind": kind, "payload": payload, "id": id, "depends_on": dependsOn, "occurred_at_ms": occurredAt, "org_id": orgId, "state": state, "operation": operation])
-  }
+  /// - Example: `try await app.queueAdd(kind: "activity", payload: ["type": "visit", "minutes": 30], id: "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", dependsOn: ["01976b36-5e10-7f3a-9c44-2f0a6d1b8e04"], occurredAt: 1795999940000, orgId: "01976b36-5e10-7f3a-9c44-2f0a6d1b8e01", state: .pending)` gives `{"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", "state": "pending"}`
+  public func queueAdd(kind: String, payload: Payload, id: String? = nil, dependsOn: [String]? = nil, occurredAt: Instant? = nil, orgId: OrNull<String>? = nil, state: QueuedState? = nil, operation: String? = nil) async throws(HoldfastError) -> QueueAddReply { try await ask("queue_add", ["kind": kind, "payload": payload, "id": id, "depends_on": dependsOn, "occurred_at_ms": occurredAt, "org_id": orgId, "state": state, "operation": operation]) }
 
   /// List queued items in the order of registration, in pages.
   /// - Parameter state: Only items in this state.
   /// - Parameter after: The `next` of the last page.
   /// - Parameter limit: The most items of a page. Default: 100.
   /// - Throws: among others `session.none`, `session.locked`: see ``ErrorCode``.
-  /// ```swift
-  /// try await app.queueList(state: .pending, after: 6, limit: 100)
-  /// // {"items": [{"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", "seq": 7, "kind": "activity", "state": "pending", "payload": {"type": "visit", "minutes": 30}, "org_id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e01", "depends_on": ["01976b36-5e10-7f3a-9c44-2f0a6d1b8e04"], "attempts": 0, "created_ms": 1796000000000, "occurred_at_ms": 1795999940000, "reason": null, "field": null, "not_before_ms": null, "operation": "insert", "conflict": null}], "next": null, "counts": {"pending": 2, "sending": 0, "waiting": 1, "parked": 0}}
-  /// ```
-  public func queueList(state: QueuedState? = nil, after: Int? = nil, limit: Int? = nil) async throws(HoldfastError) -> QueueListReply {
-    try await ask("queue_list", ["state": state, "after": after, "limit": limit])
-  }
+  /// - Example: `try await app.queueList(state: .pending, after: 6, limit: 100)` gives `{"items": [{"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", "seq": 7, "kind": "activity", "state": "pending", "payload": {"type": "visit", "minutes": 30}, "org_id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e01", "depends_on": ["01976b36-5e10-7f3a-9c44-2f0a6d1b8e04"], "attempts": 0, "created_ms": 1796000000000, "occurred_at_ms": 1795999940000, "reason": null, "field": null, "not_before_ms": null, "operation": "insert", "conflict": null}], "next": null, "counts": {"pending": 2, "sending": 0, "waiting": 1, "parked": 0}}`
+  public func queueList(state: QueuedState? = nil, after: Int? = nil, limit: Int? = nil) async throws(HoldfastError) -> QueueListReply { try await ask("queue_list", ["state": state, "after": after, "limit": limit]) }
 
   /// Read one item: queued, stored or cancelled.
   /// - Parameter id: The item's id.
   /// - Throws: among others `session.none`, `session.locked`, `queue.not_found`: see ``ErrorCode``.
-  /// ```swift
-  /// try await app.queueGet(id: "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03")
-  /// // {"state": "pending", "item": {"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", "seq": 7, "kind": "activity", "state": "pending", "payload": {"type": "visit", "minutes": 30}, "org_id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e01", "depends_on": ["01976b36-5e10-7f3a-9c44-2f0a6d1b8e04"], "attempts": 0, "created_ms": 1796000000000, "occurred_at_ms": 1795999940000, "reason": null, "field": null, "not_before_ms": null, "operation": "insert", "conflict": null}}
-  /// ```
+  /// - Example: `try await app.queueGet(id: "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03")` gives `{"state": "pending", "item": {"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", "seq": 7, "kind": "activity", "state": "pending", "payload": {"type": "visit", "minutes": 30}, "org_id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e01", "depends_on": ["01976b36-5e10-7f3a-9c44-2f0a6d1b8e04"], "attempts": 0, "created_ms": 1796000000000, "occurred_at_ms": 1795999940000, "reason": null, "field": null, "not_before_ms": null, "operation": "insert", "conflict": null}}`
   public func queueGet(id: String) async throws(HoldfastError) -> QueueGetReply { try await ask("queue_get", ["id": id]) }
 
   /// Change an item of the user's own, queued or stored.
@@ -188,55 +125,34 @@ extension Holdfast {
   /// - Parameter payload: The columns that change.
   /// - Parameter base: The `payload` of `item_list` that its user saw. Default: what the library has last.
   /// - Throws: among others `session.none`, `session.locked`, `queue.unknown_kind`, `queue.invalid_payload`, `queue.unknown_column`, `queue.item_too_large`, `queue.not_found`, `queue.in_flight`, `queue.changed`, `config.not_configured`: see ``ErrorCode``.
-  /// ```swift
-  /// try await app.queueEdit(id: "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", payload: ["type": "visit", "minutes": 45])
-  /// // {"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", "state": "pending"}
-  /// ```
-  public func queueEdit(id: String, payload: Payload, base: Payload? = nil) async throws(HoldfastError) -> QueueEditReply {
-    try await ask("queue_edit", ["id": id, "payload": payload, "base": base])
-  }
+  /// - Example: `try await app.queueEdit(id: "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", payload: ["type": "visit", "minutes": 45])` gives `{"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", "state": "pending"}`
+  public func queueEdit(id: String, payload: Payload, base: Payload? = nil) async throws(HoldfastError) -> QueueEditReply { try await ask("queue_edit", ["id": id, "payload": payload, "base": base]) }
 
   /// Take an item of the user's own back, queued or stored.
   /// - Parameter id: The item's id.
   /// - Parameter force: Remove it at once, whatever the server has. Default: false.
   /// - Parameter base: The `payload` of `item_list` that its user saw: an item with other values is refused (`queue.changed`). Default: what the library has last.
   /// - Throws: among others `session.none`, `session.locked`, `queue.not_found`, `queue.in_flight`, `queue.changed`, `config.not_configured`: see ``ErrorCode``.
-  /// ```swift
-  /// try await app.queueCancel(id: "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", force: false)
-  /// // {"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", "released": 0, "state": null}
-  /// ```
-  public func queueCancel(id: String, force: Bool? = nil, base: Payload? = nil) async throws(HoldfastError) -> QueueCancelReply {
-    try await ask("queue_cancel", ["id": id, "force": force, "base": base])
-  }
+  /// - Example: `try await app.queueCancel(id: "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", force: false)` gives `{"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", "released": 0, "state": null}`
+  public func queueCancel(id: String, force: Bool? = nil, base: Payload? = nil) async throws(HoldfastError) -> QueueCancelReply { try await ask("queue_cancel", ["id": id, "force": force, "base": base]) }
 
   /// Send parked items again.
   /// - Parameter id: The item. Default: all parked ones.
   /// - Parameter overwrite: Send the user's values over those of `conflict`, which they have seen. Only with `id`. Default: false.
   /// - Throws: among others `session.none`, `session.locked`, `queue.not_found`, `queue.in_flight`: see ``ErrorCode``.
-  /// ```swift
-  /// try await app.queueRetry(id: "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03")
-  /// // {"retried": 1}
-  /// ```
-  public func queueRetry(id: String? = nil, overwrite: Bool? = nil) async throws(HoldfastError) -> QueueRetryReply {
-    try await ask("queue_retry", ["id": id, "overwrite": overwrite])
-  }
+  /// - Example: `try await app.queueRetry(id: "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03")` gives `{"retried": 1}`
+  public func queueRetry(id: String? = nil, overwrite: Bool? = nil) async throws(HoldfastError) -> QueueRetryReply { try await ask("queue_retry", ["id": id, "overwrite": overwrite]) }
 
   /// Export the user's items.
   /// - Parameter state: Only items in this state.
   /// - Throws: among others `session.none`, `session.locked`: see ``ErrorCode``.
-  /// ```swift
-  /// try await app.queueExport(state: .parked)
-  /// // {"items": [{"kind": "activity", "payload": {"type": "visit", "minutes": 30}, "id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", "org_id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e01", "state": "parked"}]}
-  /// ```
+  /// - Example: `try await app.queueExport(state: .parked)` gives `{"items": [{"kind": "activity", "payload": {"type": "visit", "minutes": 30}, "id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", "org_id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e01", "state": "parked"}]}`
   public func queueExport(state: QueuedState? = nil) async throws(HoldfastError) -> QueueExportReply { try await ask("queue_export", ["state": state]) }
 
   /// Explain why the queue sends nothing.
   /// - Parameter id: An item that must be queued.
   /// - Throws: among others `session.none`, `session.locked`, `queue.not_found`: see ``ErrorCode``.
-  /// ```swift
-  /// try await app.queueExplain(id: "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03")
-  /// // {"reasons": [{"code": "offline", "text": "No network.", "count": 2, "until_ms": null}], "counts": {"pending": 2, "sending": 0, "waiting": 1, "parked": 0}}
-  /// ```
+  /// - Example: `try await app.queueExplain(id: "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03")` gives `{"reasons": [{"code": "offline", "text": "No network.", "count": 2, "until_ms": null}], "counts": {"pending": 2, "sending": 0, "waiting": 1, "parked": 0}}`
   public func queueExplain(id: String? = nil) async throws(HoldfastError) -> QueueExplainReply { try await ask("queue_explain", ["id": id]) }
 
   /// List the user's own items of a kind, stored and queued in one list, newest first.
@@ -246,68 +162,40 @@ extension Holdfast {
   /// - Parameter from: Only items of this time and later.
   /// - Parameter to: Only items before this time.
   /// - Throws: among others `session.none`, `session.locked`, `org.none`, `org.revoked`, `org.disabled`, `org.unknown_role`, `queue.unknown_kind`, `config.not_configured`: see ``ErrorCode``.
-  /// ```swift
-  /// try await app.itemList(kind: "activity", limit: 50)
-  /// // {"items": [{"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", "kind": "activity", "state": "changing", "payload": {"type": "visit", "minutes": 90, "occurred_at": "2026-11-30T11:25:40.000Z"}, "occurred_at_ms": 1796037940000, "operation": "change", "reason": null, "conflict": null}], "next": null, "as_of_ms": 1796000000000, "banners": []}
-  /// ```
-  public func itemList(
-    kind: String, after: String? = nil, limit: Int? = nil, from: Instant? = nil, to: Instant? = nil
-  ) async throws(HoldfastError) -> ItemListReply {
-    try await ask("item_list", ["kind": kind, "after": after, "limit": limit, "from_ms": from, "to_ms": to])
-  }
+  /// - Example: `try await app.itemList(kind: "activity", limit: 50)` gives `{"items": [{"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", "kind": "activity", "state": "changing", "payload": {"type": "visit", "minutes": 90, "occurred_at": "2026-11-30T11:25:40.000Z"}, "occurred_at_ms": 1796037940000, "operation": "change", "reason": null, "conflict": null}], "next": null, "as_of_ms": 1796000000000, "banners": []}`
+  public func itemList(kind: String, after: String? = nil, limit: Int? = nil, from: Instant? = nil, to: Instant? = nil) async throws(HoldfastError) -> ItemListReply { try await ask("item_list", ["kind": kind, "after": after, "limit": limit, "from_ms": from, "to_ms": to]) }
 
   /// Search contacts in the cache by any part of the name.
   /// - Parameter query: Words, up to 256 bytes; empty: all contacts.
   /// - Parameter limit: The most contacts. Default: 50.
   /// - Throws: among others `session.none`, `session.locked`, `org.none`, `org.revoked`, `org.disabled`, `org.unknown_role`, `config.not_configured`: see ``ErrorCode``.
-  /// ```swift
-  /// try await app.contactSearch(query: "kari", limit: 50)
-  /// // {"contacts": [{"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e05", "name": "Kari Nordmann", "municipality": "Bergen"}], "total": 1, "as_of_ms": 1796000000000, "banners": []}
-  /// ```
-  public func contactSearch(query: String, limit: Int? = nil) async throws(HoldfastError) -> ContactSearchReply {
-    try await ask("contact_search", ["query": query, "limit": limit])
-  }
+  /// - Example: `try await app.contactSearch(query: "kari", limit: 50)` gives `{"contacts": [{"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e05", "name": "Kari Nordmann", "municipality": "Bergen"}], "total": 1, "as_of_ms": 1796000000000, "banners": []}`
+  public func contactSearch(query: String, limit: Int? = nil) async throws(HoldfastError) -> ContactSearchReply { try await ask("contact_search", ["query": query, "limit": limit]) }
 
   /// Read one contact; fetch withheld columns with `live`.
   /// - Parameter id: The contact's id.
   /// - Parameter live: Also fetch the withheld columns. Default: false.
   /// - Throws: among others `session.none`, `session.locked`, `org.none`, `org.revoked`, `org.disabled`, `org.unknown_role`, `contact.not_found`, `config.not_configured`: see ``ErrorCode``.
-  /// ```swift
-  /// try await app.contactGet(id: "01976b36-5e10-7f3a-9c44-2f0a6d1b8e05", live: true)
-  /// // {"contact": {"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e05", "name": "Kari Nordmann", "municipality": "Bergen"}, "withheld": ["phone"], "message": null, "as_of_ms": 1796000000000, "request": 3, "banners": []}
-  /// ```
-  public func contactGet(id: String, live: Bool? = nil) async throws(HoldfastError) -> ContactGetReply {
-    try await ask("contact_get", ["id": id, "live": live])
-  }
+  /// - Example: `try await app.contactGet(id: "01976b36-5e10-7f3a-9c44-2f0a6d1b8e05", live: true)` gives `{"contact": {"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e05", "name": "Kari Nordmann", "municipality": "Bergen"}, "withheld": ["phone"], "message": null, "as_of_ms": 1796000000000, "request": 3, "banners": []}`
+  public func contactGet(id: String, live: Bool? = nil) async throws(HoldfastError) -> ContactGetReply { try await ask("contact_get", ["id": id, "live": live]) }
 
   /// Read the cached figures of the server, and what is not yet sent.
   /// - Throws: among others `session.none`, `session.locked`, `org.none`, `org.revoked`, `org.disabled`, `org.unknown_role`, `config.not_configured`: see ``ErrorCode``.
-  /// ```swift
-  /// try await app.summaryGet()
-  /// // {"summary": {"activities": 12, "minutes": 480}, "as_of_ms": 1796000000000, "sent": {"activities": 1, "minutes": 30}, "queued": {"activities": 2, "minutes": 75}, "banners": []}
-  /// ```
+  /// - Example: `try await app.summaryGet()` gives `{"summary": {"activities": 12, "minutes": 480}, "as_of_ms": 1796000000000, "sent": {"activities": 1, "minutes": 30}, "queued": {"activities": 2, "minutes": 75}, "banners": []}`
   public func summaryGet() async throws(HoldfastError) -> SummaryGetReply { try await ask("summary_get") }
 
   /// Report whether there is a network.
   /// - Parameter online: Whether there is a network.
-  /// ```swift
-  /// try await app.networkReport(online: true)
-  /// ```
+  /// - Example: `try await app.networkReport(online: true)`
   public func networkReport(online: Bool) async throws(HoldfastError) { try await ask("network_report", ["online": online]) }
 
   /// Pull and send now.
   /// - Throws: among others `session.none`, `session.locked`: see ``ErrorCode``.
-  /// ```swift
-  /// try await app.syncNow()
-  /// // {"started": false, "reason": "offline"}
-  /// ```
+  /// - Example: `try await app.syncNow()` gives `{"started": false, "reason": "offline"}`
   public func syncNow() async throws(HoldfastError) -> SyncNowReply { try await ask("sync_now") }
 
   /// Return the state of sync.
   /// - Throws: among others `session.none`, `session.locked`: see ``ErrorCode``.
-  /// ```swift
-  /// try await app.syncStatus()
-  /// // {"running": false, "counts": {"pending": 2, "sending": 0, "waiting": 1, "parked": 0}, "last_completed_ms": 1796000000000, "not_before_ms": null, "pause": null, "contacts": {"as_of_ms": 1796000000000, "reconciled_ms": 1795996400000, "skipped": 0, "problem": null}, "own": [{"kind": "activity", "as_of_ms": 1796000000000, "reconciled_ms": 1795996400000, "skipped": 0, "problem": null}], "summary": {"as_of_ms": 1796000000000}, "problems": []}
-  /// ```
+  /// - Example: `try await app.syncStatus()` gives `{"running": false, "counts": {"pending": 2, "sending": 0, "waiting": 1, "parked": 0}, "last_completed_ms": 1796000000000, "not_before_ms": null, "pause": null, "contacts": {"as_of_ms": 1796000000000, "reconciled_ms": 1795996400000, "skipped": 0, "problem": null}, "own": [{"kind": "activity", "as_of_ms": 1796000000000, "reconciled_ms": 1795996400000, "skipped": 0, "problem": null}], "summary": {"as_of_ms": 1796000000000}, "problems": []}`
   public func syncStatus() async throws(HoldfastError) -> SyncStatusReply { try await ask("sync_status") }
 }

@@ -13,98 +13,62 @@ public struct OwnRows: Encodable, Sendable, Hashable {
   /** The columns that are kept. What others set in them keeps a row from being deleted unseen. Default: the kind's. */ public var columns: [String]?
   /** Rows are kept whose time is at most so many days ago. Default: `400`. */ public var days: Int?
   /** The column with the time by which rows are listed, a `timestamptz`. Default: `occurred_at` if it is kept, else `updated_at`. */ public var time: String?
-  public init(columns: [String]? = nil, days: Int? = nil, time: String? = nil) {
-    self.columns = columns; self.days = days; self.time = time
-  }
+  public init(columns: [String]? = nil, days: Int? = nil, time: String? = nil) { self.columns = columns; self.days = days; self.time = time }
 }
 
 /// Let the user change stored rows of this kind. Needs `own`, and a trigger that moves `updated_at`.
 public struct ChangeRule: Encodable, Sendable, Hashable {
   /** The columns that may change. Default: those of the kind that are kept. */ public var columns: [String]?
   /** A function that changes many rows in one call. Without it each change is a request. */ public var function: String?
-  /// A column of type `uuid` that gets the id of each change, so that a change whose answer was lost is recognised whatever others have set since.
-  public var id: String?
-  public init(columns: [String]? = nil, function: String? = nil, id: String? = nil) {
-    self.columns = columns; self.function = function; self.id = id
-  }
+  /** A column of type `uuid` that gets the id of each change, so that a change whose answer was lost is recognised whatever others have set since. */ public var id: String?
+  public init(columns: [String]? = nil, function: String? = nil, id: String? = nil) { self.columns = columns; self.function = function; self.id = id }
 }
 
 /// A kind of items: where and how they are sent.
 public struct QueueKind: Encodable, Sendable, Hashable {
   /** The table of the items; the library also reads ids back from it. */ public var table: String
-  /// The columns that a payload may contain. The library sets id, org_id (not in an app without organisations), and user_id if it is listed here. Required, but for a kind that has the name of one of the template's. Columns that end in _id may refer to other queued items.
-  public var columns: [String]?
+  /** The columns that a payload may contain. The library sets id, org_id (not in an app without organisations), and user_id if it is listed here. Required, but for a kind that has the name of one of the template's. Columns that end in _id may refer to other queued items. */ public var columns: [String]?
   /** `table` inserts rows into the table; `rpc` calls a function that returns a result per row. Default: `"table"`. */ public var upload: QueueKindUpload?
   /** The function for `rpc`. */ public var function: String?
-  /// The columns of the table's primary key. `id_and_org_id` is for a table that is partitioned or distributed by organisation: an insert names both columns, and ids are read back with a filter by `org_id`. Not in an app without organisations. Default: `"id"`.
-  public var primaryKey: QueueKindPrimaryKey?
+  /** The columns of the table's primary key. `id_and_org_id` is for a table that is partitioned or distributed by organisation: an insert names both columns, and ids are read back with a filter by `org_id`. Not in an app without organisations. Default: `"id"`. */ public var primaryKey: QueueKindPrimaryKey?
   /** What is kept of the user's own stored rows. Default: nothing. */ public var own: OwnRows?
-  /// How stored rows are changed. Default: they are not. Where a trigger stores other values than were sent, an edit of such a column may be parked as `changed_elsewhere` although nobody else has changed it.
-  public var change: ChangeRule?
-  /// How the user takes a stored row back: the column `deleted_at` gets the time, or the row is deleted. Needs `own`. Without it a stored row stays.
-  public var delete: QueueKindDelete?
-  public init(
-    table: String, columns: [String]? = nil, upload: QueueKindUpload? = nil, function: String? = nil, primaryKey: QueueKindPrimaryKey? = nil,
-    own: OwnRows? = nil, change: ChangeRule? = nil, delete: QueueKindDelete? = nil
-  ) {
-    self.table = table; self.columns = columns; self.upload = upload; self.function = function; self.primaryKey = primaryKey; self.own = own
-    self.change = change; self.delete = delete
-  }
+  /** How stored rows are changed. Default: they are not. Where a trigger stores other values than were sent, an edit of such a column may be parked as `changed_elsewhere` although nobody else has changed it. */ public var change: ChangeRule?
+  /** How the user takes a stored row back: the column `deleted_at` gets the time, or the row is deleted. Needs `own`. Without it a stored row stays. */ public var delete: QueueKindDelete?
+  public init(table: String, columns: [String]? = nil, upload: QueueKindUpload? = nil, function: String? = nil, primaryKey: QueueKindPrimaryKey? = nil, own: OwnRows? = nil, change: ChangeRule? = nil, delete: QueueKindDelete? = nil) { self.table = table; self.columns = columns; self.upload = upload; self.function = function; self.primaryKey = primaryKey; self.own = own; self.change = change; self.delete = delete }
   enum CodingKeys: String, CodingKey { case table, columns, upload, function, primaryKey = "primary_key", own, change, delete }
 }
 
 /// Where the memberships are.
 public struct MembershipsMapping: Encodable, Sendable, Hashable {
   /** The name of the table. Default: `"memberships"`. */ public var table: String
-  public init(table: String) {
-    self.table = table
-  }
+  public init(table: String) { self.table = table }
 }
 
 /// The table of contacts.
 public struct ContactsMapping: Encodable, Sendable, Hashable {
   /** The table of contacts. Default: `"contacts"`. */ public var table: String?
-  /// The cached columns; must include `name`. Default of the template `volunteers`: name, municipality and relation. The library adds `id`, `org_id` (not in an app without organisations), `updated_at` and `deleted_at`. Default: `["name"]`.
-  public var columns: [String]?
-  /// Columns that are never cached. Default of the template `volunteers`: phone, address and national_id. contact_get with `live` fetches them for one answer. Default: `[]`.
-  public var withheld: [String]?
-  public init(table: String? = nil, columns: [String]? = nil, withheld: [String]? = nil) {
-    self.table = table; self.columns = columns; self.withheld = withheld
-  }
+  /** The cached columns; must include `name`. Default of the template `volunteers`: name, municipality and relation. The library adds `id`, `org_id` (not in an app without organisations), `updated_at` and `deleted_at`. Default: `["name"]`. */ public var columns: [String]?
+  /** Columns that are never cached. Default of the template `volunteers`: phone, address and national_id. contact_get with `live` fetches them for one answer. Default: `[]`. */ public var withheld: [String]?
+  public init(table: String? = nil, columns: [String]? = nil, withheld: [String]? = nil) { self.table = table; self.columns = columns; self.withheld = withheld }
 }
 
 /// Where the figures come from.
 public struct SummaryMapping: Encodable, Sendable, Hashable {
-  /// The name of the function. It is called with `{"org": id}`, and with `{}` in an app without organisations. Default: `"activity_summary"`.
-  public var function: String?
+  /** The name of the function. It is called with `{"org": id}`, and with `{}` in an app without organisations. Default: `"activity_summary"`. */ public var function: String?
   /** The kind of queued items that are added. Default: `"activity"`. */ public var kind: String?
-  public init(function: String? = nil, kind: String? = nil) {
-    self.function = function; self.kind = kind
-  }
+  public init(function: String? = nil, kind: String? = nil) { self.function = function; self.kind = kind }
 }
 
 /// The server, and the names of its tables and functions.
 public struct Backend: Encodable, Sendable, Hashable {
-  /// The project's URL: scheme, host, and optionally port and path, without the path of a service such as /rest/v1. A data folder belongs to the project with which it was first opened; another URL is refused. Plain http only for this machine: localhost and names below it, 127.0.0.0/8, ::1.
-  public var url: String
-  /// Allows plain http beyond this machine, for a test network: keys, tokens and contents can then be read on the way. Default: false.
-  public var allowInsecure: Bool?
+  /** The project's URL: scheme, host, and optionally port and path, without the path of a service such as /rest/v1. A data folder belongs to the project with which it was first opened; another URL is refused. Plain http only for this machine: localhost and names below it, 127.0.0.0/8, ::1. */ public var url: String
+  /** Allows plain http beyond this machine, for a test network: keys, tokens and contents can then be read on the way. Default: false. */ public var allowInsecure: Bool?
   /** The public key (publishable or anon). A secret or service key is refused: it bypasses all policies. */ public var apiKey: String
-  /// The kinds of items that can be queued. Default: none. Default of the template `volunteers`: `activity` (table activities; type, minutes, occurred_at, contact_id, follows, note, user_id), `contact` (table contacts; name, municipality, relation) and `contact_details` (table contact_details; contact_id, phone, address, national_id).
-  public var queue: [String: QueueKind]?
-  /// The table of memberships. null, the default without a template: an app without organisations. Then an open session leads to `home` at once, no row has an `org_id`, contacts and figures are the user's, and every user has the role `user`.
-  public var memberships: OrNull<MembershipsMapping>?
-  /// The table of contacts, and which of its columns are cached. null, the default without a template: an app without contacts.
-  public var contacts: OrNull<ContactsMapping>?
-  /// The function that returns the figures, and the kind of queued items that are added to them. null, the default without a template: an app without figures.
-  public var summary: OrNull<SummaryMapping>?
-  public init(
-    url: String, allowInsecure: Bool? = nil, apiKey: String, queue: [String: QueueKind]? = nil, memberships: OrNull<MembershipsMapping>? = nil,
-    contacts: OrNull<ContactsMapping>? = nil, summary: OrNull<SummaryMapping>? = nil
-  ) {
-    self.url = url; self.allowInsecure = allowInsecure; self.apiKey = apiKey; self.queue = queue; self.memberships = memberships; self.contacts = contacts
-    self.summary = summary
-  }
+  /** The kinds of items that can be queued. Default: none. Default of the template `volunteers`: `activity` (table activities; type, minutes, occurred_at, contact_id, follows, note, user_id), `contact` (table contacts; name, municipality, relation) and `contact_details` (table contact_details; contact_id, phone, address, national_id). */ public var queue: [String: QueueKind]?
+  /** The table of memberships. null, the default without a template: an app without organisations. Then an open session leads to `home` at once, no row has an `org_id`, contacts and figures are the user's, and every user has the role `user`. */ public var memberships: OrNull<MembershipsMapping>?
+  /** The table of contacts, and which of its columns are cached. null, the default without a template: an app without contacts. */ public var contacts: OrNull<ContactsMapping>?
+  /** The function that returns the figures, and the kind of queued items that are added to them. null, the default without a template: an app without figures. */ public var summary: OrNull<SummaryMapping>?
+  public init(url: String, allowInsecure: Bool? = nil, apiKey: String, queue: [String: QueueKind]? = nil, memberships: OrNull<MembershipsMapping>? = nil, contacts: OrNull<ContactsMapping>? = nil, summary: OrNull<SummaryMapping>? = nil) { self.url = url; self.allowInsecure = allowInsecure; self.apiKey = apiKey; self.queue = queue; self.memberships = memberships; self.contacts = contacts; self.summary = summary }
   enum CodingKeys: String, CodingKey { case url, allowInsecure = "allow_insecure", apiKey = "api_key", queue, memberships, contacts, summary }
 }
 
@@ -114,105 +78,56 @@ public struct AuthMethodConfig: Encodable, Sendable, Hashable {
   /** The auth service's name for the method. Default: the id. */ public var provider: String?
   /** How the method signs in: `pkce` in a browser, `id_token` of an identity provider, or `password`. */ public var flow: SignInFlow
   /** The label of the button. */ public var label: String?
-  public init(id: String, provider: String? = nil, flow: SignInFlow, label: String? = nil) {
-    self.id = id; self.provider = provider; self.flow = flow; self.label = label
-  }
+  public init(id: String, provider: String? = nil, flow: SignInFlow, label: String? = nil) { self.id = id; self.provider = provider; self.flow = flow; self.label = label }
 }
 
 /// The screens of a role.
 public struct RoleRoutes: Encodable, Sendable, Hashable {
   /** The route of a decision `home`. */ public var home: String
-  /// Routes that the role may open: a path, `*` for all, or a path with `/*` for everything below it. Default: `["*"]`.
-  public var screens: [String]?
-  public init(home: String, screens: [String]? = nil) {
-    self.home = home; self.screens = screens
-  }
+  /** Routes that the role may open: a path, `*` for all, or a path with `/ *` for everything below it. Default: `["*"]`. */ public var screens: [String]?
+  public init(home: String, screens: [String]? = nil) { self.home = home; self.screens = screens }
 }
 
 /// Limits that an organisation sets.
 public struct Policy: Encodable, Sendable, Hashable {
-  /// The time since the last sign-in or biometric unlock. After it, a start or a return to the foreground requires biometrics. The window is not enforced during use. Raise it for personal devices, lower it for shared ones. Default: `43200`.
-  public var sessionWindowS: Int?
-  /// The time in the background, counted from session_background. After it, the return to the foreground requires biometrics. Raise it for apps that are often left briefly, lower it for shared devices. Default: `300`.
-  public var backgroundTimeoutS: Int?
-  /// The time since the server last confirmed the session. After it, the session has ended, online or offline. Raise it for long trips (a banned user sees the cache as long), lower it for strict data protection. Default: `1209600`.
-  public var offlineLimitS: Int?
-  /// How long a screen waits for the membership check before it uses the cached memberships. Raise it for slow networks, lower it for screens that must not wait. Default: `2500`.
-  public var guardTimeoutMs: Int?
-  /// How long before its expiry an access token is refreshed; never more than a third of its lifetime. Raise it for very slow networks; it must not be below the longest request. Default: `90`.
-  public var refreshMarginS: Int?
-  /// `required`: a locked session without biometrics leads to the sign-in. `preferred`: where none are enrolled, an expired token is refreshed without a prompt. `off`: no biometric key is created. Default: `"required"`.
-  public var biometric: PolicyBiometric?
-  /// How often the library pulls contacts and figures during use, and checks the memberships of somebody who waits for one: they have no usable organisation, or items of theirs are held. Raise it for large organisations and metered networks, lower it for contacts that change every minute. Default: `900`.
-  public var pullIntervalS: Int?
-  /// How often the library compares all cached ids with those of the server. Raise it for large organisations, lower it where rows are deleted or moved without a mark. Default: `86400`.
-  public var reconcileIntervalS: Int?
-  /// How many items the library remembers as stored or cancelled: for queue_get, and so that others can still name stored ones in `depends_on`. Raise it for items that name many of these; each takes about 70 bytes. Default: `10000`.
-  public var storedItems: Int?
-  /// How long the library remembers an item as stored or cancelled. Raise it for items that follow up on others after months, lower it for strict data protection. Default: `2592000`.
-  public var storedItemsS: Int?
+  /** The time since the last sign-in or biometric unlock. After it, a start or a return to the foreground requires biometrics. The window is not enforced during use. Raise it for personal devices, lower it for shared ones. Default: `43200`. */ public var sessionWindowS: Int?
+  /** The time in the background, counted from session_background. After it, the return to the foreground requires biometrics. Raise it for apps that are often left briefly, lower it for shared devices. Default: `300`. */ public var backgroundTimeoutS: Int?
+  /** The time since the server last confirmed the session. After it, the session has ended, online or offline. Raise it for long trips (a banned user sees the cache as long), lower it for strict data protection. Default: `1209600`. */ public var offlineLimitS: Int?
+  /** How long a screen waits for the membership check before it uses the cached memberships. Raise it for slow networks, lower it for screens that must not wait. Default: `2500`. */ public var guardTimeoutMs: Int?
+  /** How long before its expiry an access token is refreshed; never more than a third of its lifetime. Raise it for very slow networks; it must not be below the longest request. Default: `90`. */ public var refreshMarginS: Int?
+  /** `required`: a locked session without biometrics leads to the sign-in. `preferred`: where none are enrolled, an expired token is refreshed without a prompt. `off`: no biometric key is created. Default: `"required"`. */ public var biometric: PolicyBiometric?
+  /** How often the library pulls contacts and figures during use, and checks the memberships of somebody who waits for one: they have no usable organisation, or items of theirs are held. Raise it for large organisations and metered networks, lower it for contacts that change every minute. Default: `900`. */ public var pullIntervalS: Int?
+  /** How often the library compares all cached ids with those of the server. Raise it for large organisations, lower it where rows are deleted or moved without a mark. Default: `86400`. */ public var reconcileIntervalS: Int?
+  /** How many items the library remembers as stored or cancelled: for queue_get, and so that others can still name stored ones in `depends_on`. Raise it for items that name many of these; each takes about 70 bytes. Default: `10000`. */ public var storedItems: Int?
+  /** How long the library remembers an item as stored or cancelled. Raise it for items that follow up on others after months, lower it for strict data protection. Default: `2592000`. */ public var storedItemsS: Int?
   /** Erase the cached data of an organisation when the user switches to another. Default: `false`. */ public var eraseOnSwitch: Bool?
-  /// at_once: while the app is off the screen, the session is open in its process only. If the process ends there, the session is locked. Default: `"after_timeout"`.
-  public var lockOnBackground: PolicyLockOnBackground?
-  public init(
-    sessionWindowS: Int? = nil, backgroundTimeoutS: Int? = nil, offlineLimitS: Int? = nil, guardTimeoutMs: Int? = nil, refreshMarginS: Int? = nil,
-    biometric: PolicyBiometric? = nil, pullIntervalS: Int? = nil, reconcileIntervalS: Int? = nil, storedItems: Int? = nil, storedItemsS: Int? = nil,
-    eraseOnSwitch: Bool? = nil, lockOnBackground: PolicyLockOnBackground? = nil
-  ) {
-    self.sessionWindowS = sessionWindowS; self.backgroundTimeoutS = backgroundTimeoutS; self.offlineLimitS = offlineLimitS
-    self.guardTimeoutMs = guardTimeoutMs; self.refreshMarginS = refreshMarginS; self.biometric = biometric; self.pullIntervalS = pullIntervalS
-    self.reconcileIntervalS = reconcileIntervalS; self.storedItems = storedItems; self.storedItemsS = storedItemsS; self.eraseOnSwitch = eraseOnSwitch
-    self.lockOnBackground = lockOnBackground
-  }
-  enum CodingKeys: String, CodingKey {
-    case sessionWindowS = "session_window_s", backgroundTimeoutS = "background_timeout_s", offlineLimitS = "offline_limit_s"
-    case guardTimeoutMs = "guard_timeout_ms", refreshMarginS = "refresh_margin_s", biometric, pullIntervalS = "pull_interval_s"
-    case reconcileIntervalS = "reconcile_interval_s", storedItems = "stored_items", storedItemsS = "stored_items_s", eraseOnSwitch = "erase_on_switch"
-    case lockOnBackground = "lock_on_background"
-  }
+  /** at_once: while the app is off the screen, the session is open in its process only. If the process ends there, the session is locked. Default: `"after_timeout"`. */ public var lockOnBackground: PolicyLockOnBackground?
+  public init(sessionWindowS: Int? = nil, backgroundTimeoutS: Int? = nil, offlineLimitS: Int? = nil, guardTimeoutMs: Int? = nil, refreshMarginS: Int? = nil, biometric: PolicyBiometric? = nil, pullIntervalS: Int? = nil, reconcileIntervalS: Int? = nil, storedItems: Int? = nil, storedItemsS: Int? = nil, eraseOnSwitch: Bool? = nil, lockOnBackground: PolicyLockOnBackground? = nil) { self.sessionWindowS = sessionWindowS; self.backgroundTimeoutS = backgroundTimeoutS; self.offlineLimitS = offlineLimitS; self.guardTimeoutMs = guardTimeoutMs; self.refreshMarginS = refreshMarginS; self.biometric = biometric; self.pullIntervalS = pullIntervalS; self.reconcileIntervalS = reconcileIntervalS; self.storedItems = storedItems; self.storedItemsS = storedItemsS; self.eraseOnSwitch = eraseOnSwitch; self.lockOnBackground = lockOnBackground }
+  enum CodingKeys: String, CodingKey { case sessionWindowS = "session_window_s", backgroundTimeoutS = "background_timeout_s", offlineLimitS = "offline_limit_s", guardTimeoutMs = "guard_timeout_ms", refreshMarginS = "refresh_margin_s", biometric, pullIntervalS = "pull_interval_s", reconcileIntervalS = "reconcile_interval_s", storedItems = "stored_items", storedItemsS = "stored_items_s", eraseOnSwitch = "erase_on_switch", lockOnBackground = "lock_on_background" }
 }
 
 /// The key store of a host that passes none as functions.
 public struct KeyStoreChoice: Encodable, Sendable, Hashable {
   /** `file`: key files beside the data. */ public var kind: KeyStoreChoiceKind
-  public init(kind: KeyStoreChoiceKind) {
-    self.kind = kind
-  }
+  public init(kind: KeyStoreChoiceKind) { self.kind = kind }
 }
 
 /// The configuration of holdfast_open(). A first try needs `data_dir`, `backend` with `url` and `api_key`, and `development`; an app names its tables in `backend`.
 public struct Config: Encodable, Sendable, Hashable {
   /** A folder for this app only; created if absent. A path that begins with `~` is refused: only a shell replaces it. */ public var dataDir: String
   /** The server's address, and the names of its tables and functions. */ public var backend: Backend
-  /// The methods of the sign-in, in this order. Default: `password`. BankID and Vipps in the browser are `{"id":"bankid","flow":"pkce"}` and `{"id":"vipps","flow":"pkce"}`. An empty list is for a host that obtains each session itself and passes it to session_adopt: sign_in then has no methods.
-  public var authMethods: [AuthMethodConfig]?
-  /// The URL to which the browser returns: https, a scheme of this app such as com.example.app:/signed-in, or http on this machine. Required if a method signs in in the browser. It is sent exactly as it is, and the project must list it.
-  public var redirectUrl: String?
-  /// Home and screens per role, at least one role. A role that is not listed has no home: `role_unknown`. Without organisations every user has the role `user`. Default: every role has the home / and all screens. Default of the template `volunteers`: `peer_mentor` has the home /mentor and the screens /mentor, /contacts and /activities with all below them; `coordinator` has /coordinator and `org_admin` /admin, with all screens.
-  public var routes: [String: RoleRoutes]?
+  /** The methods of the sign-in, in this order. Default: `password`. BankID and Vipps in the browser are `{"id":"bankid","flow":"pkce"}` and `{"id":"vipps","flow":"pkce"}`. An empty list is for a host that obtains each session itself and passes it to session_adopt: sign_in then has no methods. */ public var authMethods: [AuthMethodConfig]?
+  /** The URL to which the browser returns: https, a scheme of this app such as com.example.app:/signed-in, or http on this machine. Required if a method signs in in the browser. It is sent exactly as it is, and the project must list it. */ public var redirectUrl: String?
+  /** Home and screens per role, at least one role. A role that is not listed has no home: `role_unknown`. Without organisations every user has the role `user`. Default: every role has the home / and all screens. Default of the template `volunteers`: `peer_mentor` has the home /mentor and the screens /mentor, /contacts and /activities with all below them; `coordinator` has /coordinator and `org_admin` /admin, with all screens. */ public var routes: [String: RoleRoutes]?
   /** Limits that an organisation sets. */ public var policy: Policy?
-  /// The language of every `text`: `nb`, `nn` or `en`. A language tag such as `nb-NO` counts by its language. Map other languages to one of these; `no` is Norwegian, so `nb`. Default: `"en"`.
-  public var locale: String?
+  /** The language of every `text`: `nb`, `nn` or `en`. A language tag such as `nb-NO` counts by its language. Map other languages to one of these; `no` is Norwegian, so `nb`. Default: `"en"`. */ public var locale: String?
   /** Selects a key store; refused when the host passes one as functions. */ public var keystore: KeyStoreChoice?
   /** `manual` is for tests and uses clock_set. Default: `"system"`. */ public var clock: ConfigClock?
-  /// `worker`: nobody is at the screen, and none is given until session_resume or session_foreground. For a process that only sends what is queued. Default: `"app"`.
-  public var role: ConfigRole?
-  /// A schema whose names are the defaults of `backend` and `routes`: `volunteers` is the one of examples/backend. Without it, an app has what it names.
-  public var template: ConfigTemplate?
-  /// For a first try: key files beside the data, and no biometrics, as `keystore` `file` and `policy.biometric` `off`. Default: `false`.
-  public var development: Bool?
-  public init(
-    dataDir: String, backend: Backend, authMethods: [AuthMethodConfig]? = nil, redirectUrl: String? = nil, routes: [String: RoleRoutes]? = nil,
-    policy: Policy? = nil, locale: String? = nil, keystore: KeyStoreChoice? = nil, clock: ConfigClock? = nil, role: ConfigRole? = nil,
-    template: ConfigTemplate? = nil, development: Bool? = nil
-  ) {
-    self.dataDir = dataDir; self.backend = backend; self.authMethods = authMethods; self.redirectUrl = redirectUrl; self.routes = routes; self.policy = policy
-    self.locale = locale; self.keystore = keystore; self.clock = clock; self.role = role; self.template = template; self.development = development
-  }
-  enum CodingKeys: String, CodingKey {
-    case dataDir = "data_dir", backend, authMethods = "auth_methods", redirectUrl = "redirect_url", routes, policy, locale, keystore, clock, role, template
-    case development
-  }
+  /** `worker`: nobody is at the screen, and none is given until session_resume or session_foreground. For a process that only sends what is queued. Default: `"app"`. */ public var role: ConfigRole?
+  /** A schema whose names are the defaults of `backend` and `routes`: `volunteers` is the one of examples/backend. Without it, an app has what it names. */ public var template: ConfigTemplate?
+  /** For a first try: key files beside the data, and no biometrics, as `keystore` `file` and `policy.biometric` `off`. Default: `false`. */ public var development: Bool?
+  public init(dataDir: String, backend: Backend, authMethods: [AuthMethodConfig]? = nil, redirectUrl: String? = nil, routes: [String: RoleRoutes]? = nil, policy: Policy? = nil, locale: String? = nil, keystore: KeyStoreChoice? = nil, clock: ConfigClock? = nil, role: ConfigRole? = nil, template: ConfigTemplate? = nil, development: Bool? = nil) { self.dataDir = dataDir; self.backend = backend; self.authMethods = authMethods; self.redirectUrl = redirectUrl; self.routes = routes; self.policy = policy; self.locale = locale; self.keystore = keystore; self.clock = clock; self.role = role; self.template = template; self.development = development }
+  enum CodingKeys: String, CodingKey { case dataDir = "data_dir", backend, authMethods = "auth_methods", redirectUrl = "redirect_url", routes, policy, locale, keystore, clock, role, template, development }
 }
 
 /// A notice above the content.
@@ -255,8 +170,7 @@ public struct Decision: Decodable, Sendable, Hashable {
   /** The route of a screen `home`. */ public let route: String?
   /** The organisation of a screen `home`. */ public let org: OrgSummary?
   /** What to say to the user. */ public let message: Message?
-  /// Whether a biometric prompt may open the session: on the screen `unlock`, and beside the methods of `sign_in` after a prompt that failed for a cause that passes by itself.
-  public let canUnlock: Bool
+  /** Whether a biometric prompt may open the session: on the screen `unlock`, and beside the methods of `sign_in` after a prompt that failed for a cause that passes by itself. */ public let canUnlock: Bool
   /** The methods of the sign-in, with `sign_in`. */ public let methods: [AuthMethod]
   /** The memberships to choose from, with `select_org`. */ public let orgs: [Membership]
   /** What to show above the content. */ public let banners: [Banner]
@@ -304,17 +218,13 @@ public struct Item: Decodable, Sendable, Hashable {
   /** Items that are sent before it. */ public let dependsOn: [String]
   /** How often it was sent. */ public let attempts: Int
   /** When it was added. */ public let created: Instant
-  /// When it happened: as the host said, by its clock; without that, when it was added, by the server's clock where that was known, else by the device's.
-  public let occurredAt: Instant?
+  /** When it happened: as the host said, by its clock; without that, when it was added, by the server's clock where that was known, else by the device's. */ public let occurredAt: Instant?
   /** Why it waits or is parked. */ public let reason: ItemReason?
   /** The column that the server refused. */ public let field: String?
   /** Not sent before this time. */ public let notBefore: Instant?
   /** What it does to its row. The payload of a change has the changed columns alone. */ public let operation: ItemOperation
   /** What others have changed, of a correction that is parked as `changed_elsewhere`. */ public let conflict: Conflict?
-  enum CodingKeys: String, CodingKey {
-    case id, seq, kind, state, payload, orgId = "org_id", dependsOn = "depends_on", attempts, created = "created_ms", occurredAt = "occurred_at_ms", reason
-    case field, notBefore = "not_before_ms", operation, conflict
-  }
+  enum CodingKeys: String, CodingKey { case id, seq, kind, state, payload, orgId = "org_id", dependsOn = "depends_on", attempts, created = "created_ms", occurredAt = "occurred_at_ms", reason, field, notBefore = "not_before_ms", operation, conflict }
 }
 
 /// An item in the form that queue_add accepts.
@@ -323,8 +233,7 @@ public struct ExportedItem: Decodable, Sendable, Hashable {
   /** The columns that are sent. */ public let payload: Payload
   /** The item's id. */ public let id: String
   /** Items that are sent before it. */ public let dependsOn: [String]?
-  /// When it happened: as the host said, by its clock; without that, when it was added, by the server's clock where that was known, else by the device's.
-  public let occurredAt: Instant?
+  /** When it happened: as the host said, by its clock; without that, when it was added, by the server's clock where that was known, else by the device's. */ public let occurredAt: Instant?
   /** The organisation that it belongs to; null in an app without organisations. */ public let orgId: String?
   /** The state when it was exported. */ public let state: ItemState
   /** Only of a correction, which queue_add refuses: its payload has the changed columns alone. */ public let operation: ItemOperation?
@@ -384,8 +293,7 @@ public struct Answer: Decodable, Sendable, Hashable {
   /** The `request` of the reply of contact_get. */ public let request: Int?
   /** The contact's id. */ public let id: String?
   /** The contact with its withheld columns; null: `message` says why there is none. */ public let contact: Contact?
-  /// Why there is no contact: contact_gone, contact_unreachable, offline, or contact_withdrawn after a lock or another choice of organisation.
-  public let message: Message?
+  /** Why there is no contact: contact_gone, contact_unreachable, offline, or contact_withdrawn after a lock or another choice of organisation. */ public let message: Message?
   /** When the new token ends, in server time. */ public let expires: Instant?
   enum CodingKeys: String, CodingKey { case to, request, id, contact, message, expires = "expires_ms" }
 }
@@ -403,10 +311,7 @@ public struct SyncState: Decodable, Sendable, Hashable {
   /** After the end of a run: its outcome, for the user. */ public let message: Message?
   /** When the last complete pull of contacts ended: search again when it changes. */ public let contacts: Instant?
   /** The same for the figures. */ public let summary: Instant?
-  enum CodingKeys: String, CodingKey {
-    case running, sent, parked, left, waiting, ids, idsTruncated = "ids_truncated", durationMs = "duration_ms", message, contacts = "contacts_ms"
-    case summary = "summary_ms"
-  }
+  enum CodingKeys: String, CodingKey { case running, sent, parked, left, waiting, ids, idsTruncated = "ids_truncated", durationMs = "duration_ms", message, contacts = "contacts_ms", summary = "summary_ms" }
 }
 
 /// One thing for the host: the first field says what.
@@ -437,8 +342,7 @@ public struct OpenReply: Decodable, Sendable, Hashable {
   /** Whether damaged files were set aside. */ public let recovered: Bool
   /** The key store in use. `host`: the functions that the host passed. `secret_service`: only from the HTTP driver. */ public let keystore: OpenReplyKeystore
   /** The text of the prompt with which the user releases the key `biometric`, before session_unlock. */ public let unlockPrompt: String
-  /// The first screen, decided from disk alone; null in a `worker`, with a manual clock, and where it could not be decided: then holdfast_next gives it, or the error.
-  public let screen: Decision?
+  /** The first screen, decided from disk alone; null in a `worker`, with a manual clock, and where it could not be decided: then holdfast_next gives it, or the error. */ public let screen: Decision?
   enum CodingKeys: String, CodingKey { case version, recovered, keystore, unlockPrompt = "unlock_prompt", screen }
 }
 
@@ -457,14 +361,10 @@ public struct SessionStatusReply: Decodable, Sendable, Hashable {
   /** When the access token expires, in server time. */ public let expires: Instant?
   /** When the server last confirmed the session, in server time. */ public let validated: Instant?
   /** How long ago that was. */ public let validatedAgeMs: Int?
-  /// What the library will still ask the server, or erase. `erase` is exact; the banner `erasure_owed` follows when the key store has refused, or the host has not answered for 10 s.
-  public let owed: [SessionStatusReplyOwedItem]
+  /** What the library will still ask the server, or erase. `erase` is exact; the banner `erasure_owed` follows when the key store has refused, or the host has not answered for 10 s. */ public let owed: [SessionStatusReplyOwedItem]
   /** Server time minus the device's clock. */ public let clockOffsetMs: Int
   /** A number that rises with every change of the session. */ public let generation: Int
-  enum CodingKeys: String, CodingKey {
-    case state, stale, userId = "user_id", expires = "expires_ms", validated = "validated_ms", validatedAgeMs = "validated_age_ms", owed
-    case clockOffsetMs = "clock_offset_ms", generation
-  }
+  enum CodingKeys: String, CodingKey { case state, stale, userId = "user_id", expires = "expires_ms", validated = "validated_ms", validatedAgeMs = "validated_age_ms", owed, clockOffsetMs = "clock_offset_ms", generation }
 }
 
 /// The reply of session_token.
@@ -610,8 +510,7 @@ public struct SummaryGetReply: Decodable, Sendable, Hashable {
 /// The reply of sync_now.
 public struct SyncNowReply: Decodable, Sendable, Hashable {
   /** Whether something is sent or pulled now. */ public let started: Bool
-  /// Why not: offline; token, when another access token is needed and its refresh waits after a failure; or server_pause. `not_before_ms` of sync_status and `until_ms` of queue_explain say until when.
-  public let reason: String?
+  /** Why not: offline; token, when another access token is needed and its refresh waits after a failure; or server_pause. `not_before_ms` of sync_status and `until_ms` of queue_explain say until when. */ public let reason: String?
 }
 
 /// The age of cached data.
@@ -628,8 +527,7 @@ public struct Problem: Decodable, Sendable, Hashable {
   /** The table, as far as it is known. */ public let table: String?
   /** The function, if the request calls one. */ public let function: String?
   /** The column that the server names, or that makes a row unusable. */ public let column: String?
-  /// The server's code: of PostgREST, or an SQLSTATE. Of a list: unusable_row, loop (the server repeats a page), or too_many_rows. With `what` backend a cause as of a failed sign-in: wrong_api_key, wrong_url, not_supabase, project_paused, or refused, dns, tls, timeout, if two requests in a row got no answer; or token_lifetime: access tokens live shorter than 30 s, so that the session is refreshed only every 30 s, and requests wait in between; or token_too_long: a refresh brings a token of more than 16384 bytes, and the session goes on with the old one. With `what` host nobody_asks: for 5 s nothing has asked for requests, and one waits.
-  public let code: String
+  /** The server's code: of PostgREST, or an SQLSTATE. Of a list: unusable_row, loop (the server repeats a page), or too_many_rows. With `what` backend a cause as of a failed sign-in: wrong_api_key, wrong_url, not_supabase, project_paused, or refused, dns, tls, timeout, if two requests in a row got no answer; or token_lifetime: access tokens live shorter than 30 s, so that the session is refreshed only every 30 s, and requests wait in between; or token_too_long: a refresh brings a token of more than 16384 bytes, and the session goes on with the old one. With `what` host nobody_asks: for 5 s nothing has asked for requests, and one waits. */ public let code: String
   /** When this handle first saw it. */ public let since: Instant
   /** What to do, for developers. */ public let text: String
   enum CodingKeys: String, CodingKey { case what, kind, purpose, table, function, column, code, since = "since_ms", text }
@@ -664,9 +562,6 @@ public struct SyncStatusReply: Decodable, Sendable, Hashable {
   /** The cache of contacts; null in an app without contacts. */ public let contacts: ContactsStatus?
   /** The user's own rows, for each kind of which the library keeps them. */ public let own: [OwnRowsStatus]
   /** The cached figures; null in an app without figures. */ public let summary: AsOf?
-  /// What the server's schema refuses, until the same request is answered, and why no answer comes from the service, until one does. Empty in a new handle, until its first requests.
-  public let problems: [Problem]
-  enum CodingKeys: String, CodingKey {
-    case running, counts, lastCompleted = "last_completed_ms", notBefore = "not_before_ms", pause, contacts, own, summary, problems
-  }
+  /** What the server's schema refuses, until the same request is answered, and why no answer comes from the service, until one does. Empty in a new handle, until its first requests. */ public let problems: [Problem]
+  enum CodingKeys: String, CodingKey { case running, counts, lastCompleted = "last_completed_ms", notBefore = "not_before_ms", pause, contacts, own, summary, problems }
 }

@@ -3,23 +3,14 @@ package org.holdfast.jdk;
 import java.io.ByteArrayOutputStream;
 import java.net.ProtocolException;
 import java.net.URI;
-import java.net.http.HttpClient;
-import java.net.http.HttpResponse;
-import java.net.http.HttpTimeoutException;
+import java.net.http.*;
 import java.nio.ByteBuffer;
-import java.util.List;
-import java.util.Map;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionStage;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.Flow;
-import java.util.concurrent.TimeUnit;
+import java.util.*;
+import java.util.concurrent.*;
 import org.holdfast.Http;
 import org.holdfast.HttpSender;
-import org.holdfast.Types.CompleteRequest;
-import org.holdfast.Types.HttpFailure;
+import org.holdfast.Types.*;
 import org.holdfast.Types.HttpRequest;
-import org.holdfast.Types.TransportError;
 import org.jetbrains.annotations.NotNull;
 
 /**

@@ -1,24 +1,16 @@
 package org.holdfast.jdk;
 
-import java.io.IOException;
-import java.io.InputStream;
-import java.io.OutputStream;
+import java.io.*;
 import java.nio.channels.FileChannel;
-import java.nio.file.Files;
-import java.nio.file.NoSuchFileException;
-import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
-import java.nio.file.StandardOpenOption;
+import java.nio.file.*;
 import java.nio.file.attribute.PosixFilePermissions;
-import java.security.GeneralSecurityException;
-import java.security.Key;
+import java.security.*;
 import javax.crypto.spec.SecretKeySpec;
 import org.holdfast.KeyProtection;
 import org.holdfast.KeyResult;
 import org.holdfast.KeyStore;
 import org.holdfast.KeyStoreException;
-import org.jetbrains.annotations.NotNull;
-import org.jetbrains.annotations.Nullable;
+import org.jetbrains.annotations.*;
 
 /**
  * Keys in a PKCS#12 file under a password, for servers and desktops. Every change writes a new file

@@ -19,6 +19,9 @@ class AsyncHoldfast private constructor(
 
   /** The next thing, asked for; a collector that was cancelled leaves it to the next one. */
   private var asked: Deferred<NextReply?>? = null
+
+  /** What [settled] has passed over. */
+  private val kept = ArrayDeque<NextReply>()
   private val shown = MutableStateFlow(holdfast.screen)
 
   /** The newest screen, while [news] is collected; null: none yet, as in a worker. */
@@ -42,7 +45,22 @@ class AsyncHoldfast private constructor(
     }
   }
 
+  /**
+   * The next screen but `wait`, for instance the result of a sign-in; null: the handle is closed. What
+   * else comes is kept for [news]; a notice among it counts as acknowledged.
+   */
+  suspend fun settled(): Decision? {
+    val others = mutableListOf<NextReply>()
+    try {
+      return news.onEach { if (it !is NextScreen) others += it }
+        .firstOrNull { it is NextScreen && it.screen.screen != Screen.WAIT }?.let { screen.value }
+    } finally {
+      kept += others
+    }
+  }
+
   private suspend fun next(): NextReply? {
+    kept.removeFirstOrNull()?.let { return it }
     while (true) {
       val mine = asked ?: reader.async { holdfast.next() }.also { asked = it }
       try {

@@ -72,6 +72,24 @@ class LoopTest {
   }
 
   @Test
+  void the_next_screen_but_wait_is_settled_and_the_rest_is_kept() throws Exception {
+    open(new JdkHttpSender());
+    assertEquals(Screen.SIGN_IN, app.settled().getScreen());
+    app.signInComplete(new SignInPassword("solo@example.org", Server.PASSWORD));
+    assertEquals(Screen.HOME, app.settled().getScreen());
+    CompletableFuture<Decision> locked = CompletableFuture.supplyAsync(app::settled);
+    app.queueAdd(Server.visit(100_000)); // the server refuses it
+    Patience.until(() -> app.syncStatus().getCounts().getParked() == 1);
+    app.sessionLock();
+    assertEquals(Screen.SIGN_IN, locked.get().getScreen());
+    NextReply kept = app.next();
+    while (kept instanceof NextSync) kept = app.next();
+    assertInstanceOf(NextNotice.class, kept);
+    app.close();
+    assertNull(app.settled());
+  }
+
+  @Test
   void a_worker_has_no_screen() {
     app = Holdfast.open(config().role(ConfigRole.WORKER));
     assertInstanceOf(NextWake.class, app.next(0));

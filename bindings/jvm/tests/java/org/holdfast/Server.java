@@ -9,10 +9,10 @@ import java.nio.charset.StandardCharsets;
 import java.util.*;
 import org.holdfast.Types.*;
 
-/** The local backend that run.py has started, and its control endpoint (Tests/server). */
+/** The local backend that backend.py has started, and its control endpoint (Tests/server). */
 public final class Server {
   public static final String URL = System.getenv("HOLDFAST_BACKEND");
-  public static final String KEY = System.getenv("HOLDFAST_API_KEY");
+  public static final String KEY = System.getenv("HOLDFAST_KEY");
   public static final String PASSWORD = "holdfast-demo";
 
   private static final HttpClient CLIENT = HttpClient.newHttpClient();

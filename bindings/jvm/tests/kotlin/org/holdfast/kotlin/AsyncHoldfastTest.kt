@@ -15,8 +15,6 @@ import org.junit.jupiter.api.io.TempDir
 class AsyncHoldfastTest {
   @TempDir lateinit var folder: Path
 
-  @AfterEach fun heal() = Server.heal()
-
   private suspend fun open(): AsyncHoldfast =
     AsyncHoldfast.open(
       Server.config(folder.resolve("data")).keystore(KeyStoreChoice(KeyStoreChoiceKind.FILE)),
@@ -27,56 +25,33 @@ class AsyncHoldfastTest {
     withTimeout(800_000) { test() }
   }
 
-  /** Collects, and does something with the first screen of this name. */
-  private suspend fun AsyncHoldfast.awaits(screen: Screen): Decision =
-    news.filterIsInstance<NextScreen>().first { it.screen.screen == screen }.screen
+  private suspend fun AsyncHoldfast.signIn() =
+    signInComplete(SignInPassword("solo@example.org", Server.PASSWORD))
 
-  private suspend fun AsyncHoldfast.signIn(email: String = "solo@example.org") {
-    signInComplete(SignInPassword(email, Server.PASSWORD))
-  }
-
-  /** One user from the sign-in to the logout; the app is closed and opened in between. */
   @Test
-  fun `the story`() = limited {
-    val before = Holdfast.liveCount()
-    val stored = Server.activities("mentor@example.org")
+  fun `the next screen but wait is settled, and the rest is kept`() = limited {
     open().use { app ->
-      // Given a user who signs in and chooses one of two organisations
-      app.awaits(Screen.SIGN_IN)
-      app.signIn("mentor@example.org")
-      app.orgSelect(OrgSelectRequest(app.awaits(Screen.SELECT_ORG).orgs.first().orgId))
+      assertEquals(Screen.SIGN_IN, app.settled()?.screen)
+      app.signIn()
+      assertEquals(Screen.HOME, app.settled()?.screen)
       // Kotlin knows what may be null: a screen has a route only with `home`.
-      assertEquals("/mentor", app.awaits(Screen.HOME).route?.take(7))
-      app.news.filterIsInstance<NextSync>().first { it.sync.contactsMs != null }
+      assertEquals("/mentor", app.screen.value?.route?.take(7))
       assertEquals(ErrorCode.QUEUE_UNKNOWN_KIND, runCatching {
         app.queueAdd(QueueAddRequest("none", mapOf<String, Any>()))
       }.exceptionOrNull().let { (it as HoldfastException.Invalid).code })
-      // When the network goes, and a visit is queued
-      Server.drop("/")
-      assertEquals("pending", app.queueAdd(Server.visit(45)).state.value())
-      app.holdfast.cancel()
+      val locked = async(start = CoroutineStart.UNDISPATCHED) { app.settled() }
+      val id = app.queueAdd(Server.visit(100_000)).id // the server refuses it
+      while (app.syncStatus().counts.parked == 0L) delay(20)
+      app.sessionLock()
+      assertEquals(Screen.SIGN_IN, locked.await()?.screen)
+      app.news.filterIsInstance<NextNotice>().first { (it.notice as? ItemParkedNotice)?.id == id }
     }
-    open().use { app ->
-      // Then the next start needs no sign-in, and the search no network
-      assertEquals(Screen.HOME, app.screen.value?.screen)
-      assertTrue(app.contactSearch(ContactSearchRequest("dag")).contacts.isNotEmpty())
-      assertEquals(stored, Server.activities("mentor@example.org"))
-      // And with the network it arrives
-      Server.heal()
-      app.syncNow()
-      app.news.filterIsInstance<NextSync>().first { it.sync.ids.size == 1 }
-      assertEquals(stored + 1, Server.activities("mentor@example.org"))
-      assertEquals(0, app.sessionLogout().unsent)
-      assertEquals("signed_out", app.awaits(Screen.SIGN_IN).reason.value())
-      assertEquals(Screen.SIGN_IN, app.screen.value?.screen)
-    }
-    assertEquals(before, Holdfast.liveCount())
   }
 
   @Test
   fun `a collector that is cancelled leaves the next thing to the next one`() = limited {
     open().use { app ->
-      app.awaits(Screen.SIGN_IN)
+      assertEquals(Screen.SIGN_IN, app.settled()?.screen)
       // Undispatched: when launch returns, this one is the collector.
       val cancelled =
         launch(start = CoroutineStart.UNDISPATCHED) {
@@ -85,7 +60,7 @@ class AsyncHoldfastTest {
       assertTrue(runCatching { app.news.first() }.exceptionOrNull() is IllegalStateException)
       cancelled.cancelAndJoin()
       app.signIn()
-      app.awaits(Screen.HOME)
+      assertEquals(Screen.HOME, app.settled()?.screen)
     }
   }
 

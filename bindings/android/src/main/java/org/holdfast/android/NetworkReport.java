@@ -43,14 +43,7 @@ public final class NetworkReport implements AutoCloseable {
   }
 
   private static void tell(Holdfast app, Executor executor, boolean online) {
-    executor.execute(
-        () -> {
-          try {
-            app.networkReport(new NetworkReportRequest(online));
-          } catch (HoldfastException.Closed closed) {
-            // Nobody is left to be told.
-          }
-        });
+    PresenceReport.tell(executor, () -> app.networkReport(new NetworkReportRequest(online)));
   }
 
   @Override

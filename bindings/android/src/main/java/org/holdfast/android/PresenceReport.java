@@ -26,15 +26,15 @@ public final class PresenceReport implements DefaultLifecycleObserver, AutoClose
 
   @Override
   public void onStop(LifecycleOwner owner) {
-    tell(app::sessionBackground);
+    tell(executor, app::sessionBackground);
   }
 
   @Override
   public void onStart(LifecycleOwner owner) {
-    tell(app::sessionForeground);
+    tell(executor, app::sessionForeground);
   }
 
-  private void tell(Runnable call) {
+  static void tell(Executor executor, Runnable call) {
     executor.execute(
         () -> {
           try {

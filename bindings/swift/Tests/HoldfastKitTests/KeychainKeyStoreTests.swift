@@ -1,4 +1,5 @@
 import Foundation
+import Security
 import Testing
 
 @testable import HoldfastKit
@@ -17,23 +18,23 @@ private func refusal<Value>(_ body: () async throws -> Value) async -> KeyResult
   return nil
 }
 
-/// The rules over a Keychain in memory, which no call may have show a prompt by itself.
-@Suite(.timeLimit(.minutes(2))) struct KeychainRulesTests {
+/// Apple's Keychain in memory (Tests/Apple), which no call may have show a prompt by itself.
+@Suite(.serialized, .timeLimit(.minutes(2))) final class KeychainKeyStoreTests {
   let keychain = StandInKeychain()
-  var store: KeychainRules<StandInKeychain> {
-    KeychainRules(chain: keychain, service: "app", group: nil)
-  }
+  let store = KeychainKeyStore(service: "app")
+
+  init() { StandInKeychain.current = keychain }
+  deinit { for misuse in keychain.misuses { Issue.record("\(misuse)") } }
 
   @Test("FIX-6: before the first unlock a device key that is not found is locked")
   func aMissingDeviceKeyIsLockedBeforeTheFirstUnlock() async throws {
-    var locked = store
-    locked.isReadable = { false }
+    let locked = KeychainKeyStore(service: "app", isProtectedDataAvailable: { false })
     for name in [KeyName.device, KeyName(rawValue: "device_b")] {
       #expect(try await store.load(name, prompt: nil) == nil)
       #expect(await refusal { try await locked.load(name, prompt: nil) } == .locked)
     }
     // One that is found is there
-    try store.save(.device, first, protection: .device)
+    try await store.save(.device, first, protection: .device)
     #expect(try await locked.load(.device, prompt: nil) == first)
     // What was erased is gone, also while the device is locked
     #expect(try await locked.load(.session, prompt: nil) == nil)
@@ -42,9 +43,9 @@ private func refusal<Value>(_ body: () async throws -> Value) async -> KeyResult
 
   @Test(arguments: [KeyName.device, .session])
   func aKeyOfTheDeviceIsReadableAfterTheFirstUnlock(name: KeyName) async throws {
-    try store.save(name, first, protection: .device)
-    let item = try #require(keychain.item(name))
-    #expect(item.accessible == .afterFirstUnlockThisDeviceOnly)
+    try await store.save(name, first, protection: .device)
+    let item = try #require(keychain.item(name.rawValue))
+    #expect(item.accessible == kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly)
     #expect(item.enrolment == nil)
     keychain.isUnlocked = false
     #expect(try await store.load(name, prompt: nil) == first)
@@ -52,67 +53,70 @@ private func refusal<Value>(_ body: () async throws -> Value) async -> KeyResult
   }
 
   @Test func aKeyOfTheUserIsForThoseWhoAreEnrolledNow() async throws {
-    try store.save(.biometric, first, protection: .biometric)
-    let item = try #require(keychain.item(.biometric))
-    #expect(item.accessible == .whenPasscodeSetThisDeviceOnly)
+    try await store.save(.biometric, first, protection: .biometric)
+    let item = try #require(keychain.item("biometric"))
+    #expect(item.accessible == kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly)
     #expect(item.enrolment != nil)
     #expect(keychain.prompts == [])
   }
 
   @Test func aKeyOfTheDeviceIsUpdatedAndNeverAbsent() async throws {
-    try store.save(.device, first, protection: .device)
+    try await store.save(.device, first, protection: .device)
     keychain.forgetCalls()
-    try store.save(.device, second, protection: .device)
+    try await store.save(.device, second, protection: .device)
     #expect(keychain.calls == [.add, .update])
     #expect(try await store.load(.device, prompt: nil) == second)
   }
 
   @Test func anItemWithAnotherAccessibilityGetsOurs() async throws {
-    keychain.put(.device, .init(data: first, accessible: .whenPasscodeSetThisDeviceOnly))
-    try store.save(.device, second, protection: .device)
-    #expect(keychain.item(.device)?.accessible == .afterFirstUnlockThisDeviceOnly)
+    keychain.put(
+      "device", .init(data: first, accessible: kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly))
+    try await store.save(.device, second, protection: .device)
+    #expect(keychain.item("device")?.accessible == kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly)
   }
 
   @Test func aKeyOfTheUserIsDeletedAndAddedWithoutAPrompt() async throws {
-    try store.save(.biometric, first, protection: .biometric)
+    try await store.save(.biometric, first, protection: .biometric)
     keychain.forgetCalls()
-    try store.save(.biometric, second, protection: .biometric)
+    try await store.save(.biometric, second, protection: .biometric)
     #expect(keychain.calls == [.delete, .add])
-    #expect(keychain.item(.biometric)?.data == second)
+    #expect(keychain.item("biometric")?.data == second)
   }
 
   @Test func aKeyThatAnotherProcessAddsMeanwhileIsReplaced() async throws {
-    keychain.before[.add] = { [unowned keychain = self.keychain] in
+    keychain.before[.add] = { [keychain] in
       keychain.put(
-        .biometric, .init(data: first, accessible: .whenPasscodeSetThisDeviceOnly, enrolment: 1))
+        "biometric",
+        .init(
+          data: first, accessible: kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly, enrolment: 1))
     }
-    try store.save(.biometric, second, protection: .biometric)
-    #expect(keychain.item(.biometric)?.data == second)
+    try await store.save(.biometric, second, protection: .biometric)
+    #expect(keychain.item("biometric")?.data == second)
     #expect(keychain.calls == [.delete, .add, .delete, .add])
   }
 
   @Test func aKeyThatAnotherProcessErasesMeanwhileIsAdded() async throws {
-    try store.save(.device, first, protection: .device)
-    keychain.before[.update] = { [unowned keychain = self.keychain] in
-      try? KeychainRules(chain: keychain, service: "app", group: nil).erase(.device)
-    }
-    try store.save(.device, second, protection: .device)
-    #expect(keychain.item(.device)?.data == second)
+    try await store.save(.device, first, protection: .device)
+    keychain.before[.update] = { [keychain] in keychain.put("device", nil) }
+    try await store.save(.device, second, protection: .device)
+    #expect(keychain.item("device")?.data == second)
   }
 
   @Test func savingEndsAlsoIfOthersNeverDo() async throws {
     keychain.fail(.add, -25299, -25299, -25299, -25299)
     #expect(
-      await refusal { try store.save(.biometric, first, protection: .biometric) } == .failed)
+      await refusal { try await store.save(.biometric, first, protection: .biometric) } == .failed)
     keychain.fail(.add, -25299, -25299, -25299, -25299)
-    #expect(await refusal { try store.save(.device, first, protection: .device) } == .failed)
+    #expect(await refusal { try await store.save(.device, first, protection: .device) } == .failed)
   }
 
   @Test func anItemThatOnlyTheUserCanUpdateIsNotAskedFor() async throws {
     keychain.put(
-      .device, .init(data: first, accessible: .afterFirstUnlockThisDeviceOnly, enrolment: 1))
-    #expect(await refusal { try store.save(.device, second, protection: .device) } == .locked)
-    #expect(keychain.item(.device)?.data == first)
+      "device",
+      .init(data: first, accessible: kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly, enrolment: 1)
+    )
+    #expect(await refusal { try await store.save(.device, second, protection: .device) } == .locked)
+    #expect(keychain.item("device")?.data == first)
   }
 
   @Test(arguments: [
@@ -125,38 +129,40 @@ private func refusal<Value>(_ body: () async throws -> Value) async -> KeyResult
   ) async throws {
     keychain.fail(.add, status)
     let name: KeyName = protection == .biometric ? .biometric : .device
-    #expect(await refusal { try store.save(name, first, protection: protection) } == result)
+    #expect(await refusal { try await store.save(name, first, protection: protection) } == result)
     #expect(keychain.count == 0)
   }
 
   @Test func anOldKeyThatCannotBeDeletedStays() async throws {
-    try store.save(.biometric, first, protection: .biometric)
+    try await store.save(.biometric, first, protection: .biometric)
     keychain.fail(.delete, -25308)
     #expect(
-      await refusal { try store.save(.biometric, second, protection: .biometric) } == .locked)
-    #expect(keychain.item(.biometric)?.data == first)
+      await refusal { try await store.save(.biometric, second, protection: .biometric) } == .locked)
+    #expect(keychain.item("biometric")?.data == first)
   }
 
   @Test func aDeviceWithoutBiometricsSaysSo() async throws {
     keychain.removeEnrolment()
     #expect(
-      await refusal { try store.save(.biometric, first, protection: .biometric) } == .notEnrolled)
+      await refusal { try await store.save(.biometric, first, protection: .biometric) }
+        == .notEnrolled)
     keychain.removePasscode()
     #expect(
-      await refusal { try store.save(.biometric, first, protection: .biometric) } == .notEnrolled)
+      await refusal { try await store.save(.biometric, first, protection: .biometric) }
+        == .notEnrolled)
     // Other keys need none.
-    try store.save(.device, first, protection: .device)
+    try await store.save(.device, first, protection: .device)
   }
 
   @Test func aKeyOfAnotherLengthIsNotSaved() async throws {
-    #expect(await refusal { try store.save(.device, Data(), protection: .device) } == .failed)
+    #expect(await refusal { try await store.save(.device, Data(), protection: .device) } == .failed)
     #expect(keychain.calls == [])
   }
 
   // MARK: load
 
   @Test func aPromptReleasesTheKeyOnce() async throws {
-    try store.save(.biometric, first, protection: .biometric)
+    try await store.save(.biometric, first, protection: .biometric)
     #expect(try await store.load(.biometric, prompt: "Unlock visits") == first)
     #expect(keychain.prompts == ["Unlock visits"])
     #expect(try await store.load(.biometric, prompt: "Again") == first)
@@ -166,16 +172,16 @@ private func refusal<Value>(_ body: () async throws -> Value) async -> KeyResult
   @Test(arguments: [nil, ""])
   func withoutATextThereIsNoPrompt(prompt: String?) async throws {
     #expect(try await store.load(.biometric, prompt: prompt) == nil)
-    try store.save(.biometric, first, protection: .biometric)
+    try await store.save(.biometric, first, protection: .biometric)
     #expect(await refusal { try await store.load(.biometric, prompt: prompt) } == .cancelled)
     #expect(keychain.prompts == [])
   }
 
   @Test func anErasedKeyIsNotFoundWithoutAPrompt() async throws {
     for name in [KeyName.device, .session, .biometric] {
-      try store.save(name, first, protection: name == .biometric ? .biometric : .device)
-      try store.erase(name)
-      try store.erase(name)
+      try await store.save(name, first, protection: name == .biometric ? .biometric : .device)
+      try await store.erase(name)
+      try await store.erase(name)
       #expect(try await store.load(name, prompt: nil) == nil)
     }
     #expect(try await store.load(.biometric, prompt: "Unlock") == nil)
@@ -184,27 +190,27 @@ private func refusal<Value>(_ body: () async throws -> Value) async -> KeyResult
 
   @Test(arguments: [(-1, KeyResult.failed), (-2, .cancelled), (-8, .lockoutPermanent)])
   func aPromptThatFailsReleasesNothing(code: Int, result: KeyResult) async throws {
-    try store.save(.biometric, first, protection: .biometric)
+    try await store.save(.biometric, first, protection: .biometric)
     keychain.answer = code
     keychain.forgetCalls()
     #expect(await refusal { try await store.load(.biometric, prompt: "Unlock") } == result)
     // One look for the item, and none at it.
     #expect(keychain.calls == [.copy])
-    #expect(keychain.item(.biometric)?.data == first)
+    #expect(keychain.item("biometric")?.data == first)
   }
 
   @Test func anEnrolmentTakesTheKeyAway() async throws {
-    try store.save(.biometric, first, protection: .biometric)
+    try await store.save(.biometric, first, protection: .biometric)
     keychain.enrol()
     #expect(try await store.load(.biometric, prompt: "Unlock") == nil)
     // And a new one can be saved.
-    try store.save(.biometric, second, protection: .biometric)
+    try await store.save(.biometric, second, protection: .biometric)
     #expect(try await store.load(.biometric, prompt: "Unlock") == second)
   }
 
   @Test func removingThePasscodeTakesTheKeyAwayAndLeavesTheOthers() async throws {
-    try store.save(.device, first, protection: .device)
-    try store.save(.biometric, second, protection: .biometric)
+    try await store.save(.device, first, protection: .device)
+    try await store.save(.biometric, second, protection: .biometric)
     keychain.removePasscode()
     #expect(try await store.load(.biometric, prompt: "Unlock") == nil)
     #expect(try await store.load(.device, prompt: nil) == first)
@@ -212,8 +218,8 @@ private func refusal<Value>(_ body: () async throws -> Value) async -> KeyResult
   }
 
   @Test func beforeTheFirstUnlockEverythingIsLockedAndNothingIsNotFound() async throws {
-    try store.save(.device, first, protection: .device)
-    try store.save(.biometric, second, protection: .biometric)
+    try await store.save(.device, first, protection: .device)
+    try await store.save(.biometric, second, protection: .biometric)
     keychain.wasUnlocked = false
     keychain.isUnlocked = false
     #expect(await refusal { try await store.load(.device, prompt: nil) } == .locked)
@@ -226,32 +232,39 @@ private func refusal<Value>(_ body: () async throws -> Value) async -> KeyResult
     keychain.isEntitled = false
     #expect(await refusal { try await store.load(.device, prompt: nil) } == .failed)
     #expect(await refusal { try await store.load(.biometric, prompt: "Unlock") } == .failed)
-    #expect(await refusal { try store.erase(.device) } == .failed)
-    #expect(await refusal { try store.save(.device, first, protection: .device) } == .failed)
+    #expect(await refusal { try await store.erase(.device) } == .failed)
+    #expect(await refusal { try await store.save(.device, first, protection: .device) } == .failed)
     #expect(keychain.prompts == [])
   }
 
   @Test func aCancelledTaskEndsThePrompt() async throws {
-    try store.save(.biometric, first, protection: .biometric)
+    try await store.save(.biometric, first, protection: .biometric)
     keychain.keepsPrompt = true
-    let loading = Task { await refusal { try await store.load(.biometric, prompt: "Unlock") } }
+    let loading = Task { [store] in
+      await refusal { try await store.load(.biometric, prompt: "Unlock") }
+    }
     while keychain.prompts.isEmpty { await Task.yield() }
     loading.cancel()
     #expect(await loading.value == .cancelled)
   }
 
   @Test func aTaskThatIsCancelledAsTheUserAnswersGetsNoKey() async throws {
-    try store.save(.biometric, first, protection: .biometric)
-    keychain.with { keychain.onAnswer = { withUnsafeCurrentTask { $0?.cancel() } } }
-    let loading = Task { await refusal { try await store.load(.biometric, prompt: "Unlock") } }
+    try await store.save(.biometric, first, protection: .biometric)
+    keychain.keepsPrompt = true
+    let loading = Task { [store] in
+      await refusal { try await store.load(.biometric, prompt: "Unlock") }
+    }
+    keychain.with { (keychain.onAnswer, keychain.keepsPrompt) = ({ loading.cancel() }, false) }
     #expect(await loading.value == .cancelled)
     #expect(keychain.prompts == ["Unlock"])
   }
 
   @Test func aLockWhileTheUserAnswersReleasesNothing() async throws {
-    try store.save(.biometric, first, protection: .biometric)
+    try await store.save(.biometric, first, protection: .biometric)
     keychain.keepsPrompt = true
-    let loading = Task { await refusal { try await store.load(.biometric, prompt: "Unlock") } }
+    let loading = Task { [store] in
+      await refusal { try await store.load(.biometric, prompt: "Unlock") }
+    }
     while keychain.prompts.isEmpty { await Task.yield() }
     // The device is locked between the prompt and the reading.
     keychain.with { (keychain.isUnlocked, keychain.keepsPrompt) = (false, false) }
@@ -260,56 +273,20 @@ private func refusal<Value>(_ body: () async throws -> Value) async -> KeyResult
 
   @Test(arguments: [31, 0, 33]) func aKeyOfAnotherLengthIsNoKey(count: Int) async throws {
     keychain.put(
-      .device,
-      .init(data: Data(count: count), accessible: .afterFirstUnlockThisDeviceOnly))
+      "device",
+      .init(data: Data(count: count), accessible: kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly))
     #expect(await refusal { try await store.load(.device, prompt: nil) } == .failed)
   }
 
   @Test func servicesAndGroupsAreApart() async throws {
-    try store.save(.device, first, protection: .device)
-    let other = KeychainRules(chain: keychain, service: "other", group: nil)
-    let shared = KeychainRules(chain: keychain, service: "app", group: "team.shared")
+    try await store.save(.device, first, protection: .device)
+    let other = KeychainKeyStore(service: "other")
+    let shared = KeychainKeyStore(service: "app", accessGroup: "team.shared")
     #expect(try await other.load(.device, prompt: nil) == nil)
     #expect(try await shared.load(.device, prompt: nil) == nil)
-    try other.save(.device, second, protection: .device)
-    try shared.erase(.device)
+    try await other.save(.device, second, protection: .device)
+    try await shared.erase(.device)
     #expect(try await store.load(.device, prompt: nil) == first)
-  }
-}
-
-/// The library on the rules, with a backend.
-@Suite(.timeLimit(.minutes(2))) struct KeychainSessionTests {
-  @Test func aSessionIsLockedReleasedAndLostOverTheKeychain() async throws {
-    let keychain = StandInKeychain()
-    let store = KeychainRules(chain: keychain, service: "app", group: nil)
-    let config = try configuration(freshFolder(), biometric: .required)
-    let app = try await signedIn(config, keyStore: store)
-    #expect(keychain.count == 3)
-    // A lock erases the session's key.
-    try await app.sessionLock()
-    #expect(try await app.settled().screen == .unlock)
-    #expect(keychain.item(.session) == nil)
-    #expect(keychain.prompts == [])
-    // A prompt that the user dismisses opens nothing; one that succeeds does.
-    keychain.answer = -2
-    try await app.sessionUnlock()
-    let still = try await app.settled()
-    #expect(still.screen == .signIn)
-    #expect(still.canUnlock)
-    await #expect(throws: HoldfastError.self) { try await app.queueList() }
-    keychain.answer = nil
-    try await app.sessionUnlock()
-    #expect(try await app.settled().screen == .home)
-    #expect(keychain.prompts.count == 2)
-    // After an enrolment the user signs in again.
-    try await app.sessionLock()
-    #expect(try await app.settled().screen == .unlock)
-    keychain.enrol()
-    try await app.sessionUnlock()
-    let gone = try await app.settled()
-    #expect(gone.screen == .signIn)
-    #expect(!gone.canUnlock)
-    await app.close()
   }
 }
 
