@@ -214,3 +214,29 @@ class Server:
         self.release.set()
         self.listener.shutdown(socket.SHUT_RDWR)  # ends the thread that accepts
         self.listener.close()
+
+
+class App:
+    """A binding as its user would write it, over the fake core."""
+
+    def __init__(self, library: ctypes.CDLL, **config: Any) -> None:
+        self.library = library
+        self.opened = self.raw(0, "open", {"data_dir": "x", **config})
+        self.number = self.opened.get("app", 0)
+        self.core = Core.__new__(Core)
+        self.core.library, self.core.handle, self.core._id = library, self.number, 0
+
+    def raw(self, app: int, operation: str | None, request: Any = None) -> dict[str, Any]:
+        text = request if isinstance(request, bytes | None) else json.dumps(request).encode()
+        name = None if operation is None else operation.encode()
+        reply = self.library.holdfast_http_call(app, name, text)
+        assert reply is not None
+        value = json.loads(ctypes.string_at(reply))
+        self.library.holdfast_http_free(reply)
+        return dict(value)
+
+    def call(self, operation: str, request: Any = None) -> dict[str, Any]:
+        return self.raw(self.number, operation, request)
+
+    def event(self, timeout_ms: int = EVENT_MS) -> dict[str, Any]:
+        return self.call("next", {"timeout_ms": timeout_ms})

@@ -13,8 +13,7 @@ import pytest
 from local_supabase.launcher import LocalSupabase
 from patience import patience
 
-from driver_stand import ROOT, declare
-from test_driver_call import App
+from driver_stand import ROOT, App, declare
 
 CORE = Path(os.environ.get("HOLDFAST_LIBRARY", ROOT / "build/lib/libholdfast.so"))
 DRIVER = CORE.with_name("libholdfast_http.so")
