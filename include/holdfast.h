@@ -85,7 +85,7 @@ typedef struct holdfast holdfast;
  * They are called only inside a call of the host, on its thread, one at a time for each handle.
  * They must not call the library (HOLDFAST_BUSY), wait for a person, nor throw. The struct is
  * copied; `context` and the functions live until destroy(). For a keychain that answers on another
- * thread, holdfast_http.h has key_next. */
+ * thread, holdfast_keys.h has a mailbox. */
 typedef struct holdfast_keystore {
   size_t size; /* sizeof(holdfast_keystore) */
   void *context;

@@ -109,10 +109,13 @@ static char *open_app(int64_t app, const char *request) {
     reply = hfh_driver_new(json_object_get(config, "http"), &driver);
   if (reply == NULL && !driver->worker.options.thread)
     reply = hfh_error(hfh_wrong_value, "/http", "thread", "next needs the driver's own thread");
-  if (reply == NULL)
+  if (reply == NULL) {
+    hfh_follow_log(); /* it has lines about the open */
     reply = open_with(request, config, driver);
+  }
   if (driver != NULL && driver->token == 0)
     hfh_driver_stop(driver);
+  hfh_driver_leave(driver);
   json_decref(config);
   return reply;
 }

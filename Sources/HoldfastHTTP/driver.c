@@ -29,8 +29,10 @@ static uintptr_t last_token = 0;
 static hfh_driver *find(const holdfast_http *token, const holdfast *self) {
   hfh_driver *found = NULL;
   for (hfh_driver *driver = list; driver != NULL; driver = driver->next) {
+    if (driver->token == 0) /* it has not started: its handle is not set yet */
+      continue;
     bool fits = token == NULL ? driver->worker.self == self : driver->token == (uintptr_t)token;
-    if (driver->token != 0 && fits && (found == NULL || found->forked))
+    if (fits && (found == NULL || found->forked))
       found = driver;
   }
   return found;
@@ -90,8 +92,8 @@ void hfh_log_line(void *context, int32_t level, const char *line) {
   fprintf(stderr, "holdfast: %s: %s\n", names[level < 0 || level > 3 ? 3 : level], line);
 }
 
-/* A driver was made or stopped: write as many lines as the one wants that wants most. */
-static void follow_log(void) {
+/* Write as many lines as the one wants that wants most. */
+void hfh_follow_log(void) {
   pthread_mutex_lock(&log_lock);
   int64_t wanted = -1;
   pthread_mutex_lock(&list_lock);
@@ -153,7 +155,7 @@ char *hfh_driver_new(json_t *options, hfh_driver **made) {
   hfh_driver *driver = calloc(1, sizeof *driver);
   if (driver == NULL)
     return hfh_no_memory;
-  driver->users = 1;
+  driver->users = 2; /* the list and the maker */
   driver->worker.wake = driver->worker.loop.set = driver->worker.loop.timer = -1;
   char *refusal = hfh_options_read(options, &driver->worker.options);
   if (refusal != NULL) {
@@ -164,7 +166,6 @@ char *hfh_driver_new(json_t *options, hfh_driver **made) {
   driver->next = list;
   list = *made = driver;
   pthread_mutex_unlock(&list_lock);
-  follow_log();
   return NULL;
 }
 
@@ -222,10 +223,13 @@ int32_t holdfast_http_start(holdfast *self, const char *options, holdfast_http *
   if (refusal != NULL)
     return refusal == hfh_no_memory ? HOLDFAST_NOMEM : HOLDFAST_INVALID;
   int32_t status = hfh_driver_start(driver, self);
-  if (status == HOLDFAST_OK)
+  if (status == HOLDFAST_OK) {
     *token = (holdfast_http *)driver->token;
-  else
+    hfh_follow_log();
+  } else {
     hfh_driver_stop(driver);
+  }
+  hfh_driver_leave(driver);
   return status;
 }
 
@@ -264,7 +268,7 @@ void hfh_driver_stop(hfh_driver *driver) {
   pthread_mutex_unlock(&list_lock);
   if (!found) /* another thread stops it */
     return;
-  follow_log();
+  hfh_follow_log();
   if (driver->box != NULL) /* the worker may wait for a key */
     holdfast_mailbox_close(driver->box);
   if (driver->token != 0 && !driver->worker.options.thread) {

@@ -154,7 +154,7 @@ typedef struct hfh_driver {
   uintptr_t token; /* 0 until it has started */
   hfh_worker worker;
   pthread_t thread;
-  int users;   /* the list, the thread if there is one, and calls; protected by the list's lock */
+  int users;   /* the list, its maker, its thread, and calls; protected by the list's lock */
   bool forked; /* the driver belongs to the parent process */
   /* Of a handle that holdfast_http_call() has opened: */
   holdfast_mailbox *box;     /* NULL: the key store is not "host" */
@@ -165,8 +165,10 @@ typedef struct hfh_driver {
 
 /* Write a line of the library's log, if a driver wants lines of this level. */
 void hfh_log_line(void *context, int32_t level, const char *line);
-/* Make a driver with these options, which the log follows from now on. Returns the error reply of
- * wrong ones, or NULL. */
+/* Let the log follow the options of the drivers that there are. */
+void hfh_follow_log(void);
+/* Make a driver with these options. Returns the error reply of wrong ones, or NULL; then the maker
+ * must call hfh_driver_leave() in the end. */
 char *hfh_driver_new(json_t *options, hfh_driver **made);
 /* Let it serve this handle. It is to be stopped also after a failure. */
 int32_t hfh_driver_start(hfh_driver *driver, holdfast *self);

@@ -80,11 +80,11 @@ struct holdfast_keyring {
   char *app, *folder;
   bool asks; /* a load and a save have the keyring ask the user to unlock it */
   holdfast_log_fn log;
-  char *label; /* of its entries: the app and its folder; NULL: the folder is not there yet */
   /* When a load may have the keyring ask again: for any key, and for the "session". */
-  int64_t asks_at, session_asks_at;
-  pthread_mutex_t lock; /* protects the next one */
-  char cause[256];      /* why the last operation failed; empty: it did not */
+  _Atomic(int64_t) asks_at, session_asks_at;
+  pthread_mutex_t lock; /* protects the next two */
+  char *label;     /* of its entries: the app and its folder; NULL: the folder is not there yet */
+  char cause[256]; /* why the last operation failed; empty: it did not */
 };
 
 static int64_t now_ms(void) {
@@ -211,11 +211,25 @@ static int32_t unless_locked(holdfast_keyring *it, void *service, int32_t otherw
 
 /* holdfast_open() makes the folder before it uses a key. */
 static const char *label_of(holdfast_keyring *it) {
+  pthread_mutex_lock(&it->lock);
   char *full = it->label == NULL ? realpath(it->folder, NULL) : NULL;
   if (full != NULL && asprintf(&it->label, "%s%s%s", it->app, between, full) < 0)
     it->label = NULL;
   free(full);
-  return it->label == NULL ? it->app : it->label;
+  const char *label = it->label == NULL ? it->app : it->label;
+  pthread_mutex_unlock(&it->lock);
+  return label;
+}
+
+/* Whether nothing that a save touches is locked. The service would ask the user. */
+static int32_t unless_entry_locked(holdfast_keyring *it, void *service, void *attributes) {
+  g_error *error = NULL;
+  g_list *items = lib.search(service, &schema, attributes, 0, NULL, &error);
+  if (error != NULL)
+    return failed(it, error);
+  bool is_locked = items != NULL && lib.item_locked(items->data);
+  lib.list_free(items, lib.object_free);
+  return is_locked ? locked(it) : unless_locked(it, service, HOLDFAST_KEY_OK);
 }
 
 /* The entry of a folder that was moved names the new one from now on. */
@@ -292,15 +306,15 @@ static int32_t save(void *context, const char *name, const uint8_t *key, size_t 
   void *service = lib.service_get(OPEN_SESSION, NULL, &error);
   if (service == NULL)
     return failed(it, error);
-  int32_t answer = it->asks ? HOLDFAST_KEY_OK : unless_locked(it, service, HOLDFAST_KEY_OK);
+  void *attributes = attributes_of(it->app, name);
+  int32_t answer = it->asks ? HOLDFAST_KEY_OK : unless_entry_locked(it, service, attributes);
   if (answer == HOLDFAST_KEY_OK) {
-    void *attributes = attributes_of(it->app, name);
     void *value = lib.value_new((const char *)key, (long)length, "application/octet-stream");
     if (!lib.store(service, &schema, attributes, "default", label_of(it), value, NULL, &error))
       answer = failed(it, error);
     lib.value_free(value);
-    lib.table_free(attributes);
   }
+  lib.table_free(attributes);
   lib.object_free(service);
   if (answer != HOLDFAST_KEY_OK)
     return answer;

@@ -242,6 +242,23 @@ import Testing
     expect(rig.uploads.size.items, equals: 125)
   }
 
+  // MARK: A pull meanwhile
+
+  /// A column that cannot be changed may be given as the last pull has brought it, and as nothing else.
+  @Test func anEditIsCheckedAgainstTheRowAsItWasPulled() throws {
+    let members = #","own":{},"change":{"columns":["minutes"]},"delete":"deleted_at""#
+    let rig = try Rig.atHome(backend: corrected(members))
+    try rig.correct(1, ["minutes": 60], of: Self.seen)
+    let kind = try #require(rig.core.configuration.backend.kind("activity"))
+    let pulled = OwnRow(id: id(1), values: ["type": "walk", "minutes": 30], version: "v2")
+    try rig.ownRows.put([pulled], kind, orgA, rig.session, areInserts: false, rig.now)
+    let refusal = #expect(throws: Failure.self) { try edit(rig, 1, 61) }
+    expect(refusal?.field, equals: "/payload/type")
+    _ = try rig.intake.edit(["id": .uuid(id(1)), "payload": ["type": "walk", "minutes": 61]])
+    let payload = try #require(try rig.item(id(1))).payload
+    expect(payload == ["minutes": 61])
+  }
+
   // MARK: A function
 
   /// One response is one failure, however many rows it names.

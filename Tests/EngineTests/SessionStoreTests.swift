@@ -28,7 +28,7 @@ import Testing
     (
       .session,
       [
-        .mirror, .index, .tokenEnd, .pendingSignIn, .liveContacts, .contactAnswer, .membershipCheck,
+        .mirror, .index, .tokenEnd, .liveContacts, .contactAnswer, .membershipCheck,
       ]
     ),
     (
@@ -69,7 +69,10 @@ import Testing
     // Then
     try expect(
       remains(in: rig, connection),
-      equals: [.refusal, .validation, .screen, .requests, .readBacks, .cacheConnection, .keys])
+      equals: [
+        .refusal, .validation, .pendingSignIn, .screen, .requests, .readBacks, .cacheConnection,
+        .keys,
+      ])
     expect(Set(rig.keyStore.keys.keys), equals: [.device])
   }
 

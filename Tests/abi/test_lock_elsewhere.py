@@ -10,12 +10,14 @@ import contextlib
 import os
 import shutil
 import signal
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from holdfast import HoldfastError
 from holdfast.keystore import KEY_FAILED, KEY_OK
+from patience import patience, until_asleep
 
 from conftest import MakePhone, MakeUser, SignedIn
 from support import children, history
@@ -23,7 +25,7 @@ from support.directory_fixtures import DirectoryFixtures
 from support.elsewhere import ENDS, FIRST, child, ended_by_another_process, said, tell
 from support.phone import App
 from support.sizes import crossed
-from support.waking import readable
+from support.waking import another, readable
 
 ERASE = ("erase", "session")
 #: How the host waits, and what it calls first, for each end that is fast.
@@ -271,6 +273,32 @@ def test_LCK_1_a_key_that_is_owed_is_not_confused_with_a_later_one(sign_in: Make
         assert "erase" not in other.session_status()["owed"]
         assert "session" in user.phone.keychain.names()
         assert user.app.session_status()["state"] == "active"
+
+
+def test_LCK_1_a_lock_that_meets_a_sign_in_erases_none_of_its_keys(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    user = sign_in()
+    session = directory.session(user.person)
+    with another(user.phone) as second:
+        user.app.session_background()
+        user.phone.pass_time(360)
+        second.clock_set({"now_ms": user.phone.now_ms, "monotonic_ms": user.phone.monotonic_ms})
+        returns = threading.Thread(target=user.app.session_foreground)
+
+        def hook(call: str, name: str) -> None:
+            # The sign-in has the file's write lock while it saves its keys.
+            if (call, name) == ("save", "session") and not returns.ident:
+                returns.start()
+                until_asleep(returns)
+
+        user.phone.keychain.watch = hook
+        second.session_adopt({"session": session})
+        returns.join(patience(60))
+        user.phone.keychain.watch = lambda _call, _name: None
+    user.app.settle()
+    assert user.app.screen["screen"] == "home"
+    assert user.restart().screen["screen"] == "home"
 
 
 def test_LCK_1_a_handle_that_does_not_poll_erases_a_key_that_is_owed(sign_in: MakeUser) -> None:

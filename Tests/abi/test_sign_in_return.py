@@ -75,6 +75,22 @@ def test_FIX_22_a_locked_session_is_not_offered_while_its_user_signs_in(
 
 
 @pytest.mark.parametrize("arrival", ARRIVALS)
+def test_FIX_22_a_lock_after_an_absence_leaves_the_sign_in_of_its_user(
+    sign_in: MakeUser, directory: DirectoryFixtures, arrival: str
+) -> None:
+    user = sign_in()
+    directory.control.sign_in_as(user.person.email)
+    callback = browse(begin(user.app)["url"])
+    user.app.session_background()
+    user.phone.pass_time(360)
+    assert user.app.sign_in_complete({"callback_url": callback})["reason"] == "signing_in"
+    getattr(user.app, arrival)()
+    assert shown(user.app) == SIGNING_IN
+    user.app.settle()
+    assert user.app.screen["screen"] == "home"
+
+
+@pytest.mark.parametrize("arrival", ARRIVALS)
 def test_FIX_22_the_wait_ends_when_the_exchange_fails(
     phone: Phone, person: Person, directory: DirectoryFixtures, arrival: str
 ) -> None:

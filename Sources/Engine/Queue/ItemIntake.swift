@@ -337,14 +337,18 @@ final class ItemIntake: Part {
     _ payload: JSON, of item: QueueItem, _ row: QueueRow, _ kind: QueueKind,
     _ session: OpenSession
   ) throws(Failure) -> JSON {
-    guard let change = kind.own?.change, let stored = item.stored else {
+    guard let change = kind.own?.change else {
       throw Failure(
         .configNotConfigured, "stored rows of this kind cannot be changed (\"change\")",
         field: "/id")
     }
-    if row.state == .sending, stored.isDeleted { throw ItemIntake.inFlight }
-    if row.state != .sending { try followPull(item, row, kind, session) }
-    try checkChanged(stored.row.laidOver(by: payload), from: stored.row, change)
+    if row.state != .sending {
+      try followPull(item, row, kind, session)
+    } else if item.operation == .delete {
+      throw ItemIntake.inFlight
+    }
+    let base = item.stored?.row ?? [:]
+    try checkChanged(base.laidOver(by: payload), from: base, change)
     let mayBeStored = row.state == .sending || row.attempts > 0
     if mayBeStored, !row.isEdited { item.noteSent(kind) }
     return try settle(item, row, kind, session, hasWork: item.change(payload), mayBeStored)

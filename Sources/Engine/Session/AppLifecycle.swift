@@ -112,6 +112,8 @@ final class AppLifecycle: Part {
 
   func lock(_ request: JSON) throws(Failure) -> JSON {
     _ = try Fields(request, known: [])
+    // A lock that the policy asks for leaves a sign-in that is under way: its user proves who they are.
+    pendingSignIn.end()
     try lock.lock(byUser: true)
     try decider.decide(.navigate)
     return [:]

@@ -42,6 +42,8 @@ final class Lock {
       }
       try keys.erasures.eraseOwed()
     } catch {
+      // What another process has just committed may be an unlock: the call runs again on that.
+      if core.reads.mustRunAgain { throw error }
       // The disk does not take the row. Without the key its wrap opens nothing.
       do throws(Failure) { try keys.erasures.erase(.session) } catch {}
       throw error

@@ -79,6 +79,7 @@ extension AppLifecycle {
       }
       try core.signIns.removeAll()
     }
+    pendingSignIn.end()
     try uploader.abandonReadBacks()
     try pauses.clearAuth()
     try decider.show(Decision(.signIn, .signedOut))

@@ -226,12 +226,12 @@ final class SessionStore: MemoryUser {
     case .session:
       dropMirror()
       keys.forgetVault()
-      pendingSignIn.end()
       tokens.forgetEnd()
       withdrawContacts()
       check.reset()
     case .keylessFiles:
       reset(.session)
+      pendingSignIn.end()
       cache.close()
       inFlight.removeAll()
       notices.forgetGiven()

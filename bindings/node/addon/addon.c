@@ -435,7 +435,7 @@ static napi_value js_key_next(napi_env env, napi_callback_info info) {
 static napi_value js_key_complete(napi_env env, napi_callback_info info) {
   napi_value given[4], wrong = NULL;
   int64_t id = 0;
-  bool no_result, no_value, accepted;
+  bool no_result, no_value;
   handle *me = arguments(env, info, given);
   if (!me)
     return NULL;
@@ -443,7 +443,7 @@ static napi_value js_key_complete(napi_env env, napi_callback_info info) {
   char *result = text_of(env, given[2], &no_result), *value = text_of(env, given[3], &no_value);
   const char *field = NULL;
   if (me->box)
-    field = holdfast_mailbox_complete(me->box, id, result, value, &accepted);
+    holdfast_mailbox_complete(me->box, id, result, value, &field);
   forget(result);
   forget(value);
   if (!field || napi_create_string_utf8(env, field, NAPI_AUTO_LENGTH, &wrong) != napi_ok)

@@ -26,7 +26,7 @@ export const REQUESTS = 2;
 
 /** The functions. None of them blocks the thread of JavaScript. */
 export interface Native<Handle = unknown> {
-  /** A handle to open; `keys`: its key store is a mailbox (mailbox.h). */
+  /** A handle to open; `keys`: its key store is a mailbox (holdfast_keys.h). */
   create(keys: boolean): Handle;
   /** holdfast_open(), once. */
   open(handle: Handle, config: string): Promise<Outcome>;

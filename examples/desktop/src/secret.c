@@ -100,21 +100,42 @@ static void on_unlocked(GObject *source, GAsyncResult *result, gpointer context)
     json_decref(host_call(app, "session_status", NULL));
 }
 
-/* Asks for the keyring where the keys are. A service for each prompt: one that was restarted
- * meanwhile has another session. */
+static char *keys_name; /* of our entries */
+
+/* What is locked: one of our entries, else the keyring where new ones go. NULL: nothing is. */
+static GDBusProxy *locked_object(SecretService *service) {
+  GHashTable *ours = g_hash_table_new(g_str_hash, g_str_equal);
+  g_hash_table_insert(ours, "xdg:schema", "org.holdfast.Key");
+  g_hash_table_insert(ours, "app", keys_name);
+  GList *items = secret_service_search_sync(service, NULL, ours, SECRET_SEARCH_ALL, NULL, NULL);
+  GDBusProxy *found = NULL;
+  for (GList *each = items; each != NULL && found == NULL; each = each->next)
+    if (secret_item_get_locked(each->data))
+      found = g_object_ref(each->data);
+  g_list_free_full(items, g_object_unref);
+  g_hash_table_unref(ours);
+  if (found != NULL)
+    return found;
+  SecretCollection *collection = secret_collection_for_alias_sync(
+      service, SECRET_COLLECTION_DEFAULT, SECRET_COLLECTION_NONE, NULL, NULL);
+  if (collection != NULL && secret_collection_get_locked(collection))
+    return G_DBUS_PROXY(collection);
+  g_clear_object(&collection);
+  return NULL;
+}
+
+/* Asks for what is locked; if nothing is any more, the library's next try finds that out. A service
+ * for each prompt: one that was restarted meanwhile has another session. */
 static void ask(app *app) {
   SecretService *service =
       secret_service_open_sync(service_get_type(), NULL, SECRET_SERVICE_OPEN_SESSION, NULL, NULL);
-  SecretCollection *collection = NULL;
-  if (service != NULL)
-    collection = secret_collection_for_alias_sync(service, SECRET_COLLECTION_DEFAULT,
-                                                  SECRET_COLLECTION_NONE, NULL, NULL);
-  if (collection != NULL) {
+  GDBusProxy *object = service == NULL ? NULL : locked_object(service);
+  if (object != NULL) {
     cancelled = g_cancellable_new();
-    GList only = {.data = collection};
+    GList only = {.data = object};
     secret_service_unlock(service, &only, cancelled, on_unlocked, app);
   }
-  g_clear_object(&collection);
+  g_clear_object(&object);
   g_clear_object(&service);
 }
 
@@ -155,17 +176,17 @@ static void on_cause(void *context, int32_t level, const char *line) {
 
 void secret_open(const app *app) {
   /* Each folder has keys of its own. */
-  char *name = g_strconcat(APP_ID, " ", app->data_dir, NULL);
-  holdfast_keyring_new(name, app->data_dir, HOLDFAST_KEYRING_SILENT, on_cause, &keyring);
+  keys_name = g_strconcat(APP_ID, " ", app->data_dir, NULL);
+  holdfast_keyring_new(keys_name, app->data_dir, HOLDFAST_KEYRING_SILENT, on_cause, &keyring);
   if (keyring != NULL)
     store = holdfast_keyring_keystore(keyring);
-  g_free(name);
 }
 
 void secret_close(void) {
   if (keyring != NULL)
     store.destroy(store.context);
   holdfast_keyring_free(keyring);
+  g_free(keys_name);
 }
 
 bool secret_available(void) {
