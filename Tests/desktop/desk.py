@@ -219,6 +219,13 @@ class App:
         assert self.process.wait(PATIENCE_S) == 0
         self.process = None
 
+    def keyring(self, *order: str) -> str:
+        """What secret-tool says of the app's entries in the keyring."""
+        command = ["secret-tool", *order, "app", f"org.holdfast.Desktop {self.folder}/app/data"]
+        environment = self.desk.environment
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        return done.stdout + done.stderr
+
     def quit(self) -> None:
         """Close the window."""
         assert self.process is not None

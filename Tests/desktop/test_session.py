@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-
 from desk import PATIENCE_S, App
 
 HOUR_MS = 3_600_000
@@ -47,11 +45,7 @@ def test_RES_5_a_lost_session_leads_to_the_methods(app: App) -> None:
     app.sign_in()
     app.see("Besøksvenn Østfold")
     app.quit()
-    subprocess.run(
-        ["secret-tool", "clear", "folder", str(app.folder / "app/data")],
-        env=app.desk.environment,
-        check=True,
-    )
+    app.keyring("clear")
     app.start()
     app.see("BankID", "Vipps", "E-mail and password")
     assert not app.sees("Besøksvenn Østfold")
@@ -62,15 +56,9 @@ def test_KEEP_1_the_key_is_in_the_keyring_and_not_in_a_file(app: App) -> None:
     app.start()
     app.sign_in()
     app.see("Besøksvenn Østfold")
-    found = subprocess.run(
-        ["secret-tool", "search", "--all", "folder", str(app.folder / "app/data")],
-        env=app.desk.environment,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert "attribute.name = device" in found.stdout + found.stderr
-    assert "attribute.name = session" in found.stdout + found.stderr
+    found = app.keyring("search", "--all")
+    assert "attribute.name = device" in found
+    assert "attribute.name = session" in found
     assert app.stage.has_key
     assert not (app.folder / "app/keys").exists()
 
@@ -162,10 +150,9 @@ def test_the_app_says_who_is_signed_in(app: App) -> None:
     app.log_out()
     app.see("You are signed out. Sign in to continue.")
     assert not app.sees("solo@example.org")
-    command = ["secret-tool", "search", "--all", "folder", str(app.folder / "app/data")]
-    environment = app.desk.environment
-    found = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert "solo@example.org" not in found.stdout + found.stderr
+    found = app.keyring("search", "--all", "--unlock")
+    assert "attribute.name = device" in found
+    assert "solo@example.org" not in found
     app.sign_in("nobody@example.org")
     app.see("Organisation")
     assert not app.sees("solo@example.org")
