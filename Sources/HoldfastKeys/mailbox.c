@@ -199,8 +199,8 @@ int32_t holdfast_mailbox_next(holdfast_mailbox *box, int32_t timeout_ms,
 
 void holdfast_mailbox_zero(holdfast_key_request *request) { zero(request, sizeof *request); }
 
-static int32_t result_of(const char *text) {
-  static const char *const names[] = {
+int32_t holdfast_mailbox_result(const char *word) {
+  static const char *const words[] = {
       [HOLDFAST_KEY_OK] = "ok",
       [HOLDFAST_KEY_NOT_FOUND] = "not_found",
       [HOLDFAST_KEY_LOCKED] = "locked",
@@ -212,15 +212,15 @@ static int32_t result_of(const char *text) {
       [HOLDFAST_KEY_INVALIDATED] = "invalidated",
       [HOLDFAST_KEY_UNAVAILABLE] = "unavailable",
   };
-  for (size_t i = 0; text != NULL && i < sizeof names / sizeof *names; i++)
-    if (strcmp(text, names[i]) == 0)
+  for (size_t i = 0; word != NULL && i < sizeof words / sizeof *words; i++)
+    if (strcmp(word, words[i]) == 0)
       return (int32_t)i;
   return -1;
 }
 
 int32_t holdfast_mailbox_complete(holdfast_mailbox *box, int64_t id, const char *result,
                                   const char *value, const char **wrong) {
-  int32_t status = HOLDFAST_NOT_FOUND, read = result_of(result);
+  int32_t status = HOLDFAST_NOT_FOUND, read = holdfast_mailbox_result(result);
   pthread_mutex_lock(&box->lock);
   note_answerer(box);
   if (read < 0) {

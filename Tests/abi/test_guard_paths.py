@@ -11,7 +11,7 @@ from support.directory_fixtures import DirectoryFixtures
 from support.errors import error_of
 from support.held import return_to_foreground
 from support.phone import ROUTES, App
-from support.users import signed_in
+from support.users import SignedIn, signed_in
 
 
 def test_ORG_8_a_changed_role_leads_to_its_home(
@@ -120,14 +120,20 @@ def test_ORG_6_without_a_usable_membership_nothing_is_chosen(
     assert error_of(app.register).code == "org.none"
 
 
-def test_ORG_2_restored_access_leads_back_home(
-    sign_in: MakeUser, directory: DirectoryFixtures
-) -> None:
+def whose_access_is_back(sign_in: MakeUser, directory: DirectoryFixtures) -> SignedIn:
+    """A user whose app shows that access has ended, and who has it again."""
     user = sign_in()
     directory.control.set_org(user.org.id, "disabled")
     return_to_foreground(user)
     assert user.app.screen["reason"] == "org_disabled"
     directory.control.set_org(user.org.id, "active")
+    return user
+
+
+def test_ORG_2_restored_access_leads_back_home(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    user = whose_access_is_back(sign_in, directory)
     return_to_foreground(user)
     assert (user.app.screen["screen"], user.app.screen["route"]) == ("home", user.home)
 
@@ -135,13 +141,9 @@ def test_ORG_2_restored_access_leads_back_home(
 def test_ORG_2_somebody_who_waits_for_access_learns_that_it_is_back(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
-    directory.control.set_org(user.org.id, "disabled")
-    return_to_foreground(user)
-    assert user.app.screen["reason"] == "org_disabled"
-    directory.control.set_org(user.org.id, "active")
+    user = whose_access_is_back(sign_in, directory)
     # The app stays in the foreground, and its user does nothing.
-    user.app.wait(user.phone.config.get("policy", {}).get("pull_interval_s", 900))
+    user.app.wait(900)
     assert (user.app.screen["screen"], user.app.screen["route"]) == ("home", user.home)
 
 

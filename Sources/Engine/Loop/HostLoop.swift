@@ -36,10 +36,9 @@ final class HostLoop: Part {
 
   init(
     _ shared: Shared, scheduler: Scheduler, refresh: Refresh, memberships: MembershipUpdate,
-    signIn: SignIn,
-    settlement: UploadSettlement, uploader: Uploader, rowPuller: RowPuller, summary: Summary,
-    search: ContactSearch, token: SessionToken, lifecycle: AppLifecycle, sync: SyncControl,
-    decider: Decider
+    signIn: SignIn, settlement: UploadSettlement, uploader: Uploader, rowPuller: RowPuller,
+    summary: Summary, search: ContactSearch, token: SessionToken, lifecycle: AppLifecycle,
+    sync: SyncControl, decider: Decider
   ) {
     self.scheduler = scheduler
     self.refresh = refresh

@@ -35,13 +35,13 @@ final class WakeTimer {
   /// Two readings of the device's clock and the monotonic one differ by less than this.
   private static var toleranceMS: Int64 { 50 }
 
-  private let core: Core
   private struct Reader {
     var known: Known?
     /// Until when it was told to wait, by the monotonic clock; nil before its first call.
     var promisedMS: Int64?
   }
 
+  private let core: Core
   /// By `Wanted`.
   private var readers = [Reader](repeating: Reader(), count: 4)
 

@@ -93,6 +93,8 @@ void holdfast_mailbox_zero(holdfast_key_request *request);
  */
 int32_t holdfast_mailbox_complete(holdfast_mailbox *box, int64_t id, const char *result,
                                   const char *value, const char **wrong);
+/* The HOLDFAST_KEY_* of such a word: "ok", "not_found", "locked", ... -1: it is none, or NULL. */
+int32_t holdfast_mailbox_result(const char *word);
 /* Whether (1, or 0) a call that needs a key would wait for the calling thread itself: it was the
  * last one in the two functions above, and no other thread waits for requests. The functions of the
  * key store then fail at once. */

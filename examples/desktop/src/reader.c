@@ -10,6 +10,7 @@
 #include "app.h"
 
 #include <gio/gunixsocketaddress.h>
+#include <holdfast_keys.h>
 #include <string.h>
 
 static char *line_of(const char *operation, const char *value, bool prompts) {
@@ -32,22 +33,8 @@ static GDataInputStream *send_line(GSocketConnection *link, const char *line) {
 /* ---- what the library asks for ---- */
 
 static int32_t result_of(const char *word) {
-  static const char *const words[] = {
-      [HOLDFAST_KEY_OK] = "ok",
-      [HOLDFAST_KEY_NOT_FOUND] = "not_found",
-      [HOLDFAST_KEY_LOCKED] = "locked",
-      [HOLDFAST_KEY_CANCELLED] = "cancelled",
-      [HOLDFAST_KEY_FAILED] = "failed",
-      [HOLDFAST_KEY_LOCKOUT] = "lockout",
-      [HOLDFAST_KEY_LOCKOUT_PERMANENT] = "lockout_permanent",
-      [HOLDFAST_KEY_NOT_ENROLLED] = "not_enrolled",
-      [HOLDFAST_KEY_INVALIDATED] = "invalidated",
-      [HOLDFAST_KEY_UNAVAILABLE] = "unavailable",
-  };
-  for (size_t i = 0; i < G_N_ELEMENTS(words); i++)
-    if (strcmp(word, words[i]) == 0)
-      return (int32_t)i;
-  return HOLDFAST_KEY_FAILED;
+  int32_t result = holdfast_mailbox_result(word);
+  return result < 0 ? HOLDFAST_KEY_FAILED : result;
 }
 
 static int32_t ask(app *app, const char *operation, const char *value) {
