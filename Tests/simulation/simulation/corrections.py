@@ -343,6 +343,10 @@ class Corrections:
         columns = (conflict or {"columns": []})["columns"]
         for column in columns:
             theirs, before, others = plain(column["name"], column["theirs"]), None, False
+            if column["base"] is None and column["name"] not in ALWAYS_KEPT:
+                # The app that read the base may not have kept the column: then nobody can say who
+                # set it, and the user is asked.
+                continue
             for version in self.versions.get(entry.id, []):
                 value = stored(column["name"], version.row)
                 is_new = before is None or value != stored(column["name"], before.row)

@@ -197,7 +197,7 @@ public struct ItemReason: Decodable, Sendable, Hashable {
 /// A column that the user and others have changed.
 public struct ConflictColumn: Decodable, Sendable, Hashable {
   /** The column. */ public let name: String
-  /** The value that the user saw. */ public let base: JSON
+  /** The value that the user saw; null also where the configuration did not list the column then. */ public let base: JSON
   /** The value that the server has now. */ public let theirs: JSON
   /** The user's value; null for a deletion. */ public let mine: JSON
 }
