@@ -135,7 +135,9 @@ let package = Package(
     .target(
       name: "HoldfastHTTP", dependencies: ["CHoldfast", "HoldfastKeys"],
       cSettings: [.headerSearchPath("../../include"), checkedBuffers]),
-    .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: testSettings),
+    .target(
+      name: "TestSupport", dependencies: ["Base"], path: "Tests/TestSupport",
+      swiftSettings: testSettings),
     .target(
       name: "PolicyOracle", dependencies: ["Policy"], path: "Tests/PolicyOracle",
       swiftSettings: testSettings),

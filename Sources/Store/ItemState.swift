@@ -122,8 +122,8 @@ public enum Transition: Sendable {
   /// With a retry group, once it is pending.
   case waiting(
     WaitReason, charged: Bool = false, trouble: Int64? = nil, retryGroup: Int64? = nil)
-  /// Refused for good; `rejection` is the server's reason, sealed.
-  case parked(rejection: [UInt8]?, charged: Bool = false)
+  /// Refused for good; `rejection` is the server's reason, sealed. Never charged: what was refused is not stored.
+  case parked(rejection: [UInt8]?)
 
   var state: ItemState {
     switch self {
@@ -135,8 +135,8 @@ public enum Transition: Sendable {
 
   var isCharged: Bool {
     switch self {
-    case .pending(let isCharged, _, _), .waiting(_, let isCharged, _, _), .parked(_, let isCharged):
-      return isCharged
+    case .pending(let isCharged, _, _), .waiting(_, let isCharged, _, _): return isCharged
+    case .parked: return false
     }
   }
 
@@ -154,5 +154,5 @@ public enum Transition: Sendable {
     }
   }
 
-  var rejection: [UInt8]? { if case .parked(let rejection, _) = self { rejection } else { nil } }
+  var rejection: [UInt8]? { if case .parked(let rejection) = self { rejection } else { nil } }
 }

@@ -63,7 +63,7 @@ import Testing
   // MARK: Edits
 
   /// What the server has under the id of an item that was edited before it was ever sent.
-  @Test(arguments: [(45, "erased"), (30, "parked, conflict, attempts 1")])
+  @Test(arguments: [(45, "erased"), (30, "parked, conflict")])
   func anEditBeforeTheFirstUploadLeavesANewItem(_ minutes: Int, _ state: String) throws {
     // Given
     let rig = try Rig.atHome()

@@ -81,7 +81,7 @@ import Testing
     Case(items: 1, status: 201, body: "", states: ["sending"], readBack: 1),
     // An item is at fault.
     Case(
-      items: 1, status: 400, body: code("22P02"), states: ["parked, invalid_value, attempts 1"],
+      items: 1, status: 400, body: code("22P02"), states: ["parked, invalid_value"],
       events: ["item_parked", "sync_completed"]),
     Case(items: 4, status: 400, body: code("22P02"), states: guilty, batch: 125),
     // A key is taken.
@@ -90,7 +90,7 @@ import Testing
     Case(items: 4, status: 409, body: taken, states: guilty, batch: 125),
     // A parent is missing and not queued.
     Case(
-      items: 1, status: 409, body: orphaned, states: ["parked, missing_parent, attempts 1"],
+      items: 1, status: 409, body: orphaned, states: ["parked, missing_parent"],
       events: ["item_parked", "sync_completed"]),
     Case(items: 2, status: 409, body: orphaned, states: two, batch: 125),
     Case(items: 4, status: 409, body: orphaned, states: guilty, batch: 125),
@@ -104,7 +104,7 @@ import Testing
     Case(items: 4, status: 401, body: code("42501"), states: pending4, refreshes: true),
     // Too large.
     Case(
-      items: 1, status: 413, body: code("PT413"), states: ["parked, too_long, attempts 1"],
+      items: 1, status: 413, body: code("PT413"), states: ["parked, too_long"],
       events: ["item_parked", "sync_completed"]),
     Case(items: 4, status: 413, body: code("PT413"), states: halves),
     // A gateway says so of an item that is small: it refuses it for something else.
@@ -221,7 +221,7 @@ import Testing
   /// How often the item has failed alone, and what becomes of it at the next refusal.
   @Test(arguments: [
     (Int64(12), "waits, blocked, attempts 1, alone 13"),
-    (13, "parked, blocked, attempts 1, alone 13"),
+    (13, "parked, blocked, alone 13"),
   ])
   func besideOthersAnItemIsParkedAtTheSeventhRefusal(_ count: Int64, _ state: String) throws {
     // Given a service that judges others

@@ -102,7 +102,7 @@ import Testing
       (.waiting(.organisation, charged: true), true),
       (.waiting(.organisation, trouble: -1), false),
       (.waiting(.time(until: 1), charged: true), true),
-      (.parked(rejection: nil, charged: true), false),
+      (.parked(rejection: nil), false),
     ] as [(Transition, Bool)])
   func anItemMayBeStoredAfterAnAttemptWithoutAResult(_ change: Transition, _ isUncertain: Bool)
     throws

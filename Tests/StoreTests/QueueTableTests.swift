@@ -67,7 +67,7 @@ import Testing
   @Test(arguments: [
     Transition.pending(), .pending(charged: true), .pending(trouble: -1, retryGroup: 4),
     .waiting(.dependency), .waiting(.time(until: 12)), .waiting(.kind, charged: true),
-    .waiting(.organisation, trouble: -1, retryGroup: 6), .parked(rejection: [1], charged: true),
+    .waiting(.organisation, trouble: -1, retryGroup: 6), .parked(rejection: [1]),
     .parked(rejection: nil),
   ])
   func aTransitionSetsStateChargeAndRejectionAndEndsTheLease(_ transition: Transition) throws {
@@ -94,9 +94,10 @@ import Testing
     try table.transition(1, .waiting(.organisation, trouble: -1))
     var row = try #require(try table.find(queueRow(0).item))
     expect((row.attempts, row.trouble, row.retryGroup) == (2, -1, 3))
-    try table.transition(1, .parked(rejection: [5], charged: true))
+    try table.transition(1, .parked(rejection: [5]))
     row = try #require(try table.find(queueRow(0).item))
-    expect((row.attempts, row.trouble, row.retryGroup) == (3, -1, 0))
+    // What was refused is not stored: that was no attempt.
+    expect((row.attempts, row.trouble, row.retryGroup) == (2, -1, 0))
     // A rejection belongs to a parked item only.
     try table.transition(1, .pending())
     try expect(table.find(queueRow(0).item)?.rejection, equals: nil)
@@ -106,8 +107,8 @@ import Testing
 
   @Test func aNewBodyClearsWhatBelongedToTheOldOneAndKeepsTheAttempts() throws {
     try table.fill(2)
-    try table.transition(1, .waiting(.organisation, trouble: 5))
-    try table.transition(1, .parked(rejection: [1], charged: true))
+    try table.transition(1, .waiting(.organisation, charged: true, trouble: 5))
+    try table.transition(1, .parked(rejection: [1]))
     try table.assign(1, retryGroup: 6)
     try rewrite { row in
       (row.batchKey, row.body, row.size) = (tag(5), [9, 9], 2)

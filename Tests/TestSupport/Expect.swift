@@ -1,3 +1,4 @@
+public import Base
 public import Testing
 
 /// A condition that a test expects. A function and not the macro `#expect`, for which the compiler takes several times
@@ -17,4 +18,9 @@ public func expect<Value: Equatable>(
   if value == expected { return }
   let note = comment().map { "; \($0)" } ?? ""
   Issue.record("\(value) instead of \(expected)\(note)", sourceLocation: sourceLocation)
+}
+
+/// A failure that a test does not expect is shown with its code and its message.
+extension Failure: CustomStringConvertible {
+  public var description: String { "\(code): \(message)" }
 }

@@ -11,8 +11,10 @@ from holdfast.types import HttpRequest
 
 from support.directory_fixtures import DirectoryFixtures, changed
 from support.queue import (
+    BAD_MINUTES,
     BOTH,
     EMPTY,
+    RPC,
     UPLOADS,
     add,
     code_of,
@@ -23,7 +25,7 @@ from support.queue import (
     user_of,
 )
 from support.sizes import crossed
-from support.users import MakeUser, SignedIn
+from support.users import MakePhone, MakeUser, SignedIn
 
 
 def stored_once(user: SignedIn, item: str, **payload: Any) -> None:  # noqa: ANN401
@@ -88,6 +90,52 @@ def test_ATK_18_the_same_item_again_is_done(
         assert user.app.queue_list()["counts"] == EMPTY
         assert rows(directory, user) == {item: 30}
     assert user.app.of_type("item_parked") == []
+
+
+@pytest.mark.parametrize("again", ["retry", "retry all", "edit"])
+@BOTH
+def test_ATK_18_a_conflict_stays_one_however_often_it_is_sent(
+    sign_in: MakeUser, directory: DirectoryFixtures, upload: str, again: str
+) -> None:
+    user = user_of(sign_in, upload)
+    [item] = new_ids(1)
+    stored_once(user, item, minutes=30, note="Gammel")
+    add(user.app, item, minutes=45, note="Ny")
+    drain(user.app)
+    assert code_of(user.app, item) == "conflict"
+    # When the user sends the item again, or something else under the same id
+    minutes = 45
+    if again == "edit":
+        minutes = 46
+        user.app.queue_edit({"id": item, "payload": {"type": "visit", "minutes": minutes}})
+    else:
+        user.app.queue_retry({"id": item} if again == "retry" else {})
+    drain(user.app)
+    # Then it is still there, and the row as it was
+    assert code_of(user.app, item) == "conflict"
+    [left] = user.app.queue_list()["items"]
+    assert left["payload"]["minutes"] == minutes
+    assert rows(directory, user) == {item: 30}
+
+
+@BOTH
+def test_ATK_18_a_conflict_after_a_refusal_is_one(
+    sign_in: MakeUser, phones: MakePhone, directory: DirectoryFixtures, upload: str
+) -> None:
+    user = user_of(sign_in, upload)
+    [item] = new_ids(1)
+    add(user.app, item, minutes=BAD_MINUTES)
+    drain(user.app)
+    assert code_of(user.app, item) == "server_rule"
+    # When another device of the user has stored it with other values before the edit arrives
+    other = phones(tables=RPC if upload == "rpc" else None).start()
+    other.sign_in(user.person)
+    add(other, item, minutes=30)
+    drain(other)
+    user.app.queue_edit({"id": item, "payload": {"type": "visit", "minutes": 45}})
+    drain(user.app)
+    assert code_of(user.app, item) == "conflict"
+    assert rows(directory, user) == {item: 30}
 
 
 DROPS = """

@@ -38,8 +38,7 @@ final class Parking {
           try core.queue.noteCounted(item, row, key)
         }
         try core.queue.transition(
-          row.sequence,
-          .parked(rejection: try reason.sealed(for: row, key), charged: true))
+          row.sequence, .parked(rejection: try reason.sealed(for: row, key)))
         try core.syncRuns.count(of: row.owner, sent: 0, parked: 1, now: try core.steadyToStore(now))
         try notices.add(
           "item_parked", reason: reason.code,

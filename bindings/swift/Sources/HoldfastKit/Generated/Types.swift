@@ -216,7 +216,7 @@ public struct Item: Decodable, Sendable, Hashable {
   /** The columns that are sent. */ public let payload: Payload
   /** The organisation that it belongs to; null in an app without organisations. */ public let orgId: String?
   /** Items that are sent before it. */ public let dependsOn: [String]
-  /** How often it was sent. */ public let attempts: Int
+  /** How often it was sent and not refused: so often the server may have stored it. */ public let attempts: Int
   /** When it was added. */ public let created: Instant
   /** When it happened: as the host said, by its clock; without that, when it was added, by the server's clock where that was known, else by the device's. */ public let occurredAt: Instant?
   /** Why it waits or is parked. */ public let reason: ItemReason?
