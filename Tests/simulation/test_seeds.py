@@ -85,6 +85,7 @@ FOUND = {
     (7, 631): "the world wanted a correction that was given up at logout",
     (7, 2200357): "a conflict named a column that the app had not kept before",
     (7, 2420022): "a wait that a call had told before anybody came never ended",
+    (7, 3000022): "an edit of an item that was parked as a conflict was taken for stored",
 }
 #: Old seeds per process.
 OLD_PART = 15
