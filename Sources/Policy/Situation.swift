@@ -63,7 +63,7 @@ public struct Situation: Equatable, Sendable {
   /// ended without that call was not in the background.
   public enum Absence: CaseIterable, Sendable {
     case brief
-    /// Longer than `background_timeout_s`.
+    /// Longer than `background_timeout_s`; with `lock_on_background` `at_once`, in any process but the one that was left.
     case long
   }
 

@@ -55,12 +55,14 @@ import Vault
 
   private func situation(
     _ occasion: Situation.Occasion = .resume, row: SessionRow? = nil, session: OpenSession? = nil,
-    policy: String = "", tokenLifeLeftMS: Int64 = 1, isOnline: Bool = true
+    policy: String = "", tokenLifeLeftMS: Int64 = 1, isOnline: Bool = true,
+    isOnlyHeld: Bool = false
   ) throws -> Situation {
     Assessment(
       Facts(
         occasion: occasion, keys: .ready, record: .open, row: row ?? self.row(), session: session,
-        now: now, tokenLifeLeftMS: tokenLifeLeftMS, isOnline: isOnline, freshness: .cached),
+        now: now, isOnlyHeld: isOnlyHeld, tokenLifeLeftMS: tokenLifeLeftMS, isOnline: isOnline,
+        freshness: .cached),
       try configuration(policy)
     ).situation
   }
@@ -73,7 +75,7 @@ import Vault
     let assessment = Assessment(
       Facts(
         occasion: .unlock, keys: .locked, record: .sealed, row: row, session: nil, now: now,
-        tokenLifeLeftMS: 0, isOnline: false, freshness: .unreachable), try configuration())
+        isOnlyHeld: false, tokenLifeLeftMS: 0, isOnline: false, freshness: .unreachable), try configuration())
     let situation = assessment.situation
     // Then
     expect(situation.occasion, equals: .unlock)
@@ -199,6 +201,19 @@ import Vault
 
   @Test func withoutABackgroundThereIsNoAbsence() throws {
     try expect(situation().absence, equals: .brief)
+  }
+
+  /// Whether there is a biometric key, and whether this is the process that was left.
+  @Test(arguments: [(false, false, true), (false, true, false), (true, false, false)])
+  func atOnceEndsTheSessionWithoutABiometricKeyInOtherProcesses(
+    hasWrap: Bool, isOnlyHeld: Bool, isLong: Bool
+  ) throws {
+    let row = row()
+    row.wrapBiometric = hasWrap ? [1] : nil
+    row.noteBackground(now, goesOn: false)
+    let found = try situation(
+      row: row, policy: #""lock_on_background":"at_once""#, isOnlyHeld: isOnlyHeld)
+    expect(found.absence, equals: (isLong ? .long : .brief))
   }
 
   @Test(arguments: [

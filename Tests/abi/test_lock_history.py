@@ -539,6 +539,61 @@ def test_LCK_1_at_once_survives_a_refresh_and_a_silent_key_store(sign_in: MakeUs
     assert user.restart().screen["screen"] == "home"
 
 
+@pytest.mark.parametrize("arrival", ["session_resume", "session_foreground"])
+@pytest.mark.parametrize("biometric", ["off", "preferred", "required"])
+def test_LCK_1_at_once_asks_who_has_no_biometric_key_for_a_sign_in_and_loses_no_session(
+    phones: MakePhone, directory: DirectoryFixtures, biometric: str, arrival: str
+) -> None:
+    # Given a member of two organisations without a biometric key, who leaves the app
+    first, second = directory.organisation(contacts=1), directory.organisation()
+    person = directory.person(first, second)
+    phone = phones(policy={"lock_on_background": "at_once", "biometric": biometric})
+    phone.keychain.enrolled = False
+    app = phone.start()
+    assert app.sign_in(person, first)["screen"] == "home"
+    app.session_background()
+    # Then the only key that opens the session stays, and a worker may use nothing
+    assert "session" in phone.keychain.names()
+    with history.start(phone, phone.folder) as worker:
+        assert set(history.refused(worker)) == {"session.locked"}
+        assert set(history.bearers(worker, phone.backend.anon_key)) == set()
+    # When the process is killed, and another one begins
+    app = phone.open()
+    screen = getattr(app, arrival)()
+    # Then a sign-in lets its user in, and nothing else
+    reason = "biometric_off" if biometric == "off" else "biometric_not_enrolled"
+    for _ in range(2):
+        assert (screen["screen"], screen["reason"]) == ("sign_in", reason)
+        assert set(history.refused(app)) == {"session.locked"}
+        app.settle()
+        app.session_background()
+        screen = app.session_foreground()
+    # And what they had chosen is there
+    assert app.sign_in(person)["screen"] == "home"
+    assert app.screen["org"] is not None
+    assert app.screen["org"]["id"] == first.id
+
+
+@pytest.mark.parametrize("biometric", ["off", "preferred"])
+def test_LCK_1_at_once_goes_on_in_the_process_that_left_and_in_no_other(
+    phones: MakePhone, directory: DirectoryFixtures, biometric: str
+) -> None:
+    # Given two processes in which a user without a biometric key is in
+    phone = phones(policy={"lock_on_background": "at_once", "biometric": biometric})
+    phone.keychain.enrolled = False
+    app = phone.start()
+    app.sign_in(directory.person(directory.organisation()))
+    with history.start(phone, phone.folder) as other:
+        assert other.session_resume()["screen"] == "home"
+        # When the app leaves the screen
+        app.session_background()
+        # Then it sends what is queued, and the other one is out until it is back
+        assert app.session_status()["state"] == "active"
+        assert set(history.refused(other)) == {"session.locked"}
+        assert app.session_foreground()["screen"] == "home"
+        assert other.session_foreground()["screen"] == "home"
+
+
 def test_LCK_1_after_the_timeout_a_background_process_can_still_open(sign_in: MakeUser) -> None:
     user = sign_in()
     user.app.session_background()

@@ -12,6 +12,8 @@ struct Facts {
   /// The readable session, when `record` is `open`.
   let session: OpenSession?
   let now: Instant
+  /// The user has left this process, and the session goes on in it alone (`SessionKeys.withdraw`).
+  let isOnlyHeld: Bool
   /// How long the access token is still valid.
   let tokenLifeLeftMS: Int64
   let isOnline: Bool
@@ -66,6 +68,10 @@ final class Assessment {
 
   private static func absence(_ facts: Facts, _ limits: Limits) -> Situation.Absence {
     guard let since = facts.row.backgroundWallMS else { return .brief }
+    // Where a biometric key opens the session, the key that is erased says it.
+    if limits.lockOnBackground == .atOnce, !facts.isOnlyHeld, !limits.canOpenByBiometrics(facts.row) {
+      return .long
+    }
     let awayMS = facts.now.ageMS(
       wallMS: since, monotonicMS: facts.row.backgroundMonotonicMS,
       bootID: facts.row.backgroundBoot)

@@ -50,8 +50,9 @@ final class Decider: Part {
     return Assessment(
       Facts(
         occasion: occasion, keys: keys, record: record, row: row, session: sessions.session,
-        now: now, tokenLifeLeftMS: try tokens.lifeLeftMS(row, now),
-        isOnline: reachability.isOnline, freshness: check.freshness(now)),
+        now: now, isOnlyHeld: sessions.keys.isOnlyHeld,
+        tokenLifeLeftMS: try tokens.lifeLeftMS(row, now), isOnline: reachability.isOnline,
+        freshness: check.freshness(now)),
       core.configuration)
   }
 

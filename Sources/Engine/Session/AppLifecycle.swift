@@ -88,19 +88,20 @@ final class AppLifecycle: Part {
   func background(_ request: JSON) throws(Failure) -> JSON {
     _ = try Fields(request, known: [])
     let now = core.clock.now()
+    let isIn = hostView.visit == .inside
     do throws(Failure) {
       // One commit, with the erasure before it: a handle that sees it finds no key.
       try core.database.transaction { () throws(Failure) in
         try sessions.patch { (row) throws(Failure) in
-          let goesOn = hostView.visit != .inside && row.backgroundWallMS != nil
+          let goesOn = !isIn && row.backgroundWallMS != nil
           row.noteBackground(now, goesOn: goesOn)
           if !goesOn { row.seenWallMS = now.wallMS }
         }
-        try lock.leave()
+        try lock.leave(isIn: isIn)
       }
     } catch {
       // The disk does not take the time. The key goes all the same.
-      do throws(Failure) { try lock.leave() } catch {}
+      do throws(Failure) { try lock.leave(isIn: isIn) } catch {}
       throw error
     }
     // The time-out begins now, so this decision does not lock yet.

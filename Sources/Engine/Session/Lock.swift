@@ -109,10 +109,10 @@ final class Lock {
 
   // MARK: The background
 
-  /// The app has left the screen: a process that is killed there leaves a locked folder.
-  func leave() throws(Failure) {
+  /// The app has left the screen: a process that is killed there leaves a locked session. `isIn`: its user was in.
+  func leave(isIn: Bool) throws(Failure) {
     guard core.configuration.limits.lockOnBackground == .atOnce else { return }
-    if try !keys.withdraw() { sessions.reset(.mirror) }
+    if try !keys.withdraw(isIn: isIn) { sessions.reset(.mirror) }
   }
 
   /// The app is back, and no lock is due. The session is open in this process; a failure leaves it

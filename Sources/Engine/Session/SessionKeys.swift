@@ -49,7 +49,7 @@ final class SessionKeys {
     let vault: Key
     /// Another handle has changed something since the key store was asked for its key.
     var isUnconfirmed = false
-    /// `session` is erased, and the vault is only in this process (`lock_on_background` `at_once`).
+    /// The user has left this process, and the session goes on in it alone (`lock_on_background` `at_once`).
     var isOnlyHeld = false
     /// A sign-in that has not succeeded began to replace the keys in the key store. Holds the new
     /// `biometric`, if that was saved.
@@ -149,7 +149,7 @@ final class SessionKeys {
   /// Drop the vault from memory.
   func forgetVault() { held = nil }
 
-  /// Whether the vault is in this process only.
+  /// Whether the session goes on in this process only.
   var isOnlyHeld: Bool { held?.isOnlyHeld ?? false }
 
   // MARK: Making
@@ -300,28 +300,30 @@ final class SessionKeys {
 
   // MARK: The background
 
-  /// Erase `session` and keep the vault in this process only. The row's wrap stays: it names the vault.
-  /// Returns false if there is nothing to keep. A key that alone could open the session stays.
-  func withdraw() throws(Failure) -> Bool {
+  /// Erase `session` where `biometric` opens the session again: from now on the vault is in this process only, if
+  /// its user `isIn`. The row's wrap stays: it names the vault. Where nothing else opens the session, the key stays,
+  /// and only a sign-in lets anybody in elsewhere (`Assessment`). Returns false if nothing goes on here.
+  func withdraw(isIn: Bool) throws(Failure) -> Bool {
     guard held != nil || isUnanswered else { return true }
     try core.database.transaction { () throws(Failure) in
+      let erases = core.configuration.limits.canOpenByBiometrics(try core.sessionTable.read())
       // A host may say twice that the app has left; the second time the key store has no key.
-      if !isOnlyHeld, let held, case .locked = try unwrap(held.wrap, held.owner) { forgetVault() }
-      held?.isOnlyHeld = true
-      let row = try core.sessionTable.read()
-      if isOnlyHeld || core.configuration.limits.canOpenByBiometrics(row) {
-        try erasures.erase(.session)
+      if erases, !isOnlyHeld, let held, case .locked = try unwrap(held.wrap, held.owner) {
+        forgetVault()
       }
+      if isIn { held?.isOnlyHeld = true }
+      if erases { try erasures.erase(.session) }
     }
     return isOnlyHeld
   }
 
-  /// The way back from `withdraw`: the wrap by a new `session`, for the row to store; nil when the row
-  /// has another vault meanwhile.
+  /// The way back from `withdraw`: the wrap for the row to store, by a new `session` unless the key stayed; nil when
+  /// the row has another vault meanwhile.
   func wrapAgain(_ row: SessionRow) throws(Failure) -> [UInt8]? {
     guard let held, held.isOnlyHeld, let owner = row.owner, held.wrap == row.wrapSession else {
       return nil
     }
+    guard core.configuration.limits.canOpenByBiometrics(row) else { return held.wrap }
     return try wrapByNewKey(held.vault, owner)
   }
 

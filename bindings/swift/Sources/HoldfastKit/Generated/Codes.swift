@@ -92,7 +92,7 @@ public enum PolicyBiometric: String, Codable, Sendable, CaseIterable {
   case required, preferred, off
 }
 
-/// at_once: while the app is off the screen, the session is open in its process only. If the process ends there, the session is locked.
+/// at_once: while the app is off the screen, the session is open in its process only. If the process ends there, the session is locked: the prompt opens it or, without a biometric key, a sign-in.
 public enum PolicyLockOnBackground: String, Codable, Sendable, CaseIterable {
   case afterTimeout = "after_timeout", atOnce = "at_once"
 }
