@@ -183,6 +183,17 @@ def test_FIX_6_a_sign_in_begins_anew_and_keeps_the_old_file_and_its_key(
     assert stored(directory, user.person) == [item]
 
 
+def test_FIX_6_the_keys_of_the_session_go_with_its_files(sign_in: MakeUser) -> None:
+    user = sign_in()
+    user.phone.close()
+    lose(user.phone)
+    app = user.restart()
+    until_lost(app)
+    app.sign_in_begin({"method": "bankid"})
+    assert user.phone.keychain.names() == {"device", "device_b"}
+    assert app.session_status()["owed"] == []
+
+
 def test_FIX_6_a_callback_begins_nothing(sign_in: MakeUser) -> None:
     """Any app can send one; it proves nothing before the server has taken its code."""
     user = sign_in()

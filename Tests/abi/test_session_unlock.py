@@ -7,6 +7,7 @@ from typing import Literal
 import pytest
 
 from conftest import MakePhone, MakeUser, SignedIn
+from support import tamper
 from support.directory_fixtures import DirectoryFixtures, Person
 from support.errors import error_of
 from support.phone import TOKEN_S, App
@@ -88,6 +89,14 @@ def test_SES_9_a_lost_key_that_the_call_finds_which_locks_stays_lost(sign_in: Ma
     assert (screen["screen"], screen["reason"]) == ("sign_in", "key_lost")
     screen = user.restart().screen
     assert (screen["screen"], screen["reason"]) == ("sign_in", "key_lost")
+
+
+def test_SES_9_both_keys_of_a_session_that_nothing_opens_are_erased(sign_in: MakeUser) -> None:
+    user = sign_in()
+    user.app.session_lock()
+    assert user.app.unlock("invalidated")["reason"] == "key_lost"
+    assert user.phone.keychain.names() == {"device"}
+    assert user.app.session_status()["owed"] == []
 
 
 @pytest.mark.parametrize("outcome", OUTCOMES)

@@ -102,8 +102,11 @@ final class Recovery: Part {
     // Another process may have done it.
     sessions.reset(.keylessFiles)
     core.use(next)
-    // The session goes with the files.
-    try sessions.keys.erasures.erase(.session)
+    // The session goes with the files. Another process may have stored one in the new file.
+    try core.database.transaction { () throws(Failure) in
+      if try sessions.row().owner == nil { try sessions.keys.erasures.oweAll() }
+    }
+    try sessions.keys.erasures.eraseOwed()
     try findUnfinished()
   }
 

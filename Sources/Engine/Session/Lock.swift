@@ -95,7 +95,7 @@ final class Lock {
   func dropWraps(_ row: SessionRow) throws(Failure) {
     try core.database.transaction { () throws(Failure) in
       guard try sessions.row().generation == row.generation else { return }
-      try keys.erasures.owe(.session)
+      try keys.erasures.oweAll()
       _ = try sessions.update(ifGeneration: row.generation) { (row) throws(Failure) in
         row.wrapSession = nil
         row.wrapBiometric = nil

@@ -30,8 +30,7 @@ extension SessionStore {
         reason = proof
         try notices.add("session_ended", reason: proof.rawValue, owner: nil)
       }
-      try keys.erasures.owe(.session)
-      try keys.erasures.owe(.biometric)
+      try keys.erasures.oweAll()
       return try update(ifGeneration: present) { (row) throws(Failure) in
         row.clear(ended: reason?.rawValue)
       }
