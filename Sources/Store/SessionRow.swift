@@ -34,7 +34,7 @@ public final class SessionRow {
   public var expiresMS: Int64 = 0
   /// Device time at which the server last listed the memberships.
   public var membershipsMS: Int64 = 0
-  /// Locked by the user, or without a biometric wrap.
+  /// Locked by the user.
   public var locked: Bool = false
   /// When a refresh without a result was begun; 0: none is under way.
   public var intentMS: Int64 = 0

@@ -17,10 +17,7 @@ public struct SessionTable {
   }
 
   /// Whether the file says that the session is locked, read from the file itself.
-  public func isLocked() throws(Failure) -> Bool {
-    let row = try readAnew()
-    return row.wrapSession == nil || row.locked
-  }
+  public func isLocked() throws(Failure) -> Bool { try readAnew().wrapSession == nil }
 
   private func readAnew() throws(Failure) -> SessionRow {
     let found = try database.first("SELECT * FROM session WHERE id = 1") {

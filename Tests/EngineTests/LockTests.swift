@@ -56,7 +56,7 @@ import Vault
     let rig = try Rig.atHome()
     let before = try rig.sessions.row()
     let key = rig.keyStore.keys[.session]
-    try rig.lock.lock(byUser: true)
+    try rig.lock.lock()
     expect(rig.keyStore.keys[.session] == nil)
     try expect(rig.sessions.row().wrapSession, equals: nil)
     rig.advance(7000)

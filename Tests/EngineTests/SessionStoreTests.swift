@@ -64,7 +64,7 @@ import Testing
     switch how {
     case "proved": try rig.end(.banned)
     case "logged out": try rig.sessions.end(.loggedOut)
-    default: try rig.sessions.end(.unreadable)
+    default: try rig.sessions.end(.unreadable(generation: rig.sessions.row().generation))
     }
     // Then
     try expect(
@@ -214,7 +214,7 @@ import Testing
     try expect(other.session.choice, equals: orgA)
     try expect(other.session.memberships, equals: rig.session.memberships)
     // When the other one locks
-    try other.lock.lock(byUser: true)
+    try other.lock.lock()
     // Then this one's mirror is out of date until it is reloaded
     let row = try rig.sessions.row()
     expect(rig.sessions.record(row), equals: nil)

@@ -12,6 +12,7 @@ import shutil
 import signal
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -20,10 +21,10 @@ from holdfast.keystore import KEY_FAILED, KEY_OK
 from patience import patience, until_asleep
 
 from conftest import MakePhone, MakeUser, SignedIn
-from support import children, history
+from support import children, history, tamper
 from support.directory_fixtures import DirectoryFixtures
 from support.elsewhere import ENDS, FIRST, child, ended_by_another_process, said, tell
-from support.phone import App
+from support.phone import TOKEN_S, App
 from support.sizes import crossed
 from support.waking import another, readable
 
@@ -349,6 +350,56 @@ def test_LCK_5_a_worker_is_out_when_the_app_goes_to_the_background(
         # Then the worker is out, and the app comes back
         assert said(worker) == "closed"
         assert user.app.session_foreground()["screen"] in {"home", "wait"}
+
+
+# Ends that are late -----------------------------------------------------------------------------
+
+
+def while_loading(user: SignedIn, act: Callable[[], object]) -> None:
+    """Once the key store has read `session`, and before it answers, this happens elsewhere."""
+    keychain, load = user.phone.keychain, user.phone.keychain.load
+
+    def loaded(name: str) -> bytes | None:
+        key = load(name)
+        if name == "session":
+            keychain.load = load  # type: ignore[method-assign]
+            thread = threading.Thread(target=act)
+            thread.start()
+            thread.join(patience(60))
+        return key
+
+    keychain.load = loaded  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize("end", ["a lock that is due", "an unreadable session"])
+def test_SES_4_an_end_that_is_late_spares_the_session_that_was_stored_meanwhile(
+    sign_in: MakeUser, end: str
+) -> None:
+    # Given a handle that has stored something in this call, and finds a session that is to end
+    user = sign_in()
+    with history.start(user.phone, user.phone.folder) as late:
+        if end == "a lock that is due":
+            user.app.session_lock()
+            assert late.session_resume()["screen"] == "unlock"
+            user.app.touch()
+            user.app.session_background()
+            user.phone.pass_time(3600)
+            late.clock_set({"now_ms": user.phone.now_ms, "monotonic_ms": user.phone.monotonic_ms})
+        else:
+            tokens = tamper.stored(user.phone.folder)
+            user.phone.open()
+            tamper.write(user.phone.folder, tamper.flipped(tokens, len(tokens) - 1))
+        app = user.phone.app
+        assert app is not None
+        session = user.phone.session(user.person)
+        # When its user signs in in another handle
+        while_loading(user, lambda: app.session_adopt({"session": session}))
+        late.session_background()
+    # Then they are in
+    app.settle()
+    assert app.screen["screen"] == "home"
+    assert user.phone.keychain.names() == {"device", "session", "biometric"}
+    assert user.restart().screen["screen"] == "home"
 
 
 # Nobody is kept busy ----------------------------------------------------------------------------

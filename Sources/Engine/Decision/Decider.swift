@@ -108,7 +108,8 @@ final class Decider: Part {
   // MARK: Deciding
 
   func decide(_ occasion: Situation.Occasion) throws(Failure) {
-    try present(try assess(whileOutside(occasion)).situation)
+    let assessment = try assess(whileOutside(occasion))
+    try present(assessment.situation, assessment.row.generation)
   }
 
   /// Use does not enforce the window. While nobody is in, a call is answered as a start would be, or as
@@ -132,7 +133,7 @@ final class Decider: Part {
     let assessment = try assess(occasion)
     let situation = assessment.situation
     var decision = SessionPolicy.decide(situation)
-    try carryOut(decision)
+    try carryOut(decision, assessment.row.generation)
     hostView.note(decision, on: occasion, assessment.row)
     if let pending = pendingSignIn.pending, decision.screen == .signIn || decision.screen == .unlock
     {
@@ -142,18 +143,18 @@ final class Decider: Part {
     hostView.arrive(isIn: canSend(situation))
   }
 
-  /// Judge a situation, carry out what the decision asks for, and show it.
-  func present(_ situation: Situation) throws(Failure) {
+  /// Judge the situation of a session of this generation, carry out what the decision asks for, and show it.
+  func present(_ situation: Situation, _ generation: Int64) throws(Failure) {
     let decision = SessionPolicy.decide(situation)
-    try carryOut(decision)
+    try carryOut(decision, generation)
     try show(decision)
   }
 
   /// The same for a call that asks: it gets the screen. Somebody who is there is shown it, too, if it is
   /// another one.
-  func answer(_ situation: Situation) throws(Failure) -> JSON {
-    let decision = SessionPolicy.decide(situation)
-    try carryOut(decision)
+  func answer(_ assessment: Assessment) throws(Failure) -> JSON {
+    let decision = SessionPolicy.decide(assessment.situation)
+    try carryOut(decision, assessment.row.generation)
     let rendered = try presenter.render(decision)
     let isOther = HostView.fingerprint(of: rendered) != hostView.shown.fingerprint
     // A wait that was told must end, whatever was shown before.
@@ -175,9 +176,9 @@ final class Decider: Part {
     news.show(rendered, core.clock.now())
   }
 
-  private func carryOut(_ decision: Decision) throws(Failure) {
-    if decision.forget { try sessions.end(.unreadable) }
-    if decision.lock { try lock.lock(byUser: false) }
+  private func carryOut(_ decision: Decision, _ generation: Int64) throws(Failure) {
+    if decision.forget { try sessions.end(.unreadable(generation: generation)) }
+    if decision.lock { try lock.lock(generation) }
     // A reset may have cleared the check, or its answer has become too old; ask again so that the wait
     // ends.
     if decision.reason == .guardPending, !check.isPending {
@@ -268,7 +269,7 @@ final class Decider: Part {
       decision = Decision(
         .signIn, told.reason, cause: told.cause, canUnlock: told.canUnlock)
     }
-    try carryOut(decision)
+    try carryOut(decision, assessment.row.generation)
     hostView.note(decision, on: situation.occasion, assessment.row)
     if hostView.visit != .nobody, canSend(situation) { hostView.enter() }
     let rendered = try presenter.render(decision)

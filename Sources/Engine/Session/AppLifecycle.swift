@@ -115,7 +115,7 @@ final class AppLifecycle: Part {
     _ = try Fields(request, known: [])
     // A lock that the policy asks for leaves a sign-in that is under way: its user proves who they are.
     pendingSignIn.end()
-    try lock.lock(byUser: true)
+    try lock.lock()
     try decider.decide(.navigate)
     return [:]
   }
@@ -123,7 +123,7 @@ final class AppLifecycle: Part {
   /// The user has answered the prompt: the key store has the answer.
   func unlock(_ request: JSON) throws(Failure) -> JSON {
     _ = try Fields(request, known: [])
-    let assessment = try decider.assess(.unlock)
+    var assessment = try decider.assess(.unlock)
     var situation = assessment.situation
     guard SessionPolicy.decide(situation).screen == .unlock else {
       try decider.receive(.navigate)
@@ -138,11 +138,12 @@ final class AppLifecycle: Part {
     if situation.outcome == .success {
       confirmWithServer()
       // Present the policy with the state before the unlock, with outcome success.
-      situation = try decider.assess(.unlock).situation
+      assessment = try decider.assess(.unlock)
+      situation = assessment.situation
       situation.record = .sealed
       situation.outcome = .success
     }
-    try decider.present(situation)
+    try decider.present(situation, assessment.row.generation)
     return [:]
   }
 

@@ -7,9 +7,8 @@ import Vault
 ///
 /// **How a lock erases.** One commit takes the wrap by `session` out of the row and owes the erasure of that key; then
 /// the key store erases it, and memory has dropped the vault before. If the disk does not take the row, the key is
-/// erased all the same: without it the wrap opens nothing. A lock that the policy asks for where no biometric key could
-/// open the session again is only a flag, because erasing `session` would end the session. A lock that the user asks
-/// for erases it in any case.
+/// erased all the same: without it the wrap opens nothing. The policy asks for no lock where no biometric key could open
+/// the session again, because that would end the session (`LockPolicy.locked`); the user may.
 final class Lock {
   private let core: Core
   private let sessions: SessionStore
@@ -21,20 +20,20 @@ final class Lock {
 
   private var keys: SessionKeys { sessions.keys }
 
-  /// Lock the stored session, whatever its generation: a refresh by another process must not keep
-  /// it open.
-  func lock(byUser: Bool) throws(Failure) {
+  /// Lock the stored session. `assessed`: the generation that the policy has judged; nil: its user asks, and a refresh
+  /// by another process must not keep it open.
+  func lock(_ assessed: Int64? = nil) throws(Failure) {
     sessions.reset(.session)
     do throws(Failure) {
       try core.database.transaction { () throws(Failure) in
         let row = try sessions.row()
+        if let assessed, row.generation != assessed { return }
+        try keys.erasures.owe(.session)
         // Files from before the sign-in may be in place of the session's.
-        guard row.owner != nil else { return try byUser ? keys.erasures.owe(.session) : () }
-        let erases = byUser || core.configuration.limits.canOpenByBiometrics(row)
-        if erases { try keys.erasures.owe(.session) }
+        guard row.owner != nil else { return }
         _ = try sessions.update(ifGeneration: row.generation) { (row) throws(Failure) in
-          if erases { row.wrapSession = nil }
-          if byUser || !erases { row.locked = true }
+          row.wrapSession = nil
+          if assessed == nil { row.locked = true }
         }
         guard try core.sessionTable.isLocked() else {
           throw core.database.damage("the file does not take that the session is locked")

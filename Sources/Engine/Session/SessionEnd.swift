@@ -11,8 +11,8 @@ enum SessionEnd {
   case proved(EndReason, generation: Int64)
   /// Its user has logged out.
   case loggedOut
-  /// Its row does not open with its vault.
-  case unreadable
+  /// The row of this generation does not open with its vault.
+  case unreadable(generation: Int64)
 }
 
 extension SessionStore {
@@ -22,18 +22,20 @@ extension SessionStore {
   func end(_ end: SessionEnd, _ first: () throws(Failure) -> Void = {}) throws(Failure) {
     let isEnded = try core.database.transaction { () throws(Failure) in
       try first()
-      let present = try row().generation
-      var reason: EndReason?
-      if case .proved(let proof, let generation) = end {
-        // A session that was stored meanwhile is not touched.
-        guard present == generation else { return false }
-        reason = proof
-        try notices.add("session_ended", reason: proof.rawValue, owner: nil)
+      let (generation, reason): (Int64, String?) =
+        switch end {
+        case .proved(let reason, let generation): (generation, reason.rawValue)
+        case .loggedOut: (try row().generation, nil)
+        case .unreadable(let generation): (generation, nil)
+        }
+      // A session that was stored meanwhile is not touched.
+      let isPresent = try update(ifGeneration: generation) { (row) throws(Failure) in
+        row.clear(ended: reason)
       }
+      guard isPresent else { return false }
+      if let reason { try notices.add("session_ended", reason: reason, owner: nil) }
       try keys.erasures.oweAll()
-      return try update(ifGeneration: present) { (row) throws(Failure) in
-        row.clear(ended: reason?.rawValue)
-      }
+      return true
     }
     guard isEnded else { return }
     reset(.session)
