@@ -352,6 +352,28 @@ def test_LCK_5_a_worker_is_out_when_the_app_goes_to_the_background(
         assert user.app.session_foreground()["screen"] in {"home", "wait"}
 
 
+@pytest.mark.parametrize("waits", [False, True])
+def test_LCK_5_a_worker_that_asks_for_a_route_locks_nobody_out(
+    sign_in: MakeUser, waits: bool
+) -> None:
+    """A start with an expired token locks, and nobody starts the app in a worker."""
+    # Given an app on the screen, whose access token has run out
+    user = sign_in()
+    user.phone.pass_time(TOKEN_S + 60)
+    with history.start(user.phone, user.phone.folder) as worker:
+        # When a worker asks
+        user.phone.keychain.unlocked_since_boot = not waits
+        screen = worker.route_check({"route": user.home})["screen"]["screen"]
+        assert screen == ("wait" if waits else "unlock")
+        user.phone.keychain.unlocked_since_boot = True
+        worker.take()
+        # Then it learns that it may not, and the app goes on
+        assert set(history.refused(worker)) == {"session.locked"}
+    assert "session" in user.phone.keychain.names()
+    user.app.settle()
+    assert user.app.screen["screen"] == "home"
+
+
 # Ends that are late -----------------------------------------------------------------------------
 
 

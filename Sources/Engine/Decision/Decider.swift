@@ -133,6 +133,7 @@ final class Decider: Part {
     let assessment = try assess(occasion)
     let situation = assessment.situation
     var decision = SessionPolicy.decide(situation)
+    hostView.noteVisitor()
     try carryOut(decision, assessment.row.generation)
     hostView.note(decision, on: occasion, assessment.row)
     if let pending = pendingSignIn.pending, decision.screen == .signIn || decision.screen == .unlock
@@ -178,7 +179,8 @@ final class Decider: Part {
 
   private func carryOut(_ decision: Decision, _ generation: Int64) throws(Failure) {
     if decision.forget { try sessions.end(.unreadable(generation: generation)) }
-    if decision.lock { try lock.lock(generation) }
+    // Where nobody has come, a question is answered as a start would be, and is none.
+    if decision.lock, hostView.visit != .nobody { try lock.lock(generation) }
     // A reset may have cleared the check, or its answer has become too old; ask again so that the wait
     // ends.
     if decision.reason == .guardPending, !check.isPending {

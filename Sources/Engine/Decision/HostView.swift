@@ -72,7 +72,7 @@ final class HostView {
 
   func enter() { visit = .inside }
 
-  /// A sign-in began.
+  /// A user has come, or begins a sign-in.
   func noteVisitor() { if visit == .nobody { visit = .outside } }
 
   // MARK: Decisions

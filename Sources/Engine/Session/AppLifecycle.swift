@@ -34,7 +34,7 @@ final class AppLifecycle: Part {
     _ = try Fields(request, known: [])
     try arrive(.foreground)
     let wasOpen = sessions.session != nil
-    // A lock that is only a flag leaves the session open; the time away goes on.
+    // Without a biometric key, a lock that is due leaves the session open; the time away goes on.
     try endAbsence()
     // Another handle may have locked meanwhile.
     if wasOpen, sessions.session == nil { try decider.receive(.foreground) }
