@@ -72,57 +72,57 @@ import Testing
     expect(!rig.tokens.needsValidation)
   }
 
-  /// After a refused token of generation 1: the generation of the next refused one, the time between
+  /// After a refused token: the next refused one, the time between
   /// them, and whether tokens are refused again and again.
   @Test(arguments: [
-    (Int64(1), Int64(0), false), (2, 59_999, true), (2, 60_000, false), (1, 59_999, false),
-  ])
+    ([1], Int64(0), false), ([2], 59_999, true), ([2], 60_000, false), ([1], 59_999, false),
+  ] as [([UInt8], Int64, Bool)])
   func twoDifferentTokensRefusedShortlyAfterEachOtherAreARepetition(
-    generation: Int64, passed: Int64, isRepeated: Bool
+    token: [UInt8], passed: Int64, isRepeated: Bool
   ) throws {
     let rig = try Rig()
-    expect(!rig.tokens.refuse(generation: 1, rig.now))
+    expect(!rig.tokens.refuse([1], rig.now))
     expect(rig.tokens.isRefused)
     rig.advance(passed)
-    expect(rig.tokens.refuse(generation: generation, rig.now), equals: isRepeated)
+    expect(rig.tokens.refuse(token, rig.now), equals: isRepeated)
   }
 
   @Test func aTokenRefusedLikeTheOneBeforeIsKeptForAWhile() throws {
     // Given
     let rig = try Rig()
-    _ = rig.tokens.refuse(generation: 1, rig.now)
+    _ = rig.tokens.refuse([1], rig.now)
     rig.tokens.forgetRefusal()
-    expect(rig.tokens.refuse(generation: 2, rig.now))
+    expect(rig.tokens.refuse([2], rig.now))
     // When requests of other purposes are refused too, then none fetches another one
-    expect(rig.tokens.refuse(generation: 2, rig.now))
+    expect(rig.tokens.refuse([2], rig.now))
     expect(!rig.tokens.isRefused)
     rig.advance(60_000)
-    expect(!rig.tokens.refuse(generation: 2, rig.now))
+    expect(!rig.tokens.refuse([2], rig.now))
     expect(rig.tokens.isRefused)
   }
 
   @Test func aTokenIsKeptForAWhileFromItsOwnRefusalOn() throws {
     // Given a token that was refused nearly a minute after the one before it
     let rig = try Rig()
-    _ = rig.tokens.refuse(generation: 1, rig.now)
+    _ = rig.tokens.refuse([1], rig.now)
     rig.tokens.forgetRefusal()
     rig.advance(59_000)
-    expect(rig.tokens.refuse(generation: 2, rig.now))
+    expect(rig.tokens.refuse([2], rig.now))
     // When it is refused again, shortly and at the end of its own minute
     rig.advance(30_000)
-    expect(rig.tokens.refuse(generation: 2, rig.now))
+    expect(rig.tokens.refuse([2], rig.now))
     expect(!rig.tokens.isRefused)
     rig.advance(30_000)
-    expect(!rig.tokens.refuse(generation: 2, rig.now))
+    expect(!rig.tokens.refuse([2], rig.now))
   }
 
   @Test func theSameTokenDoesNotProlongThePeriod() throws {
     let rig = try Rig()
-    _ = rig.tokens.refuse(generation: 1, rig.now)
+    _ = rig.tokens.refuse([1], rig.now)
     rig.advance(59_000)
-    _ = rig.tokens.refuse(generation: 1, rig.now)
+    _ = rig.tokens.refuse([1], rig.now)
     rig.advance(1000)
-    expect(!rig.tokens.refuse(generation: 2, rig.now))
+    expect(!rig.tokens.refuse([2], rig.now))
   }
 
   @Test func everyChangeThatAWakeUpDependsOnAdvancesTheRevision() throws {

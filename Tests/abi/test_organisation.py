@@ -247,3 +247,34 @@ def test_ORG_8_a_deep_link_is_refused_while_locked_or_signed_out(sign_in: MakeUs
     user.app.session_logout()
     out: Any = user.app.route_check({"route": "/mentor"})["screen"]
     assert out["screen"] == "sign_in"
+
+
+def test_QUE_5_a_token_that_is_refused_for_two_organisations_is_refreshed(
+    two: Two, directory: DirectoryFixtures
+) -> None:
+    """The change of the organisation changes the session, and not its token."""
+    # Given an access token that the data service refuses
+    user, second = two
+    app, network = user.app, user.phone.network
+    token = app.session_token()["access_token"]
+    refused = []
+
+    def answer(request: Any) -> Any:  # noqa: ANN401
+        if "/rest/" not in request["url"] or token not in request["headers"]["Authorization"]:
+            return network(request)
+        refused.append(request["purpose"])
+        return {"status": 401, "headers": {}, "body": '{"code":"PGRST303","message":"JWT expired"}'}
+
+    app.session_foreground()
+    while not refused:
+        request = app.next(0)["request"]
+        app.answer(request, answer(request))
+    # When the user changes the organisation before another one is fetched
+    app.org_select({"org_id": second.id})
+    for _ in range(20):
+        app.round(answer)
+    # Then another one is fetched, and what was asked for is answered
+    assert directory.refreshes() == 1
+    assert app.screen["org"] is not None
+    assert app.screen["org"]["id"] == second.id
+    assert app.session_token()["access_token"] != token

@@ -44,6 +44,9 @@ final class OpenSession {
     lifetimeMS = tokens.lifetimeMS
   }
 
+  /// Tells access tokens apart after the session is closed.
+  var tokenDigest: [UInt8] { Digest.sha256(accessToken.bytes) }
+
   /// Whether the row is the one that this mirrors.
   func mirrors(_ row: SessionRow) -> Bool {
     generation == row.generation && sealedMemberships == row.memberships

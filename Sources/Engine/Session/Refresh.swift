@@ -182,7 +182,7 @@ final class Refresh: Part {
   /// server had refused another one shortly before.
   func isTokenRefusedAgain(_ now: Instant) -> Bool {
     guard let session = sessions.session else { return false }
-    return tokens.refuse(generation: session.generation, now)
+    return tokens.refuse(session.tokenDigest, now)
   }
 }
 

@@ -44,7 +44,7 @@ final class SessionToken: Part {
         .sessionRefreshing, "another access token is needed; the next poll asks for it",
         detail: ["wait_ms": JSON(try waitMS(now))])
     }
-    told = .token(SessionToken.digest(of: session), generation: session.generation)
+    told = .token(session.tokenDigest, generation: session.generation)
     return ["access_token": session.accessToken.json, "expires_ms": .int(row.expiresMS)]
   }
 
@@ -59,7 +59,7 @@ final class SessionToken: Part {
     guard let (session, row) = try otherToken() else { return }
     news.discard("session_token")
     try news.answer("session_token", ["expires_ms": .int(row.expiresMS)])
-    told = .token(SessionToken.digest(of: session), generation: session.generation)
+    told = .token(session.tokenDigest, generation: session.generation)
   }
 
   /// Whether there is another token to tell of.
@@ -74,16 +74,12 @@ final class SessionToken: Part {
     if case .token(let known, let generation) = told {
       // A row of the same generation has the same token.
       if generation == session.generation { return nil }
-      if known == SessionToken.digest(of: session) {
+      if known == session.tokenDigest {
         told = .token(known, generation: session.generation)
         return nil
       }
     }
     guard try !refresh.isNeeded(session, assessment.row, core.clock.now()) else { return nil }
     return (session, assessment.row)
-  }
-
-  private static func digest(of session: OpenSession) -> [UInt8] {
-    Digest.sha256(session.accessToken.bytes)
   }
 }

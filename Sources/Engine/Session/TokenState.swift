@@ -19,9 +19,8 @@ final class TokenState {
     var isRefused = false
     /// When the access token with this expiry ends by the monotonic clock, if this process received it.
     var end: (expiresMS: Int64, monotonicMS: Int64, bootID: String)?
-    /// The last refused access token: its session's generation, when, and whether another one had been
-    /// refused shortly before.
-    var refusal: (generation: Int64, monotonicMS: Int64, isRepeated: Bool)?
+    /// The last refused access token: its digest, when, and whether another one had been refused shortly before.
+    var refusal: (token: [UInt8], monotonicMS: Int64, isRepeated: Bool)?
   }
 
   init(_ core: Core) { self.core = core }
@@ -50,19 +49,19 @@ final class TokenState {
 
   func refuse() { state.isRefused = true }
 
-  /// The server refused the access token of this generation. Returns true when it refused another
-  /// one shortly before: then fetching tokens does not help, and this one is kept for a while.
-  func refuse(generation: Int64, _ now: Instant) -> Bool {
+  /// The server refused the access token with this digest. Returns true when it refused another one shortly before:
+  /// then fetching tokens does not help, and this one is kept for a while.
+  func refuse(_ token: [UInt8], _ now: Instant) -> Bool {
     if let refusal = state.refusal,
       now.monotonicMS - refusal.monotonicMS < TokenState.refusalPeriodMS
     {
-      if refusal.generation != generation {
-        state.refusal = (generation, now.monotonicMS, true)
+      if refusal.token != token {
+        state.refusal = (token, now.monotonicMS, true)
         return true
       }
       if refusal.isRepeated { return true }
     } else {
-      state.refusal = (generation, now.monotonicMS, false)
+      state.refusal = (token, now.monotonicMS, false)
     }
     state.isRefused = true
     return false
