@@ -99,6 +99,19 @@ def test_SES_9_both_keys_of_a_session_that_nothing_opens_are_erased(sign_in: Mak
     assert user.app.session_status()["owed"] == []
 
 
+@pytest.mark.parametrize("column", ["tokens", "cache_key"])
+def test_RES_5_the_prompt_opens_no_record_that_is_damaged(sign_in: MakeUser, column: str) -> None:
+    user = sign_in()
+    user.app.session_lock()
+    stored = tamper.stored(user.phone.folder, column)
+    tamper.write(user.phone.folder, tamper.flipped(stored, len(stored) - 1), column)
+    user.app.settle()
+    screen = user.app.touch()
+    assert (screen["screen"], screen["reason"]) == ("sign_in", "session_corrupt")
+    assert user.app.session_status()["state"] == "signed_out"
+    assert user.phone.keychain.names() == {"device"}
+
+
 @pytest.mark.parametrize("outcome", OUTCOMES)
 def test_RES_6_a_failed_prompt_leads_to_the_sign_in_and_says_whether_another_one_may_help(
     sign_in: MakeUser, outcome: str

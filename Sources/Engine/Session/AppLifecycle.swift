@@ -134,15 +134,17 @@ final class AppLifecycle: Part {
       try lock.dropWraps(assessment.row)
       situation.record = .sealed
     }
-    hostView.arrive(isIn: situation.outcome == .success)
-    if situation.outcome == .success {
+    var isIn = situation.outcome == .success
+    if isIn {
       confirmWithServer()
-      // Present the policy with the state before the unlock, with outcome success.
       assessment = try decider.assess(.unlock)
       situation = assessment.situation
-      situation.record = .sealed
+      isIn = situation.record == .open
+      // Present the policy with the state before the unlock, with outcome success. A damaged record does not open.
+      if isIn { situation.record = .sealed }
       situation.outcome = .success
     }
+    hostView.arrive(isIn: isIn)
     try decider.present(situation, assessment.row.generation)
     return [:]
   }
