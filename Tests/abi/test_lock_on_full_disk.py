@@ -17,6 +17,7 @@ from holdfast.keystore import KEY_FAILED
 from conftest import MakeUser, SignedIn
 from support.errors import error_of
 from support.phone import TOKEN_S
+from support.waking import another
 
 AT_ONCE = {"lock_on_background": "at_once"}
 
@@ -115,6 +116,31 @@ def test_LCK_5_a_key_store_that_keeps_the_key_changes_no_error(sign_in: MakeUser
     assert caught.value.code.startswith("storage.")
     user.app.session_status()
     assert "session" not in user.phone.keychain.names()
+
+
+@pytest.mark.parametrize("way", ["unlock", "sign_in"])
+def test_LCK_5_an_erasure_that_no_file_has_taken_spares_a_later_key(
+    sign_in: MakeUser, way: str
+) -> None:
+    user = sign_in()
+    with another(user.phone) as other:
+        # Given a lock that neither the disk nor the key store takes
+        user.phone.keychain.answer("erase", "session", *[KEY_FAILED] * 9)
+        with full_disk(), pytest.raises(HoldfastError):
+            other.session_lock()
+        user.phone.keychain.forget_script()
+        # When the user gets a new key in another handle
+        if way == "unlock":
+            user.app.session_lock()
+            user.app.touch()
+        else:
+            user.app.session_adopt({"session": user.phone.session(user.person)})
+        # Then the first one leaves it alone
+        other.session_status()
+        assert "session" in user.phone.keychain.names()
+        assert other.session_status()["owed"] == []
+    assert user.app.session_status()["state"] == "active"
+    assert user.restart().screen["screen"] == "home"
 
 
 @pytest.mark.parametrize("discard", [False, True])

@@ -12,6 +12,8 @@ final class OwedKeyErasures {
   }
   /// What the key store has refused and the file has not taken, as the bits of `MetaTable.Name.owedKeyErasures`.
   private var unwritten: Int64 = 0
+  /// The row's wrap by `session` at that time. Whoever has changed it since has a new key, or owes the erasure.
+  private var unwrittenWrap: [UInt8]?
   /// The file was not asked yet, or another process may have written it.
   private var mustLook = true
 
@@ -59,7 +61,10 @@ final class OwedKeyErasures {
     }
   }
 
-  private func owed() throws(Failure) -> Int64 { try stored() | unwritten }
+  private func owed() throws(Failure) -> Int64 {
+    if unwritten != 0, try core.sessionTable.read().wrapSession != unwrittenWrap { unwritten = 0 }
+    return try stored() | unwritten
+  }
 
   private func stored() throws(Failure) -> Int64 { try core.meta.int(.owedKeyErasures) ?? 0 }
 
@@ -71,7 +76,12 @@ final class OwedKeyErasures {
 
   func note(_ name: KeyName, isOwed: Bool) throws(Failure) {
     let bit = OwedKeyErasures.bit(name)
-    if isOwed { unwritten |= bit } else { unwritten &= ~bit }
+    if isOwed {
+      unwritten |= bit
+      unwrittenWrap = try core.sessionTable.read().wrapSession
+    } else {
+      unwritten &= ~bit
+    }
     let stored = try stored()
     let noted = isOwed ? stored | bit : stored & ~bit
     isOwing = noted | unwritten != 0
