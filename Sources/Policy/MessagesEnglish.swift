@@ -19,7 +19,7 @@ extension Messages {
     case .sessionEnded:
       "Your session has ended. Please sign in again; what you have registered is kept."
     case .offlineLimit:
-      "You have been offline for too long. Please sign in again; what you have registered is kept."
+      "We have not got through for too long. Please sign in again; what you have registered is kept."
     case .signedOut: "You are signed out. Sign in to continue."
     case .keyLost:
       "Your saved sign-in can no longer be unlocked on this device. Please sign in again."

@@ -8,6 +8,7 @@ import pytest
 
 from conftest import MakePhone, MakeUser
 from support import tamper
+from support.directory_fixtures import DirectoryFixtures
 from support.errors import error_of
 from support.network import real_now_ms
 from support.phone import ROUTES, TOKEN_S
@@ -55,7 +56,7 @@ def test_RES_2_expired_token_asks_for_biometrics(sign_in: MakeUser) -> None:
     user = sign_in(contacts=1)
     user.phone.pass_time(TOKEN_S + 60)
     app = user.restart()
-    assert (app.screen["screen"], app.screen["reason"]) == ("unlock", "session_expired")
+    assert (app.screen["screen"], app.screen["reason"]) == ("unlock", "token_expired")
     assert (app.screen["route"], app.screen["org"]) == (None, None)
     assert app.session_status()["state"] == "locked"
     assert app.session_status()["user_id"] is None
@@ -210,7 +211,7 @@ def test_KEEP_2_without_biometrics_an_expired_token_is_refreshed_silently(
     assert user.phone.network.count("refresh") == 1
 
 
-def test_KEEP_3_a_session_ends_at_the_offline_limit(sign_in: MakeUser) -> None:
+def test_KEEP_3_the_offline_limit_leads_to_the_sign_in(sign_in: MakeUser) -> None:
     user = sign_in(policy={"offline_limit_s": 86_400})
     queued = user.offline().register()
     user.phone.pass_time(86_401)
@@ -225,6 +226,25 @@ def test_KEEP_3_a_session_ends_at_the_offline_limit(sign_in: MakeUser) -> None:
     app.sign_in(user.person)
     app.settle()
     assert [str(row["id"]) for row in user.phone.directory.activities(user.person)] == [queued]
+
+
+@pytest.mark.parametrize("locale", ["en", "nb", "nn"])
+def test_KEEP_3_the_offline_limit_ends_no_session_and_blames_no_network(
+    sign_in: MakeUser, directory: DirectoryFixtures, locale: str
+) -> None:
+    # Given a server that does not answer, and a device with a network
+    user = sign_in(policy={"offline_limit_s": 86_400}, locale=locale)
+    directory.control.respond("/", 503, times=-1)
+    user.phone.pass_time(86_401)
+    app = user.restart()
+    app.settle()
+    # Then
+    assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", "offline_limit")
+    assert app.screen["message"] is not None
+    words = app.screen["message"]["text"].lower().split()
+    assert not {"offline", "nett", "nettet", "network"} & set(words)
+    assert app.session_status()["state"] == "locked"
+    assert user.phone.keychain.names() == {"device", "session", "biometric"}
 
 
 def test_KEEP_3_the_limit_also_counts_when_the_app_comes_to_the_foreground(
