@@ -14,7 +14,7 @@ public enum Reason: String, CaseIterable, Sendable {
   case active
   case sessionMissing = "session_missing"
   case sessionCorrupt = "session_corrupt"
-  case sessionExpired = "session_expired"
+  case tokenExpired = "token_expired"
   case sessionWindow = "session_window"
   case backgroundTimeout = "background_timeout"
   case clockMovedBack = "clock_moved_back"

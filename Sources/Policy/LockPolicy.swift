@@ -7,8 +7,8 @@ enum LockPolicy {
     if s.absence == .long { return .backgroundTimeout }
     if s.clock == .movedBack && s.presence == .available { return .clockMovedBack }
     if s.window == .outside { return .sessionWindow }
-    if expiryLocks(s) { return .sessionExpired }
-    if s.record == .sealed { return s.token == .expired ? .sessionExpired : .userLocked }
+    if expiryLocks(s) { return .tokenExpired }
+    if s.record == .sealed { return s.token == .expired ? .tokenExpired : .userLocked }
     return nil
   }
 

@@ -10,7 +10,7 @@ public enum MessageCode: String, CaseIterable, Sendable {
   // Reasons of a decision.
   case sessionMissing = "session_missing"
   case sessionCorrupt = "session_corrupt"
-  case sessionExpired = "session_expired"
+  case tokenExpired = "token_expired"
   case sessionWindow = "session_window"
   case backgroundTimeout = "background_timeout"
   case clockMovedBack = "clock_moved_back"

@@ -11,7 +11,7 @@ extension Messages {
       Den lagrede innloggingen kunne ikke leses. Logg inn på nytt; det du har registrert, er \
       trygt.
       """
-    case .sessionExpired: "Det er en stund siden sist. Bekreft at det er deg."
+    case .tokenExpired: "Det er en stund siden sist. Bekreft at det er deg."
     case .sessionWindow: "Du har vært logget inn lenge. Bekreft at det er deg."
     case .backgroundTimeout: "Appen har vært i bakgrunnen en stund. Bekreft at det er deg."
     case .clockMovedBack: "Klokken på enheten er stilt tilbake. Bekreft at det er deg."

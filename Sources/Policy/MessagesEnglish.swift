@@ -11,7 +11,7 @@ extension Messages {
       Your saved sign-in could not be read. Please sign in again; what you have registered is \
       safe.
       """
-    case .sessionExpired: "It has been a while. Please confirm that it is you."
+    case .tokenExpired: "It has been a while. Please confirm that it is you."
     case .sessionWindow: "You have been signed in for a long time. Please confirm that it is you."
     case .backgroundTimeout:
       "The app has been in the background for a while. Please confirm that it is you."

@@ -8,7 +8,7 @@ extension Messages {
     case .sessionMissing: "Logg inn for å kome i gang."
     case .sessionCorrupt:
       "Den lagra innlogginga kunne ikkje lesast. Logg inn på nytt; det du har registrert, er trygt."
-    case .sessionExpired: "Det er ei stund sidan sist. Stadfest at det er deg."
+    case .tokenExpired: "Det er ei stund sidan sist. Stadfest at det er deg."
     case .sessionWindow: "Du har vore logga inn lenge. Stadfest at det er deg."
     case .backgroundTimeout: "Appen har vore i bakgrunnen ei stund. Stadfest at det er deg."
     case .clockMovedBack: "Klokka på eininga er stilt tilbake. Stadfest at det er deg."

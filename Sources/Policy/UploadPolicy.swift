@@ -18,7 +18,8 @@ public enum UploadVerdict: Equatable, Sendable {
 }
 
 extension UploadVerdict {
-  public var isPauseOfAll: Bool { if case .wait(.service, _) = self { true } else { false } }
+  /// Its items wait with all others.
+  public var awaitsService: Bool { if case .wait(.service, _) = self { true } else { false } }
 
   /// An item is found to be at fault, or will be.
   public var isSearch: Bool {
@@ -93,7 +94,7 @@ public enum UploadPolicy {
   /// be of all of them (`wait(service)`), and while so many new items are refused on the way one after the other that
   /// perhaps all are, although the way is open. (A kind or an item pauses alone: `wait(kind)`, `wait(itself)`.)
   public static func pausesAll(_ verdict: UploadVerdict, _ s: UploadSituation) -> Bool {
-    verdict.isPauseOfAll || s.cause.isAboutTheWay && verdict.isSearch && s.manyFail
+    verdict.awaitsService || s.cause.isAboutTheWay && verdict.isSearch && s.manyFail
   }
 
   // MARK: Uploads

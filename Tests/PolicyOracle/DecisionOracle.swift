@@ -132,7 +132,7 @@ public struct DecisionOracle: Sendable {
     absence=long -> unlock background_timeout locking
     clock=movedBack -> unlock clock_moved_back locking
     window=outside -> unlock session_window locking
-    token=expired -> unlock session_expired locking
+    token=expired -> unlock token_expired locking
     record=sealed -> unlock user_locked locking
     """)
 

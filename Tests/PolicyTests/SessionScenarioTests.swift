@@ -22,12 +22,12 @@ import Testing
   @Test("RES-2: given an expired access token, when the app starts, then unlock")
   func expiredTokenAsksForBiometrics() {
     expect(
-      decide { $0.token = .expired }, equals: Decision(.unlock, .sessionExpired, lock: true))
+      decide { $0.token = .expired }, equals: Decision(.unlock, .tokenExpired, lock: true))
     expect(
       decide {
         $0.token = .expired
         $0.record = .sealed
-      }, equals: Decision(.unlock, .sessionExpired))
+      }, equals: Decision(.unlock, .tokenExpired))
   }
 
   @Test("RES-2: given no biometrics, when the app starts, then expiry alone does not lock")

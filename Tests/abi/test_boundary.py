@@ -394,7 +394,7 @@ def test_ABI_3_unknown_fields_in_server_replies_are_ignored(
     user.phone.network.alter.append(enriched)
     user.phone.pass_time(3700)
     app = user.restart()
-    assert app.screen["reason"] == "session_expired"
+    assert app.screen["reason"] == "token_expired"
     app.touch()
     app.settle()
     assert app.screen["screen"] == "home"

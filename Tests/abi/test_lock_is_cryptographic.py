@@ -27,7 +27,7 @@ def locked_by_absence(user: SignedIn) -> None:
 
 def locked_by_expiry(user: SignedIn) -> None:
     user.phone.pass_time(TOKEN_S + 60)
-    assert user.restart().screen["reason"] == "session_expired"
+    assert user.restart().screen["reason"] == "token_expired"
 
 
 @pytest.mark.parametrize("lock", sampled([locked_by_hand, locked_by_absence, locked_by_expiry], 2))

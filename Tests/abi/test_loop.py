@@ -79,7 +79,7 @@ def test_a_poll_before_the_user_comes_refreshes_no_expired_token(sign_in: MakeUs
     app.settle()
     assert user.phone.network.count("refresh") == 0
     screen = app.session_resume()
-    assert (screen["screen"], screen["reason"]) == ("unlock", "session_expired")
+    assert (screen["screen"], screen["reason"]) == ("unlock", "token_expired")
 
 
 def test_a_poll_asks_for_no_key_while_nobody_is_signed_in(phone: Phone) -> None:

@@ -36,7 +36,7 @@ def test_ORG_1_the_chosen_organisation_is_opened_again(two: Two) -> None:
     user, _ = two
     user.phone.pass_time(TOKEN_S + 60)
     app = user.restart()
-    assert app.screen["reason"] == "session_expired"
+    assert app.screen["reason"] == "token_expired"
     shown = [app.touch()]
     app.settle()
     shown += [event["screen"] for event in app.of_type("screen")]

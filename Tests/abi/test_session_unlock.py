@@ -40,7 +40,7 @@ def expired(user: SignedIn, *, online: bool = True) -> SignedIn:
     """An app that started with an expired token and shows the prompt."""
     user.phone.pass_time(TOKEN_S + 60)
     app = user.restart(online=online)
-    assert app.screen["reason"] == "session_expired"
+    assert app.screen["reason"] == "token_expired"
     return user
 
 
@@ -135,7 +135,7 @@ def test_RES_6_a_failed_prompt_leads_to_the_sign_in_and_says_whether_another_one
             app = expired(user).app
             app.unlock(outcome)
             app = user.restart()
-            assert app.screen["reason"] == "session_expired"
+            assert app.screen["reason"] == "token_expired"
         app.touch()
         app.settle()
         assert app.screen["screen"] == "home"

@@ -22,7 +22,7 @@ extension UploadSettlement {
     case .ask(let request): return uploads.add(readBack: batch.asking(request))
     default: break
     }
-    let others = verdict.isPauseOfAll ? uploads.takeReadBacksAboutTheWay() : []
+    let others = verdict.awaitsService ? uploads.takeReadBacksAboutTheWay() : []
     try core.database.transaction { () throws(Failure) in
       let batch = try removeAbsent(batch, verdict, s, now)
       if isUntold(verdict, s) { try noteUntold(batch) }
@@ -46,7 +46,7 @@ extension UploadSettlement {
       for other in others { try retry(try stillLeased(other)) }
       if UploadPolicy.pausesAll(verdict, s) { try pauses.backOff(.upload, response, now) }
     }
-    if verdict.isPauseOfAll { reachability.noteFailure() }
+    if verdict.awaitsService { reachability.noteFailure() }
     // The run ends when the check has answered: it releases the items, or they stay held.
     if case .wait(.organisation, _) = verdict {
       // One that was asked for before may say what was true then.
