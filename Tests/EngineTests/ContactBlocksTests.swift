@@ -52,7 +52,7 @@ import Vault
   private func other(backend: String = "") throws -> Rig {
     let other = try Rig(backend: backend, folder: rig.folder, keyStore: rig.keyStore)
     _ = try other.decider.assess(.navigate)
-    other.hostView.enter()
+    other.hostView.arrive(isIn: true)
     return other
   }
 

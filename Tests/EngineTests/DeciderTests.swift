@@ -73,7 +73,7 @@ import Testing
   @Test func anEventLetsNobodyInWhoIsLockedOut() throws {
     // Given somebody before the lock
     let rig = try Rig.atHome()
-    try rig.lock.lock()
+    try rig.lock.lock(.user)
     try rig.decider.receive(.foreground)
     _ = try rig.takeEvents()
     expect(rig.hostView.visit, equals: .outside)
@@ -90,7 +90,7 @@ import Testing
   @Test func withALockedSessionNothingIsSentOrShown() throws {
     let rig = try Rig.atHome()
     try expect(rig.decider.canUse(rig.decider.assess(.navigate).situation))
-    try rig.lock.lock()
+    try rig.lock.lock(.user)
     let situation = try rig.decider.assess(.navigate).situation
     expect(!rig.decider.canSend(situation) && !rig.decider.canUse(situation))
     try expect(refusal { try rig.decider.requireSession() }, equals: .sessionLocked)
@@ -183,7 +183,7 @@ import Testing
     try shown(rig)
     _ = rig.reachability.setOnline(false)
     try rig.decider.followChange()
-    try rig.lock.lock()
+    try rig.lock.lock(.user)
     try rig.decider.decide(.navigate)
     try expect(emitted(rig), equals: ["unlock user_locked"])
   }
@@ -243,7 +243,7 @@ import Testing
     // When
     switch event {
     case "logout": try rig.sessions.end(.loggedOut)
-    case "lock": try rig.lock.lock()
+    case "lock": try rig.lock.lock(.user)
     case "offline for weeks": rig.advance(15 * 86_400_000)
     case "locked key store":
       rig.core.keyRing.forget()

@@ -40,12 +40,12 @@ import Vault
     let row = try rig.sessions.row()
     _ = try refresh(rig)
     // When
-    try rig.lock.dropWraps(row)
+    try rig.lock.lock(.lostKey(generation: row.generation))
     // Then
     expect(rig.keyStore.keys[.session] != nil)
     try expect(rig.sessions.row().wrapSession != nil)
     // But the row of now is closed
-    try rig.lock.dropWraps(try rig.sessions.row())
+    try rig.lock.lock(.lostKey(generation: rig.sessions.row().generation))
     expect(rig.keyStore.keys[.session] == nil)
     let closed = try rig.sessions.row()
     expect(closed.wrapSession == nil && closed.wrapBiometric == nil)
@@ -56,7 +56,7 @@ import Vault
     let rig = try Rig.atHome()
     let before = try rig.sessions.row()
     let key = rig.keyStore.keys[.session]
-    try rig.lock.lock()
+    try rig.lock.lock(.user)
     expect(rig.keyStore.keys[.session] == nil)
     try expect(rig.sessions.row().wrapSession, equals: nil)
     rig.advance(7000)

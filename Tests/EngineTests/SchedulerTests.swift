@@ -94,7 +94,7 @@ import Testing
       _ = try rig.takeEvents()
       rig.advance(2500)
     case "no keys": rig.sessions.reset(.file)
-    case "locked session": try rig.lock.lock()
+    case "locked session": try rig.lock.lock(.user)
     case "back-off":
       try rig.add(id(1))
       try rig.pauses.backOff(.upload, try response(503), rig.now)
@@ -318,7 +318,7 @@ import Testing
       rig.advance(1_000_000)
     case "locked":
       try rig.add(id(1))
-      try rig.lock.lock()
+      try rig.lock.lock(.user)
     default: break
     }
     if work == "upload", obstacle != "locked" { try rig.addOffTheRecord(id(1)) }

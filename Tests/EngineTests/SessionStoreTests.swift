@@ -214,7 +214,7 @@ import Testing
     try expect(other.session.choice, equals: orgA)
     try expect(other.session.memberships, equals: rig.session.memberships)
     // When the other one locks
-    try other.lock.lock()
+    try other.lock.lock(.user)
     // Then this one's mirror is out of date until it is reloaded
     let row = try rig.sessions.row()
     expect(rig.sessions.record(row), equals: nil)

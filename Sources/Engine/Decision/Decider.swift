@@ -180,7 +180,7 @@ final class Decider: Part {
   private func carryOut(_ decision: Decision, _ generation: Int64) throws(Failure) {
     if decision.forget { try sessions.end(.unreadable(generation: generation)) }
     // Where nobody has come, a question is answered as a start would be, and is none.
-    if decision.lock, hostView.visit != .nobody { try lock.lock(generation) }
+    if decision.lock, hostView.visit != .nobody { try lock.lock(.policy(generation: generation)) }
     // A reset may have cleared the check, or its answer has become too old; ask again so that the wait
     // ends.
     if decision.reason == .guardPending, !check.isPending {
@@ -273,7 +273,7 @@ final class Decider: Part {
     }
     try carryOut(decision, assessment.row.generation)
     hostView.note(decision, on: situation.occasion, assessment.row)
-    if hostView.visit != .nobody, canSend(situation) { hostView.enter() }
+    if hostView.visit != .nobody, canSend(situation) { hostView.arrive(isIn: true) }
     let rendered = try presenter.render(decision)
     guard before.isWaiting || HostView.fingerprint(of: rendered) != before.fingerprint else {
       return

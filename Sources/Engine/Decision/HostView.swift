@@ -70,8 +70,6 @@ final class HostView {
     visit == .outside && refusedMS == row.authenticatedMS
   }
 
-  func enter() { visit = .inside }
-
   /// A user has come, or begins a sign-in.
   func noteVisitor() { if visit == .nobody { visit = .outside } }
 

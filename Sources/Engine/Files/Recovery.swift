@@ -104,7 +104,9 @@ final class Recovery: Part {
     core.use(next)
     // The session goes with the files. Another process may have stored one in the new file.
     try core.database.transaction { () throws(Failure) in
-      if try sessions.row().owner == nil { try sessions.keys.erasures.oweAll() }
+      guard try sessions.row().owner == nil else { return }
+      try sessions.keys.erasures.owe(.session)
+      try sessions.keys.erasures.owe(.biometric)
     }
     try sessions.keys.erasures.eraseOwed()
     try findUnfinished()

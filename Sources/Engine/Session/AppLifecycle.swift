@@ -115,7 +115,7 @@ final class AppLifecycle: Part {
     _ = try Fields(request, known: [])
     // A lock that the policy asks for leaves a sign-in that is under way: its user proves who they are.
     pendingSignIn.end()
-    try lock.lock()
+    try lock.lock(.user)
     try decider.decide(.navigate)
     return [:]
   }
@@ -123,29 +123,22 @@ final class AppLifecycle: Part {
   /// The user has answered the prompt: the key store has the answer.
   func unlock(_ request: JSON) throws(Failure) -> JSON {
     _ = try Fields(request, known: [])
-    var assessment = try decider.assess(.unlock)
-    var situation = assessment.situation
-    guard SessionPolicy.decide(situation).screen == .unlock else {
+    let before = try decider.assess(.unlock)
+    guard SessionPolicy.decide(before.situation).screen == .unlock else {
       try decider.receive(.navigate)
       return [:]
     }
-    situation.outcome = try lock.unlock(assessment.row)
-    if situation.outcome == .invalidated {
-      try lock.dropWraps(assessment.row)
-      situation.record = .sealed
-    }
-    var isIn = situation.outcome == .success
-    if isIn {
-      confirmWithServer()
-      assessment = try decider.assess(.unlock)
-      situation = assessment.situation
-      isIn = situation.record == .open
-      // Present the policy with the state before the unlock, with outcome success. A damaged record does not open.
-      if isIn { situation.record = .sealed }
-      situation.outcome = .success
-    }
+    let outcome = try lock.unlock(before.row)
+    if outcome == .invalidated { try lock.lock(.lostKey(generation: before.row.generation)) }
+    if outcome == .success { confirmWithServer() }
+    let after = try decider.assess(.unlock)
+    var situation = after.situation
+    situation.outcome = outcome
+    // The policy judges a locked session. A damaged record does not open.
+    let isIn = outcome == .success && situation.record == .open
+    if isIn { situation.record = .sealed }
     hostView.arrive(isIn: isIn)
-    try decider.present(situation, assessment.row.generation)
+    try decider.present(situation, after.row.generation)
     return [:]
   }
 

@@ -20,20 +20,40 @@ final class Lock {
 
   private var keys: SessionKeys { sessions.keys }
 
-  /// Lock the stored session. `assessed`: the generation that the policy has judged; nil: its user asks, and a refresh
-  /// by another process must not keep it open.
-  func lock(_ assessed: Int64? = nil) throws(Failure) {
+  enum Cause {
+    /// Its user asks; a refresh by another process must not keep the session open.
+    case user
+    /// The policy has judged the session of this generation.
+    case policy(generation: Int64)
+    /// `biometric` is lost, and nothing opens the session of this generation. The next start shows the sign-in. The
+    /// queue has its own key.
+    case lostKey(generation: Int64)
+  }
+
+  /// Lock the stored session.
+  func lock(_ cause: Cause) throws(Failure) {
     sessions.reset(.session)
     do throws(Failure) {
       try core.database.transaction { () throws(Failure) in
         let row = try sessions.row()
-        if let assessed, row.generation != assessed { return }
+        switch cause {
+        case .user, .policy(row.generation), .lostKey(row.generation): break
+        default: return
+        }
         try keys.erasures.owe(.session)
         // Files from before the sign-in may be in place of the session's.
         guard row.owner != nil else { return }
         _ = try sessions.update(ifGeneration: row.generation) { (row) throws(Failure) in
           row.wrapSession = nil
-          if assessed == nil { row.locked = true }
+          switch cause {
+          case .user: row.locked = true
+          case .policy: break
+          case .lostKey:
+            try keys.erasures.owe(.biometric)
+            row.wrapBiometric = nil
+            // From now on it is the lost key that closes the session, and not the user.
+            row.locked = false
+          }
         }
         guard try core.sessionTable.isLocked() else {
           throw core.database.damage("the file does not take that the session is locked")
@@ -89,23 +109,6 @@ final class Lock {
     }
   }
 
-  /// Without the biometric key the session cannot be unlocked; remove both wraps. The next start
-  /// shows the sign-in. The queue has its own key.
-  func dropWraps(_ row: SessionRow) throws(Failure) {
-    try core.database.transaction { () throws(Failure) in
-      guard try sessions.row().generation == row.generation else { return }
-      try keys.erasures.oweAll()
-      _ = try sessions.update(ifGeneration: row.generation) { (row) throws(Failure) in
-        row.wrapSession = nil
-        row.wrapBiometric = nil
-        // From now on it is the lost key that closes the session, and not the user.
-        row.locked = false
-      }
-    }
-    try keys.erasures.eraseOwed()
-    sessions.reset(.session)
-  }
-
   // MARK: The background
 
   /// The app has left the screen: a process that is killed there leaves a locked session. `isIn`: its user was in.
@@ -119,12 +122,11 @@ final class Lock {
   func comeBack() {
     guard keys.isOnlyHeld else { return }
     do throws(Failure) {
-      var wrap: [UInt8]?
-      try core.database.transaction { () throws(Failure) in
-        guard let saved = try keys.wrapAgain(try sessions.row()) else { return }
+      let wrap = try core.database.transaction { () throws(Failure) in
+        let wrap = try keys.wrapAgain(try sessions.row())
         // The vault is the same, so other processes need not open the session again.
-        try sessions.patch { (row) throws(Failure) in row.wrapSession = saved }
-        wrap = saved
+        if let wrap { try sessions.patch { (row) throws(Failure) in row.wrapSession = wrap } }
+        return wrap
       }
       if let wrap { keys.returned(wrap) }
       if !keys.isHolding { sessions.reset(.mirror) }

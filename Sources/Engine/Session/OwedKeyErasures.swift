@@ -36,12 +36,6 @@ final class OwedKeyErasures {
     try write(stored | OwedKeyErasures.bit(name), over: stored)
   }
 
-  /// The same for both keys: the session ends, or nothing opens it again.
-  func oweAll() throws(Failure) {
-    try owe(.session)
-    try owe(.biometric)
-  }
-
   /// Look into the file at the next call: another process may owe an erasure.
   func lookForOwed() { mustLook = true }
 

@@ -34,7 +34,8 @@ extension SessionStore {
       }
       guard isPresent else { return false }
       if let reason { try notices.add("session_ended", reason: reason, owner: nil) }
-      try keys.erasures.oweAll()
+      try keys.erasures.owe(.session)
+      try keys.erasures.owe(.biometric)
       return true
     }
     guard isEnded else { return }

@@ -46,7 +46,7 @@ final class SessionStart: Part {
     if stored == .newUser { cache.erase() }
     tokens.replace(expiresMS: expiresMS, lifetimeMS: reply.expiresInS * 1000, now)
     pendingSignIn.end()
-    hostView.enter()
+    hostView.arrive(isIn: true)
     reachability.noteSuccess()
     pulls.requirePull()
     check.ask(.discardingAnswer, now)
