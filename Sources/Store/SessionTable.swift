@@ -16,10 +16,8 @@ public struct SessionTable {
     return row
   }
 
-  /// Whether the file says that the session is locked, read from the file itself.
-  public func isLocked() throws(Failure) -> Bool { try readAnew().wrapSession == nil }
-
-  private func readAnew() throws(Failure) -> SessionRow {
+  /// The row, read from the file itself.
+  public func readAnew() throws(Failure) -> SessionRow {
     let found = try database.first("SELECT * FROM session WHERE id = 1") {
       (row) throws(Failure) in SessionRow(row)
     }

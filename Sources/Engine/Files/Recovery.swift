@@ -102,13 +102,8 @@ final class Recovery: Part {
     // Another process may have done it.
     sessions.reset(.keylessFiles)
     core.use(next)
-    // The session goes with the files. Another process may have stored one in the new file.
-    try core.database.transaction { () throws(Failure) in
-      guard try sessions.row().owner == nil else { return }
-      try sessions.keys.erasures.owe(.session)
-      try sessions.keys.erasures.owe(.biometric)
-    }
-    try sessions.keys.erasures.eraseOwed()
+    // The session goes with the files, unless another process has stored one in the new file.
+    try sessions.end(.unreadable(generation: 0))
     try findUnfinished()
   }
 

@@ -55,7 +55,7 @@ final class Lock {
             row.locked = false
           }
         }
-        guard try core.sessionTable.isLocked() else {
+        guard try core.sessionTable.readAnew().wrapSession == nil else {
           throw core.database.damage("the file does not take that the session is locked")
         }
       }

@@ -18,6 +18,8 @@ final class OpenSession {
   /// Seals the user's queued items; it outlives the session.
   let queueKey: Key
   let accessToken: SecretBytes
+  /// Tells access tokens apart after the session is closed.
+  let tokenDigest: [UInt8]
   let refreshToken: SecretBytes
   /// How long the access token is valid from its issue.
   let lifetimeMS: Int64
@@ -40,12 +42,10 @@ final class OpenSession {
     self.memberships = memberships
     userID = tokens.userID
     accessToken = tokens.accessToken
+    tokenDigest = Digest.sha256(tokens.accessToken.bytes)
     refreshToken = tokens.refreshToken
     lifetimeMS = tokens.lifetimeMS
   }
-
-  /// Tells access tokens apart after the session is closed.
-  var tokenDigest: [UInt8] { Digest.sha256(accessToken.bytes) }
 
   /// Whether the row is the one that this mirrors.
   func mirrors(_ row: SessionRow) -> Bool {

@@ -22,21 +22,21 @@ extension SessionStore {
   func end(_ end: SessionEnd, _ first: () throws(Failure) -> Void = {}) throws(Failure) {
     let isEnded = try core.database.transaction { () throws(Failure) in
       try first()
-      let (generation, reason): (Int64, String?) =
-        switch end {
-        case .proved(let reason, let generation): (generation, reason.rawValue)
-        case .loggedOut: (try row().generation, nil)
-        case .unreadable(let generation): (generation, nil)
-        }
+      let present = try row().generation
+      var reason: EndReason?
+      switch end {
+      case .proved(let proof, present):
+        reason = proof
+        try notices.add("session_ended", reason: proof.rawValue, owner: nil)
+      case .loggedOut, .unreadable(present): break
       // A session that was stored meanwhile is not touched.
-      let isPresent = try update(ifGeneration: generation) { (row) throws(Failure) in
-        row.clear(ended: reason)
+      default: return false
       }
-      guard isPresent else { return false }
-      if let reason { try notices.add("session_ended", reason: reason, owner: nil) }
       try keys.erasures.owe(.session)
       try keys.erasures.owe(.biometric)
-      return true
+      return try update(ifGeneration: present) { (row) throws(Failure) in
+        row.clear(ended: reason?.rawValue)
+      }
     }
     guard isEnded else { return }
     reset(.session)

@@ -9,22 +9,14 @@ import Vault
 /// The library alone refreshes the session, so the host asks for the token before a call and keeps
 /// none. A host that has asked once on this handle is told when there is another one.
 final class SessionToken: Part {
-  /// What the host has.
-  private enum Told {
-    /// It never asked, and is not told.
-    case nothing
-    /// It asked while the token was about to end.
-    case toWait
-    /// The SHA-256 of the token that it was given or told of, and the session's generation at the time.
-    case token([UInt8], generation: Int64)
-  }
-
   /// The next poll sends the refresh; its response usually comes within this time.
   private static var responseMS: Int64 { 1000 }
 
   private let refresh: Refresh
   private let decider: Decider
-  private var told = Told.nothing
+  /// The digest of the token that the host was given or told of; empty: it waits for one; nil: it never asked, and is
+  /// not told.
+  private var told: [UInt8]?
 
   init(_ shared: Shared, refresh: Refresh, decider: Decider) {
     self.refresh = refresh
@@ -39,12 +31,12 @@ final class SessionToken: Part {
     let row = try sessions.row()
     let now = core.clock.now()
     if try refresh.isNeeded(session, row, now) {
-      told = .toWait
+      told = []
       throw Failure(
         .sessionRefreshing, "another access token is needed; the next poll asks for it",
         detail: ["wait_ms": JSON(try waitMS(now))])
     }
-    told = .token(session.tokenDigest, generation: session.generation)
+    told = session.tokenDigest
     return ["access_token": session.accessToken.json, "expires_ms": .int(row.expiresMS)]
   }
 
@@ -59,7 +51,7 @@ final class SessionToken: Part {
     guard let (session, row) = try otherToken() else { return }
     news.discard("session_token")
     try news.answer("session_token", ["expires_ms": .int(row.expiresMS)])
-    told = .token(session.tokenDigest, generation: session.generation)
+    told = session.tokenDigest
   }
 
   /// Whether there is another token to tell of.
@@ -67,19 +59,11 @@ final class SessionToken: Part {
 
   /// The session, if its token is another one than the host has.
   private func otherToken() throws(Failure) -> (OpenSession, SessionRow)? {
-    if case .nothing = told { return nil }
-    guard let assessment = try decider.assessUnchanged(),
-      decider.canUse(assessment.situation), let session = sessions.session
+    guard let told, let assessment = try decider.assessUnchanged(),
+      decider.canUse(assessment.situation), let session = sessions.session,
+      session.tokenDigest != told,
+      try !refresh.isNeeded(session, assessment.row, core.clock.now())
     else { return nil }
-    if case .token(let known, let generation) = told {
-      // A row of the same generation has the same token.
-      if generation == session.generation { return nil }
-      if known == session.tokenDigest {
-        told = .token(known, generation: session.generation)
-        return nil
-      }
-    }
-    guard try !refresh.isNeeded(session, assessment.row, core.clock.now()) else { return nil }
     return (session, assessment.row)
   }
 }
