@@ -148,8 +148,7 @@ public final class Engine {
 
   /// A call is over. Returns whether it has changed the data: other handles are told then.
   @export(interface) public func takeChange() -> Bool {
-    parts.sessions.keys.erasures.noteWritten()
-    return core.neighbours.takeChange(core.database)
+    core.neighbours.takeChange(core.database)
   }
 
   /// The readers that have asked for a descriptor or waited, as bits. Nobody else sees what a call raises, and

@@ -14,6 +14,8 @@ public final class SessionRow {
   public var wrapSession: [UInt8]?
   /// The vault key, wrapped by the biometric key.
   public var wrapBiometric: [UInt8]?
+  /// The wrap that lasts as long as its vault; empty: there is none.
+  public var lastingWrap: [UInt8] { wrapBiometric ?? wrapSession ?? [] }
   public var tokens: [UInt8]?
   public var choice: [UInt8]?
   public var memberships: [UInt8]?

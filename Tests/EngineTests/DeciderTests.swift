@@ -191,7 +191,7 @@ import Testing
   @Test func aCallThatAsksForAScreenChangesNoneThatIsTheSame() throws {
     let rig = try Rig.atHome()
     try shown(rig)
-    let same = try rig.decider.answer(try rig.decider.assess(.navigate))
+    let same = try rig.decider.answer(try rig.decider.assess(.navigate).situation)
     expect(same.string("screen"), equals: "home")
     try expect(emitted(rig).isEmpty)
   }

@@ -99,7 +99,7 @@ final class Assessment {
 extension Limits {
   /// Whether a biometric prompt can open the session of this row. Only here is that said; when one is asked for says
   /// `LockPolicy`.
-  func presence(_ row: SessionRow) -> Situation.Presence {
+  @inline(never) func presence(_ row: SessionRow) -> Situation.Presence {
     switch biometric {
     case .off: return .off
     case .required: return row.wrapBiometric == nil ? .required : .available

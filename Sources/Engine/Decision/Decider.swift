@@ -108,8 +108,7 @@ final class Decider: Part {
   // MARK: Deciding
 
   func decide(_ occasion: Situation.Occasion) throws(Failure) {
-    let assessment = try assess(whileOutside(occasion))
-    try present(assessment.situation, assessment.row.generation)
+    try present(try assess(whileOutside(occasion)).situation)
   }
 
   /// Use does not enforce the window. While nobody is in, a call is answered as a start would be, or as
@@ -134,7 +133,7 @@ final class Decider: Part {
     let situation = assessment.situation
     var decision = SessionPolicy.decide(situation)
     hostView.noteVisitor()
-    try carryOut(decision, assessment.row.generation)
+    try carryOut(decision)
     hostView.note(decision, on: occasion, assessment.row)
     if let pending = pendingSignIn.pending, decision.screen == .signIn || decision.screen == .unlock
     {
@@ -144,18 +143,18 @@ final class Decider: Part {
     hostView.arrive(isIn: canSend(situation))
   }
 
-  /// Judge the situation of a session of this generation, carry out what the decision asks for, and show it.
-  func present(_ situation: Situation, _ generation: Int64) throws(Failure) {
+  /// Judge a situation, carry out what the decision asks for, and show it.
+  func present(_ situation: Situation) throws(Failure) {
     let decision = SessionPolicy.decide(situation)
-    try carryOut(decision, generation)
+    try carryOut(decision)
     try show(decision)
   }
 
   /// The same for a call that asks: it gets the screen. Somebody who is there is shown it, too, if it is
   /// another one.
-  func answer(_ assessment: Assessment) throws(Failure) -> JSON {
-    let decision = SessionPolicy.decide(assessment.situation)
-    try carryOut(decision, assessment.row.generation)
+  func answer(_ situation: Situation) throws(Failure) -> JSON {
+    let decision = SessionPolicy.decide(situation)
+    try carryOut(decision)
     let rendered = try presenter.render(decision)
     let isOther = HostView.fingerprint(of: rendered) != hostView.shown.fingerprint
     // A wait that was told must end, whatever was shown before.
@@ -177,7 +176,8 @@ final class Decider: Part {
     news.show(rendered, core.clock.now())
   }
 
-  private func carryOut(_ decision: Decision, _ generation: Int64) throws(Failure) {
+  private func carryOut(_ decision: Decision) throws(Failure) {
+    let generation = sessions.judgedGeneration
     if decision.forget { try sessions.end(.unreadable(generation: generation)) }
     // Where nobody has come, a question is answered as a start would be, and is none.
     if decision.lock, hostView.visit != .nobody { try lock.lock(.policy(generation: generation)) }
@@ -271,7 +271,7 @@ final class Decider: Part {
       decision = Decision(
         .signIn, told.reason, cause: told.cause, canUnlock: told.canUnlock)
     }
-    try carryOut(decision, assessment.row.generation)
+    try carryOut(decision)
     hostView.note(decision, on: situation.occasion, assessment.row)
     if hostView.visit != .nobody, canSend(situation) { hostView.arrive(isIn: true) }
     let rendered = try presenter.render(decision)

@@ -131,14 +131,13 @@ final class AppLifecycle: Part {
     let outcome = try lock.unlock(before.row)
     if outcome == .invalidated { try lock.lock(.lostKey(generation: before.row.generation)) }
     if outcome == .success { confirmWithServer() }
-    let after = try decider.assess(.unlock)
-    var situation = after.situation
+    var situation = try decider.assess(.unlock).situation
     situation.outcome = outcome
     // The policy judges a locked session. A damaged record does not open.
     let isIn = outcome == .success && situation.record == .open
     if isIn { situation.record = .sealed }
     hostView.arrive(isIn: isIn)
-    try decider.present(situation, after.row.generation)
+    try decider.present(situation)
     return [:]
   }
 

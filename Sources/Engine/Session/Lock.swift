@@ -122,11 +122,12 @@ final class Lock {
   func comeBack() {
     guard keys.isOnlyHeld else { return }
     do throws(Failure) {
-      let wrap = try core.database.transaction { () throws(Failure) in
-        let wrap = try keys.wrapAgain(try sessions.row())
+      var wrap: [UInt8]?
+      try core.database.transaction { () throws(Failure) in
+        guard let saved = try keys.wrapAgain(try sessions.row()) else { return }
         // The vault is the same, so other processes need not open the session again.
-        if let wrap { try sessions.patch { (row) throws(Failure) in row.wrapSession = wrap } }
-        return wrap
+        try sessions.patch { (row) throws(Failure) in row.wrapSession = saved }
+        wrap = saved
       }
       if let wrap { keys.returned(wrap) }
       if !keys.isHolding { sessions.reset(.mirror) }

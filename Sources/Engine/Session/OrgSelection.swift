@@ -77,12 +77,11 @@ final class OrgSelection: Part {
   func checkRoute(_ request: JSON) throws(Failure) -> JSON {
     let fields = try Fields(request, known: ["route"])
     let route = try fields.string("route", maximum: 2048)
-    let assessment = try decider.assess(decider.whileOutside(.navigate))
-    let situation = assessment.situation
+    let situation = try decider.assess(decider.whileOutside(.navigate)).situation
     var decision = SessionPolicy.decide(situation)
     guard decision.screen == .home, decider.canUse(situation),
       let routes = core.configuration.routes(under: sessions.session?.chosen)
-    else { return ["allow": false, "screen": try decider.answer(assessment)] }
+    else { return ["allow": false, "screen": try decider.answer(situation)] }
     if RoutePolicy.allows(route, screens: routes.screens, home: routes.home) {
       return ["allow": true]
     }

@@ -10,10 +10,11 @@ final class OwedKeyErasures {
   private(set) var isOwing = false {
     didSet { if isOwing != oldValue { core.revision.advance() } }
   }
-  /// What the key store has refused and the file has not taken, as the bits of `MetaTable.Name.owedKeyErasures`.
-  private var unwritten: Int64 = 0
-  /// The row's wrap by `session` at that time. Whoever has changed it since has a new key, or owes the erasure.
-  private var unwrittenWrap: [UInt8]?
+  /// What the key store has refused, also if the file has not taken it, as the bits of
+  /// `MetaTable.Name.owedKeyErasures`.
+  private var refused: Int64 = 0
+  /// `lastingWrap` at that time. Whoever has changed it since has new keys, or owes the erasure.
+  private var refusedWrap: [UInt8] = []
   /// The file was not asked yet, or another process may have written it.
   private var mustLook = true
 
@@ -56,8 +57,8 @@ final class OwedKeyErasures {
   }
 
   private func owed() throws(Failure) -> Int64 {
-    if unwritten != 0, try core.sessionTable.read().wrapSession != unwrittenWrap { unwritten = 0 }
-    return try stored() | unwritten
+    if refused != 0, try core.sessionTable.read().lastingWrap != refusedWrap { refused = 0 }
+    return try stored() | refused
   }
 
   private func stored() throws(Failure) -> Int64 { try core.meta.int(.owedKeyErasures) ?? 0 }
@@ -70,21 +71,11 @@ final class OwedKeyErasures {
 
   func note(_ name: KeyName, isOwed: Bool) throws(Failure) {
     let bit = OwedKeyErasures.bit(name)
-    if isOwed {
-      unwritten |= bit
-      unwrittenWrap = try core.sessionTable.read().wrapSession
-    } else {
-      unwritten &= ~bit
-    }
+    refused = isOwed ? refused | bit : refused & ~bit
+    if isOwed { refusedWrap = try core.sessionTable.read().lastingWrap }
     let stored = try stored()
     let noted = isOwed ? stored | bit : stored & ~bit
-    isOwing = noted | unwritten != 0
+    isOwing = noted | refused != 0
     try write(noted, over: stored)
-  }
-
-  /// A call is over: what the file has taken is known to every process, and another one may erase it.
-  func noteWritten() {
-    guard unwritten != 0, let stored = try? stored() else { return }
-    unwritten &= ~stored
   }
 }

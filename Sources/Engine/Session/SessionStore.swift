@@ -40,6 +40,8 @@ final class SessionStore: MemoryUser {
   private var owner: [UInt8]?
   /// The generation of a row that did not open.
   private var corruptGeneration: Int64?
+  /// The generation of the row that was last brought into the mirror, and is judged. 0: none was.
+  var judgedGeneration: Int64 { session?.generation ?? corruptGeneration ?? 0 }
   /// `ready` unless the key store gave no answer, or had no key, when the mirror was last brought up to date.
   private(set) var keyState = Situation.Keys.ready
 
