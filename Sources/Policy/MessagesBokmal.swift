@@ -18,7 +18,7 @@ extension Messages {
     case .sessionEnded:
       "Innloggingen din er avsluttet. Logg inn på nytt; det du har registrert, er tatt vare på."
     case .offlineLimit:
-      "Det er for lenge siden vi fikk kontakt. Logg inn på nytt; det du har registrert, er tatt vare på."
+      "Vi har ikke fått kontakt på lenge. Logg inn på nytt; det du har registrert, er tatt vare på."
     case .signedOut: "Du er logget ut. Logg inn for å fortsette."
     case .keyLost:
       "Den lagrede innloggingen kan ikke lenger låses opp på denne enheten. Logg inn på nytt."

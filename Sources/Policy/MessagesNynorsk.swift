@@ -15,7 +15,7 @@ extension Messages {
     case .sessionEnded:
       "Innlogginga di er avslutta. Logg inn på nytt; det du har registrert, er teke vare på."
     case .offlineLimit:
-      "Det er for lenge sidan vi fekk kontakt. Logg inn på nytt; det du har registrert, er teke vare på."
+      "Vi har ikkje fått kontakt på lenge. Logg inn på nytt; det du har registrert, er teke vare på."
     case .signedOut: "Du er logga ut. Logg inn for å halde fram."
     case .keyLost:
       "Den lagra innlogginga kan ikkje lenger låsast opp på denne eininga. Logg inn på nytt."

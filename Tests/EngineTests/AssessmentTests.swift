@@ -75,7 +75,8 @@ import Vault
     let assessment = Assessment(
       Facts(
         occasion: .unlock, keys: .locked, record: .sealed, row: row, session: nil, now: now,
-        isOnlyHeld: false, tokenLifeLeftMS: 0, isOnline: false, freshness: .unreachable), try configuration())
+        isOnlyHeld: false, tokenLifeLeftMS: 0, isOnline: false, freshness: .unreachable),
+      try configuration())
     let situation = assessment.situation
     // Then
     expect(situation.occasion, equals: .unlock)

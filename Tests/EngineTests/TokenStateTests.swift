@@ -72,11 +72,11 @@ import Testing
     expect(!rig.tokens.needsValidation)
   }
 
-  /// After a refused token: the next refused one, the time between
-  /// them, and whether tokens are refused again and again.
-  @Test(arguments: [
-    ([1], Int64(0), false), ([2], 59_999, true), ([2], 60_000, false), ([1], 59_999, false),
-  ] as [([UInt8], Int64, Bool)])
+  /// After a refused token: the next refused one, the time between them, and whether tokens are refused again and again.
+  @Test(
+    arguments: [
+      ([1], Int64(0), false), ([2], 59_999, true), ([2], 60_000, false), ([1], 59_999, false),
+    ] as [([UInt8], Int64, Bool)])
   func twoDifferentTokensRefusedShortlyAfterEachOtherAreARepetition(
     token: [UInt8], passed: Int64, isRepeated: Bool
   ) throws {
@@ -99,6 +99,14 @@ import Testing
     rig.advance(60_000)
     expect(!rig.tokens.refuse([2], rig.now))
     expect(rig.tokens.isRefused)
+  }
+
+  @Test func theSameTokenAfterARefreshIsAnotherOne() throws {
+    let rig = try Rig()
+    _ = rig.tokens.refuse([1], rig.now)
+    rig.tokens.replace(expiresMS: 1, lifetimeMS: 1, rig.now)
+    expect(rig.tokens.refuse([1], rig.now))
+    expect(!rig.tokens.isRefused)
   }
 
   @Test func aTokenIsKeptForAWhileFromItsOwnRefusalOn() throws {

@@ -69,7 +69,8 @@ final class Assessment {
   private static func absence(_ facts: Facts, _ limits: Limits) -> Situation.Absence {
     guard let since = facts.row.backgroundWallMS else { return .brief }
     // Where a biometric key opens the session, the key that is erased says it.
-    if limits.lockOnBackground == .atOnce, !facts.isOnlyHeld, !limits.canOpenByBiometrics(facts.row) {
+    if limits.lockOnBackground == .atOnce, !facts.isOnlyHeld, !limits.canOpenByBiometrics(facts.row)
+    {
       return .long
     }
     let awayMS = facts.now.ageMS(

@@ -44,6 +44,8 @@ final class TokenState {
   func replace(expiresMS: Int64, lifetimeMS: Int64, _ now: Instant) {
     state.end = (expiresMS, now.monotonicMS + lifetimeMS, now.bootID)
     state.isRefused = false
+    // The server may issue the same one within a second.
+    state.refusal?.token = []
     confirm(now)
   }
 
