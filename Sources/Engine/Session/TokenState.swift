@@ -9,6 +9,8 @@ final class TokenState {
 
   private let core: Core
   private var state = State() { didSet { core.revision.advance() } }
+  /// The last refused access token: its digest, when, and whether another one had been refused shortly before.
+  private var refusal: (token: [UInt8], monotonicMS: Int64, isRepeated: Bool)?
 
   private struct State {
     /// The server has not confirmed this session since the process started or came back online.
@@ -19,8 +21,6 @@ final class TokenState {
     var isRefused = false
     /// When the access token with this expiry ends by the monotonic clock, if this process received it.
     var end: (expiresMS: Int64, monotonicMS: Int64, bootID: String)?
-    /// The last refused access token: its digest, when, and whether another one had been refused shortly before.
-    var refusal: (token: [UInt8], monotonicMS: Int64, isRepeated: Bool)?
   }
 
   init(_ core: Core) { self.core = core }
@@ -45,7 +45,7 @@ final class TokenState {
     state.end = (expiresMS, now.monotonicMS + lifetimeMS, now.bootID)
     state.isRefused = false
     // The server may issue the same one within a second.
-    state.refusal?.token = []
+    refusal?.token = []
     confirm(now)
   }
 
@@ -54,16 +54,14 @@ final class TokenState {
   /// The server refused the access token with this digest. Returns true when it refused another one shortly before:
   /// then fetching tokens does not help, and this one is kept for a while.
   func refuse(_ token: [UInt8], _ now: Instant) -> Bool {
-    if let refusal = state.refusal,
-      now.monotonicMS - refusal.monotonicMS < TokenState.refusalPeriodMS
-    {
-      if refusal.token != token {
-        state.refusal = (token, now.monotonicMS, true)
+    if let last = refusal, now.monotonicMS - last.monotonicMS < TokenState.refusalPeriodMS {
+      if last.token != token {
+        refusal = (token, now.monotonicMS, true)
         return true
       }
-      if refusal.isRepeated { return true }
+      if last.isRepeated { return true }
     } else {
-      state.refusal = (token, now.monotonicMS, false)
+      refusal = (token, now.monotonicMS, false)
     }
     state.isRefused = true
     return false
