@@ -90,7 +90,7 @@ final class ItemIntake: Part {
     return id
   }
 
-  /// An exported item goes back to its own organisation, if the user is a member of it.
+  /// An exported item goes back to its own organisation, if the user works in it.
   private func readOrganisation(
     _ fields: Fields, _ session: OpenSession
   ) throws(Failure) -> UUID? {
@@ -100,9 +100,10 @@ final class ItemIntake: Part {
         .configNotConfigured, "\"memberships\" is null in the configuration", field: "/org_id")
     }
     let id = try fields.uuid("org_id")
-    guard session.membership(in: id) != nil else {
+    guard let membership = session.membership(in: id) else {
       throw Failure(.orgNotAMember, "no membership in this organisation", field: "/org_id")
     }
+    try core.configuration.state(of: membership).require("/org_id")
     return id
   }
 
