@@ -287,9 +287,10 @@ final class ItemIntake: Part {
     _ id: UUID, _ session: OpenSession
   ) throws(Failure) -> (QueueKind, OwnRow)? {
     let kinds = core.configuration.backend.kinds.filter { $0.own != nil }
-    guard !kinds.isEmpty, (try? decider.requirePlace()) != nil else { return nil }
+    if kinds.isEmpty { return nil }
+    let (_, org) = try decider.requirePlace()
     for kind in kinds {
-      if let row = try ownRows.find(id, kind, session.choice, session) { return (kind, row) }
+      if let row = try ownRows.find(id, kind, org, session) { return (kind, row) }
     }
     return nil
   }
