@@ -237,6 +237,12 @@ final class Scheduler: Part {
     return try !tokens.isExpired(row, now)
   }
 
+  /// Whether the session goes on once the key store has its keys: also one that counts as lost may be there again.
+  private func watchesKeys(_ now: Instant) throws(Failure) -> Bool {
+    let isShown = hostView.shown.isWaiting || hostView.shown.reason == .keyLost
+    return try isShown && decider.awaitsKeys ? true : asksForKeys(now)
+  }
+
   /// How long until the next membership check of somebody who waits for one: they have no usable organisation, or
   /// items of theirs wait for one. nil: nobody waits.
   private func nextHeldCheckMS(
@@ -308,12 +314,7 @@ final class Scheduler: Part {
     if hostView.shown.isWaiting, check.isNeeded, reachability.isOnline {
       consider(check.timeoutLeftMS(now))
     }
-    // A key that counts as lost may be there again, and then the session goes on.
-    if hostView.shown.isWaiting || hostView.shown.reason == .keyLost, decider.awaitsKeys {
-      consider(Scheduler.keyStoreIntervalMS)
-    } else if try asksForKeys(now) {
-      consider(Scheduler.keyStoreIntervalMS)
-    }
+    if try watchesKeys(now) { consider(Scheduler.keyStoreIntervalMS) }
     guard reachability.isOnline, core.keyRing.keys != nil else { return next }
     for purpose in Purpose.allCases { consider(try pauses.leftMS(purpose, now)) }
     let time = try core.steady(now)
