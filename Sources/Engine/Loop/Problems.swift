@@ -1,5 +1,6 @@
 import Base
 import Policy
+import Store
 import Supabase
 
 /// A request that the server refuses for its schema: a table, column or function is missing, or nobody
@@ -451,7 +452,7 @@ extension UploadBatch {
   /// ended, and the item of a duplicate key may be stored.
   private func asksFirst(_ outcome: RestOutcome) -> Bool {
     switch outcome {
-    case .denied: org != nil && !items.contains { $0.trouble != 0 }
+    case .denied: org != nil && !items.contains { !$0.history.isClean }
     case .duplicateKey: attempts == 0
     default: false
     }

@@ -114,7 +114,7 @@ final class Scheduler: Part {
     }
     // An upload would change what a read returns: reads follow the last upload that can be sent.
     guard !inFlight.contains(.upload) else { return nil }
-    if try pauses.leftMS(.upload, now) <= 0 {
+    if try refresh.uploadHold(now) == nil {
       if let batch = uploader.nextReadBack, batch.owner == session.owner {
         return .readBack(session, batch)
       }
@@ -198,7 +198,7 @@ final class Scheduler: Part {
         try uploader.releaseKnownKinds(session)
       case .promote:
         guard let session = sessions.session else { return }
-        try core.queue.promote(of: session.owner, now: core.steady(now), longest: .backoffs)
+        try core.queue.promote(of: session.owner, now: core.steady(now), longest: .ofItems)
       }
     }
   }
@@ -223,7 +223,7 @@ final class Scheduler: Part {
     if try core.queue.hasUnknownStates(of: session.owner) { return .settleStates }
     if try links.areLost(of: session.owner) { return .restoreLinks }
     if try uploader.hasHeldKinds(session) { return .releaseKnownKinds }
-    if let left = try suspendedLeftMS(session, now), left <= 0 { return .promote }
+    if let left = try pauseLeftMS(session, now), left <= 0 { return .promote }
     return nil
   }
 
@@ -259,11 +259,11 @@ final class Scheduler: Part {
     return core.configuration.limits.pullIntervalMS - check.ageMS(now)
   }
 
-  /// How long until the first suspended item is due; nil when none is suspended.
-  private func suspendedLeftMS(
+  /// How long until the first pause of items ends; nil when there is none.
+  private func pauseLeftMS(
     _ session: OpenSession, _ now: Instant
   ) throws(Failure) -> Int64? {
-    try core.queue.leftMS(of: session.owner, now: core.steady(now), longest: .backoffs)
+    try core.queue.leftMS(of: session.owner, now: core.steady(now), longest: .ofItems)
   }
 
   // MARK: When to ask
@@ -323,7 +323,7 @@ final class Scheduler: Part {
     consider(try refresh.heldForMS(now).map { min($0, Scheduler.refreshIntervalMS) })
     consider(
       try tokens.lifeLeftMS(try sessions.row(), now) - tokens.refreshMarginMS(session))
-    consider(try suspendedLeftMS(session, now))
+    consider(try pauseLeftMS(session, now))
     consider(try uploader.nextLeaseCheckMS(now))
     consider(nextPullMS(session, now))
     consider(try nextHeldCheckMS(session, now))
