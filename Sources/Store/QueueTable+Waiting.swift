@@ -140,25 +140,16 @@ extension QueueTable {
     }
   }
 
-  /// Items in a pause become pending, except where a server asked for it.
-  public func endOwnPauses(of owner: [UInt8]) throws(Failure) {
+  /// Items in a pause become pending, except where a server asked for it: all, or those with this batch key that
+  /// do not fail alone.
+  public func endOwnPauses(of owner: [UInt8], batchKey: [UInt8]? = nil) throws(Failure) {
     try moving(of: owner, from: .waiting(.time(until: 0)), to: .pending) { () throws(Failure) in
       try database.run(
         """
         UPDATE queue SET state = 0, wait_reason = 0
         WHERE owner = ?1 AND state = 2 AND wait_reason = 2
-        """, .blob(owner))
-    }
-  }
-
-  /// The same for the items with this batch key that do not fail alone.
-  public func endOwnPauses(of owner: [UInt8], batchKey: [UInt8]) throws(Failure) {
-    try moving(of: owner, from: .waiting(.time(until: 0)), to: .pending) { () throws(Failure) in
-      try database.run(
-        """
-        UPDATE queue SET state = 0, wait_reason = 0
-        WHERE owner = ?1 AND state = 2 AND wait_reason = 2 AND batch_key = ?2 AND history <= 0
-        """, .blob(owner), .blob(batchKey))
+          AND (?2 IS NULL OR batch_key = ?2 AND history <= 0)
+        """, .blob(owner), Value(batchKey))
     }
   }
 

@@ -130,7 +130,8 @@ final class Scheduler: Part {
     let org = session.choice
     if rowPuller.isDue(org, now), try maySend(.pull, now) { return .rows(session, org) }
     if summary.isDue(now), try maySend(.summary, now),
-      try !core.queue.mayBeStored(org: try orgTag(org), of: session.owner)
+      try !core.queue.mayBeStored(
+        org: try org == nil ? nil : core.keys().orgTag(org), of: session.owner)
     {
       return .summary(session, org)
     }
@@ -142,11 +143,6 @@ final class Scheduler: Part {
     let configuration = core.configuration
     return !configuration.backend.hasOrganisations
       || configuration.state(of: session.chosen) == .active
-  }
-
-  private func orgTag(_ org: UUID?) throws(Failure) -> [UInt8]? {
-    guard let org else { return nil }
-    return try core.keys().orgTag(org)
   }
 
   /// The session, if it may be used now. Reads memory and the row, and changes nothing.
@@ -206,9 +202,7 @@ final class Scheduler: Part {
   private func preparation(_ now: Instant) throws(Failure) -> Preparation? {
     guard reachability.isOnline, !decider.awaitsKeys else { return nil }
     if try decider.assessUnchanged() == nil { return .assess }
-    guard let (session, row) = try usableSession(),
-      try !refresh.isNeeded(session, row, now), try !tokens.isExpired(row, now)
-    else { return nil }
+    guard let session = try freshSession(now) else { return nil }
     if let due = try nextHeldCheckMS(session, now), due <= 0 { return .checkMembership }
     if !core.configuration.backend.hasOrganisations,
       try core.queue.hasWaitingForOrganisation(of: session.owner)
@@ -289,8 +283,7 @@ final class Scheduler: Part {
   /// whatever else there is. That is known without a statement of the notices or of the revocations.
   private func wantsCheck(_ now: Instant) throws(Failure) -> Bool {
     guard tokens.needsValidation || check.isNeeded, reachability.isOnline,
-      core.keyRing.keys != nil, let (session, row) = try usableSession(),
-      try !refresh.isNeeded(session, row, now), try !tokens.isExpired(row, now)
+      core.keyRing.keys != nil, try freshSession(now) != nil
     else { return false }
     if tokens.needsValidation, try maySend(.validate, now) { return true }
     guard check.isNeeded else { return false }

@@ -41,7 +41,7 @@ final class ItemIntake: Part {
     let org = try readOrganisation(fields, session) ?? current
     _ = try ItemReport.readState(fields)
     let now = core.clock.now()
-    let kind = try readKind(fields)
+    let kind = try core.configuration.backend.queueKind(in: fields)
     let given = try readID(fields)
     let id = given ?? Random.uuid(at: now.wallMS)
     let payload = try PayloadReader.read(fields, kind, id: id, org: org, user: session.userID)
@@ -76,10 +76,6 @@ final class ItemIntake: Part {
       )
     }
     return time
-  }
-
-  private func readKind(_ fields: Fields) throws(Failure) -> QueueKind {
-    try core.configuration.backend.queueKind(in: fields)
   }
 
   private func readID(_ fields: Fields) throws(Failure) -> UUID? {
@@ -585,9 +581,7 @@ final class ItemIntake: Part {
   /// An item that is in no request.
   private func findIdle(_ fields: Fields, _ session: OpenSession) throws(Failure) -> QueueRow {
     let row = try core.findItem(fields, session)
-    guard row.state != .sending else {
-      throw ItemIntake.inFlight
-    }
+    if row.state == .sending { throw ItemIntake.inFlight }
     return row
   }
 }
