@@ -24,10 +24,11 @@ extension JSON {
   /// Reads any value of a server's text. Throws `request.*` for text that is not JSON or costs too
   /// much in any case, or `memory.exhausted`. `levels`: what is nested deeper may be left out.
   public static func receive(
-    _ text: UnsafeRawBufferPointer, most: Int = maxValues, bytes: Int = .max, levels: Int = 2
+    _ text: UnsafeRawBufferPointer, _ dialect: Dialect = .tolerant, most: Int = maxValues,
+    bytes: Int = .max, levels: Int = 2
   ) throws(Failure) -> ReceivedJSON {
     func read(_ text: UnsafeRawBufferPointer) throws(Failure) -> JSON {
-      try parse(text, .tolerant, most: most, bytes: bytes, scalars: true)
+      try parse(text, dialect, most: most, bytes: bytes, scalars: true)
     }
     do throws(Failure) { return ReceivedJSON(value: try read(text), isWhole: true) } catch {
       guard error.code == .requestNotJSON || error.isOfSize else { throw error }

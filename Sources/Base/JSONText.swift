@@ -109,13 +109,13 @@ extension JSON {
 
   /// How strictly text is read.
   public enum Dialect: Sendable {
-    /// For texts of the host: duplicate keys are an error.
+    /// For texts of the host, and refusals of a server: duplicate keys are an error.
     case strict
     /// For payloads: as strict, and every real number is what was written. One that a double cannot
     /// hold so is refused (`queue.invalid_payload`), and one without decimals, such as 1e3, is read
     /// as an integer.
     case exact
-    /// For texts of a server: the last of duplicate keys counts.
+    /// For other texts of a server: the last of duplicate keys counts.
     case tolerant
   }
 

@@ -66,7 +66,7 @@ final class Core {
   var syncRuns: SyncRunTable { SyncRunTable(database) }
   var notices: NoticeTable { NoticeTable(database) }
   var leases: LeaseTable { LeaseTable(database) }
-  var backoffs: BackoffTable { BackoffTable(database) }
+  var pauses: PauseTable { PauseTable(database) }
   var signIns: SignInTable { SignInTable(database) }
   var revocations: RevocationTable { RevocationTable(database) }
 

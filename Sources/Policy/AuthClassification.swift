@@ -23,7 +23,7 @@ public enum RefreshOutcome: Equatable, Sendable {
   case success
   /// The session has ended.
   case terminal(EndReason)
-  /// Keep the session, mark it stale, and try again after a back-off. So is a refusal with a code
+  /// Keep the session, mark it stale, and try again after a pause. So is a refusal with a code
   /// that is not on the list of `EndReason`: a portal or a firewall may have sent it. `validation_failed`
   /// is not on it: a server that was restored from a backup says so of a token that it issued before.
   case transient

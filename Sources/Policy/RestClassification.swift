@@ -32,14 +32,14 @@ public enum RestOutcome: Equatable, Sendable {
   case needsToken
   /// The request is too large: send fewer items. A single item is itself too large.
   case tooLarge
-  /// The statement took too long: send fewer items. Send a single item again after a back-off.
+  /// The statement took too long: send fewer items. Send a single item again after a pause.
   case statementTimeout
   /// The server does not know the table, column or function (yet), or lets nobody use it: pause without
   /// parking items.
   case schemaNotReady
   /// A defect of the server's schema or configuration: pause without parking items.
   case serverBug
-  /// Send again after a back-off.
+  /// Send again after a pause.
   case transient
   /// A request refused for an unknown reason, which is never taken for an item's fault (QUE-20):
   /// pause without parking items.

@@ -67,7 +67,7 @@ public enum ItemState: Equatable, Sendable {
 public enum WaitReason: Equatable, Sendable {
   /// Another item must be stored first.
   case dependency
-  /// The server takes no item of this batch key for now: a back-off of our own.
+  /// The server takes no item of this batch key for now: a pause of our own.
   case time(until: SteadyTime)
   /// The server did not accept this organisation's items from the user.
   case organisation
@@ -114,45 +114,34 @@ public enum WaitReason: Equatable, Sendable {
 }
 
 /// How a request's result changes an item.
-public enum Transition: Sendable {
-  // Charged: with an attempt, because the server may have stored the item.
+public struct Transition: Sendable {
+  let state: ItemState
+  /// With an attempt, because the server may have stored the item.
+  let isCharged: Bool
+  /// nil: as before.
+  var history: FailureHistory?
+  var retryGroup: RetryGroup?
+  /// The server's reason, sealed.
+  var rejection: [UInt8]?
 
   /// To be sent again; with a retry group, in batches of that group alone.
-  case pending(charged: Bool = false, trouble: Int64? = nil, retryGroup: Int64? = nil)
+  public static func pending(
+    charged: Bool = false, history: FailureHistory? = nil, retryGroup: RetryGroup? = nil
+  ) -> Transition {
+    Transition(state: .pending, isCharged: charged, history: history, retryGroup: retryGroup)
+  }
+
   /// With a retry group, once it is pending.
-  case waiting(
-    WaitReason, charged: Bool = false, trouble: Int64? = nil, retryGroup: Int64? = nil)
-  /// Refused for good; `rejection` is the server's reason, sealed. Never charged: what was refused is not stored.
-  case parked(rejection: [UInt8]?)
-
-  var state: ItemState {
-    switch self {
-    case .pending: return .pending
-    case .waiting(let reason, _, _, _): return .waiting(reason)
-    case .parked: return .parked
-    }
+  public static func waiting(
+    _ reason: WaitReason, charged: Bool = false, history: FailureHistory? = nil,
+    retryGroup: RetryGroup? = nil
+  ) -> Transition {
+    Transition(
+      state: .waiting(reason), isCharged: charged, history: history, retryGroup: retryGroup)
   }
 
-  var isCharged: Bool {
-    switch self {
-    case .pending(let isCharged, _, _), .waiting(_, let isCharged, _, _): return isCharged
-    case .parked: return false
-    }
+  /// Refused for good. Never charged: what was refused is not stored.
+  public static func parked(rejection: [UInt8]?) -> Transition {
+    Transition(state: .parked, isCharged: false, rejection: rejection)
   }
-
-  var retryGroup: Int64? {
-    switch self {
-    case .pending(_, _, let group), .waiting(_, _, _, let group): return group
-    case .parked: return nil
-    }
-  }
-
-  var trouble: Int64? {
-    switch self {
-    case .pending(_, let trouble, _), .waiting(_, _, let trouble, _): return trouble
-    case .parked: return nil
-    }
-  }
-
-  var rejection: [UInt8]? { if case .parked(let rejection) = self { rejection } else { nil } }
 }

@@ -10,14 +10,9 @@ public final class QueueRow {
   /// Items with the same key may share a request.
   public var batchKey: [UInt8] = []
   public var state: ItemState = .pending
-  /// Items that failed together are a retry group. Groups are sent apart from each other, lowest number
-  /// first and 0 (no group) before all, so that items that fail again and again do not delay others. The
-  /// number is odd if one of them is known to be at fault.
-  public var retryGroup: Int64 = 0
+  public var retryGroup: RetryGroup = .noGroup
   public var attempts: Int64 = 0
-  /// 0: none. Below 0: the server has refused it, or a batch with it, for what no user gave; the retry group of that time,
-  /// negated. Above 0: how often it failed alone; it is sent alone and waits for itself.
-  public var trouble: Int64 = 0
+  public var history: FailureHistory = .clean
   /// The user has edited or cancelled it after it was sent: what was sent is not what is in the row.
   public var isEdited = false
   /// When a wait ends or ended.
@@ -37,8 +32,8 @@ public final class QueueRow {
   /// server may have the old content. An item that is being sent, or waits for its organisation, goes on.
   public func beginAnew() {
     rejection = nil
-    retryGroup = 0
-    trouble = 0
+    retryGroup = .noGroup
+    history = .clean
     notBefore = 0
     if state != .sending, state != .waiting(.organisation) { state = .pending }
   }
@@ -46,7 +41,7 @@ public final class QueueRow {
   /// The table's columns, in their order: `SELECT *` has the same positions.
   private enum Column: Int32 {
     case sequence, item, owner, org, batchKey, state, waitReason, retryGroup
-    case attempts, trouble, edited, notBeforeMS, createdMS, size, lease, leaseMS, list, listedMS
+    case attempts, history, edited, notBeforeMS, createdMS, size, lease, leaseMS, list, listedMS
     case body, rejection
   }
 
@@ -61,9 +56,9 @@ public final class QueueRow {
       ItemState(
         code: row.integer(Column.state), waitReason: row.integer(Column.waitReason),
         notBeforeMS: row.int(Column.notBeforeMS)) ?? .pending
-    retryGroup = row.count(Column.retryGroup)
+    retryGroup = RetryGroup(row.count(Column.retryGroup))
     attempts = row.count(Column.attempts)
-    trouble = row.int(Column.trouble)
+    history = FailureHistory(row.int(Column.history))
     isEdited = row.int(Column.edited) != 0
     notBefore = SteadyTime(ms: row.int(Column.notBeforeMS))
     createdMS = row.int(Column.createdMS)
@@ -81,7 +76,7 @@ public final class QueueRow {
   static func hasTag(_ row: Row) -> Bool { row.isBlob(Column.item) }
 
   /// Whether the item of a row of `SELECT * FROM queue` is sent alone.
-  static func isAlone(_ row: Row) -> Bool { row.int(Column.trouble) > 0 }
+  static func isAlone(_ row: Row) -> Bool { row.int(Column.history) > 0 }
 
   /// A row of a damaged file, if it has the form of ours: the tags have their length. Its seal proves the
   /// rest; a state or a number that makes no sense does not cost the item. An item that was being sent is

@@ -5,7 +5,7 @@ public import Base
 /// 1. The head is the oldest pending item of the lowest retry group.
 /// 2. The batch is the head and the items after it with the same group and key, oldest first, until
 ///    the limit of items or of bytes. The head itself may be larger than the limit of bytes. An item
-///    that fails alone (`trouble`) is a batch of its own.
+///    that fails alone (`history`) is a batch of its own.
 /// 3. All of them get the state `sending` and a lease. The holder ends it by `transition`; when the
 ///    holder is dead or late, `reclaim` does.
 ///
@@ -14,8 +14,8 @@ public import Base
 /// age would cost every insert.
 extension QueueTable {
   /// Lease the next batch; empty when nothing is pending. `maximumItems` limits those of a batch key. Of
-  /// a group in which one item is known to be at fault (an odd number), a half is sent: if it is stored,
-  /// then the item is in the other half, which need not be sent whole to know that.
+  /// a group that is searched, a half is sent: if it is stored, then the item at fault is in the other half,
+  /// which need not be sent whole to know that.
   public func take(
     of owner: [UInt8], holder: [UInt8], until leaseEnd: SteadyTime, maximumSize: Int64,
     maximumItems: ([UInt8]) -> Int
@@ -23,7 +23,7 @@ extension QueueTable {
     try database.transaction { () throws(Failure) in
       guard let head = try oldest(of: owner) else { return [] }
       var maximumItems = maximumItems(head.batchKey)
-      if head.retryGroup & 1 == 1 {
+      if head.retryGroup.isSearched {
         maximumItems = min(maximumItems, max(1, try count(of: owner, head.retryGroup) / 2))
       }
       var rows: [QueueRow] = []
@@ -35,13 +35,13 @@ extension QueueTable {
         ORDER BY seq LIMIT ?4
         """,
         [
-          .blob(owner), .blob(head.batchKey), .int(head.retryGroup),
+          .blob(owner), .blob(head.batchKey), .int(head.retryGroup.number),
           .int(maximumItems),
         ]
       ) { (row) throws(Failure) in
         guard QueueRow.hasTag(row) else { throw database.damage("an item's tag is damaged") }
         if let head = rows.first {
-          if head.trouble > 0 { return false }
+          if head.history.isAlone { return false }
           if QueueRow.isAlone(row) { return true }
         }
         size += QueueRow.size(row)
@@ -57,8 +57,8 @@ extension QueueTable {
         """
         UPDATE queue SET state = 1, wait_reason = 0, lease = ?5, lease_ms = ?6, edited = 0
         WHERE owner = ?1 AND state = 0 AND retry_group = ?3 AND batch_key = ?2 AND seq <= ?4
-          AND (trouble <= 0 OR seq = ?7)
-        """, .blob(owner), .blob(head.batchKey), .int(head.retryGroup), .int(last.sequence),
+          AND (history <= 0 OR seq = ?7)
+        """, .blob(owner), .blob(head.batchKey), .int(head.retryGroup.number), .int(last.sequence),
         .blob(holder), .int(leaseEnd.ms), .int(first.sequence))
       try move(taken, of: owner, from: .pending, to: .sending)
       return rows
@@ -66,17 +66,17 @@ extension QueueTable {
   }
 
   /// How many items of a retry group are pending.
-  private func count(of owner: [UInt8], _ retryGroup: Int64) throws(Failure) -> Int {
+  private func count(of owner: [UInt8], _ group: RetryGroup) throws(Failure) -> Int {
     try database.first(
       "SELECT count(*) FROM queue WHERE owner = ?1 AND state = 0 AND retry_group = ?2",
-      .blob(owner), .int(retryGroup)
+      .blob(owner), .int(group.number)
     ) { (row) throws(Failure) in Int(row.count(0)) } ?? 0
   }
 
   /// The batch key of the oldest pending item in the lowest retry group.
   private func oldest(
     of owner: [UInt8]
-  ) throws(Failure) -> (batchKey: [UInt8], retryGroup: Int64)? {
+  ) throws(Failure) -> (batchKey: [UInt8], retryGroup: RetryGroup)? {
     let group = try database.first(
       """
       SELECT retry_group FROM queue WHERE owner = ?1 AND state = 0 ORDER BY retry_group LIMIT 1
@@ -96,7 +96,7 @@ extension QueueTable {
         WHERE owner = ?1 AND state = 0 AND retry_group = ?2 AND batch_key = key)
       LIMIT 1
       """, .blob(owner), .int(group)
-    ) { (row) throws(Failure) in (batchKey: row.blob(0), retryGroup: group) }
+    ) { (row) throws(Failure) in (batchKey: row.blob(0), retryGroup: RetryGroup(group)) }
   }
 
   /// The sequence numbers of the items that the holder has leased, in their order.

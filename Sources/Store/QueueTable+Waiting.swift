@@ -1,12 +1,12 @@
 public import Base
 
-/// The longest times for which an item may be put off.
-public struct LongestWaits: Sendable {
-  /// By a back-off of our own.
+/// The longest pauses of items.
+public struct LongestPauses: Sendable {
+  /// Of our own.
   let ownMS: Int64
   /// The same for an item that fails alone.
   let aloneMS: Int64
-  /// By the server.
+  /// Asked for by the server.
   let askedMS: Int64
   /// After a refusal on the way.
   let blockedMS: Int64
@@ -28,8 +28,8 @@ extension QueueTable {
 
   // MARK: Time
 
-  /// Pending items with the batch key of this one wait: the server takes none of them.
-  public func suspend(
+  /// Pending items with the batch key of this one pause: the server takes none of them.
+  public func pause(
     like sequence: Int64, of owner: [UInt8], _ reason: WaitReason
   ) throws(Failure) {
     try moving(of: owner, from: .pending, to: .waiting(reason)) { () throws(Failure) in
@@ -42,11 +42,11 @@ extension QueueTable {
     }
   }
 
-  /// Whether items are suspended. Those that were found to be at fault are not: each waits for itself.
-  public func hasSuspended(of owner: [UInt8]) throws(Failure) -> Bool {
+  /// Whether items pause together. Those that were found to be at fault do not: each waits for itself.
+  public func hasPaused(of owner: [UInt8]) throws(Failure) -> Bool {
     try database.exists(
       """
-      SELECT 1 FROM queue WHERE owner = ?1 AND state = 2 AND wait_reason IN (2, 5) AND trouble <= 0
+      SELECT 1 FROM queue WHERE owner = ?1 AND state = 2 AND wait_reason IN (2, 5) AND history <= 0
       LIMIT 1
       """, .blob(owner))
   }
@@ -58,13 +58,13 @@ extension QueueTable {
     try database.exists(
       """
       SELECT 1 FROM queue WHERE owner = ?1 AND state IN (0, 1, 2) AND batch_key = ?2
-        AND seq <> ?3 AND trouble <= 0
+        AND seq <> ?3 AND history <= 0
       LIMIT 1
       """, .blob(owner), .blob(batchKey), .int(sequence))
   }
 
-  /// The items that our own back-off suspends, by batch key: one of each, and how many there are.
-  public func suspended(
+  /// The items in a pause of our own, by batch key: one of each, and how many there are.
+  public func paused(
     of owner: [UInt8]
   ) throws(Failure) -> [(item: [UInt8], count: Int64)] {
     try database.all(
@@ -79,7 +79,7 @@ extension QueueTable {
   /// that is to wait for longer than any does (`longest`) was stored in another boot, under another
   /// clock: it is due.
   public func leftMS(
-    of owner: [UInt8], now: SteadyTime, longest: LongestWaits
+    of owner: [UInt8], now: SteadyTime, longest: LongestPauses
   ) throws(Failure) -> Int64? {
     // Each of these is one step in the index, or a few: not many items fail alone. What is subtracted was
     // checked as it was read.
@@ -87,9 +87,9 @@ extension QueueTable {
       """
       SELECT
         (SELECT min(not_before_ms) FROM queue
-          WHERE owner = ?1 AND state = 2 AND wait_reason = 2 AND trouble <= 0),
+          WHERE owner = ?1 AND state = 2 AND wait_reason = 2 AND history <= 0),
         (SELECT max(not_before_ms) FROM queue
-          WHERE owner = ?1 AND state = 2 AND wait_reason = 2 AND trouble <= 0),
+          WHERE owner = ?1 AND state = 2 AND wait_reason = 2 AND history <= 0),
         (SELECT min(not_before_ms) FROM queue WHERE owner = ?1 AND state = 2 AND wait_reason = 5),
         (SELECT max(not_before_ms) FROM queue WHERE owner = ?1 AND state = 2 AND wait_reason = 5),
         (SELECT min(not_before_ms) FROM queue WHERE owner = ?1 AND state = 2 AND wait_reason = 6),
@@ -112,7 +112,7 @@ extension QueueTable {
 
   /// Items that have waited until their time become pending.
   public func promote(
-    of owner: [UInt8], now: SteadyTime, longest: LongestWaits
+    of owner: [UInt8], now: SteadyTime, longest: LongestPauses
   ) throws(Failure) {
     // Without due items there is no write, so no wait for another process's write lock.
     guard let left = try leftMS(of: owner, now: now, longest: longest), left <= 0 else { return }
@@ -132,7 +132,7 @@ extension QueueTable {
           UPDATE queue SET state = 0, wait_reason = 0 WHERE seq IN (SELECT seq FROM queue
             WHERE owner = ?1 AND state = 2 AND wait_reason = ?2
               AND (not_before_ms <= ?3
-                OR not_before_ms - ?3 > CASE WHEN trouble > 0 THEN ?6 ELSE ?4 END)
+                OR not_before_ms - ?3 > CASE WHEN history > 0 THEN ?6 ELSE ?4 END)
             LIMIT ?5)
           """, .blob(owner), .int(reason.code), .int(reason.notBeforeMS), .int(longestMS),
           .int(most), .int(aloneMS ?? longestMS))
@@ -140,37 +140,28 @@ extension QueueTable {
     }
   }
 
-  /// Suspended items become pending, except those that a server put off.
-  public func endOwnWaits(of owner: [UInt8]) throws(Failure) {
+  /// Items in a pause become pending, except where a server asked for it: all, or those with this batch key that
+  /// do not fail alone.
+  public func endOwnPauses(of owner: [UInt8], batchKey: [UInt8]? = nil) throws(Failure) {
     try moving(of: owner, from: .waiting(.time(until: 0)), to: .pending) { () throws(Failure) in
       try database.run(
         """
         UPDATE queue SET state = 0, wait_reason = 0
         WHERE owner = ?1 AND state = 2 AND wait_reason = 2
-        """, .blob(owner))
-    }
-  }
-
-  /// The same for the items with this batch key that do not fail alone.
-  public func endOwnWaits(of owner: [UInt8], batchKey: [UInt8]) throws(Failure) {
-    try moving(of: owner, from: .waiting(.time(until: 0)), to: .pending) { () throws(Failure) in
-      try database.run(
-        """
-        UPDATE queue SET state = 0, wait_reason = 0
-        WHERE owner = ?1 AND state = 2 AND wait_reason = 2 AND batch_key = ?2 AND trouble <= 0
-        """, .blob(owner), .blob(batchKey))
+          AND (?2 IS NULL OR batch_key = ?2 AND history <= 0)
+        """, .blob(owner), Value(batchKey))
     }
   }
 
   /// Items that wait for themselves become pending: those that the service fails for, and those that were
   /// refused on the way no more than `most` times, so that nothing shows that they are at fault.
-  public func endWaitsAlone(of owner: [UInt8], most: Int64) throws(Failure) {
+  public func endPausesAlone(of owner: [UInt8], most: Int64) throws(Failure) {
     for reason in [WaitReason.time(until: 0), .blocked(until: 0)] {
       try moving(of: owner, from: .waiting(reason), to: .pending) { () throws(Failure) in
         try database.run(
           """
           UPDATE queue SET state = 0, wait_reason = 0
-          WHERE owner = ?1 AND state = 2 AND wait_reason = ?2 AND trouble > 0 AND (trouble <= ?3 OR ?2 = 2)
+          WHERE owner = ?1 AND state = 2 AND wait_reason = ?2 AND history > 0 AND (history <= ?3 OR ?2 = 2)
           """, .blob(owner), .int(reason.code), .int(most))
       }
     }
@@ -265,7 +256,7 @@ extension QueueTable {
   /// membership, and says nothing about the time after the user's return.
   public func forgetDenials(of owner: [UInt8]) throws(Failure) {
     try database.run(
-      "UPDATE queue SET trouble = 0 WHERE owner = ?1 AND state = 2 AND wait_reason = 3 AND trouble < 0",
+      "UPDATE queue SET history = 0 WHERE owner = ?1 AND state = 2 AND wait_reason = 3 AND history < 0",
       .blob(owner))
   }
 

@@ -40,12 +40,12 @@ public struct QueueTable {
     try database.run(
       """
       INSERT INTO queue(item, owner, org, batch_key, state, wait_reason, not_before_ms, attempts,
-        trouble, edited, created_ms, size, list, listed_ms, body, rejection)
+        history, edited, created_ms, size, list, listed_ms, body, rejection)
       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
       """, .blob(row.item), .blob(row.owner),
       .blob(row.org), .blob(row.batchKey),
       .int(row.state.code.rawValue), .int(row.state.waitReason?.code ?? 0),
-      .int(row.state.waitReason?.notBeforeMS ?? 0), .int(row.attempts), .int(row.trouble),
+      .int(row.state.waitReason?.notBeforeMS ?? 0), .int(row.attempts), .int(row.history.number),
       .int(row.isEdited ? 1 : 0), .int(row.createdMS), .int(row.size), Value(row.list),
       Value(row.listedMS), .blob(row.body), Value(row.rejection))
   }
@@ -134,16 +134,16 @@ public struct QueueTable {
       try database.run(
         """
         UPDATE queue SET batch_key = ?2, state = ?3, wait_reason = ?4, not_before_ms = ?5, attempts = ?6,
-          trouble = ?7, edited = ?8, size = ?9, list = ?10, listed_ms = ?11, body = ?12, rejection = ?13,
+          history = ?7, edited = ?8, size = ?9, list = ?10, listed_ms = ?11, body = ?12, rejection = ?13,
           retry_group = ?14, lease = CASE ?3 WHEN 1 THEN lease END,
           lease_ms = CASE ?3 WHEN 1 THEN lease_ms ELSE 0 END
         WHERE item = ?1
         """, .blob(row.item), .blob(row.batchKey), .int(row.state.code.rawValue),
         .int(row.state.waitReason?.code ?? 0),
         .int(row.state.waitReason?.until?.ms ?? row.notBefore.ms), .int(row.attempts),
-        .int(row.trouble), .int(row.isEdited ? 1 : 0), .int(row.size),
+        .int(row.history.number), .int(row.isEdited ? 1 : 0), .int(row.size),
         Value(row.list), Value(row.listedMS), .blob(row.body), Value(row.rejection),
-        .int(row.retryGroup))
+        .int(row.retryGroup.number))
     }
   }
 
@@ -155,30 +155,32 @@ public struct QueueTable {
       let moved = try database.run(
         """
         UPDATE queue SET state = ?2, wait_reason = ?3, not_before_ms = ?4, attempts = attempts + ?5,
-          trouble = ifnull(?6, trouble), rejection = ?7, lease = NULL, lease_ms = 0,
+          history = ifnull(?6, history), rejection = ?7, lease = NULL, lease_ms = 0,
           retry_group = CASE ?2 WHEN 3 THEN 0 ELSE ifnull(?8, retry_group) END
         WHERE seq = ?1
         """, .int(sequence), .int(state.code.rawValue), .int(state.waitReason?.code ?? 0),
         .int(state.waitReason?.notBeforeMS ?? 0), .int(transition.isCharged ? 1 : 0),
-        Value(transition.trouble), Value(transition.rejection), Value(transition.retryGroup))
+        Value(transition.history?.number), Value(transition.rejection),
+        Value(transition.retryGroup?.number))
       try move(moved, of: owner, from: place, to: Place(state))
       if (place == .parked) != (state == .parked) { try blocks.forget(sequence) }
     }
   }
 
-  public func assign(_ sequence: Int64, retryGroup: Int64) throws(Failure) {
+  public func assign(_ sequence: Int64, retryGroup: RetryGroup) throws(Failure) {
     try database.run(
-      "UPDATE queue SET retry_group = ?2 WHERE seq = ?1", .int(sequence), .int(retryGroup))
+      "UPDATE queue SET retry_group = ?2 WHERE seq = ?1", .int(sequence),
+      .int(retryGroup.number))
   }
 
   /// Of this group one item is known to be at fault. Nothing is known any more of those that are not sent.
-  public func spare(_ retryGroup: Int64, to other: Int64, of owner: [UInt8]) throws(Failure) {
+  public func spare(_ group: RetryGroup, to other: RetryGroup, of owner: [UInt8]) throws(Failure) {
     try database.run(
       """
-      UPDATE queue SET retry_group = ?3, trouble = max(trouble, 0)
+      UPDATE queue SET retry_group = ?3, history = max(history, 0)
       WHERE owner = ?1 AND state = 0 AND retry_group = ?2
       """,
-      .blob(owner), .int(retryGroup), .int(other))
+      .blob(owner), .int(group.number), .int(other.number))
   }
 
   /// Try again at the user's request: one item, or (nil) all that are parked. How many. An item that
@@ -189,7 +191,7 @@ public struct QueueTable {
       return try moving(item) { () throws(Failure) in
         try database.run(
           """
-          UPDATE queue SET retry_group = 0, trouble = max(trouble, 0), rejection = NULL,
+          UPDATE queue SET retry_group = 0, history = max(history, 0), rejection = NULL,
             not_before_ms = CASE WHEN state = 2 AND wait_reason = 6 THEN not_before_ms ELSE 0 END,
             state = CASE WHEN item IN (SELECT item FROM dependency) THEN 2 ELSE 0 END,
             wait_reason = CASE WHEN item IN (SELECT item FROM dependency) THEN 1 ELSE 0 END
@@ -206,14 +208,14 @@ public struct QueueTable {
       })
     let waiting = try database.run(
       """
-      UPDATE queue SET retry_group = 0, trouble = max(trouble, 0), rejection = NULL, not_before_ms = 0,
+      UPDATE queue SET retry_group = 0, history = max(history, 0), rejection = NULL, not_before_ms = 0,
         state = 2, wait_reason = 1
       WHERE owner = ?1 AND state = 3 AND item IN (SELECT item FROM dependency)
       """, .blob(owner))
     try move(waiting, of: owner, from: .parked, to: .waiting(.dependency))
     let pending = try database.run(
       """
-      UPDATE queue SET retry_group = 0, trouble = max(trouble, 0), rejection = NULL, not_before_ms = 0,
+      UPDATE queue SET retry_group = 0, history = max(history, 0), rejection = NULL, not_before_ms = 0,
         state = 0, wait_reason = 0
       WHERE owner = ?1 AND state = 3
       """, .blob(owner))

@@ -1,6 +1,6 @@
 import Base
 
-/// What was read while the file had one version: the session row, the back-offs, single numbers, and
+/// What was read while the file had one version: the session row, the pauses, single numbers, and
 /// that the states of the items are known.
 ///
 /// A read uses the cache if the file's version is still the same, and starts an empty one
@@ -9,7 +9,7 @@ import Base
 final class ReadCache {
   var version: FileVersion
   var session: SessionRow?
-  var backoffs: [BackoffTable.Entry]?
+  var pauses: [PauseTable.Entry]?
   /// All items of this owner have states of ours.
   var ownerOfKnownStates: [UInt8]?
   /// Numbers of the meta table, by the address of their name.

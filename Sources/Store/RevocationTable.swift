@@ -2,7 +2,7 @@ public import Base
 
 /// Sessions that are still to be revoked on the server.
 ///
-/// A job is due when its back-off and its lease are over. A lease that was never released (its
+/// A job is due when its pause and its lease are over. A lease that was never released (its
 /// process died) expires by itself.
 public struct RevocationTable {
   public struct Job: Sendable {
@@ -20,7 +20,7 @@ public struct RevocationTable {
     return try database.lastInsertedRow()
   }
 
-  /// The first job that is due. A back-off longer than `longestMS`, or a lease longer than an hour, was
+  /// The first job that is due. A pause longer than `longestMS`, or a lease longer than an hour, was
   /// stored in another boot, under another clock, and counts as over: a `global` logout that is sent
   /// late ends sessions that began since.
   public func due(now: SteadyTime, longestMS: Int64) throws(Failure) -> Job? {

@@ -35,7 +35,7 @@ extension Schema {
           wait_reason INTEGER NOT NULL DEFAULT 0,
           retry_group INTEGER NOT NULL DEFAULT 0,
           attempts INTEGER NOT NULL DEFAULT 0,
-          trouble INTEGER NOT NULL DEFAULT 0,
+          history INTEGER NOT NULL DEFAULT 0,
           edited INTEGER NOT NULL DEFAULT 0,
           not_before_ms INTEGER NOT NULL DEFAULT 0,
           created_ms INTEGER NOT NULL,
@@ -73,10 +73,10 @@ extension Schema {
           lease BLOB, lease_ms INTEGER NOT NULL DEFAULT 0);
         CREATE TABLE lease(name TEXT PRIMARY KEY, holder BLOB NOT NULL,
           expires_ms INTEGER NOT NULL) WITHOUT ROWID;
-        CREATE TABLE backoff(service TEXT PRIMARY KEY, attempts INTEGER NOT NULL,
+        CREATE TABLE pause(service TEXT PRIMARY KEY, attempts INTEGER NOT NULL,
           not_before_ms INTEGER NOT NULL, asked INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
         """,
-      version: 1, digest: "pAnbe0m4_SUO1xVxswyge9WhZf2vqe0JOrR3YkNLPnQ")
+      version: 1, digest: "U6Pc3y7PT1U87IwQnUVxyBomnvXWydQrFmZiCymWmTA")
   }
 
   /// `cache.db`: copies of the server's data, in sets of rows: the contacts of an organisation, or the user's own

@@ -221,11 +221,11 @@ struct ResponseText {
     case nothing
   }
 
-  func content(_ most: Int) -> Content {
+  func content(_ dialect: JSON.Dialect, _ most: Int) -> Content {
     with { text -> Content in
       if JSONRows(text) != nil { return .array }
       let budget = ResponseText.budget(text)
-      guard let received = try? JSON.receive(text, most: most, bytes: budget) else {
+      guard let received = try? JSON.receive(text, dialect, most: most, bytes: budget) else {
         return .nothing
       }
       let isObject = received.value.kind == .object

@@ -157,7 +157,7 @@ import Testing
     let rig = try Rig.atHome(backend: corrected())
     try rig.add(id(1), minutes: 30)
     try finish(rig, try rig.upload(), 503)
-    try rig.core.backoffs.clear("upload")
+    try rig.core.pauses.clear("upload")
     try finish(rig, try rig.upload(), 201, "[]")
     try edit(rig, 1, 90)
     // When somebody has changed the same column
@@ -176,7 +176,7 @@ import Testing
         #","upload":"rpc","function":"submit","own":{},"change":{},"delete":"deleted_at""#))
     try rig.add(id(1), minutes: 30)
     try finish(rig, try rig.upload(), 503)
-    try rig.core.backoffs.clear("upload")
+    try rig.core.pauses.clear("upload")
     let batch = try rig.upload()
     try edit(rig, 1, 90)
     try finish(rig, batch, 200, "[\(result(1, "duplicate", #","updated_at":"v2""#))]")
@@ -201,7 +201,7 @@ import Testing
     }
     // Then
     try expect(rig.state(id(1)).hasPrefix("pending"))
-    try rig.core.backoffs.clear("upload")
+    try rig.core.pauses.clear("upload")
     try expect(rig.upload().items[0].content?.payload.int("minutes"), equals: 90)
   }
 
@@ -268,7 +268,7 @@ import Testing
     for number in 1...5 { try rig.correct(number, ["minutes": 60], of: Self.seen) }
     let results = (1...5).map { result($0, "rejected", #","sqlstate":"\#(code)""#) }
     try finish(rig, try rig.upload(), 200, "[\(results.joined(separator: ","))]")
-    try expect(rig.core.backoffs.read("upload").attempts <= 1)
+    try expect(rig.core.pauses.read("upload").attempts <= 1)
     for number in 1...5 { try expect(rig.row(id(number))?.attempts, equals: 1) }
   }
 
@@ -283,7 +283,7 @@ import Testing
     try expect(rig.state(id(1)), equals: "erased")
     try expect(rig.state(id(2)), equals: "parked, server_rule")
     try expect(rig.state(id(3)).hasPrefix("waits for time, attempts 1"))
-    try expect(rig.core.backoffs.read("upload").attempts, equals: 0)
+    try expect(rig.core.pauses.read("upload").attempts, equals: 0)
   }
 
   /// A function of the project may leave a column out: then the row is read.
@@ -380,7 +380,7 @@ import Testing
     try edit(rig, 1, 90)
     // When another version finds it stored
     let next = try rig.next(backend: corrected())
-    try next.core.backoffs.clear("upload")
+    try next.core.pauses.clear("upload")
     try finish(next, try next.upload(), 201, "[]")
     try answer(next, 200, rows(id(1)))
     // Then
@@ -396,7 +396,7 @@ import Testing
     // When the user wants the row as it was
     try edit(rig, 1, 30)
     try expect(rig.state(id(1)), equals: "pending, attempts 1")
-    try rig.core.backoffs.clear("upload")
+    try rig.core.pauses.clear("upload")
     // Then the user learns that it is gone
     try finish(rig, try rig.upload(), 200, "[]")
     try answer(rig, 200, "[\(row(1, 30, "v2").replacing("null", with: #""now""#))]")

@@ -256,7 +256,7 @@ private final class World {
 
   /// Send what is due and answer it. `isCalm`: nothing is lost, and nobody does anything meanwhile.
   private func exchange(isCalm: Bool) throws {
-    try rig.core.backoffs.clear("upload")
+    try rig.core.pauses.clear("upload")
     var batch: UploadBatch
     if let question = rig.uploads.readBacks.first {
       rig.uploads.removeFirstReadBack()

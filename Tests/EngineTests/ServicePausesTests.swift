@@ -63,7 +63,7 @@ import Testing
     for one in [rig, other] {
       try expect(one.pauses.leftMS(.upload, one.now), equals: before - 10_000)
       try expect(
-        one.pauses.shown(.upload, one.now)?.untilMS, equals: one.now.wallMS + before - 10_000)
+        one.pauses.pause(.upload, one.now)?.untilMS, equals: one.now.wallMS + before - 10_000)
     }
   }
 
@@ -76,7 +76,7 @@ import Testing
     try expect(rig.pauses.leftMS(.upload, rig.now) >= 600_000)
     try rig.pauses.backOff(.upload, try response(503), rig.now)
     try expect(rig.pauses.leftMS(.upload, rig.now) >= 600_000)
-    try expect(rig.pauses.shown(.upload, rig.now)?.code, equals: .serverPause)
+    try expect(rig.pauses.pause(.upload, rig.now)?.code, equals: .serverPause)
   }
 
   @Test(arguments: [true, false])
@@ -84,7 +84,7 @@ import Testing
     let rig = try Rig()
     let longest = Backoff.longestMS(isAsked: isAsked)
     for (beyond, left) in [(Int64(0), longest), (1, 0)] {
-      try rig.core.backoffs.set(
+      try rig.core.pauses.set(
         "upload", attempts: 1, notBefore: try rig.core.steady(rig.now) + longest + beyond,
         isAsked: isAsked)
       try expect(rig.pauses.leftMS(.upload, rig.now), equals: left)
@@ -106,14 +106,14 @@ import Testing
     try rig.pauses.succeed(.upload)
     // Then
     try expect(!rig.pauses.isProbing(.upload))
-    try expect(rig.core.backoffs.read("upload").attempts, equals: 0)
+    try expect(rig.core.pauses.read("upload").attempts, equals: 0)
   }
 
   @Test func failuresInARowAreCountedInTheFile() throws {
     let rig = try Rig()
     for count in 1...3 {
       try rig.pauses.backOff(.refresh, try response(0), rig.now)
-      try expect(rig.core.backoffs.read("refresh").attempts, equals: Int64(count))
+      try expect(rig.core.pauses.read("refresh").attempts, equals: Int64(count))
     }
     // And the count ends with the pause
     try rig.pauses.clearAuth()

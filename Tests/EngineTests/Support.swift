@@ -236,7 +236,7 @@ final class MemoryKeyStore: KeyStore {
   /// The item has failed alone so often.
   func fail(_ id: UUID, alone count: Int64) throws {
     let row = try #require(try row(id))
-    try core.queue.transition(row.sequence, .pending(trouble: count))
+    try core.queue.transition(row.sequence, .pending(history: .alone(failures: count)))
   }
 
   func row(_ id: UUID, of user: UUID = alice) throws -> QueueRow? {
@@ -262,9 +262,9 @@ final class MemoryKeyStore: KeyStore {
       words = ["parked", try ParkReason.read(row, key)?.string("code") ?? "without a reason"]
     }
     if row.attempts > 0 { words.append("attempts \(row.attempts)") }
-    if row.trouble < 0 { words.append("refused") }
-    if row.trouble > 0 { words.append("alone \(row.trouble)") }
-    if row.retryGroup > 0 { words.append("group \(row.retryGroup)") }
+    if row.history.isRefused { words.append("refused") }
+    if row.history.isAlone { words.append("alone \(row.history.failures)") }
+    if row.retryGroup > .noGroup { words.append("group \(row.retryGroup.number)") }
     return words.joined(separator: ", ")
   }
 

@@ -165,8 +165,8 @@ import Testing
     let folder = try TemporaryFolder()
     let database = try folder.open()
     try QueueTable(database).fill(3)
-    try expect(database.run("UPDATE queue SET trouble = 1 WHERE seq > ?", .int(1)), equals: 2)
-    try expect(database.run("UPDATE queue SET trouble = 1 WHERE seq > ?", .int(9)), equals: 0)
+    try expect(database.run("UPDATE queue SET history = 1 WHERE seq > ?", .int(1)), equals: 2)
+    try expect(database.run("UPDATE queue SET history = 1 WHERE seq > ?", .int(9)), equals: 0)
   }
 
   @Test func aStatementThatTheSchemaDoesNotKnowIsDamage() throws {

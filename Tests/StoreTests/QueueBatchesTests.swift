@@ -70,7 +70,7 @@ import Testing
   @Test func anItemThatFailsAloneIsABatchOfItsOwn() throws {
     for number in 0..<6 {
       let row = queueRow(number)
-      row.trouble = [0, 3, -1, 1, 0, 0][number]
+      row.history = FailureHistory([0, 3, -1, 1, 0, 0][number])
       _ = try table.insert(row)
     }
     try expect(take(), equals: [1, 3, 5, 6])
@@ -91,7 +91,7 @@ import Testing
   @Test func fartherRetryGroupsComeLaterAndEachByItself() throws {
     try table.fill(6)
     for (sequence, group) in [(1, 4), (2, 4), (3, 2), (4, 2)] {
-      try table.transition(Int64(sequence), .pending(retryGroup: Int64(group)))
+      try table.transition(Int64(sequence), .pending(retryGroup: RetryGroup(Int64(group))))
     }
     try expect(take(), equals: [5, 6])
     try expect(take(), equals: [3, 4])

@@ -56,7 +56,7 @@ import Testing
       _ = try table.take(
         of: tag(owner), holder: [UInt8(random.below(2))], until: 9, maximumSize: 99
       ) { _ in 1 + random.below(5) }
-    case 8: try table.transition(sequence, .pending(retryGroup: Int64(random.below(3))))
+    case 8: try table.transition(sequence, .pending(retryGroup: RetryGroup(Int64(random.below(3)))))
     case 9: try table.transition(sequence, .parked(rejection: nil))
     case 10:
       let until = SteadyTime(ms: Int64(random.below(100)))
@@ -73,16 +73,16 @@ import Testing
       (row.batchKey, row.body, row.size) = (tag(8), [4], 1)
       if random.below(2) == 0 { row.beginAnew() }
       try table.write(row)
-    case 15: try table.suspend(like: sequence, of: tag(owner), .time(until: 50))
+    case 15: try table.pause(like: sequence, of: tag(owner), .time(until: 50))
     case 16:
       let now = SteadyTime(ms: Int64(random.below(100)))
-      let longest = LongestWaits(ownMS: 60, askedMS: 40, blockedMS: 30)
+      let longest = LongestPauses(ownMS: 60, askedMS: 40, blockedMS: 30)
       try table.promote(of: tag(owner), now: now, longest: longest)
     case 17: try table.withhold(org: tag(UInt8(7 + random.below(2))), of: tag(owner))
     case 18:
       try table.release(org: random.below(2) == 0 ? nil : tag(7), of: tag(owner))
       try table.releaseKind(batchKey: tag(8), of: tag(owner))
-      if random.below(3) == 0 { try table.endOwnWaits(of: tag(owner)) }
+      if random.below(3) == 0 { try table.endOwnPauses(of: tag(owner)) }
     default:
       if random.below(10) == 0 { return try table.removeAll(of: tag(owner)) }
       try table.reclaim(from: [UInt8(random.below(2))])

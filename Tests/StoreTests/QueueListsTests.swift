@@ -100,7 +100,7 @@ import Testing
       (Transition.pending(), false), (.pending(charged: true), true),
       (.waiting(.dependency, charged: true), false),
       (.waiting(.organisation, charged: true), true),
-      (.waiting(.organisation, trouble: -1), false),
+      (.waiting(.organisation, history: .refused(since: 1)), false),
       (.waiting(.time(until: 1), charged: true), true),
       (.parked(rejection: nil), false),
     ] as [(Transition, Bool)])

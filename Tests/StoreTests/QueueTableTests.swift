@@ -17,11 +17,11 @@ import Testing
     let folder = try TemporaryFolder()
     let table = QueueTable(try folder.open())
     let row = queueRow(1)
-    (row.attempts, row.trouble, row.rejection) = (3, -1, [9])
+    (row.attempts, row.history, row.rejection) = (3, .refused(since: 1), [9])
     row.state = .waiting(.time(until: 77))
     _ = try table.insert(row)
     let found = try #require(try table.find(row.item))
-    expect((found.attempts, found.trouble, found.rejection) == (3, -1, [9]))
+    expect((found.attempts, found.history, found.rejection) == (3, .refused(since: 1), [9]))
     expect(found.state, equals: .waiting(.time(until: 77)))
   }
 
@@ -33,7 +33,7 @@ import Testing
     row.batchKey = tag(4)
     row.state = .waiting(.time(until: 5))
     row.notBefore = 5
-    row.trouble = 4
+    row.history = .alone(failures: 4)
     row.createdMS = 6
     row.size = 7
     row.body = [8]
@@ -65,9 +65,11 @@ import Testing
   // MARK: Transitions
 
   @Test(arguments: [
-    Transition.pending(), .pending(charged: true), .pending(trouble: -1, retryGroup: 4),
+    Transition.pending(), .pending(charged: true),
+    .pending(history: .refused(since: 1), retryGroup: 4),
     .waiting(.dependency), .waiting(.time(until: 12)), .waiting(.kind, charged: true),
-    .waiting(.organisation, trouble: -1, retryGroup: 6), .parked(rejection: [1]),
+    .waiting(.organisation, history: .refused(since: 1), retryGroup: 6),
+    .parked(rejection: [1]),
     .parked(rejection: nil),
   ])
   func aTransitionSetsStateChargeAndRejectionAndEndsTheLease(_ transition: Transition) throws {
@@ -77,7 +79,7 @@ import Testing
     let row = try #require(try table.find(queueRow(0).item))
     expect(row.state, equals: transition.state)
     expect(row.attempts, equals: (transition.isCharged ? 1 : 0))
-    expect(row.trouble, equals: transition.trouble ?? 0)
+    expect(row.history, equals: transition.history ?? .clean)
     expect(row.rejection, equals: transition.rejection)
     expect(row.retryGroup, equals: transition.retryGroup ?? 0)
     try expect(table.leased(by: [1]), equals: [2])
@@ -91,13 +93,13 @@ import Testing
     try table.fill(1)
     try table.transition(1, .pending(charged: true, retryGroup: 3))
     try table.transition(1, .pending(charged: true))
-    try table.transition(1, .waiting(.organisation, trouble: -1))
+    try table.transition(1, .waiting(.organisation, history: .refused(since: 1)))
     var row = try #require(try table.find(queueRow(0).item))
-    expect((row.attempts, row.trouble, row.retryGroup) == (2, -1, 3))
+    expect((row.attempts, row.history, row.retryGroup) == (2, .refused(since: 1), 3))
     try table.transition(1, .parked(rejection: [5]))
     row = try #require(try table.find(queueRow(0).item))
     // What was refused is not stored: that was no attempt.
-    expect((row.attempts, row.trouble, row.retryGroup) == (2, -1, 0))
+    expect((row.attempts, row.history, row.retryGroup) == (2, .refused(since: 1), .noGroup))
     // A rejection belongs to a parked item only.
     try table.transition(1, .pending())
     try expect(table.find(queueRow(0).item)?.rejection, equals: nil)
@@ -107,7 +109,7 @@ import Testing
 
   @Test func aNewBodyClearsWhatBelongedToTheOldOneAndKeepsTheAttempts() throws {
     try table.fill(2)
-    try table.transition(1, .waiting(.organisation, charged: true, trouble: 5))
+    try table.transition(1, .waiting(.organisation, charged: true, history: .alone(failures: 5)))
     try table.transition(1, .parked(rejection: [1]))
     try table.assign(1, retryGroup: 6)
     try rewrite { row in
@@ -117,7 +119,7 @@ import Testing
     let row = try #require(try table.find(queueRow(0).item))
     expect(row.state, equals: .pending)
     expect((row.batchKey, row.body) == (tag(5), [9, 9]))
-    expect((row.size, row.attempts, row.trouble, row.retryGroup) == (2, 1, 0, 0))
+    expect((row.size, row.attempts, row.history, row.retryGroup) == (2, 1, .clean, .noGroup))
     expect(row.rejection, equals: nil)
   }
 
@@ -156,8 +158,10 @@ import Testing
   /// What a row says of the old content stays, if the content stays the same: the body has another mark.
   @Test(
     arguments: [
-      .pending(charged: true, trouble: 3, retryGroup: 4), .waiting(.time(until: 7)),
-      .waiting(.blocked(until: 8), trouble: 9), .waiting(.organisation, trouble: -2),
+      .pending(charged: true, history: .alone(failures: 3), retryGroup: 4),
+      .waiting(.time(until: 7)),
+      .waiting(.blocked(until: 8), history: .alone(failures: 9)),
+      .waiting(.organisation, history: .refused(since: 2)),
       .parked(rejection: [1]),
     ] as [Transition])
   func aRowThatIsWrittenAsItIsStaysTheSame(_ transition: Transition) throws {
@@ -169,8 +173,8 @@ import Testing
     expect(after.body, equals: [7])
     expect((after.state, after.notBefore) == (before.state, before.notBefore))
     expect(
-      (after.attempts, after.trouble, after.retryGroup) == (
-        before.attempts, before.trouble, before.retryGroup
+      (after.attempts, after.history, after.retryGroup) == (
+        before.attempts, before.history, before.retryGroup
       ))
     expect(after.rejection, equals: before.rejection)
     // An item that the user asked to try before its pause has ended keeps the end.
@@ -205,11 +209,11 @@ import Testing
     ] as [(WaitReason, Int)])
   func oneItemIsRetriedUnlessItWaitsForAParent(_ reason: WaitReason, _ retried: Int) throws {
     try table.fill(1)
-    try table.transition(1, .waiting(reason, trouble: -1))
+    try table.transition(1, .waiting(reason, history: .refused(since: 1)))
     try expect(table.retry(queueRow(0).item, of: tag(9)), equals: 0)
     try expect(table.retry(queueRow(0).item, of: tag(1)), equals: retried)
     try expect(table.state(0), equals: (retried == 1 ? .pending : .waiting(.dependency)))
-    try expect(table.find(queueRow(0).item)?.trouble, equals: Int64(retried - 1))
+    try expect(table.find(queueRow(0).item)?.history, equals: FailureHistory(Int64(retried - 1)))
   }
 
   @Test func aRetriedChildWaitsForItsParent() throws {

@@ -21,7 +21,7 @@ import Testing
       if number == 2 { row.batchKey = tag(9) }
       _ = try table.insert(row)
     }
-    try table.suspend(like: 1, of: tag(1), .time(until: 40))
+    try table.pause(like: 1, of: tag(1), .time(until: 40))
     try expect(table.state(0), equals: .waiting(.time(until: 40)))
     try expect(table.state(1), equals: .waiting(.time(until: 40)))
     try expect(table.state(2), equals: .pending)
@@ -34,12 +34,12 @@ import Testing
       if number > 1 { row.batchKey = tag(9) }
       _ = try table.insert(row)
     }
-    try table.suspend(like: 1, of: tag(1), .time(until: 40))
+    try table.pause(like: 1, of: tag(1), .time(until: 40))
     try table.transition(3, .waiting(.time(until: 50)))
     try table.transition(4, .waiting(.server(until: 50)))
-    let found = try table.suspended(of: tag(1)).map { $0.count }
+    let found = try table.paused(of: tag(1)).map { $0.count }
     expect(found.sorted(), equals: [1, 2])
-    try expect(table.suspended(of: tag(2)).isEmpty)
+    try expect(table.paused(of: tag(2)).isEmpty)
   }
 
   @Test func suspendingLeavesOtherStatesAlone() throws {
@@ -47,13 +47,13 @@ import Testing
     try table.transition(2, .parked(rejection: nil))
     try table.transition(3, .waiting(.organisation))
     try table.transition(4, .waiting(.time(until: 90)))
-    try table.suspend(like: 1, of: tag(1), .time(until: 40))
+    try table.pause(like: 1, of: tag(1), .time(until: 40))
     try expect(table.state(1), equals: .parked)
     try expect(table.state(2), equals: .waiting(.organisation))
     try expect(table.state(3), equals: .waiting(.time(until: 90)))
   }
 
-  private let longest = LongestWaits(ownMS: 100, askedMS: 1000)
+  private let longest = LongestPauses(ownMS: 100, askedMS: 1000)
 
   private func leftMS(_ now: SteadyTime, of owner: UInt8 = 1) throws -> Int64? {
     try table.leftMS(of: tag(owner), now: now, longest: longest)
@@ -75,12 +75,12 @@ import Testing
     try table.fill(2)
     try table.transition(1, .waiting(.organisation))
     try expect(leftMS(0), equals: nil)
-    try expect(!table.hasSuspended(of: tag(1)))
+    try expect(!table.hasPaused(of: tag(1)))
     try table.transition(2, .waiting(.time(until: 3)))
-    try expect(table.hasSuspended(of: tag(1)))
+    try expect(table.hasPaused(of: tag(1)))
     // One that was found to be at fault waits for itself alone.
-    try table.transition(2, .waiting(.time(until: 3), trouble: 1))
-    try expect(!table.hasSuspended(of: tag(1)))
+    try table.transition(2, .waiting(.time(until: 3), history: .alone(failures: 1)))
+    try expect(!table.hasPaused(of: tag(1)))
     try expect(leftMS(0, of: 2), equals: nil)
     try table.promote(of: tag(2), now: 9, longest: longest)
     try expect(table.state(1), equals: .waiting(.time(until: 3)))
@@ -119,9 +119,9 @@ import Testing
     for (index, reason) in reasons.enumerated() {
       try table.transition(Int64(index + 1), .waiting(reason))
     }
-    try table.endOwnWaits(of: tag(2))
+    try table.endOwnPauses(of: tag(2))
     try expect(table.state(0), equals: .waiting(.time(until: 50)))
-    try table.endOwnWaits(of: tag(1))
+    try table.endOwnPauses(of: tag(1))
     try expect(table.state(0), equals: .pending)
     for index in 1...3 { try expect(table.state(index), equals: .waiting(reasons[index])) }
   }
@@ -179,7 +179,7 @@ import Testing
     _ = try table.insert(other)
     try table.dependencies.add(queueRow(1).item, on: queueRow(3).item)
     for sequence in [1, 2, 5] {
-      try table.transition(Int64(sequence), .waiting(.organisation, trouble: -1))
+      try table.transition(Int64(sequence), .waiting(.organisation, history: .refused(since: 1)))
     }
     try table.transition(3, .waiting(.kind))
     try table.release(org: tag(7), of: tag(1))
@@ -189,18 +189,20 @@ import Testing
         .pending, .waiting(.dependency), .waiting(.kind), .pending, .waiting(.organisation),
       ])
     // A release keeps the denials.
-    try expect(table.find(queueRow(0).item)?.trouble, equals: -1)
+    try expect(table.find(queueRow(0).item)?.history, equals: .refused(since: 1))
   }
 
   @Test func denialsAreForgottenOnlyWhileTheItemIsWithheld() throws {
     try table.fill(3)
-    try table.transition(1, .waiting(.organisation, trouble: -1))
-    try table.transition(2, .pending(trouble: -1))
-    try table.transition(3, .waiting(.organisation, trouble: -1))
+    try table.transition(1, .waiting(.organisation, history: .refused(since: 1)))
+    try table.transition(2, .pending(history: .refused(since: 1)))
+    try table.transition(3, .waiting(.organisation, history: .refused(since: 1)))
     try table.forgetDenials(of: tag(2))
-    try expect(table.find(queueRow(0).item)?.trouble, equals: -1)
+    try expect(table.find(queueRow(0).item)?.history, equals: .refused(since: 1))
     try table.forgetDenials(of: tag(1))
-    try expect((0..<3).map { try table.find(queueRow($0).item)?.trouble }, equals: [0, -1, 0])
+    try expect(
+      (0..<3).map { try table.find(queueRow($0).item)?.history },
+      equals: [.clean, .refused(since: 1), .clean])
   }
 
   // MARK: Dependencies

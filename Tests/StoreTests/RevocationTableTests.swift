@@ -59,7 +59,7 @@ import Testing
     try expect(table.due(now: 100, longestMS: 1000)?.id, equals: id)
   }
 
-  @Test func theNextTimeIsTheLaterOfBackoffAndLease() throws {
+  @Test func theNextTimeIsTheLaterOfPauseAndLease() throws {
     let id = try table.add(sealed: [1])
     try table.postpone(id, until: 300)
     try table.lease(id, until: 100)

@@ -192,7 +192,7 @@ import Vault
     expect((row.state, row.attempts) == (.pending, 7))
   }
 
-  @Test(arguments: ["state", "wait_reason", "attempts", "trouble", "created_ms", "size"])
+  @Test(arguments: ["state", "wait_reason", "attempts", "history", "created_ms", "size"])
   func aNumberThatIsNoneDoesNotCostTheItem(column: String) throws {
     for value in ["'x'", "x'00'", "-1", "9223372036854775807"] {
       let row = try #require(try changed("UPDATE queue SET \(column) = \(value)"))

@@ -22,7 +22,7 @@ import Testing
   }
 
   private let columns: [String: TimeOf] = [
-    "backoff.not_before_ms": .steady, "lease.expires_ms": .steady, "queue.lease_ms": .steady,
+    "pause.not_before_ms": .steady, "lease.expires_ms": .steady, "queue.lease_ms": .steady,
     "queue.not_before_ms": .steady, "revocation.lease_ms": .steady,
     "revocation.not_before_ms": .steady, "sign_in.created_ms": .steady,
     "sync_run.started_ms": .steady,

@@ -345,7 +345,7 @@ CONSTRAINTS = [
     *(
         (table, "x CHECK (0)", f"DELETE FROM {table}")
         for table in (
-            "backoff",
+            "pause",
             "notice",
             "lease",
             "queue_count",

@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 
 from conftest import MakePhone, MakeUser
+from support import own_rows
 from support.directory_fixtures import DirectoryFixtures
 from support.errors import error_of
 from support.held import return_to_foreground
 from support.phone import ROUTES, App
+from support.queue import add
 from support.users import SignedIn, signed_in
 
 
@@ -90,6 +92,25 @@ def test_ORG_2_a_role_without_routes_reads_and_adds_nothing(
     # What was queued before is sent: the server still knows the membership.
     user.app.settle()
     assert [str(row["id"]) for row in user.phone.directory.activities(user.person)] == [queued]
+
+
+def test_ORG_2_a_role_without_routes_is_why_a_stored_row_is_not_corrected(
+    phones: MakePhone, directory: DirectoryFixtures
+) -> None:
+    org = directory.organisation()
+    routes = {"peer_mentor": ROUTES["peer_mentor"]}
+    person = directory.person(org)
+    user = signed_in(phones, person, org, routes=routes, tables=own_rows.tables(change={}))
+    app = user.app
+    item = add(app)
+    app.settle()
+    directory.control.set_membership(user.person.id, org.id, role="coordinator")
+    return_to_foreground(user)
+    calls: list[Any] = [
+        lambda: app.queue_edit({"id": item, "payload": {"minutes": 9}}),
+        lambda: app.queue_cancel({"id": item}),
+    ]
+    assert [error_of(call).code for call in calls] == ["org.unknown_role"] * 2
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,29 @@ def test_ATK_6_a_code_that_proves_nothing_never_takes_the_session_away(
     assert [str(row["id"]) for row in directory.activities(user.person)] == [item]
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"code":"portal","code":"session_not_found"}',
+        '{"code":400,"error_code":"portal","error_code":"refresh_token_not_found"}',
+        '{"error":"invalid_grant","error":"invalid_grant"}',
+    ],
+)
+def test_ATK_6_a_code_that_is_given_twice_proves_nothing(
+    sign_in: MakeUser, directory: DirectoryFixtures, body: str
+) -> None:
+    user = sign_in(policy={"biometric": "off"})
+    directory.control.respond("/auth/v1", 400, body=body, times=-1)
+    live(user, TOKEN_S)
+    user.restart()
+    live(user, 60)
+    assert user.app.of_type("session_ended") == []
+    assert user.app.session_status()["state"] == "active"
+    directory.control.clear_faults()
+    live(user, 600)
+    assert user.app.session_status()["stale"] is False
+
+
 @pytest.mark.parametrize("expired", [False, True])
 @pytest.mark.parametrize("code", ["access_denied", "portal"])
 def test_ATK_6_a_portal_s_minute_costs_minutes(

@@ -13,6 +13,7 @@ from support import children
 from support.directory_fixtures import DirectoryFixtures, Organisation
 from support.errors import error_of
 from support.phone import ROUTES, TOKEN_S, App
+from support.queue import EMPTY
 from support.users import signed_in
 
 Two = tuple[SignedIn, Organisation]
@@ -75,6 +76,25 @@ def test_ORG_2_ended_access_leads_to_the_selection(
     assert error_of(app.org_select, {"org_id": user.org.id}).code == f"org.{ended}"
     assert error_of(app.register).code == f"org.{ended}"
     assert app.org_select({"org_id": second.id})["screen"] == "home"
+
+
+@pytest.mark.parametrize("cause", ["revoked", "disabled"])
+def test_ORG_2_nothing_is_queued_for_an_organisation_whose_access_has_ended(
+    two: Two, directory: DirectoryFixtures, cause: str
+) -> None:
+    user, second = two
+    if cause == "revoked":
+        directory.control.set_membership(user.person.id, second.id, status="ended")
+    else:
+        directory.control.set_org(second.id, "disabled")
+    app = user.restart()
+    app.settle()
+    assert app.screen["screen"] == "home"
+    payload = {"type": "visit", "minutes": 5}
+    request = {"kind": "activity", "payload": payload, "org_id": second.id}
+    error = error_of(app.queue_add, request)
+    assert (error.code, error.field) == (f"org.{cause}", "/org_id")
+    assert app.queue_list()["counts"] == EMPTY
 
 
 def test_ORG_3_cached_memberships_serve_offline(sign_in: MakeUser) -> None:

@@ -116,7 +116,7 @@ def test_what_an_item_waits_for_outlives_a_salvage(sign_in: MakeUser) -> None:
         for state, reason, not_before, minutes in [(2, 3, 0, 0), (2, 2, until, 1), (3, 0, 0, 2)]:
             database.execute(
                 "UPDATE queue SET state = ?, wait_reason = ?, not_before_ms = ?, attempts = 4, "
-                "trouble = -1 WHERE seq = (SELECT seq FROM queue ORDER BY seq LIMIT 1 OFFSET ?)",
+                "history = -1 WHERE seq = (SELECT seq FROM queue ORDER BY seq LIMIT 1 OFFSET ?)",
                 (state, reason, not_before, minutes),
             )
     before = [(held, "waiting"), (later, "waiting"), (parked, "parked")]
@@ -127,7 +127,7 @@ def test_what_an_item_waits_for_outlives_a_salvage(sign_in: MakeUser) -> None:
     user.phone.close()
     with contextlib.closing(sqlite3.connect(path)) as database:
         rows = database.execute(
-            "SELECT wait_reason, not_before_ms, attempts, trouble FROM queue ORDER BY seq"
+            "SELECT wait_reason, not_before_ms, attempts, history FROM queue ORDER BY seq"
         ).fetchall()
     assert rows == [(3, 0, 4, -1), (2, until, 4, -1), (0, 0, 4, -1)]
 

@@ -103,6 +103,20 @@ def test_OFF_8_last_year_s_queued_visits_are_not_counted(
     assert total(user) == (1, 10)
 
 
+@pytest.mark.parametrize(("text", "minutes"), [("40", 40), (" 7", 7), ("an hour", 0)])
+def test_OFF_8_minutes_in_a_text_count_as_the_server_reads_them(
+    sign_in: MakeUser, text: str, minutes: int
+) -> None:
+    user = sign_in()
+    user.app.go_offline()
+    payload = {"type": "visit", "minutes": text}
+    user.app.queue_add({"kind": "activity", "payload": payload})
+    assert user.app.summary_get()["queued"] == {"activities": 1, "minutes": minutes}
+    user.app.go_online()
+    user.app.settle()
+    assert total(user) == ((1, minutes) if minutes else (0, 0))
+
+
 def test_OFF_8_a_parked_registration_is_not_counted(sign_in: MakeUser) -> None:
     user = sign_in()
     user.app.register(minutes=10)

@@ -66,7 +66,12 @@ struct Registered {
   private static var maxMinutes: Int64 { 1_000_000 }
 
   init(_ row: JSON, _ occurredAtMS: Int64?) {
-    minutes = min(max(0, row.int("minutes") ?? 0), Registered.maxMinutes)
+    minutes = min(max(0, Registered.integer(row["minutes"]) ?? 0), Registered.maxMinutes)
     atMS = row.string("occurred_at").flatMap { ISO8601.parse($0) } ?? occurredAtMS
+  }
+
+  /// The server reads an integer from a text, too.
+  private static func integer(_ value: JSON?) -> Int64? {
+    value?.withUTF8 { try? JSON.parse($0, scalars: true) }.map { $0?.int } ?? value?.int
   }
 }

@@ -72,7 +72,7 @@ final class RowPuller: Part {
       source = .contacts(core.configuration.backend, org: org)
     }
     do throws(Failure) {
-      let failures = try core.backoffs.read(Purpose.pull.rawValue).attempts
+      let failures = try core.pauses.read(Purpose.pull.rawValue).attempts
       return RowPull(source, after: try cursor(of: source, session), failures: Int64(failures))
     } catch  where error.code != .memoryExhausted && !core.reads.mustRunAgain {
       Log.line(.warning, "the cache cannot be used: \(error.code.rawValue)")

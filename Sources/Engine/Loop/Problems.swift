@@ -1,5 +1,6 @@
 import Base
 import Policy
+import Store
 import Supabase
 
 /// A request that the server refuses for its schema: a table, column or function is missing, or nobody
@@ -19,49 +20,21 @@ final class Problem {
   /// How long access tokens live, if that is the problem.
   private(set) var lifetimeS: Int64?
 
-  init(_ subject: Problems.Subject, _ error: ServerError, _ code: String, _ now: Instant) {
+  init(
+    _ subject: Problems.Subject, _ code: String, _ now: Instant, cause: SignInCause? = nil,
+    table: String? = nil, column: String? = nil, lifetimeS: Int64? = nil
+  ) {
     self.subject = subject
     self.code = code
-    cause = nil
-    table = ServerError.table(code, error.message) ?? subject.table
-    column = error.column
-    sinceMS = now.wallMS
-  }
-
-  init(_ purpose: Purpose, _ cause: SignInCause, _ now: Instant) {
-    subject = Problems.Subject("backend", purpose)
-    code = cause.rawValue
     self.cause = cause
-    (table, column) = (nil, nil)
-    sinceMS = now.wallMS
-  }
-
-  init(_ subject: Problems.Subject, _ problem: ListProblem, _ fault: RowFault?, _ now: Instant) {
-    self.subject = subject
-    code = problem.rawValue
-    cause = nil
-    table = subject.table
-    column = problem == .unusableRow ? fault?.column : nil
-    sinceMS = now.wallMS
-  }
-
-  /// Access tokens that live too short.
-  init(lifetimeS: Int64, _ now: Instant) {
-    subject = Problems.Subject("backend", .refresh)
-    code = Problem.lifetime
-    cause = nil
-    (table, column) = (nil, nil)
-    sinceMS = now.wallMS
+    self.table = table ?? subject.table
+    self.column = column
     self.lifetimeS = lifetimeS
+    sinceMS = now.wallMS
   }
 
-  /// Nothing asks for requests.
-  init(silence purpose: Purpose, _ now: Instant) {
-    subject = Problems.Subject("host", purpose)
-    code = Problem.silence
-    cause = nil
-    (table, column) = (nil, nil)
-    sinceMS = now.wallMS
+  convenience init(_ purpose: Purpose, _ cause: SignInCause, _ now: Instant) {
+    self.init(Problems.Subject("backend", purpose), cause.rawValue, now, cause: cause)
   }
 
   static var lifetime: String { "token_lifetime" }
@@ -250,7 +223,8 @@ final class Problems {
       if outcome.isOfWorkingSchema { end(subject) }
       return
     }
-    set(Problem(subject, error, code, now))
+    let table = ServerError.table(code, error.message)
+    set(Problem(subject, code, now, table: table, column: error.column))
   }
 
   /// Note what the list of memberships says.
@@ -259,14 +233,14 @@ final class Problems {
       "memberships", .membershipCheck, table: core.configuration.backend.membershipsTable,
       isOfList: true)
     guard let problem = read.problem else { return end(subject) }
-    set(Problem(subject, problem, read.fault, now))
+    set(subject, problem, read.fault, now)
   }
 
   /// Note what a pull says that has ended.
   func notePull(_ pull: RowPull, _ problem: ListProblem?, _ now: Instant) {
     let subject = Problems.subject(pull, isOfList: true)
     if let problem = problem ?? pull.fault.map({ _ in .unusableRow }) {
-      set(Problem(subject, problem, pull.fault, now))
+      set(subject, problem, pull.fault, now)
     } else {
       // A pull of changes does not meet the row again that could not be used.
       let loop = ListProblem.loop.rawValue
@@ -275,6 +249,11 @@ final class Problems {
   }
 
   private func end(_ subject: Subject) { all.removeAll { $0.subject.isSame(as: subject) } }
+
+  private func set(_ subject: Subject, _ list: ListProblem, _ fault: RowFault?, _ now: Instant) {
+    let column = list == .unusableRow ? fault?.column : nil
+    set(Problem(subject, list.rawValue, now, column: column))
+  }
 
   private func set(_ problem: Problem) {
     if let index = all.firstIndex(where: { $0.subject.isSame(as: problem.subject) }) {
@@ -307,23 +286,19 @@ final class Problems {
       return
     }
     if let known { return all[known].live(lifetimeS) }
-    all.append(Problem(lifetimeS: lifetimeS, now))
+    all.append(Problem(Subject("backend", .refresh), Problem.lifetime, now, lifetimeS: lifetimeS))
     Log.line(.warning, "access tokens live \(lifetimeS) s: too short")
   }
 
   /// A request waits, and nothing has asked for a while.
   func noteSilence(_ purpose: Purpose, _ now: Instant) {
     guard !all.contains(where: { $0.code == Problem.silence }) else { return }
-    all.append(Problem(silence: purpose, now))
+    all.append(Problem(Subject("host", purpose), Problem.silence, now))
     Log.line(.warning, "a request waits, and nothing asks for it: call holdfast_next")
   }
 
   /// Something asks again.
-  func endSilence() {
-    if all.contains(where: { $0.code == Problem.silence }) {
-      all.removeAll { $0.code == Problem.silence }
-    }
-  }
+  func endSilence() { all.removeAll { $0.code == Problem.silence } }
 
   /// What the server refused of this kind was the fault of an item.
   func end(kind: String) {
@@ -451,7 +426,7 @@ extension UploadBatch {
   /// ended, and the item of a duplicate key may be stored.
   private func asksFirst(_ outcome: RestOutcome) -> Bool {
     switch outcome {
-    case .denied: org != nil && !items.contains { $0.trouble != 0 }
+    case .denied: org != nil && !items.contains { !$0.history.isClean }
     case .duplicateKey: attempts == 0
     default: false
     }

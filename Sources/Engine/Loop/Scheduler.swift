@@ -114,7 +114,7 @@ final class Scheduler: Part {
     }
     // An upload would change what a read returns: reads follow the last upload that can be sent.
     guard !inFlight.contains(.upload) else { return nil }
-    if try pauses.leftMS(.upload, now) <= 0 {
+    if try refresh.uploadHold(now) == nil {
       if let batch = uploader.nextReadBack, batch.owner == session.owner {
         return .readBack(session, batch)
       }
@@ -130,7 +130,8 @@ final class Scheduler: Part {
     let org = session.choice
     if rowPuller.isDue(org, now), try maySend(.pull, now) { return .rows(session, org) }
     if summary.isDue(now), try maySend(.summary, now),
-      try !core.queue.mayBeStored(org: try orgTag(org), of: session.owner)
+      try !core.queue.mayBeStored(
+        org: try org == nil ? nil : core.keys().orgTag(org), of: session.owner)
     {
       return .summary(session, org)
     }
@@ -142,11 +143,6 @@ final class Scheduler: Part {
     let configuration = core.configuration
     return !configuration.backend.hasOrganisations
       || configuration.state(of: session.chosen) == .active
-  }
-
-  private func orgTag(_ org: UUID?) throws(Failure) -> [UInt8]? {
-    guard let org else { return nil }
-    return try core.keys().orgTag(org)
   }
 
   /// The session, if it may be used now. Reads memory and the row, and changes nothing.
@@ -198,7 +194,7 @@ final class Scheduler: Part {
         try uploader.releaseKnownKinds(session)
       case .promote:
         guard let session = sessions.session else { return }
-        try core.queue.promote(of: session.owner, now: core.steady(now), longest: .backoffs)
+        try core.queue.promote(of: session.owner, now: core.steady(now), longest: .ofItems)
       }
     }
   }
@@ -206,9 +202,7 @@ final class Scheduler: Part {
   private func preparation(_ now: Instant) throws(Failure) -> Preparation? {
     guard reachability.isOnline, !decider.awaitsKeys else { return nil }
     if try decider.assessUnchanged() == nil { return .assess }
-    guard let (session, row) = try usableSession(),
-      try !refresh.isNeeded(session, row, now), try !tokens.isExpired(row, now)
-    else { return nil }
+    guard let session = try freshSession(now) else { return nil }
     if let due = try nextHeldCheckMS(session, now), due <= 0 { return .checkMembership }
     if !core.configuration.backend.hasOrganisations,
       try core.queue.hasWaitingForOrganisation(of: session.owner)
@@ -223,7 +217,7 @@ final class Scheduler: Part {
     if try core.queue.hasUnknownStates(of: session.owner) { return .settleStates }
     if try links.areLost(of: session.owner) { return .restoreLinks }
     if try uploader.hasHeldKinds(session) { return .releaseKnownKinds }
-    if let left = try suspendedLeftMS(session, now), left <= 0 { return .promote }
+    if let left = try pauseLeftMS(session, now), left <= 0 { return .promote }
     return nil
   }
 
@@ -235,6 +229,12 @@ final class Scheduler: Part {
     let row = try sessions.row()
     guard row.owner != nil else { return false }
     return try !tokens.isExpired(row, now)
+  }
+
+  /// Whether the session goes on once the key store has its keys: also one that counts as lost may be there again.
+  private func watchesKeys(_ now: Instant) throws(Failure) -> Bool {
+    let isShown = hostView.shown.isWaiting || hostView.shown.reason == .keyLost
+    return try isShown && decider.awaitsKeys ? true : asksForKeys(now)
   }
 
   /// How long until the next membership check of somebody who waits for one: they have no usable organisation, or
@@ -253,11 +253,11 @@ final class Scheduler: Part {
     return core.configuration.limits.pullIntervalMS - check.ageMS(now)
   }
 
-  /// How long until the first suspended item is due; nil when none is suspended.
-  private func suspendedLeftMS(
+  /// How long until the first pause of items ends; nil when there is none.
+  private func pauseLeftMS(
     _ session: OpenSession, _ now: Instant
   ) throws(Failure) -> Int64? {
-    try core.queue.leftMS(of: session.owner, now: core.steady(now), longest: .backoffs)
+    try core.queue.leftMS(of: session.owner, now: core.steady(now), longest: .ofItems)
   }
 
   // MARK: When to ask
@@ -283,8 +283,7 @@ final class Scheduler: Part {
   /// whatever else there is. That is known without a statement of the notices or of the revocations.
   private func wantsCheck(_ now: Instant) throws(Failure) -> Bool {
     guard tokens.needsValidation || check.isNeeded, reachability.isOnline,
-      core.keyRing.keys != nil, let (session, row) = try usableSession(),
-      try !refresh.isNeeded(session, row, now), try !tokens.isExpired(row, now)
+      core.keyRing.keys != nil, try freshSession(now) != nil
     else { return false }
     if tokens.needsValidation, try maySend(.validate, now) { return true }
     guard check.isNeeded else { return false }
@@ -308,12 +307,7 @@ final class Scheduler: Part {
     if hostView.shown.isWaiting, check.isNeeded, reachability.isOnline {
       consider(check.timeoutLeftMS(now))
     }
-    // A key that counts as lost may be there again, and then the session goes on.
-    if hostView.shown.isWaiting || hostView.shown.reason == .keyLost, decider.awaitsKeys {
-      consider(Scheduler.keyStoreIntervalMS)
-    } else if try asksForKeys(now) {
-      consider(Scheduler.keyStoreIntervalMS)
-    }
+    if try watchesKeys(now) { consider(Scheduler.keyStoreIntervalMS) }
     guard reachability.isOnline, core.keyRing.keys != nil else { return next }
     for purpose in Purpose.allCases { consider(try pauses.leftMS(purpose, now)) }
     let time = try core.steady(now)
@@ -322,7 +316,7 @@ final class Scheduler: Part {
     consider(try refresh.heldForMS(now).map { min($0, Scheduler.refreshIntervalMS) })
     consider(
       try tokens.lifeLeftMS(try sessions.row(), now) - tokens.refreshMarginMS(session))
-    consider(try suspendedLeftMS(session, now))
+    consider(try pauseLeftMS(session, now))
     consider(try uploader.nextLeaseCheckMS(now))
     consider(nextPullMS(session, now))
     consider(try nextHeldCheckMS(session, now))

@@ -4,7 +4,7 @@ import Store
 import Supabase
 import Vault
 
-/// Back-off of each purpose of a request, shared by all processes through the `backoff` table.
+/// The pauses of each purpose of a request, shared by all processes through the `pause` table.
 ///
 /// Each purpose has its own failures, pause and probe: an endpoint that fails holds up nothing but
 /// itself. In an outage of the whole service each purpose draws its own delays, so the requests of
@@ -21,16 +21,16 @@ final class ServicePauses {
   init(_ core: Core) { self.core = core }
 
   private func state(
-    of stored: BackoffTable.Entry, _ now: SteadyTime
-  ) -> ServiceBackoff {
+    of stored: PauseTable.Entry, _ now: SteadyTime
+  ) -> ServicePause {
     let left = ServicePauses.leftMS(stored, now)
-    return ServiceBackoff(
+    return ServicePause(
       attempts: stored.attempts, notBeforeMS: left > 0 ? stored.notBefore.ms : 0)
   }
 
   /// Whether the last request of this purpose failed: the next one finds out if the service is back.
   func isProbing(_ purpose: Purpose) throws(Failure) -> Bool {
-    ServiceBackoff(attempts: try core.backoffs.read(purpose.rawValue).attempts).isProbing
+    ServicePause(attempts: try core.pauses.read(purpose.rawValue).attempts).isProbing
   }
 
   /// A request failed: pause with full jitter, at least as long as the server asks.
@@ -38,24 +38,24 @@ final class ServicePauses {
     _ purpose: Purpose, _ response: HTTPResponse, _ now: Instant
   ) throws(Failure) {
     let time = try core.steadyToStore(now)
-    let stored = try core.backoffs.read(purpose.rawValue)
+    let stored = try core.pauses.read(purpose.rawValue)
     var state = state(of: stored, time)
     let goesOn = stored.isAsked && state.notBeforeMS > 0
     _ = state.fail(at: time.ms, random: Random.word(), floorMS: response.floorMS(for: purpose))
-    try core.backoffs.set(
+    try core.pauses.set(
       purpose.rawValue, attempts: state.attempts, notBefore: SteadyTime(ms: state.notBeforeMS),
       isAsked: goesOn || response.asksForPause(purpose))
   }
 
-  /// The service answered. Returns whether that ends a back-off.
+  /// The service answered. Returns whether that ends a pause.
   @discardableResult
   func succeed(_ purpose: Purpose) throws(Failure) -> Bool {
-    let stored = try core.backoffs.read(purpose.rawValue)
+    let stored = try core.pauses.read(purpose.rawValue)
     guard stored.attempts > 0 else { return false }
     let time = try core.steady(core.clock.now())
     var state = state(of: stored, time)
     state.succeed(pauseLeftMS: ServicePauses.leftMS(stored, time))
-    if !state.isProbing { try core.backoffs.clear(purpose.rawValue) }
+    if !state.isProbing { try core.pauses.clear(purpose.rawValue) }
     return !state.isProbing
   }
 
@@ -63,24 +63,24 @@ final class ServicePauses {
   func rest(_ purpose: Purpose, _ milliseconds: Int64, _ now: Instant) throws(Failure) {
     guard try leftMS(purpose, now) < milliseconds else { return }
     let time = try core.steadyToStore(now)
-    try core.backoffs.set(
-      purpose.rawValue, attempts: try core.backoffs.read(purpose.rawValue).attempts,
+    try core.pauses.set(
+      purpose.rawValue, attempts: try core.pauses.read(purpose.rawValue).attempts,
       notBefore: time + milliseconds)
   }
 
   /// A refresh succeeded after failures, so a whole service may have come back, for many devices at
   /// once. Reads are not urgent: they come later, spread over the time that the refreshes were.
   func spreadReads(_ now: Instant) throws(Failure) {
-    let stored = try core.backoffs.read(Purpose.refresh.rawValue)
-    let refresh = ServiceBackoff(attempts: stored.attempts)
+    let stored = try core.pauses.read(Purpose.refresh.rawValue)
+    let refresh = ServicePause(attempts: stored.attempts)
     guard refresh.isProbing else { return }
     let time = try core.steadyToStore(now)
     for purpose in [Purpose.pull, .summary] {
-      let known = try core.backoffs.read(purpose.rawValue)
+      let known = try core.pauses.read(purpose.rawValue)
       let delay = refresh.readDelayMS(random: Random.word(), isAsked: stored.isAsked)
       let left = ServicePauses.leftMS(known, time)
       guard delay > left else { continue }
-      try core.backoffs.set(
+      try core.pauses.set(
         purpose.rawValue, attempts: known.attempts, notBefore: time + delay,
         isAsked: known.isAsked && left > 0)
     }
@@ -89,52 +89,51 @@ final class ServicePauses {
   /// Another session begins: what the auth service said about the last one no longer counts.
   func clearAuth() throws(Failure) {
     for purpose in Purpose.allCases where purpose.isAuth {
-      try core.backoffs.clear(purpose.rawValue)
+      try core.pauses.clear(purpose.rawValue)
     }
   }
 
   /// End the pauses that no server asked for. The failures still count.
   func endUnasked(_ isIncluded: (Purpose) -> Bool) throws(Failure) {
-    for entry in try core.backoffs.all() where !entry.isAsked && entry.notBefore.ms != 0 {
+    for entry in try core.pauses.all() where !entry.isAsked && entry.notBefore.ms != 0 {
       guard let purpose = Purpose(rawValue: entry.purpose), isIncluded(purpose) else { continue }
-      try core.backoffs.set(entry.purpose, attempts: entry.attempts, notBefore: 0)
+      try core.pauses.set(entry.purpose, attempts: entry.attempts, notBefore: 0)
     }
   }
 
   /// How long the pause still lasts; 0 or less when there is none.
   func leftMS(_ purpose: Purpose, _ now: Instant) throws(Failure) -> Int64 {
-    let stored = try core.backoffs.read(purpose.rawValue)
+    let stored = try core.pauses.read(purpose.rawValue)
     return stored.notBefore == 0 ? 0 : ServicePauses.leftMS(stored, try core.steady(now))
   }
 
   /// How long the pause still lasts; 0 or less when there is none. One that is longer than any of its
   /// kind was stored in another boot, under another clock: it is over.
-  private static func leftMS(_ stored: BackoffTable.Entry, _ now: SteadyTime) -> Int64 {
+  private static func leftMS(_ stored: PauseTable.Entry, _ now: SteadyTime) -> Int64 {
     let left = stored.notBefore - now
     return left > Backoff.longestMS(isAsked: stored.isAsked) ? 0 : left
   }
 
-  /// A pause as the host sees it.
-  struct Shown {
+  /// A pause that lasts, as the host sees it.
+  struct Pause {
     /// `back_off` or `server_pause`.
     let code: MessageCode
     /// Its end by the device's clock.
     let untilMS: Int64
   }
 
-  /// The pause that lasts; nil when there is none.
-  func shown(_ purpose: Purpose, _ now: Instant) throws(Failure) -> Shown? {
+  func pause(_ purpose: Purpose, _ now: Instant) throws(Failure) -> Pause? {
     let left = try leftMS(purpose, now)
     guard left > 0 else { return nil }
-    let isAsked = try core.backoffs.read(purpose.rawValue).isAsked
-    return Shown(code: isAsked ? .serverPause : .backOff, untilMS: now.wallMS + left)
+    let isAsked = try core.pauses.read(purpose.rawValue).isAsked
+    return Pause(code: isAsked ? .serverPause : .backOff, untilMS: now.wallMS + left)
   }
 }
 
-extension LongestWaits {
-  /// Items are put off by the same back-off as requests; those that were refused on the way by another.
-  static var backoffs: LongestWaits {
-    LongestWaits(
+extension LongestPauses {
+  /// Items pause as long as requests; those that were refused on the way, or fail alone, by `ItemPause`.
+  static var ofItems: LongestPauses {
+    LongestPauses(
       ownMS: Backoff.longestMS(isAsked: false), askedMS: Backoff.longestMS(isAsked: true),
       blockedMS: ItemPause.longestOnTheWayMS, aloneMS: ItemPause.longestMS)
   }
@@ -147,7 +146,7 @@ extension HTTPResponse {
     return purpose.isAuth ? AuthClassification.isOwn(facts) : RestClassification.isOwn(facts)
   }
 
-  /// Why items wait that the response puts off until then.
+  /// Why items wait that the response makes pause until then.
   func wait(until: SteadyTime) -> WaitReason {
     asksForPause(.upload) ? .server(until: until) : .time(until: until)
   }

@@ -15,24 +15,20 @@ final class SyncControl: Part {
     super.init(shared)
   }
 
-  /// Check the memberships, pull and send next. What a server put off stays put off, and
-  /// so does a refresh that failed: the auth service is not asked more often because a user pulls.
+  /// Check the memberships, pull and send next. A pause that a server asked for goes on, and
+  /// so does that of a refresh that failed: the auth service is not asked more often because a user pulls.
   func start(_ request: JSON) throws(Failure) -> JSON {
     _ = try Fields(request, known: [])
     let (session, _) = try decider.requireSendable()
     let now = core.clock.now()
     try pauses.endUnasked { !$0.isAuth }
-    try core.queue.endOwnWaits(of: session.owner)
+    try core.queue.endOwnPauses(of: session.owner)
     pulls.requirePull()
     check.askSilently(check.isConfirmed ? .keepingAnswer : .discardingAnswer, now)
-    if !reachability.isOnline { return ["started": false, "reason": "offline"] }
-    if try refresh.tokenPause(now) != nil {
-      return ["started": false, "reason": .string(MessageCode.token.rawValue)]
-    }
-    if let pause = try pauses.shown(.upload, now) {
-      return ["started": false, "reason": .string(pause.code.rawValue)]
-    }
-    return ["started": true, "reason": .null]
+    let hold = try refresh.uploadHold(now)
+    // A refresh that is sent next holds nothing back.
+    let reason = hold?.code == .token && hold?.pause == nil ? hold?.last?.code : hold?.code
+    return ["started": .bool(reason == nil), "reason": JSON(reason?.rawValue)]
   }
 
   private static func json(_ rows: DatasetTable.Entry?) -> JSON {
@@ -73,7 +69,7 @@ final class SyncControl: Part {
     _ = try Fields(request, known: [])
     let session = try decider.requireSession()
     let now = core.clock.now()
-    let pause = try refresh.uploadPause(now)
+    let pause = try refresh.uploadHold(now)?.last
     let (contacts, summary) = try datasets(session)
     let backend = core.configuration.backend
     return [

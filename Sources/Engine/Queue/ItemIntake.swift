@@ -41,7 +41,7 @@ final class ItemIntake: Part {
     let org = try readOrganisation(fields, session) ?? current
     _ = try ItemReport.readState(fields)
     let now = core.clock.now()
-    let kind = try readKind(fields)
+    let kind = try core.configuration.backend.queueKind(in: fields)
     let given = try readID(fields)
     let id = given ?? Random.uuid(at: now.wallMS)
     let payload = try PayloadReader.read(fields, kind, id: id, org: org, user: session.userID)
@@ -78,10 +78,6 @@ final class ItemIntake: Part {
     return time
   }
 
-  private func readKind(_ fields: Fields) throws(Failure) -> QueueKind {
-    try core.configuration.backend.queueKind(in: fields)
-  }
-
   private func readID(_ fields: Fields) throws(Failure) -> UUID? {
     guard let value = fields.optional("id") else { return nil }
     guard let id = value.uuid else {
@@ -90,7 +86,7 @@ final class ItemIntake: Part {
     return id
   }
 
-  /// An exported item goes back to its own organisation, if the user is a member of it.
+  /// An exported item goes back to its own organisation, if the user works in it.
   private func readOrganisation(
     _ fields: Fields, _ session: OpenSession
   ) throws(Failure) -> UUID? {
@@ -100,9 +96,10 @@ final class ItemIntake: Part {
         .configNotConfigured, "\"memberships\" is null in the configuration", field: "/org_id")
     }
     let id = try fields.uuid("org_id")
-    guard session.membership(in: id) != nil else {
+    guard let membership = session.membership(in: id) else {
       throw Failure(.orgNotAMember, "no membership in this organisation", field: "/org_id")
     }
+    try core.configuration.state(of: membership).require("/org_id")
     return id
   }
 
@@ -286,9 +283,10 @@ final class ItemIntake: Part {
     _ id: UUID, _ session: OpenSession
   ) throws(Failure) -> (QueueKind, OwnRow)? {
     let kinds = core.configuration.backend.kinds.filter { $0.own != nil }
-    guard !kinds.isEmpty, (try? decider.requirePlace()) != nil else { return nil }
+    if kinds.isEmpty { return nil }
+    let (_, org) = try decider.requirePlace()
     for kind in kinds {
-      if let row = try ownRows.find(id, kind, session.choice, session) { return (kind, row) }
+      if let row = try ownRows.find(id, kind, org, session) { return (kind, row) }
     }
     return nil
   }
@@ -583,9 +581,7 @@ final class ItemIntake: Part {
   /// An item that is in no request.
   private func findIdle(_ fields: Fields, _ session: OpenSession) throws(Failure) -> QueueRow {
     let row = try core.findItem(fields, session)
-    guard row.state != .sending else {
-      throw ItemIntake.inFlight
-    }
+    if row.state == .sending { throw ItemIntake.inFlight }
     return row
   }
 }

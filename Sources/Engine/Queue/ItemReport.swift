@@ -236,19 +236,12 @@ final class ItemReport: Part {
   private func whyPending(
     _ assessment: Assessment
   ) throws(Failure) -> (code: MessageCode, untilMS: Int64?) {
-    let now = core.clock.now()
     if !decider.canSend(assessment.situation) { return (.locked, nil) }
-    if !reachability.isOnline { return (.offline, nil) }
-    if try refresh.awaitsToken(now) {
-      return (problems.obstacle ?? .token, try refresh.tokenPause(now)?.untilMS)
-    }
-    guard let pause = try pauses.shown(.upload, now) else { return (.ready, nil) }
-    return (code(of: pause), pause.untilMS)
-  }
-
-  /// A pause of our own has a cause, if the answers tell one.
-  private func code(of pause: ServicePauses.Shown) -> MessageCode {
-    pause.code == .backOff ? problems.obstacle ?? .backOff : pause.code
+    guard let hold = try refresh.uploadHold(core.clock.now()) else { return (.ready, nil) }
+    if hold.code == .offline { return (.offline, nil) }
+    // What the server asked for needs no other cause.
+    let cause = hold.code == .serverPause ? nil : problems.obstacle
+    return (cause ?? hold.code, hold.pause?.untilMS)
   }
 
   /// How many of the items that wait for a time have a kind that the server's schema refuses.
@@ -256,7 +249,7 @@ final class ItemReport: Part {
     guard problems.concern(.upload) else { return 0 }
     let key = try core.keys().queues.derived(for: owner)
     var count: Int64 = 0
-    for group in try core.queue.suspended(of: owner) {
+    for group in try core.queue.paused(of: owner) {
       if let kind = try core.queue.find(group.item)?.read(key)?.kind, problems.concern(kind: kind) {
         count += group.count
       }

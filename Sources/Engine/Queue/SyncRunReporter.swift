@@ -50,13 +50,13 @@ final class SyncRunReporter {
       durationMS: max(0, try core.steady(now) - run.started))
   }
 
-  /// End the run if no item of the owner's is pending, sending or suspended. An item that was refused
+  /// End the run if no item of the owner's is pending, sending or in a pause. An item that was refused
   /// on the way waits for itself and keeps no run open. A run that neither sent nor parked anything
   /// ends in silence.
   func endIfDone(_ owner: [UInt8], _ now: Instant) throws(Failure) {
     guard let run = try core.syncRuns.find(of: owner),
       try !core.queue.hasPending(of: owner), try !core.queue.hasSending(of: owner),
-      try !core.queue.hasSuspended(of: owner)
+      try !core.queue.hasPaused(of: owner)
     else { return }
     try core.syncRuns.end(of: owner)
     if run.sent + run.parked == 0 { return }

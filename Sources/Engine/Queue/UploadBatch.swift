@@ -12,10 +12,8 @@ final class UploadBatch {
     let tag: [UInt8]
     let id: UUID
     let attempts: Int64
-    /// See `QueueRow.trouble`.
-    private(set) var trouble: Int64
-    /// Grows with each failure of the item alone.
-    let retryGroup: Int64
+    private(set) var history: FailureHistory
+    let retryGroup: RetryGroup
     let size: Int64
     let notBefore: SteadyTime
     /// The server may have an older payload.
@@ -52,7 +50,7 @@ final class UploadBatch {
       tag = row.item
       id = item.id
       attempts = row.attempts
-      trouble = row.trouble
+      history = row.history
       retryGroup = row.retryGroup
       size = row.size
       notBefore = row.notBefore
@@ -71,7 +69,9 @@ final class UploadBatch {
     func noteFound(_ row: JSON) { found = row }
 
     /// The server has refused it beside others that it stored, which have the group `since` or an older one.
-    func noteRefused(since group: Int64) { if trouble == 0 { trouble = -group } }
+    func noteRefused(since group: RetryGroup) {
+      if history.isClean { history = .refused(since: group) }
+    }
   }
 
   /// Why the server is asked for items.
@@ -137,7 +137,7 @@ final class UploadBatch {
   var size: Int64 { items.reduce(0) { $0 + $1.size } }
 
   /// The single item that fails alone; nil: it is none.
-  var alone: Item? { items.count == 1 && items[0].trouble > 0 ? items[0] : nil }
+  var alone: Item? { items.count == 1 && items[0].history.isAlone ? items[0] : nil }
 
   func with(_ items: [Item]) -> UploadBatch { copy(items, request, inquiry) }
 

@@ -123,21 +123,24 @@ extension UploadSettlement {
     }
   }
 
-  /// The next even number of a retry group. The odd one before it is free, too.
-  func nextGroup() throws(Failure) -> Int64 {
-    try core.meta.next(.retryGroup, above: (try core.meta.int(.retryGroup) ?? 0) | 1)
+  func newestGroup() throws(Failure) -> RetryGroup {
+    RetryGroup(try core.meta.int(.retryGroup) ?? 0)
   }
 
-  /// One of these items is at fault: they are, or stay, a retry group with an odd number, of which
-  /// halves are sent. Of the rest of that group nothing is known any more: it joins all others of which
-  /// nothing is known.
+  /// A new retry group, with an even number. The odd one before it is free, too (`RetryGroup.searched`).
+  func nextGroup() throws(Failure) -> RetryGroup {
+    RetryGroup(try core.meta.next(.retryGroup, above: try newestGroup().number | 1))
+  }
+
+  /// One of these items is at fault: they are, or stay, a retry group that is searched. Of the rest of that group
+  /// nothing is known any more: it joins all others of which nothing is known.
   private func search(_ batch: UploadBatch) throws(Failure) {
     guard let first = batch.items.first else { return }
     var group = first.retryGroup
-    if group & 1 == 1 {
+    if group.isSearched {
       try spareRest(of: batch)
     } else {
-      group = try nextGroup() - 1
+      group = try nextGroup().searched
       uploads.shrinkBatches()
     }
     for item in batch.items {
@@ -146,8 +149,8 @@ extension UploadSettlement {
   }
 
   private func spareRest(of batch: UploadBatch) throws(Failure) {
-    guard let group = batch.items.first?.retryGroup, group & 1 == 1 else { return }
-    let last = try core.meta.int(.retryGroup) ?? 0
+    guard let group = batch.items.first?.retryGroup, group.isSearched else { return }
+    let last = try newestGroup()
     try core.queue.spare(group, to: last > group ? last : nextGroup(), of: batch.owner)
   }
 
@@ -155,7 +158,7 @@ extension UploadSettlement {
     _ batch: UploadBatch, charged isCharged: Bool, isRefused: Bool = false
   ) throws(Failure) {
     let middle = batch.items.count / 2
-    var first: Int64?
+    var first: RetryGroup?
     for half in [batch.items[..<middle], batch.items[middle...]] where !half.isEmpty {
       let group = try nextGroup()
       for item in half {
@@ -163,7 +166,7 @@ extension UploadSettlement {
           item.sequence,
           .pending(
             charged: isCharged,
-            trouble: isRefused && item.trouble == 0 ? -(first ?? group) : nil,
+            history: isRefused && item.history.isClean ? .refused(since: first ?? group) : nil,
             retryGroup: group))
       }
       first = first ?? group
@@ -183,9 +186,9 @@ extension UploadSettlement {
   /// would give every item its own group.
   private func moveToEnd(_ batch: UploadBatch) throws(Failure) {
     for item in batch.items {
-      var group = try core.meta.int(.retryGroup) ?? 0
-      let own = try core.queue.find(item.tag)?.retryGroup ?? 0
-      if group & 1 == 1 || own >= group { group = try nextGroup() }
+      var group = try newestGroup()
+      let own = try core.queue.find(item.tag)?.retryGroup ?? .noGroup
+      if group.isSearched || own >= group { group = try nextGroup() }
       try core.queue.assign(item.sequence, retryGroup: group)
     }
   }
@@ -209,7 +212,8 @@ extension UploadSettlement {
           item.sequence,
           .waiting(
             .organisation, charged: isCharged,
-            trouble: item.trouble == 0 || batch.isCorrection ? -group : nil, retryGroup: group))
+            history: item.history.isClean || batch.isCorrection ? .refused(since: group) : nil,
+            retryGroup: group))
       }
     case .time:
       for item in batch.items {
@@ -225,7 +229,7 @@ extension UploadSettlement {
       let number = max(batch.attempts + 1, Int64(uploads.noteWait(batch)))
       let until = try end(of: number, response, now)
       try retry(batch)
-      try core.queue.suspend(like: first.sequence, of: batch.owner, response.wait(until: until))
+      try core.queue.pause(like: first.sequence, of: batch.owner, response.wait(until: until))
     case .service:
       if isCharged { try retry(batch) } else { try release(batch) }
       // What becomes of other items tells whether uploads get through.
@@ -248,7 +252,7 @@ extension UploadSettlement {
   private func waitAlone(
     _ item: UploadBatch.Item, _ failure: UploadFailure, _ s: UploadSituation, _ now: Instant
   ) throws(Failure) {
-    var (count, until) = (item.trouble, item.notBefore)
+    var (count, until) = (item.history.failures, item.notBefore)
     if try !isEarly(item, now) {
       count = ItemPause.count(
         after: count, failure, othersSince: s.othersSince, othersQueued: s.othersQueued)
@@ -257,12 +261,12 @@ extension UploadSettlement {
         + ItemPause.pauseMS(
           count, failure, othersSince: s.othersSince, random: Random.word())
     }
-    let keepsGroup = failure == .firewall && item.trouble > 0
+    let keepsGroup = failure == .firewall && item.history.isAlone
     try core.queue.transition(
       item.sequence,
       .waiting(
         failure == .service ? .time(until: until) : .blocked(until: until), charged: true,
-        trouble: count, retryGroup: keepsGroup ? nil : try nextGroup()))
+        history: .alone(failures: count), retryGroup: keepsGroup ? nil : try nextGroup()))
   }
 
   // MARK: Parking

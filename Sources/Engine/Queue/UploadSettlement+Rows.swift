@@ -44,10 +44,10 @@ extension UploadSettlement {
     if decisions.isJudged { try noteJudged(batch, received.now) }
     let fresh = SortedUUIDSet(rows.filter { $0.status == .stored }.map { $0.id })
     let unsettled = try eraseNamed(batch, fresh, received)
-    // The row of an item that was not sent before may be another one's, and so may that of an item which was
-    // in trouble: a question has perhaps shown no row.
+    // The row of an item that was not sent before may be another one's, and so may that of an item which has
+    // failed: a question has perhaps shown no row.
     func isUnsure(_ item: UploadBatch.Item) -> Bool {
-      (item.isFirstAttempt || item.trouble != 0) && stored.contains(item.id)
+      (item.isFirstAttempt || !item.history.isClean) && stored.contains(item.id)
     }
     try settle(unsettled.filter(isUnsure), .unnamed, nil, received)
     let rest = try eraseExisting(unsettled.filter { !isUnsure($0) }, stored: stored, received)
@@ -60,7 +60,7 @@ extension UploadSettlement {
     _ batch: UploadBatch, _ rest: UploadBatch, _ decisions: RowDecisions, _ now: Instant
   ) throws(Failure) {
     guard decisions.isTaken else { return }
-    let group = rest.isEmpty ? 0 : try nextGroup()
+    let group = rest.isEmpty ? .noGroup : try nextGroup()
     for item in rest.items where decisions.judged.contains(item.id) {
       item.noteRefused(since: group)
     }

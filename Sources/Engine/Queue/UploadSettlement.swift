@@ -149,15 +149,14 @@ final class UploadSettlement: Part {
   /// After an outage, items that were set aside in it are sent with the others.
   private func noteWorking(_ batch: UploadBatch) throws(Failure) {
     guard try pauses.succeed(.upload) else { return }
-    try core.queue.endWaitsAlone(of: batch.owner, most: Int64(ItemPause.manyAttempts))
+    try core.queue.endPausesAlone(of: batch.owner, most: Int64(ItemPause.manyAttempts))
   }
 
   /// The service has stored items of this batch, so its schema takes them: what waited for that is sent.
   func noteStored(_ batch: UploadBatch, _ now: Instant) throws(Failure) {
     try noteWorking(batch)
-    let group = try core.meta.int(.retryGroup) ?? 0
-    guard uploads.noteStored(batch, group: group, now) else { return }
-    try core.queue.endOwnWaits(of: batch.owner, batchKey: batch.key)
+    guard uploads.noteStored(batch, group: try newestGroup(), now) else { return }
+    try core.queue.endOwnPauses(of: batch.owner, batchKey: batch.key)
   }
 
   // MARK: 2. What becomes of the items
@@ -191,12 +190,13 @@ final class UploadSettlement: Part {
     s.othersSince = s.isSingle && uploads.storedOthers(since: first, of: batch)
     if batch.alone != nil {
       let isCounted = try !isEarly(first, now)
-      let isLast = isCounted && ItemPause.isLast(after: first.trouble, othersSince: s.othersSince)
+      let isLast =
+        isCounted && ItemPause.isLast(after: first.history.failures, othersSince: s.othersSince)
       s.history = isLast ? .last : .alone
       // That an item fails which failed alone says nothing about others.
       s.othersWork = true
     } else {
-      if batch.items.allSatisfy({ $0.trouble != 0 }) { s.history = .refused }
+      if batch.items.allSatisfy({ !$0.history.isClean }) { s.history = .refused }
       let failing = UploadPolicy.failing(s.request, s.cause, answer)
       s.othersWork = failing.map { uploads.noteFailed(batch, $0, now) } ?? uploads.works(now)
     }
@@ -205,7 +205,7 @@ final class UploadSettlement: Part {
       s.othersQueued = try core.queue.hasOthers(
         like: batch.key, of: batch.owner, than: first.sequence)
     }
-    let failures = try core.backoffs.read(Purpose.upload.rawValue).attempts
+    let failures = try core.pauses.read(Purpose.upload.rawValue).attempts
     s.mayAskControl = ItemPause.mayAskControl(after: failures)
     return s
   }
@@ -223,7 +223,7 @@ final class UploadSettlement: Part {
   /// Whether the corrections were held until the memberships were listed anew. A confirmation from before tells
   /// nothing of a membership that has ended since, and that other requests failed is no reason to believe it.
   private func isHeldBefore(_ batch: UploadBatch) -> Bool {
-    batch.items.allSatisfy { $0.trouble < 0 }
+    batch.items.allSatisfy { $0.history.isRefused }
   }
 
   private func membership(_ batch: UploadBatch) -> UploadSituation.Membership {
@@ -238,7 +238,7 @@ final class UploadSettlement: Part {
   /// nothing.
   func isEarly(_ item: UploadBatch.Item, _ now: Instant) throws(Failure) -> Bool {
     let leftMS = item.notBefore - (try core.steady(now))
-    return item.trouble > 0 && leftMS > 0 && leftMS <= ItemPause.longestMS
+    return item.history.isAlone && leftMS > 0 && leftMS <= ItemPause.longestMS
   }
 
   // MARK: Items that the answer names
@@ -309,7 +309,9 @@ final class UploadSettlement: Part {
   ) throws(Failure) -> UploadBatch {
     try eraseProved(batch.filter { stored.contains($0.id) }, received)
     let others = batch.filter { !stored.contains($0.id) }
-    if others.isEmpty, batch.items[0].retryGroup & 1 == 0 { uploads.growBatches(batch.items.count) }
+    if others.isEmpty, !batch.items[0].retryGroup.isSearched {
+      uploads.growBatches(batch.items.count)
+    }
     return others
   }
 

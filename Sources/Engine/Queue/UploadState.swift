@@ -1,5 +1,6 @@
 import Base
 import Policy
+import Store
 import Supabase
 
 /// The state of this process's uploads that is not in the queue's rows.
@@ -11,7 +12,7 @@ final class UploadState {
     let isCorrection: Bool
     var passage = Passage()
     /// The newest retry group when items of it were stored last.
-    var storedGroup: Int64?
+    var storedGroup: RetryGroup?
   }
 
   private let revision: Revision
@@ -56,7 +57,7 @@ final class UploadState {
 
   /// The service has stored items of this batch: only that shows that its schema takes the kind. Returns
   /// whether the batch key waited. `group` is the newest retry group.
-  func noteStored(_ batch: UploadBatch, group: Int64, _ now: Instant) -> Bool {
+  func noteStored(_ batch: UploadBatch, group: RetryGroup, _ now: Instant) -> Bool {
     noteJudged(now)
     let place = place(of: batch)
     let waited = known[place].passage.isProbing
@@ -67,11 +68,11 @@ final class UploadState {
 
   /// Whether an item of the same kind was stored since this one was refused first, or failed alone last.
   func storedOthers(since item: UploadBatch.Item, of batch: UploadBatch) -> Bool {
-    let since = item.trouble < 0 ? -item.trouble : item.retryGroup
+    let since = item.history.since(item.retryGroup)
     return known.contains {
       $0.batch.kind.name == batch.kind.name && $0.batch.org == batch.org
         && $0.isCorrection == batch.isCorrection
-        && ($0.storedGroup ?? -1) >= since
+        && $0.storedGroup.map { $0 >= since } ?? false
     }
   }
 

@@ -128,11 +128,9 @@ final class Uploader: Part {
 
   /// Whether items wait for a handle that knows their kind, and this handle has not looked at them.
   func hasHeldKinds(_ session: OpenSession) throws(Failure) -> Bool {
-    for held in try core.queue.heldKinds(of: session.owner)
-    where !uploads.isOfUnknownKind(held.batchKey) {
-      return true
+    try core.queue.heldKinds(of: session.owner).contains {
+      !uploads.isOfUnknownKind($0.batchKey)
     }
-    return false
   }
 
   /// Release the items that wait for a handle that knows their kind, if this one does.
@@ -183,20 +181,16 @@ final class Uploader: Part {
 
   /// Whether a dead or late process holds items, or this handle holds items whose request could not
   /// be made. Call it only while no upload is in flight.
-  func hasLostLeases(_ now: Instant) throws(Failure) -> Bool {
-    let time = try core.steady(now)
-    for lease in try core.queue.leases()
-    where lease.until <= time || isVoid(lease.holder, now) {
-      return true
-    }
-    return false
-  }
+  func hasLostLeases(_ now: Instant) throws(Failure) -> Bool { try !lostHolders(now).isEmpty }
 
   func reclaimLostLeases(_ now: Instant) throws(Failure) {
+    for holder in try lostHolders(now) { try core.queue.reclaim(from: holder) }
+  }
+
+  private func lostHolders(_ now: Instant) throws(Failure) -> [[UInt8]] {
     let time = try core.steady(now)
-    for lease in try core.queue.leases()
-    where lease.until <= time || isVoid(lease.holder, now) {
-      try core.queue.reclaim(from: lease.holder)
+    return try core.queue.leases().filter { $0.until <= time || isVoid($0.holder, now) }.map {
+      $0.holder
     }
   }
 

@@ -325,7 +325,7 @@ def make_stock(library: Library, folder: Path) -> Stock:
               WHERE seq = (SELECT max(seq) FROM queue);
             UPDATE queue SET state = 1, lease = randomblob(16), lease_ms = {START_MS + 60_000}
               WHERE seq = (SELECT max(seq) - 1 FROM queue);
-            INSERT OR IGNORE INTO backoff(service, attempts, not_before_ms)
+            INSERT OR IGNORE INTO pause(service, attempts, not_before_ms)
               VALUES ('pull', 2, {START_MS + 60_000});
             INSERT OR IGNORE INTO lease(name, holder, expires_ms)
               VALUES ('refresh', randomblob(16), {START_MS - 1});

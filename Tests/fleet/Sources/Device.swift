@@ -53,11 +53,11 @@ struct Device {
   private static let lifetimeMS: Int64 = 3_600_000
   private static let configuredMarginMS: Int64 = 90_000
 
-  private(set) var auth = ServiceBackoff()
+  private(set) var auth = ServicePause()
   /// The server asked for the last pause of `auth`.
   private var isAuthAsked = false
   /// `ServicePauses`: each purpose backs off for itself.
-  private var data = Array(repeating: ServiceBackoff(), count: Purpose.allCases.count)
+  private var data = Array(repeating: ServicePause(), count: Purpose.allCases.count)
   private var inFlight = 0
   /// Pending items, in the order of upload.
   private var pending: [Item] = []
@@ -227,18 +227,18 @@ struct Device {
       let known = data[purpose.rawValue]
       let until = nowMS + auth.readDelayMS(random: random.next(), isAsked: isAuthAsked)
       if until > known.notBeforeMS {
-        data[purpose.rawValue] = ServiceBackoff(attempts: known.attempts, notBeforeMS: until)
+        data[purpose.rawValue] = ServicePause(attempts: known.attempts, notBeforeMS: until)
       }
     }
   }
 
   private static func fail(
-    _ service: inout ServiceBackoff, _ floorMS: Int64, _ nowMS: Int64, _ pace: Pace,
+    _ service: inout ServicePause, _ floorMS: Int64, _ nowMS: Int64, _ pace: Pace,
     _ random: inout Generator
   ) {
     switch pace {
     case .library: _ = service.fail(at: nowMS, random: random.next(), floorMS: floorMS)
-    case .fixed(let ms): service = ServiceBackoff(notBeforeMS: nowMS + ms)
+    case .fixed(let ms): service = ServicePause(notBeforeMS: nowMS + ms)
     }
   }
 

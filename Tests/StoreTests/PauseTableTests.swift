@@ -4,15 +4,15 @@ import Testing
 
 @testable import Store
 
-@Suite struct BackoffTableTests {
-  private func pair(_ table: BackoffTable, _ purpose: String) throws -> (Int64, Int64) {
+@Suite struct PauseTableTests {
+  private func pair(_ table: PauseTable, _ purpose: String) throws -> (Int64, Int64) {
     let entry = try table.read(purpose)
     return (entry.attempts, entry.notBefore.ms)
   }
 
-  @Test func aPurposeKeepsItsOwnBackoffUntilItIsCleared() throws {
+  @Test func aPurposeKeepsItsOwnPauseUntilItIsCleared() throws {
     let folder = try TemporaryFolder()
-    let table = BackoffTable(try folder.open())
+    let table = PauseTable(try folder.open())
     try expect(pair(table, "upload") == (0, 0))
     try table.set("upload", attempts: 3, notBefore: 700)
     try table.set("refresh", attempts: 1, notBefore: 100)
@@ -27,7 +27,7 @@ import Testing
 
   @Test func aPauseThatTheServerAskedForIsToldApart() throws {
     let folder = try TemporaryFolder()
-    let table = BackoffTable(try folder.open())
+    let table = PauseTable(try folder.open())
     try table.set("upload", attempts: 1, notBefore: 10, isAsked: true)
     try table.set("pull", attempts: 1, notBefore: 20)
     try expect(table.read("upload").isAsked)
@@ -38,7 +38,7 @@ import Testing
 
   @Test func anotherConnectionSeesAChange() throws {
     let folder = try TemporaryFolder()
-    let (one, other) = (BackoffTable(try folder.open()), BackoffTable(try folder.open()))
+    let (one, other) = (PauseTable(try folder.open()), PauseTable(try folder.open()))
     try one.set("upload", attempts: 1, notBefore: 10)
     try expect(pair(other, "upload") == (1, 10))
     try one.set("upload", attempts: 2, notBefore: 30)

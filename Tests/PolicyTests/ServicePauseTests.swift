@@ -2,25 +2,25 @@ import Policy
 import TestSupport
 import Testing
 
-@Suite struct ServiceBackoffTests {
+@Suite struct ServicePauseTests {
   @Test("Every failure lengthens the pause, and one request at a time probes until a success")
   func failures() {
-    var service = ServiceBackoff()
+    var service = ServicePause()
     expect(!service.isProbing)
     for attempt in 1...20 {
       let now = service.notBeforeMS
       let delay = service.fail(at: now, random: .max, floorMS: 0)
       expect(delay, equals: Backoff.maxDelayMS(attempt: attempt))
-      expect(service, equals: ServiceBackoff(attempts: Int64(attempt), notBeforeMS: now + delay))
+      expect(service, equals: ServicePause(attempts: Int64(attempt), notBeforeMS: now + delay))
       expect(service.isProbing)
     }
     service.succeed(pauseLeftMS: 0)
-    expect(service, equals: ServiceBackoff())
+    expect(service, equals: ServicePause())
   }
 
   @Test("A response to a request from before the failure does not end the pause")
   func lateSuccess() {
-    var service = ServiceBackoff()
+    var service = ServicePause()
     _ = service.fail(at: 0, random: 0, floorMS: 60_000)
     let paused = service
     service.succeed(pauseLeftMS: 1)
@@ -29,12 +29,12 @@ import Testing
 
   @Test("A later failure does not shorten a pause that lasts")
   func laterFailure() {
-    var service = ServiceBackoff()
+    var service = ServicePause()
     _ = service.fail(at: 0, random: 0, floorMS: 60_000)
     _ = service.fail(at: 1_000, random: 0, floorMS: 0)
-    expect(service, equals: ServiceBackoff(attempts: 2, notBeforeMS: 60_000))
+    expect(service, equals: ServicePause(attempts: 2, notBeforeMS: 60_000))
     _ = service.fail(at: 59_000, random: 0, floorMS: 0)
-    expect(service, equals: ServiceBackoff(attempts: 3, notBeforeMS: 61_000))
+    expect(service, equals: ServicePause(attempts: 3, notBeforeMS: 61_000))
   }
 
   @Test("No delay is longer than the longest of its kind")
@@ -49,13 +49,13 @@ import Testing
 
   @Test("The server's delay is respected")
   func floor() {
-    var service = ServiceBackoff()
+    var service = ServicePause()
     expect(service.fail(at: 0, random: 0, floorMS: 60_000), equals: 60_000)
   }
 
   @Test("Reads after an outage spread over the step of the failures, or over the longest one")
   func readDelay() {
-    var service = ServiceBackoff()
+    var service = ServicePause()
     for _ in 1...3 { _ = service.fail(at: 0, random: 0, floorMS: 0) }
     expect(service.readDelayMS(random: 0, isAsked: false), equals: 2_000)
     expect(service.readDelayMS(random: .max, isAsked: false), equals: 16_000)

@@ -1,7 +1,7 @@
 public import Base
 
 /// For each purpose of a request, the failures in a row and the time before which it is not sent.
-public struct BackoffTable {
+public struct PauseTable {
   public struct Entry: Sendable {
     public let purpose: String
     public let attempts: Int64
@@ -19,14 +19,14 @@ public struct BackoffTable {
   /// the file is unchanged.
   public func all() throws(Failure) -> [Entry] {
     let cache = database.currentReadCache
-    if let known = cache?.backoffs { return known }
-    let entries = try database.all("SELECT service, attempts, not_before_ms, asked FROM backoff") {
+    if let known = cache?.pauses { return known }
+    let entries = try database.all("SELECT service, attempts, not_before_ms, asked FROM pause") {
       (row) throws(Failure) in
       Entry(
         purpose: row.text(0), attempts: row.count(1), notBefore: SteadyTime(ms: row.int(2)),
         isAsked: row.int(3) != 0)
     }
-    cache?.backoffs = entries
+    cache?.pauses = entries
     return entries
   }
 
@@ -41,7 +41,7 @@ public struct BackoffTable {
     database.readCache = nil
     try database.run(
       """
-      INSERT INTO backoff(service, attempts, not_before_ms, asked) VALUES (?1, ?2, ?3, ?4)
+      INSERT INTO pause(service, attempts, not_before_ms, asked) VALUES (?1, ?2, ?3, ?4)
       ON CONFLICT(service) DO UPDATE SET attempts = ?2, not_before_ms = ?3, asked = ?4
       """, .text(purpose), .int(attempts), .int(notBefore.ms), .int(isAsked ? 1 : 0))
   }
@@ -49,6 +49,6 @@ public struct BackoffTable {
   public func clear(_ purpose: String) throws(Failure) {
     guard try all().contains(where: { $0.purpose == purpose }) else { return }
     database.readCache = nil
-    try database.run("DELETE FROM backoff WHERE service = ?", .text(purpose))
+    try database.run("DELETE FROM pause WHERE service = ?", .text(purpose))
   }
 }

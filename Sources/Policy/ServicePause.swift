@@ -1,5 +1,5 @@
 /// Paces the requests of one purpose by their responses.
-public struct ServiceBackoff: Equatable, Sendable {
+public struct ServicePause: Equatable, Sendable {
   /// The number of failures in a row.
   public private(set) var attempts: Int64
   /// Nothing is sent before this time on the caller's clock.
@@ -33,6 +33,6 @@ public struct ServiceBackoff: Equatable, Sendable {
   /// Notes a success. While a pause lasts (`pauseLeftMS` > 0), the response belongs to a request
   /// that was sent before the failure, and does not end the pause.
   public mutating func succeed(pauseLeftMS: Int64) {
-    if pauseLeftMS <= 0 { self = ServiceBackoff() }
+    if pauseLeftMS <= 0 { self = ServicePause() }
   }
 }
