@@ -256,7 +256,10 @@ public enum UploadPolicy {
   private static func absent(_ s: UploadSituation) -> UploadVerdict {
     // A membership that has ended hides the user's own rows as well.
     if s.operation != .insert {
-      return isMemberAfterAll(s) ? gone(s) : .wait(.organisation, charged: true)
+      if !isMemberAfterAll(s) { return .wait(.organisation, charged: true) }
+      // A policy that is replaced may hide the row for a while. A deletion that is done shows nothing any more, so it
+      // is not done before the row has stayed away.
+      return s.operation == .deletion && s.attempts != .many ? .wait(.time, charged: true) : gone(s)
     }
     if s.cause.isAboutTheWay { return isOpen(s) }
     if s.cause == .taken {

@@ -32,6 +32,9 @@ public enum UploadOracle {
     // Another session's rows tell nothing.
     case (_, .named) where s.request != .control: return .stored
     case _ where !s.isCurrent: return .again(charged: true)
+    case (.rows, .unnamed) where isMember && s.operation == .deletion && s.attempts != .many:
+      // Nothing would show that it was hidden, and not gone.
+      return .wait(.time, charged: true)
     case (.rows, .unnamed): return isMember ? missing : checked
     case (.rows, .deleted): return missing
     case (.rows, .changed): return .park(.changedElsewhere)
