@@ -71,10 +71,14 @@ final class OwedKeyErasures {
 
   func note(_ name: KeyName, isOwed: Bool) throws(Failure) {
     let bit = OwedKeyErasures.bit(name)
-    refused = isOwed ? refused | bit : refused & ~bit
-    if isOwed { refusedWrap = try core.sessionTable.read().lastingWrap }
     let stored = try stored()
-    let noted = isOwed ? stored | bit : stored & ~bit
+    var noted = stored & ~bit
+    refused &= ~bit
+    if isOwed {
+      noted |= bit
+      refused |= bit
+      refusedWrap = try core.sessionTable.read().lastingWrap
+    }
     isOwing = noted | refused != 0
     try write(noted, over: stored)
   }

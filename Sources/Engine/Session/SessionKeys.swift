@@ -320,11 +320,9 @@ final class SessionKeys {
   /// The way back from `withdraw`: the wrap for the row to store, by a new `session` unless the key stayed; nil when
   /// the row has another vault meanwhile.
   func wrapAgain(_ row: SessionRow) throws(Failure) -> [UInt8]? {
-    guard let held, held.isOnlyHeld, let owner = row.owner, held.wrap == row.wrapSession else {
-      return nil
-    }
-    guard core.configuration.limits.canOpenByBiometrics(row) else { return held.wrap }
-    return try wrapByNewKey(held.vault, owner)
+    guard let held, let owner = row.owner, held.wrap == row.wrapSession else { return nil }
+    return core.configuration.limits.canOpenByBiometrics(row)
+      ? try wrapByNewKey(held.vault, owner) : row.wrapSession
   }
 
   /// The row has the wrap of `wrapAgain`.
