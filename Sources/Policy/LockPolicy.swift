@@ -12,8 +12,8 @@ enum LockPolicy {
     return nil
   }
 
-  /// An expired access token locks the session only at a cold start (RES-2). In a running process
-  /// it is refreshed silently; so it is at a cold start where no biometric prompt is possible.
+  /// An expired access token locks the session only at a cold start (RES-2). In a running process it is refreshed
+  /// silently; so it is at a cold start where no biometric prompt is possible, unless one is required.
   private static func expiryLocks(_ s: Situation) -> Bool {
     guard s.token == .expired && s.occasion == .resume else { return false }
     switch s.presence {

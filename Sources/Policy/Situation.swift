@@ -49,7 +49,8 @@ public struct Situation: Equatable, Sendable {
     case valid, expired
   }
 
-  /// The time since the server last confirmed the session.
+  /// The time since its user last proved who they are, or, for the absolute limit, since the server last confirmed the
+  /// session.
   public enum Window: CaseIterable, Sendable {
     /// Within `session_window_s`.
     case inside

@@ -27,7 +27,7 @@ public final class Request {
     self.timeoutMS = timeoutMS
   }
 
-  /// The request in the reply of `holdfast_poll`. The token is copied only within memory that is
+  /// The request in the reply of `holdfast_next`. The token is copied only within memory that is
   /// zeroed when it is released.
   public func rendered(id: Int64) throws(Failure) -> JSON {
     let fields = headers.shallowCopy

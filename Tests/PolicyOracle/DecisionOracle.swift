@@ -14,7 +14,7 @@ public struct DecisionOracle: Sendable {
   }
 
   enum Outcome: Sendable {
-    /// What is shown. `locks`: the device wrap is erased where that is possible. `prompts`: another prompt is
+    /// What is shown. `locks`: the key `session` is erased where that is possible. `prompts`: another prompt is
     /// offered where that is possible.
     case decision(Decision, locks: Bool, prompts: Bool)
     /// The session is open; the second table decides. With the bit of `arrival`.
@@ -136,7 +136,7 @@ public struct DecisionOracle: Sendable {
     record=sealed -> unlock user_locked locking
     """)
 
-  /// An outcome `locking` erases the device wrap in these cells.
+  /// An outcome `locking` erases the key `session` in these cells.
   private static let locks = cube("record=open presence=available")
   /// An outcome `again` offers another prompt in these cells.
   private static let prompts = cube("presence=available")

@@ -46,7 +46,7 @@ public struct DecisionsDocument: Sendable {
   let prompt = DecisionTable(
     "3. What a locked session shows",
     """
-    `of 2`: the reason from table 2. `again`: offer another prompt. `lock`: erase the device wrap, so that only the biometric key
+    `of 2`: the reason from table 2. `again`: offer another prompt. `lock`: erase the key `session`, so that only the biometric key
     opens the session. `→ 4`: unlocked, continue with table 4 and the reason `unlocked`.
     """,
     columns: [

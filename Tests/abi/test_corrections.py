@@ -327,6 +327,11 @@ def test_COR_8_a_row_that_was_deleted_elsewhere_is_told(
     app.settle()
     app.wait(60)
     assert [code_of(app, item) for item in (soft, hard)] == ["deleted_elsewhere"] * 2
+    # Until its user drops the change, the list has it; then neither change nor row
+    assert {shown(app, item)["state"] for item in (soft, hard)} == {"parked"}
+    for item in (soft, hard):
+        app.queue_cancel({"id": item})
+    assert app.item_list({"kind": "activity"})["items"] == []
 
 
 def test_COR_8_a_deletion_of_an_item_in_doubt_asks_for_what_others_have_changed(

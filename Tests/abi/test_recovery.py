@@ -432,6 +432,21 @@ def test_QUE_16_undamaged_items_are_salvaged_and_sent(
     assert len(found) == len(ids) if damage is without_header else len(found) > 0
 
 
+def test_ATK_3_a_main_file_that_has_become_empty_is_no_first_start(sign_in: MakeUser) -> None:
+    user = sign_in()
+    user.offline().register(minutes=10)
+    user.phone.close()
+    (user.phone.folder / "holdfast.db").write_bytes(b"")
+    app = user.phone.start(online=False)
+    assert app.opened["recovered"] is True
+    app.go_online()
+    app.sign_in(user.person)
+    app.settle()
+    [event] = app.of_type("storage_recovered")
+    assert event["carried"] == 0
+    assert user.restart().opened["recovered"] is False
+
+
 @pytest.mark.both_flavours
 @pytest.mark.parametrize("name", ["holdfast.db", "cache.db"])
 def test_ATK_3_a_header_that_forbids_writing_is_damaged(

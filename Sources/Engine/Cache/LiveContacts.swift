@@ -11,7 +11,7 @@ struct LiveRequest {
   /// When the host is told at the latest, by the monotonic clock.
   let deadlineMS: Int64
   var isSent = false
-  /// Why there will be no contact; the next poll says so.
+  /// Why there will be no contact; the next `holdfast_next` says so.
   var ending: MessageCode?
 }
 

@@ -97,6 +97,17 @@ final class Assessment {
   }
 }
 
+extension Configuration {
+  /// Whether the user can work under a membership; nil: they have none. Only here is that said: the server decides about
+  /// membership and organisation, and the configuration about the role. For a role without routes there is no screen, so
+  /// nothing is read or added for it either. (What was queued is sent: for that the server's word is enough.)
+  func state(of membership: Membership?) -> Situation.Membership {
+    guard let membership, membership.active else { return .revoked }
+    if !membership.orgActive { return .disabled }
+    return routes(for: membership.role) == nil ? .unknownRole : .active
+  }
+}
+
 extension Limits {
   /// Whether a biometric prompt can open the session of this row. Only here is that said; when one is asked for says
   /// `LockPolicy`.

@@ -71,6 +71,10 @@ enum DataFolder {
     if isLeft, try LogIndex.hasLostCommits(path) {
       throw Failure(.storageDamaged, "the log has lost commits")
     }
+    // The cache is made after the main file is written.
+    if platform_size(path) == 0, platform_size(cachePath(in: folder)) > 0 {
+      throw Failure(.storageDamaged, "the main file is empty")
+    }
     return try openMain(at: path)
   }
 

@@ -105,7 +105,6 @@ final class Scheduler: Part {
       guard try maySend(.refresh, now), try refresh.isFree(now) else { return nil }
       return .refresh(session)
     }
-    if try tokens.isExpired(row, now) { return nil }
     if tokens.needsValidation, try maySend(.validate, now) { return .validate(session) }
     if check.isNeeded, try maySend(.membershipCheck, now) { return .membershipCheck(session) }
     // Several reads may be in flight: they are for screens that wait.
@@ -155,9 +154,9 @@ final class Scheduler: Part {
 
   /// The session, if its token can be sent now.
   private func freshSession(_ now: Instant) throws(Failure) -> OpenSession? {
-    guard let (session, row) = try usableSession(), try !refresh.isNeeded(session, row, now),
-      try !tokens.isExpired(row, now)
-    else { return nil }
+    guard let (session, row) = try usableSession(), try !refresh.isNeeded(session, row, now) else {
+      return nil
+    }
     return session
   }
 
@@ -221,7 +220,7 @@ final class Scheduler: Part {
     return nil
   }
 
-  /// Whether the polls themselves ask the key store for the keys of the stored session: nobody has come to this
+  /// Whether `holdfast_next` itself asks the key store for the keys of the stored session: nobody has come to this
   /// handle, as in a background worker that only runs the loop. Not with an expired token: at a start that locks
   /// the session, and a refresh before the user comes would hide it.
   private func asksForKeys(_ now: Instant) throws(Failure) -> Bool {

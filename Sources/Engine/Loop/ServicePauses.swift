@@ -15,6 +15,8 @@ import Vault
 /// count of failures stays, so that the next pause is not shorter.
 ///
 /// A pause that lasts is never shortened by a later failure: several requests may have been in flight.
+/// How long a pause is says `Backoff`. Uploads pause where `UploadPolicy` says so (`UploadSettlement`), until an upload
+/// is judged, the network comes back or the user asks.
 final class ServicePauses {
   private let core: Core
 
@@ -127,6 +129,33 @@ final class ServicePauses {
     guard left > 0 else { return nil }
     let isAsked = try core.pauses.read(purpose.rawValue).isAsked
     return Pause(code: isAsked ? .serverPause : .backOff, untilMS: now.wallMS + left)
+  }
+}
+
+/// What holds uploads back though the session is open.
+struct UploadHold {
+  /// `offline`, `token`: an access token has to be refreshed first; or the code of the pause of uploads.
+  let code: MessageCode
+  /// The pause of what is awaited: of the refresh, or of uploads. nil: the refresh is sent next.
+  let pause: ServicePauses.Pause?
+  /// Of both pauses the one that ends last: nothing is uploaded before.
+  let last: ServicePauses.Pause?
+}
+
+extension Refresh {
+  /// Whether uploads are held though the session may be used; nil: they are not. `sync_now`, `sync_status` and
+  /// `queue_explain` tell it. `Scheduler` has looked at network and token before, for all requests.
+  func uploadHold(_ now: Instant) throws(Failure) -> UploadHold? {
+    let own = try pauses.pause(.upload, now)
+    let isOnline = reachability.isOnline
+    if let session = sessions.session, try isNeeded(session, try sessions.row(), now) {
+      let token = try pauses.pause(.refresh, now)
+      let isLast = own?.untilMS ?? .min > token?.untilMS ?? .min
+      return UploadHold(
+        code: isOnline ? .token : .offline, pause: token, last: isLast ? own : token)
+    }
+    if !isOnline { return UploadHold(code: .offline, pause: own, last: own) }
+    return own.map { UploadHold(code: $0.code, pause: own, last: own) }
   }
 }
 

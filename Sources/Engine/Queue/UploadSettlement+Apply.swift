@@ -123,76 +123,6 @@ extension UploadSettlement {
     }
   }
 
-  func newestGroup() throws(Failure) -> RetryGroup {
-    RetryGroup(try core.meta.int(.retryGroup) ?? 0)
-  }
-
-  /// A new retry group, with an even number. The odd one before it is free, too (`RetryGroup.searched`).
-  func nextGroup() throws(Failure) -> RetryGroup {
-    RetryGroup(try core.meta.next(.retryGroup, above: try newestGroup().number | 1))
-  }
-
-  /// One of these items is at fault: they are, or stay, a retry group that is searched. Of the rest of that group
-  /// nothing is known any more: it joins all others of which nothing is known.
-  private func search(_ batch: UploadBatch) throws(Failure) {
-    guard let first = batch.items.first else { return }
-    var group = first.retryGroup
-    if group.isSearched {
-      try spareRest(of: batch)
-    } else {
-      group = try nextGroup().searched
-      uploads.shrinkBatches()
-    }
-    for item in batch.items {
-      try core.queue.transition(item.sequence, .pending(retryGroup: group))
-    }
-  }
-
-  private func spareRest(of batch: UploadBatch) throws(Failure) {
-    guard let group = batch.items.first?.retryGroup, group.isSearched else { return }
-    let last = try newestGroup()
-    try core.queue.spare(group, to: last > group ? last : nextGroup(), of: batch.owner)
-  }
-
-  private func halve(
-    _ batch: UploadBatch, charged isCharged: Bool, isRefused: Bool = false
-  ) throws(Failure) {
-    let middle = batch.items.count / 2
-    var first: RetryGroup?
-    for half in [batch.items[..<middle], batch.items[middle...]] where !half.isEmpty {
-      let group = try nextGroup()
-      for item in half {
-        try core.queue.transition(
-          item.sequence,
-          .pending(
-            charged: isCharged,
-            history: isRefused && item.history.isClean ? .refused(since: first ?? group) : nil,
-            retryGroup: group))
-      }
-      first = first ?? group
-    }
-  }
-
-  /// Send the batch again later, and count the attempt. After several attempts one of the items may be
-  /// the cause, so others go first.
-  private func retry(_ batch: UploadBatch) throws(Failure) {
-    let isSuspect = UploadSituation.Attempts(batch.attempts) != .few
-    if isSuspect, batch.items.count > 1 { return try halve(batch, charged: true) }
-    try release(batch, charged: true)
-    if isSuspect { try moveToEnd(batch) }
-  }
-
-  /// Move the items to the last group; start a new group only if they are already there. Otherwise an outage
-  /// would give every item its own group.
-  private func moveToEnd(_ batch: UploadBatch) throws(Failure) {
-    for item in batch.items {
-      var group = try newestGroup()
-      let own = try core.queue.find(item.tag)?.retryGroup ?? .noGroup
-      if group.isSearched || own >= group { group = try nextGroup() }
-      try core.queue.assign(item.sequence, retryGroup: group)
-    }
-  }
-
   // MARK: Waiting
 
   private func wait(
@@ -247,28 +177,6 @@ extension UploadSettlement {
     return try core.steadyToStore(now) + delay
   }
 
-  /// The item fails alone: it waits for itself, and is sent alone. Its retry group tells what is stored
-  /// later than its first refusal, or than its last failure.
-  private func waitAlone(
-    _ item: UploadBatch.Item, _ failure: UploadFailure, _ s: UploadSituation, _ now: Instant
-  ) throws(Failure) {
-    var (count, until) = (item.history.failures, item.notBefore)
-    if try !isEarly(item, now) {
-      count = ItemPause.count(
-        after: count, failure, othersSince: s.othersSince, othersQueued: s.othersQueued)
-      until =
-        try core.steadyToStore(now)
-        + ItemPause.pauseMS(
-          count, failure, othersSince: s.othersSince, random: Random.word())
-    }
-    let keepsGroup = failure == .firewall && item.history.isAlone
-    try core.queue.transition(
-      item.sequence,
-      .waiting(
-        failure == .service ? .time(until: until) : .blocked(until: until), charged: true,
-        history: .alone(failures: count), retryGroup: keepsGroup ? nil : try nextGroup()))
-  }
-
   // MARK: Parking
 
   private func reason(
@@ -297,6 +205,8 @@ extension UploadSettlement {
       }
       try parking.park(batch, reason, now)
     }
+    // Its user's list does not show it any more once they have dropped what they wanted of it.
+    if reason.code == MessageCode.deletedElsewhere.rawValue { try hideOwn(batch, now) }
   }
 }
 

@@ -134,6 +134,12 @@ extension UploadSettlement {
     try keep(rows, without: deleted, of: proved, session, now)
   }
 
+  /// Hide rows that are gone from their user's list.
+  func hideOwn(_ gone: UploadBatch, _ now: Instant) throws(Failure) {
+    guard let session = sessions.session, session.owner == gone.owner else { return }
+    try keep([], without: gone.items.map { $0.id }, of: gone, session, now)
+  }
+
   private func keep(
     _ rows: [OwnRow], without deleted: [UUID] = [], of batch: UploadBatch, _ session: OpenSession,
     _ now: Instant

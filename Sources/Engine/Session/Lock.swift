@@ -7,7 +7,8 @@ import Vault
 ///
 /// **How a lock erases.** One commit takes the wrap by `session` out of the row and owes the erasure of that key; then
 /// the key store erases it, and memory has dropped the vault before. If the disk does not take the row, the key is
-/// erased all the same: without it the wrap opens nothing. The policy asks for no lock where no biometric key could open
+/// erased all the same: without it the wrap opens nothing. With `at_once` a move to the background erases the key first and
+/// leaves the wrap (`SessionKeys.withdraw`): whoever comes back in this process still holds the vault. The policy asks for no lock where no biometric key could open
 /// the session again, because that would end the session (`LockPolicy.locked`); the user may.
 final class Lock {
   private let core: Core
@@ -25,7 +26,7 @@ final class Lock {
     case user
     /// The policy has judged the session of this generation.
     case policy(generation: Int64)
-    /// `biometric` is lost, and nothing opens the session of this generation. The next start shows the sign-in. The
+    /// `biometric` is lost, and nothing opens the session of this generation. The sign-in is shown. The
     /// queue has its own key.
     case lostKey(generation: Int64)
   }

@@ -4,17 +4,6 @@ import Store
 import Supabase
 import Vault
 
-extension Configuration {
-  /// Whether the user can work under a membership; nil: they have none. Only here is that said: the server decides about
-  /// membership and organisation, and the configuration about the role. For a role without routes there is no screen, so
-  /// nothing is read or added for it either. (What was queued is sent: for that the server's word is enough.)
-  func state(of membership: Membership?) -> Situation.Membership {
-    guard let membership, membership.active else { return .revoked }
-    if !membership.orgActive { return .disabled }
-    return routes(for: membership.role) == nil ? .unknownRole : .active
-  }
-}
-
 extension Situation.Membership {
   /// Throw the failure with which a call answers that needs an organisation to work in.
   func require(_ field: String? = nil) throws(Failure) {

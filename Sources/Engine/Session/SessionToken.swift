@@ -9,7 +9,7 @@ import Vault
 /// The library alone refreshes the session, so the host asks for the token before a call and keeps
 /// none. A host that has asked once on this handle is told when there is another one.
 final class SessionToken: Part {
-  /// The next poll sends the refresh; its response usually comes within this time.
+  /// The next `holdfast_next` sends the refresh; its response usually comes within this time.
   private static var responseMS: Int64 { 1000 }
 
   private let refresh: Refresh
@@ -33,7 +33,7 @@ final class SessionToken: Part {
     if try refresh.isNeeded(session, row, now) {
       told = []
       throw Failure(
-        .sessionRefreshing, "another access token is needed; the next poll asks for it",
+        .sessionRefreshing, "another access token is needed; holdfast_next asks for it",
         detail: ["wait_ms": JSON(try waitMS(now))])
     }
     told = session.tokenDigest

@@ -329,9 +329,7 @@ final class SignIn: Part {
     guard let told = pendingSignIn.outcome(failure) else { return showSession() }
     // The user has gone on with the open session meanwhile, and stays there.
     if sessions.session != nil, !hostView.shown.isSigningIn { return showSession() }
-    try decider.show(
-      Decision(
-        .signIn, told.reason, cause: told.cause, canUnlock: hostView.shown.canUnlock))
+    try show(told.reason, cause: told.cause)
     pendingSignIn.end()
   }
 
