@@ -114,8 +114,16 @@ final class KeyRing {
     // A damaged key is not overwritten at once either.
     if hasProof || store.trouble?.answer == .damaged, miss(deviceName) == .failed { return .failed }
     if hasProof { return .lost }
+    // The key counts only once the file has the proof of it.
+    do throws(Failure) { return try make(database, meta) } catch {
+      keys = nil
+      throw error
+    }
+  }
+
+  private func make(_ database: Database, _ meta: MetaTable) throws(Failure) -> Situation.Keys {
     // Under the file's write lock, so that only one of several processes makes the key.
-    return try database.transaction { () throws(Failure) in
+    try database.transaction { () throws(Failure) in
       let found = loadDevice()
       guard case .refused(.notFound) = found, try !self.hasProof(meta) else {
         return try judge(found, database)

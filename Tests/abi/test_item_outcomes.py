@@ -453,6 +453,32 @@ def test_ATK_12_a_cancel_is_taken_back(
     assert stored(directory, user.person) == [item]
 
 
+@pytest.mark.parametrize("question", [1, 2])
+def test_ATK_12_an_item_that_is_added_again_while_the_server_is_asked_is_sent(
+    sign_in: MakeUser, directory: DirectoryFixtures, question: int
+) -> None:
+    user = sign_in()
+    app = user.app
+    item = in_doubt(user, directory, arrives=False)
+    [exported] = app.queue_export()["items"]
+    app.queue_cancel({"id": item})
+    asked: list[str] = []
+
+    def add_again(request: HttpRequest, answer: Answer) -> Answer:
+        if request["purpose"] == "upload" and request["method"] == "GET":
+            asked.append(request["url"])
+            if len(asked) == question:
+                app.queue_add(exported)  # type: ignore[arg-type]
+        return answer
+
+    user.phone.network.alter.append(add_again)
+    app.go_online()
+    drain(app)
+    assert len(asked) >= question
+    assert stored(directory, user.person) == [item]
+    assert app.queue_get({"id": item})["state"] == "stored"
+
+
 def test_ATK_12_cancelling_a_refused_edit_of_a_stored_item_asks_the_server_first(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:

@@ -12,11 +12,13 @@ from collections.abc import Iterator
 
 import pytest
 from holdfast import HoldfastError
-from holdfast.keystore import KEY_FAILED
+from holdfast.keystore import KEY_FAILED, KEY_NOT_FOUND
 
-from conftest import MakeUser, SignedIn
+from conftest import MakePhone, MakeUser, SignedIn
+from support.directory_fixtures import DirectoryFixtures
 from support.errors import error_of
 from support.phone import TOKEN_S
+from support.queue import add
 from support.waking import another
 
 AT_ONCE = {"lock_on_background": "at_once"}
@@ -159,3 +161,38 @@ def test_KEEP_4_a_logout_that_the_disk_does_not_take_leaves_the_session_to_be_re
     assert "session" not in user.phone.keychain.names()
     user.app.reconnect()
     assert user.phone.network.count("revoke") == 1
+
+
+def test_ATK_16_a_device_key_of_which_the_disk_took_no_proof_is_proved_later(
+    phones: MakePhone, directory: DirectoryFixtures
+) -> None:
+    # Given a first start that makes the device key, and the disk takes nothing after that
+    phone = phones()
+    keychain, write = phone.keychain, phone.keychain._write
+
+    def save_and_fill(entries: dict[str, dict[str, object]]) -> None:
+        write(entries)
+        let_files_grow(False)
+
+    keychain._write = save_and_fill  # type: ignore[method-assign]
+    app = phone.open()
+    try:
+        assert error_of(app.session_resume).code == "storage.full"
+    finally:
+        let_files_grow(True)
+        keychain._write = write  # type: ignore[method-assign]
+    # When there is room again, and a user registers something
+    app.sign_in(directory.person(directory.organisation()))
+    app.go_offline()
+    item = add(app)
+    phone.close()
+    # Then a key store that finds nothing for a while is asked again, and gets no other key
+    saves = keychain.calls["save", "device"]
+    keychain.answer("load", "device", *[KEY_NOT_FOUND] * 50)
+    app = phone.start(online=False)
+    app.settle()
+    assert app.screen["screen"] == "wait"
+    assert keychain.calls["save", "device"] == saves
+    keychain.forget_script()
+    app.wait(60)
+    assert app.queue_get({"id": item})["state"] == "pending"

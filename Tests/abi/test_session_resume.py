@@ -86,6 +86,30 @@ def test_RES_4_the_same_rules_decide_after_a_device_restart(sign_in: MakeUser, a
     assert rebooted.phone.keychain.calls["load", "device"] >= 1
 
 
+@pytest.mark.parametrize("biometric", ["preferred", "off"])
+@pytest.mark.parametrize("is_late", [False, True])
+def test_RES_4_a_start_in_time_ends_the_time_in_the_background(
+    sign_in: MakeUser, biometric: str, *, is_late: bool
+) -> None:
+    # Given a process that is killed in the background
+    user = sign_in(policy={"biometric": biometric})
+    user.app.session_background()
+    user.phone.pass_time(60)
+    user.phone.keychain.unlocked_since_boot = not is_late
+    app = user.restart()
+    if is_late:
+        # When the key store has the keys a little later
+        assert app.screen["screen"] == "wait"
+        user.phone.keychain.unlocked_since_boot = True
+        app.settle()
+    assert app.screen["screen"] == "home"
+    # Then nobody is locked out in the middle of their work
+    user.phone.pass_time(300)
+    app.settle()
+    assert app.screen["screen"] == "home"
+    assert app.session_status()["state"] == "active"
+
+
 def test_RES_4_time_in_the_background_counts_across_a_restart(sign_in: MakeUser) -> None:
     user = sign_in()
     user.app.session_background()

@@ -193,6 +193,15 @@ final class Decider: Part {
     }
   }
 
+  /// Whoever is in is back: the time in the background is over, and locks nobody out later.
+  func endAbsence() throws(Failure) {
+    guard hostView.visit == .inside, sessions.session != nil else { return }
+    if try sessions.row().backgroundWallMS != nil {
+      try sessions.patch { (row) throws(Failure) in row.forgetBackground() }
+    }
+    lock.comeBack()
+  }
+
   // MARK: Changes
 
   /// Whether a `wait` that the host shows ends with this decision. A shown `wait` is replaced only by
@@ -273,7 +282,10 @@ final class Decider: Part {
     }
     try carryOut(decision)
     hostView.note(decision, on: situation.occasion, assessment.row)
-    if hostView.visit != .nobody, canSend(situation) { hostView.arrive(isIn: true) }
+    if hostView.visit != .nobody, canSend(situation) {
+      hostView.arrive(isIn: true)
+      try endAbsence()
+    }
     let rendered = try presenter.render(decision)
     guard before.isWaiting || HostView.fingerprint(of: rendered) != before.fingerprint else {
       return

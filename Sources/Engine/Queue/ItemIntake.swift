@@ -125,6 +125,8 @@ final class ItemIntake: Part {
     return try core.database.transaction { () throws(Failure) in
       if let existing = try core.queue.find(tag) {
         try checkSame(item, existing, session)
+        // The server is being asked about its cancel: the answer then sends it.
+        if existing.state == .sending { existing.isEdited = true }
         try core.takeCancelBack(existing, session.queueKey)
         return ["id": .uuid(item.id), "state": .string(existing.state.word)]
       }

@@ -27,6 +27,7 @@ final class AppLifecycle: Part {
     guard hostView.visit != .inside else { return try foreground(request) }
     _ = try Fields(request, known: [])
     try arrive(.resume)
+    try decider.endAbsence()
     return [:]
   }
 
@@ -35,17 +36,10 @@ final class AppLifecycle: Part {
     try arrive(.foreground)
     let wasOpen = sessions.session != nil
     // Without a biometric key, a lock that is due leaves the session open; the time away goes on.
-    try endAbsence()
+    try decider.endAbsence()
     // Another handle may have locked meanwhile.
     if wasOpen, sessions.session == nil { try decider.receive(.foreground) }
     return [:]
-  }
-
-  private func endAbsence() throws(Failure) {
-    if hostView.visit == .inside, sessions.session != nil {
-      try sessions.patch { (row) throws(Failure) in row.forgetBackground() }
-      lock.comeBack()
-    }
   }
 
   /// Decide at once from what is stored; the server confirms it afterwards.
