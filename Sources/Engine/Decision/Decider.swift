@@ -282,7 +282,8 @@ final class Decider: Part {
     }
     try carryOut(decision)
     hostView.note(decision, on: situation.occasion, assessment.row)
-    if hostView.visit != .nobody, canSend(situation) {
+    // (An app that is in the background may call, too: for it the time goes on.)
+    if hostView.visit == .outside, canSend(situation) {
       hostView.arrive(isIn: true)
       try endAbsence()
     }
