@@ -20,21 +20,50 @@ final class Problem {
   /// How long access tokens live, if that is the problem.
   private(set) var lifetimeS: Int64?
 
-  init(
-    _ subject: Problems.Subject, _ code: String, _ now: Instant, cause: SignInCause? = nil,
-    table: String? = nil, column: String? = nil, lifetimeS: Int64? = nil
-  ) {
+  // One initialiser with all that is optional as parameters crashed on arm64 (Embedded Swift 6.3).
+  init(_ subject: Problems.Subject, _ error: ServerError, _ code: String, _ now: Instant) {
     self.subject = subject
     self.code = code
-    self.cause = cause
-    self.table = table ?? subject.table
-    self.column = column
-    self.lifetimeS = lifetimeS
+    cause = nil
+    table = ServerError.table(code, error.message) ?? subject.table
+    column = error.column
     sinceMS = now.wallMS
   }
 
-  convenience init(_ purpose: Purpose, _ cause: SignInCause, _ now: Instant) {
-    self.init(Problems.Subject("backend", purpose), cause.rawValue, now, cause: cause)
+  init(_ purpose: Purpose, _ cause: SignInCause, _ now: Instant) {
+    subject = Problems.Subject("backend", purpose)
+    code = cause.rawValue
+    self.cause = cause
+    (table, column) = (nil, nil)
+    sinceMS = now.wallMS
+  }
+
+  init(_ subject: Problems.Subject, _ problem: ListProblem, _ fault: RowFault?, _ now: Instant) {
+    self.subject = subject
+    code = problem.rawValue
+    cause = nil
+    table = subject.table
+    column = problem == .unusableRow ? fault?.column : nil
+    sinceMS = now.wallMS
+  }
+
+  /// Access tokens that live too short.
+  init(lifetimeS: Int64, _ now: Instant) {
+    subject = Problems.Subject("backend", .refresh)
+    code = Problem.lifetime
+    cause = nil
+    (table, column) = (nil, nil)
+    sinceMS = now.wallMS
+    self.lifetimeS = lifetimeS
+  }
+
+  /// Nothing asks for requests.
+  init(silence purpose: Purpose, _ now: Instant) {
+    subject = Problems.Subject("host", purpose)
+    code = Problem.silence
+    cause = nil
+    (table, column) = (nil, nil)
+    sinceMS = now.wallMS
   }
 
   static var lifetime: String { "token_lifetime" }
@@ -223,8 +252,7 @@ final class Problems {
       if outcome.isOfWorkingSchema { end(subject) }
       return
     }
-    let table = ServerError.table(code, error.message)
-    set(Problem(subject, code, now, table: table, column: error.column))
+    set(Problem(subject, error, code, now))
   }
 
   /// Note what the list of memberships says.
@@ -233,14 +261,14 @@ final class Problems {
       "memberships", .membershipCheck, table: core.configuration.backend.membershipsTable,
       isOfList: true)
     guard let problem = read.problem else { return end(subject) }
-    set(subject, problem, read.fault, now)
+    set(Problem(subject, problem, read.fault, now))
   }
 
   /// Note what a pull says that has ended.
   func notePull(_ pull: RowPull, _ problem: ListProblem?, _ now: Instant) {
     let subject = Problems.subject(pull, isOfList: true)
     if let problem = problem ?? pull.fault.map({ _ in .unusableRow }) {
-      set(subject, problem, pull.fault, now)
+      set(Problem(subject, problem, pull.fault, now))
     } else {
       // A pull of changes does not meet the row again that could not be used.
       let loop = ListProblem.loop.rawValue
@@ -249,11 +277,6 @@ final class Problems {
   }
 
   private func end(_ subject: Subject) { all.removeAll { $0.subject.isSame(as: subject) } }
-
-  private func set(_ subject: Subject, _ list: ListProblem, _ fault: RowFault?, _ now: Instant) {
-    let column = list == .unusableRow ? fault?.column : nil
-    set(Problem(subject, list.rawValue, now, column: column))
-  }
 
   private func set(_ problem: Problem) {
     if let index = all.firstIndex(where: { $0.subject.isSame(as: problem.subject) }) {
@@ -286,19 +309,23 @@ final class Problems {
       return
     }
     if let known { return all[known].live(lifetimeS) }
-    all.append(Problem(Subject("backend", .refresh), Problem.lifetime, now, lifetimeS: lifetimeS))
+    all.append(Problem(lifetimeS: lifetimeS, now))
     Log.line(.warning, "access tokens live \(lifetimeS) s: too short")
   }
 
   /// A request waits, and nothing has asked for a while.
   func noteSilence(_ purpose: Purpose, _ now: Instant) {
     guard !all.contains(where: { $0.code == Problem.silence }) else { return }
-    all.append(Problem(Subject("host", purpose), Problem.silence, now))
+    all.append(Problem(silence: purpose, now))
     Log.line(.warning, "a request waits, and nothing asks for it: call holdfast_next")
   }
 
   /// Something asks again.
-  func endSilence() { all.removeAll { $0.code == Problem.silence } }
+  func endSilence() {
+    if all.contains(where: { $0.code == Problem.silence }) {
+      all.removeAll { $0.code == Problem.silence }
+    }
+  }
 
   /// What the server refused of this kind was the fault of an item.
   func end(kind: String) {
