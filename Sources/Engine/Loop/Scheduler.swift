@@ -113,7 +113,7 @@ final class Scheduler: Part {
     }
     // An upload would change what a read returns: reads follow the last upload that can be sent.
     guard !inFlight.contains(.upload) else { return nil }
-    if try refresh.uploadHold(now) == nil {
+    if try pauses.leftMS(.upload, now) <= 0 {
       if let batch = uploader.nextReadBack, batch.owner == session.owner {
         return .readBack(session, batch)
       }

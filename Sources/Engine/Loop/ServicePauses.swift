@@ -144,7 +144,7 @@ struct UploadHold {
 
 extension Refresh {
   /// Whether uploads are held though the session may be used; nil: they are not. `sync_now`, `sync_status` and
-  /// `queue_explain` tell it. `Scheduler` has looked at network and token before, for all requests.
+  /// `queue_explain` tell it. `Scheduler` looks at network and token for all requests, and then at the pause alone.
   func uploadHold(_ now: Instant) throws(Failure) -> UploadHold? {
     let own = try pauses.pause(.upload, now)
     let isOnline = reachability.isOnline

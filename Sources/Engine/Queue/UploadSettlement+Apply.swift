@@ -206,7 +206,9 @@ extension UploadSettlement {
       try parking.park(batch, reason, now)
     }
     // Its user's list does not show it any more once they have dropped what they wanted of it.
-    if reason.code == MessageCode.deletedElsewhere.rawValue { try hideOwn(batch, now) }
+    if reason.code == MessageCode.deletedElsewhere.rawValue {
+      try keep([], without: batch.items.map { $0.id }, of: batch, now)
+    }
   }
 }
 

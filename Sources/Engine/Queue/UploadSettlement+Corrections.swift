@@ -120,9 +120,7 @@ extension UploadSettlement {
   func keepOwn(
     _ proved: UploadBatch, _ versions: UploadVersions, _ now: Instant
   ) throws(Failure) {
-    guard let kept = proved.kind.own, let session = sessions.session,
-      session.owner == proved.owner
-    else { return }
+    guard let kept = proved.kind.own else { return }
     var rows: [OwnRow] = []
     var deleted: [UUID] = []
     for item in proved.items {
@@ -131,19 +129,14 @@ extension UploadSettlement {
       rows.append(
         OwnRow(id: item.id, values: kept.kept(of: values), version: versions.version(of: item.id)))
     }
-    try keep(rows, without: deleted, of: proved, session, now)
+    try keep(rows, without: deleted, of: proved, now)
   }
 
-  /// Hide rows that are gone from their user's list.
-  func hideOwn(_ gone: UploadBatch, _ now: Instant) throws(Failure) {
-    guard let session = sessions.session, session.owner == gone.owner else { return }
-    try keep([], without: gone.items.map { $0.id }, of: gone, session, now)
-  }
-
-  private func keep(
-    _ rows: [OwnRow], without deleted: [UUID] = [], of batch: UploadBatch, _ session: OpenSession,
-    _ now: Instant
+  /// Show these rows in their user's list, and hide those that are gone.
+  func keep(
+    _ rows: [OwnRow], without deleted: [UUID] = [], of batch: UploadBatch, _ now: Instant
   ) throws(Failure) {
+    guard let session = sessions.session, session.owner == batch.owner else { return }
     do throws(Failure) {
       try ownRows.put(
         rows, batch.kind, batch.org, session, areInserts: !batch.isCorrection, now)
@@ -225,9 +218,9 @@ extension UploadSettlement {
       try queued.put(item, one.kind, key, try core.keys())
       try core.queue.write(queued)
       // A later edit or deletion stands on what the user's list shows.
-      if let session = sessions.session { try keep([shown], of: one, session, received.now) }
+      try keep([shown], of: one, received.now)
     case .changed(let columns):
-      if let session = sessions.session { try keep([shown], of: one, session, received.now) }
+      try keep([shown], of: one, received.now)
       reason = ParkReason(
         .changedElsewhere, field: columns.first, conflict: item.conflict(columns, with: row, kept))
     case .unchanged, .deleted: break

@@ -7,9 +7,10 @@ import Vault
 ///
 /// **How a lock erases.** One commit takes the wrap by `session` out of the row and owes the erasure of that key; then
 /// the key store erases it, and memory has dropped the vault before. If the disk does not take the row, the key is
-/// erased all the same: without it the wrap opens nothing. With `at_once` a move to the background erases the key first and
-/// leaves the wrap (`SessionKeys.withdraw`): whoever comes back in this process still holds the vault. The policy asks for no lock where no biometric key could open
-/// the session again, because that would end the session (`LockPolicy.locked`); the user may.
+/// erased all the same: without it the wrap opens nothing. With `at_once` a move to the background erases the key first
+/// and leaves the wrap (`SessionKeys.withdraw`): whoever comes back in this process still holds the vault. The policy
+/// asks for no lock where no biometric key could open the session again, because that would end the session
+/// (`LockPolicy.locked`); the user may.
 final class Lock {
   private let core: Core
   private let sessions: SessionStore

@@ -18,8 +18,8 @@ final class OpenSession {
   /// Seals the user's queued items; it outlives the session.
   let queueKey: Key
   let accessToken: SecretBytes
-  /// Tells access tokens apart after the session is closed.
-  let tokenDigest: [UInt8]
+  /// Tells access tokens apart after the session is closed. Most starts need none.
+  private(set) lazy var tokenDigest = Digest.sha256(accessToken.bytes)
   let refreshToken: SecretBytes
   /// How long the access token is valid from its issue.
   let lifetimeMS: Int64
@@ -42,7 +42,6 @@ final class OpenSession {
     self.memberships = memberships
     userID = tokens.userID
     accessToken = tokens.accessToken
-    tokenDigest = Digest.sha256(tokens.accessToken.bytes)
     refreshToken = tokens.refreshToken
     lifetimeMS = tokens.lifetimeMS
   }

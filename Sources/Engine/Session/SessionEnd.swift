@@ -5,8 +5,9 @@ import Vault
 
 /// How a session ends. Only here does a session end. (A sign-in stores another one over it: `SessionStart`. The
 /// loss of the device key sets its file aside, and ends what the fresh one has, which is nothing: `Recovery.beginAnew`.
-/// The loss of the biometric key closes a session that is not ended: `Lock.Cause.lostKey`.) A refusal with an unknown code ends none, and neither
-/// does time: more than `offline_limit_s` without the server leads to the sign-in, and clears nothing (`SessionPolicy`).
+/// The loss of the biometric key closes a session that is not ended: `Lock.Cause.lostKey`.) A refusal with an unknown
+/// code ends none, and neither does time: more than `offline_limit_s` without the server leads to the sign-in, and
+/// clears nothing (`SessionPolicy`).
 enum SessionEnd {
   /// The server has ended the session of this generation. The list of codes that prove it is closed.
   case proved(EndReason, generation: Int64)
