@@ -14,7 +14,8 @@ enum SQLState {
   private static func exact(_ code: String, _ facts: ResponseFacts) -> RestOutcome? {
     switch code {
     case "23505": return .duplicateKey
-    case "23503": return .missingParent
+    // From PostgreSQL 18 on a foreign key that restricts deletions has a code of its own.
+    case "23503", "23001": return .missingParent
     case "23502": return .itemFault(.missingValue, .column)
     // The server's own fault has the code of a check, too: nobody has made the partition.
     case "23514" where facts.describes("no partition of relation"):

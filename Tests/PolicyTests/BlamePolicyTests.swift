@@ -38,8 +38,8 @@ struct BlamePolicyTests {
   private func expected(_ code: String) -> BlamePolicy.Ground? {
     switch code {
     case "23514", "P0001": .value
-    case "23502", "23503", "23505", "23P01": .column
-    case "23000", "23001", "42501", "44000": .other
+    case "23001", "23502", "23503", "23505", "23P01": .column
+    case "23000", "42501", "44000": .other
     default: code.hasPrefix("22") ? .value : nil
     }
   }

@@ -47,7 +47,7 @@ final class ParkReason {
   convenience init(_ outcome: RestOutcome, _ batch: UploadBatch, _ response: HTTPResponse) {
     let error = ServerError.read(response.body)
     self.init(
-      code: outcome.rejectionCode, sqlstate: error.code, message: error.message,
+      code: outcome.rejectionCode(batch), sqlstate: error.code, message: error.message,
       field: error.column, isForGiven: batch.isBlamed(for: outcome, error))
   }
 
@@ -58,7 +58,8 @@ final class ParkReason {
     let error = ServerError(code: row.sqlstate, message: row.message, column: row.column)
     self.init(
       code: row.status == .conflict
-        ? MessageCode.conflict.rawValue : outcome?.rejectionCode ?? ItemFault.rejected.rawValue,
+        ? MessageCode.conflict.rawValue
+        : outcome?.rejectionCode(batch) ?? ItemFault.rejected.rawValue,
       sqlstate: row.sqlstate, message: row.message, field: row.column,
       isForGiven: isBesideOthers || outcome.map { batch.isBlamed(for: $0, error) } ?? true)
   }
@@ -97,10 +98,12 @@ extension RestOutcome {
 
 extension RestOutcome {
   /// The `MessageCode` of a refused row.
-  fileprivate var rejectionCode: String {
+  fileprivate func rejectionCode(_ batch: UploadBatch) -> String {
     switch self {
     case .itemFault(let fault, _): fault.rawValue
     case .duplicateKey: ItemFault.duplicate.rawValue
+    // Other rows refer to it.
+    case .missingParent where batch.operation == .deletion: ItemFault.serverRule.rawValue
     case .missingParent: MessageCode.missingParent.rawValue
     default: ItemFault.rejected.rawValue
     }
