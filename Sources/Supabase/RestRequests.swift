@@ -22,7 +22,7 @@ public enum RestRequests {
     headers.set("Prefer", "count=exact")
     // An active membership is on the same page as the ended ones of its organisation, or before them.
     return Request(
-      .membershipCheck, "GET", url + "&order=org_id.asc,status.asc&limit=\(membershipsPerPage)",
+      .membershipCheck, "GET", url + "&order=org_id.asc,status.asc" + most(membershipsPerPage),
       headers: headers, bearer: bearer, timeoutMS: membershipTimeoutMS)
   }
 
@@ -110,10 +110,10 @@ public enum RestRequests {
     if let after {
       let moment = Percent.encode("\"" + after.updatedAt + "\"")
       // The first condition is redundant, but it turns two index scans into one.
-      url += "&updated_at=gte.\(Percent.encode(after.updatedAt))"
-      url += "&or=(updated_at.gt.\(moment),and(updated_at.eq.\(moment),id.gt.\(after.id.text)))"
+      url += "&updated_at=gte." + Percent.encode(after.updatedAt) + "&or=(updated_at.gt." + moment
+      url += ",and(updated_at.eq." + moment + ",id.gt." + after.id.text + "))"
     }
-    return read(backend, .pull, url + "&order=updated_at.asc,id.asc&limit=\(limit)", bearer)
+    return read(backend, .pull, url + "&order=updated_at.asc,id.asc" + most(limit), bearer)
   }
 
   /// Reads rows of a set by their ids. At most 100 keep the URL below 8 kB.
@@ -131,8 +131,8 @@ public enum RestRequests {
   ) -> Request {
     var url = cached(backend, source, versionColumns)
     if source.hasMarks { url += "&deleted_at=is.null" }
-    if let after { url += "&id=gt.\(after.text)" }
-    return read(backend, .pull, url + "&order=id.asc&limit=\(limit)", bearer)
+    if let after { url += "&id=gt." + after.text }
+    return read(backend, .pull, url + "&order=id.asc" + most(limit), bearer)
   }
 
   private static var versionColumns: [String] { ["id", "updated_at"] }
@@ -162,6 +162,8 @@ public enum RestRequests {
       .summary, "POST", backend.rest("rpc/") + backend.summaryFunction, headers: backend.headers,
       bearer: bearer, body: body, timeoutMS: readTimeoutMS)
   }
+
+  private static func most(_ rows: Int) -> String { "&limit=\(rows)" }
 
   private static func read(
     _ backend: Backend, _ purpose: Purpose, _ url: String, _ bearer: SecretBytes

@@ -38,6 +38,16 @@ public struct RowResult: Equatable {
   }
 }
 
+extension [RowResult] {
+  /// The ids of these rows.
+  @inline(never)
+  public func ids(of isIncluded: (RowResult) -> Bool) -> SortedUUIDSet {
+    var ids: [UUID] = []
+    for row in self where isIncluded(row) { ids.append(row.id) }
+    return SortedUUIDSet(ids)
+  }
+}
+
 /// The responses to `RestRequests.upload` and `RestRequests.readBack`.
 public enum UploadReply {
   /// The ids in the response: the newly stored ones for an upload, the existing ones for a
@@ -77,8 +87,8 @@ public enum UploadReply {
           version: row.string("updated_at"),
           row: row["row"].flatMap { $0.kind == .object ? $0 : JSON?.none }))
     }
-    let stored = SortedUUIDSet(result.filter { $0.status.isStored }.map { $0.id })
-    let refused = SortedUUIDSet(result.filter { !$0.status.isStored }.map { $0.id })
+    let stored = result.ids { $0.status.isStored }
+    let refused = result.ids { !$0.status.isStored }
     return result.filter { !stored.contains($0.id) || !refused.contains($0.id) }
   }
 }

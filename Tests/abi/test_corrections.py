@@ -27,6 +27,8 @@ def tables(**kind: Any) -> dict[str, Any]:  # noqa: ANN401
     return {"queue": {"activity": {**OWN, **kind}}}
 
 
+#: An item that can follow another one.
+NEXT: dict[str, Any] = {"kind": "activity", "payload": {"type": "visit", "minutes": 5}}
 #: How changes are sent: one request for each, or a function that takes many.
 WAYS: dict[str, dict[str, Any]] = {"request": {}, "function": {"function": "change_activities"}}
 
@@ -383,7 +385,12 @@ def test_COR_8_deletions_are_done_asked_or_done_already(
         assert left == [changed]
         assert code_of(app, changed) == "changed_elsewhere"
         for item in (plain, gone):
-            assert app.queue_get({"id": item})["state"] == "stored"
+            assert app.queue_get({"id": item})["state"] == "cancelled"
+        # Nothing can follow a row that its user has taken back
+        assert (
+            error_of(app.queue_add, {**NEXT, "depends_on": [plain]}).code
+            == "queue.unknown_dependency"
+        )
         app.queue_retry({"id": changed, "overwrite": True})
         app.settle()
         left = [str(one["id"]) for one in rows(directory, user.person) if not one["deleted_at"]]
@@ -392,6 +399,39 @@ def test_COR_8_deletions_are_done_asked_or_done_already(
         if way == "row":
             directory.control.sql('drop policy "delete own" on activities')
             directory.control.sql("revoke delete on activities from authenticated")
+
+
+def test_a_deletion_of_a_row_that_others_refer_to_is_parked_and_delays_no_other(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    user = sign_in(tables=tables(delete="row"))
+    app, sql = user.app, directory.control.sql
+    sql("grant delete on activities to authenticated")
+    sql(
+        'create policy "delete own" on activities for delete to authenticated '
+        "using (user_id = auth.uid())"
+    )
+    sql("create table expenses (activity_id uuid references activities (id))")
+    try:
+        # Given two stored items, of which one has an expense
+        items = [sent(user), sent(user)]
+        sql("insert into expenses values (%s)", items[0])
+        # When their user takes both back
+        for item in items:
+            app.queue_cancel({"id": item})
+        app.settle()
+        # Then the one is deleted, and the other needs its user
+        assert [str(one["id"]) for one in rows(directory, user.person)] == items[:1]
+        assert code_of(app, items[0]) == "server_rule"
+        # When the expense is gone
+        sql("delete from expenses")
+        app.queue_retry({"id": items[0]})
+        app.settle()
+        assert rows(directory, user.person) == []
+    finally:
+        sql("drop table expenses")
+        sql('drop policy "delete own" on activities')
+        sql("revoke delete on activities from authenticated")
 
 
 def test_COR_8_a_row_that_is_hidden_for_a_moment_is_deleted_all_the_same(
@@ -412,7 +452,7 @@ def test_COR_8_a_row_that_is_hidden_for_a_moment_is_deleted_all_the_same(
         directory.control.sql(policy.format(shown))
     app.wait(1000)
     assert row(directory, item)["deleted_at"] is not None
-    assert app.queue_get({"id": item})["state"] == "stored"
+    assert app.queue_get({"id": item})["state"] == "cancelled"
 
 
 def test_COR_8_absence_without_a_membership_is_no_deletion(
@@ -756,7 +796,7 @@ def test_COR_10_insert_change_and_deletion_keep_their_order(
     found = row(directory, item)
     assert found["deleted_at"] is not None
     assert found["minutes"] == 60
-    assert app.queue_get({"id": item})["state"] == "stored"
+    assert app.queue_get({"id": item})["state"] == "cancelled"
 
 
 def test_COR_10_a_deletion_can_be_taken_back_until_it_is_sent(

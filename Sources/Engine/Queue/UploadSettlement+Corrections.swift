@@ -238,7 +238,7 @@ extension UploadSettlement {
     let decisions = RowDecisions(rows, batch)
     if decisions.isJudged { try noteJudged(batch, received.now) }
     let rest = try eraseNamed(batch, decisions.stored, received)
-    let compared = SortedUUIDSet(rows.filter { $0.status != .rejected }.map { $0.id })
+    let compared = rows.ids { $0.status != .rejected }
     let others = rest.filter { !compared.contains($0.id) }
     try noteTaken(batch, others, decisions, received.now)
     let inquiry = UploadBatch.Inquiry(

@@ -17,10 +17,9 @@ struct RowDecisions {
   let isJudged: Bool
 
   init(_ rows: [RowResult], _ batch: UploadBatch) {
-    let stored = SortedUUIDSet(rows.filter { $0.status.isStored }.map { $0.id })
+    let stored = rows.ids { $0.status.isStored }
     let isTaken = batch.items.contains { stored.contains($0.id) }
-    let judged = SortedUUIDSet(
-      rows.filter { RowDecisions.isJudged($0, batch, isTaken: isTaken) }.map { $0.id })
+    let judged = rows.ids { RowDecisions.isJudged($0, batch, isTaken: isTaken) }
     (self.rows, self.stored, self.judged, self.isTaken) = (rows, stored, judged, isTaken)
     isJudged = batch.items.contains { judged.contains($0.id) }
   }
@@ -42,7 +41,7 @@ extension UploadSettlement {
     let decisions = RowDecisions(rows, batch)
     let stored = decisions.stored
     if decisions.isJudged { try noteJudged(batch, received.now) }
-    let fresh = SortedUUIDSet(rows.filter { $0.status == .stored }.map { $0.id })
+    let fresh = rows.ids { $0.status == .stored }
     let unsettled = try eraseNamed(batch, fresh, received)
     // The row of an item that was not sent before may be another one's, and so may that of an item which has
     // failed: a question has perhaps shown no row.
@@ -71,9 +70,6 @@ extension UploadSettlement {
   func settleRefused(
     _ rest: UploadBatch, _ decisions: RowDecisions, _ received: Received
   ) throws(Failure) {
-    func ids(_ isIncluded: (RowResult) -> Bool) -> SortedUUIDSet {
-      SortedUUIDSet(decisions.rows.filter(isIncluded).map { $0.id })
-    }
     let judged = decisions.judged
     for row in decisions.rows where judged.contains(row.id) {
       let one = rest.filter { $0.id == row.id }
@@ -84,12 +80,12 @@ extension UploadSettlement {
       }
       try settle(one, answer ?? .refusedGiven, reason, received)
     }
-    let answered = ids { _ in true }
+    let answered = decisions.rows.ids { _ in true }
     let undecided = rest.filter { answered.contains($0.id) && !judged.contains($0.id) }
     if decisions.isJudged {
       for item in undecided.items { try settle(rest.with([item]), .undecided, nil, received) }
     } else {
-      let passing = ids { $0.outcome == .transient }
+      let passing = decisions.rows.ids { $0.outcome == .transient }
       let isPassing = undecided.items.contains { passing.contains($0.id) }
       let refused = decisions.rows.first {
         $0.id == undecided.items.first?.id && $0.outcome?.ground != nil

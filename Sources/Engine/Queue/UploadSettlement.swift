@@ -339,7 +339,10 @@ final class UploadSettlement: Part {
     try core.database.transaction { () throws(Failure) in
       let done = try follow(proved, versions)
       try parkBelow(done, now)
-      try core.removeStored(done.items.map { $0.tag }, now)
+      for item in done.items where item.operation == .deletion {
+        try core.removeCancelled(item.tag, now)
+      }
+      try core.removeStored(done.items.filter { $0.operation != .deletion }.map { $0.tag }, now)
       try syncRuns.countStored(proved.items.map { $0.id }, of: proved.owner, now)
       // Within the transaction: a failed commit leaves a needless pull, never a missing one.
       pulls.requirePull()
