@@ -69,3 +69,56 @@ def test_ABI_1_a_call_waits_once_for_what_others_hold(
     assert all(wait <= 5100 for wait, _ in waits.values()), waits
     assert waits["session_lock"][1] == "storage.busy"
     assert waits["session_lock"][0] >= 4900
+
+
+AWAY = """
+import sys
+from holdfast import HoldfastError
+from support.phone import Phone
+
+phone = Phone.from_spec(sys.argv[1])
+app = phone.start()
+assert app.screen["screen"] == "home", app.screen
+app.session_background()
+phone.pass_time(360)
+print("ready", flush=True)
+sys.stdin.readline()
+try:
+    app.session_foreground()
+except HoldfastError as error:
+    print(error.code, "session" in phone.keychain.names(), flush=True)
+sys.stdin.readline()
+app.session_foreground()
+app.settle()
+print(app.screen["screen"], "session" in phone.keychain.names(), flush=True)
+"""
+
+
+def test_LCK_1_a_lock_that_meets_a_busy_file_erases_no_key_of_another_session(
+    sign_in: MakeUser, sleepless: dict[str, str]
+) -> None:
+    # Given a user who was away for too long
+    user = sign_in()
+    user.phone.close()
+    with subprocess.Popen(
+        [*children.command("-")[:1], "-c", AWAY, user.phone.spec()],
+        env=children.environment(sleepless),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdin and process.stdout
+        assert process.stdout.readline().strip() == "ready"
+        # When they come back while another process has the file, perhaps to store a sign-in
+        database = sqlite3.connect(user.phone.folder / "holdfast.db", isolation_level=None)
+        with contextlib.closing(database):
+            database.execute("BEGIN IMMEDIATE")
+            process.stdin.write("\n")
+            process.stdin.flush()
+            assert process.stdout.readline().split() == ["storage.busy", "True"]
+            database.execute("ROLLBACK")
+        # Then the session is locked as soon as the file is free
+        process.stdin.write("\n")
+        process.stdin.close()
+        assert process.stdout.readline().split() == ["unlock", "False"]
+        assert process.wait(60 * children.PATIENCE) == 0

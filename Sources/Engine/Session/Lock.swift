@@ -30,6 +30,8 @@ final class Lock {
     /// `biometric` is lost, and nothing opens the session of this generation. The sign-in is shown. The
     /// queue has its own key.
     case lostKey(generation: Int64)
+
+    fileprivate var isUser: Bool { if case .user = self { true } else { false } }
   }
 
   /// Lock the stored session.
@@ -65,7 +67,9 @@ final class Lock {
     } catch {
       // What another process has just committed may be an unlock: the call runs again on that.
       if core.reads.mustRunAgain { throw error }
-      // The disk does not take the row. Without the key its wrap opens nothing.
+      // The disk does not take the row. Without the key its wrap opens nothing. A file that is busy may get
+      // another session, which only its user may lock.
+      if error.code == .storageBusy, !cause.isUser { throw error }
       do throws(Failure) { try keys.erasures.erase(.session) } catch {}
       throw error
     }
