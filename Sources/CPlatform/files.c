@@ -345,6 +345,8 @@ int platform_folder_lock(const char *path, bool exclusive) {
 }
 
 void platform_folder_unlock(int descriptor) {
-  if (descriptor >= 0)
-    close(descriptor);
+  if (descriptor < 0)
+    return;
+  flock(descriptor, LOCK_UN); /* to close it is not enough: a child of a fork has it, too */
+  close(descriptor);
 }

@@ -53,7 +53,10 @@ final class Core {
   }
 
   /// Use another connection or another file from now on. The caller closes the old one.
-  func use(_ database: Database) { self.database = database }
+  func use(_ database: Database) {
+    database.follow(self.database)
+    self.database = database
+  }
 
   // MARK: Tables
 

@@ -34,7 +34,6 @@ public final class Engine {
       keyStore ?? FileKeyStore(folder: folder + "/keys"),
       deadlineMS: configuration.limits.guardTimeoutMS, clock, isOfHost: keyStore != nil)
     let opened = try Engine.openMain(in: folder, at: clock.now())
-    try KeyStoreChange.refuse(configuration, opened.database)
     core = Core(configuration, clock, keyRing, opened.database)
     parts = Parts(core, hasRecovered: opened.replaced)
     try start()
@@ -60,6 +59,7 @@ public final class Engine {
     var tries = 0
     while true {
       do throws(Failure) {
+        try KeyStoreChange.refuse(core.configuration, core.database)
         try ProjectChange.refuse(core.configuration, core.database)
         try parts.recovery.findUnfinished()
         return try parts.uploader.reclaimVoidLeases(core.clock.now())

@@ -185,7 +185,7 @@ public final class Database {
 
   /// Several statements without arguments.
   public func execute(_ sql: String) throws(Failure) {
-    if depth == 0 { endReads() }
+    if depth == 0 { pauseReads() }
     let result = sql.withCString { sqlite3_exec(connection, $0, nil, nil, nil) }
     guard result == SQLITE_OK else {
       throw failure(result == SQLITE_ERROR ? SQLITE_CORRUPT : result)

@@ -49,8 +49,9 @@ extension Database {
   /// Copy what can be copied of the log into the file, without waiting for others. `SQLITE_OK`: all of it
   /// was, so the next transaction begins the log anew, in the room that it has.
   private func checkpoint() -> Int32 {
-    // SQLite copies nothing while the connection reads.
-    endReads()
+    // SQLite reads the address of a closed connection. It copies nothing while the connection reads.
+    guard isOpen else { return SQLITE_MISUSE }
+    pauseReads()
     var (frames, copied): (Int32, Int32) = (0, -1)
     let result = sqlite3_wal_checkpoint_v2(
       connection, "main", SQLITE_CHECKPOINT_PASSIVE, &frames, &copied)
@@ -83,7 +84,7 @@ extension Database {
   private func growFile() -> Bool {
     resizeLog { (size, last) in
       let end = 32 + Int64(last.frames) * (last.pageSize + 24)
-      return max(end, size - (newPages() + 2) * last.pageSize)
+      return min(size, max(end, size - (newPages() + 2) * last.pageSize))
     }
   }
 
@@ -95,7 +96,7 @@ extension Database {
         guard let last = lastCommit else { return false }
         let before = platform_size(path + "-wal")
         let after = size(before, last)
-        return before > 0 && sqlite3_resize_log(connection, after) == SQLITE_OK && after != before
+        return before >= 0 && sqlite3_resize_log(connection, after) == SQLITE_OK && after != before
       }
     } catch { return false }
   }

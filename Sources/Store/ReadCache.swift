@@ -50,6 +50,12 @@ extension Database {
     return hasForeignCommits
   }
 
+  /// This connection takes the place of another one, which knows what others had committed.
+  public func follow(_ other: Database) {
+    knownVersion = other.knownVersion
+    isTight = other.isTight
+  }
+
   /// The same, to be asked again.
   public var hasForeignCommits: Bool {
     guard let knownVersion, let version else { return false }

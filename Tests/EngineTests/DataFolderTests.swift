@@ -1,4 +1,6 @@
 import Base
+import CPlatform
+import Glibc
 import Store
 import TestSupport
 import Testing
@@ -27,6 +29,18 @@ import class Foundation.FileManager
     rig.core.database.keepsLog = keepsLog
     rig.core.database.close()
     return (rig.folder, rig.keyStore)
+  }
+
+  @Test func aCopyOfTheProcessDoesNotKeepTheFolder() throws {
+    let folder = try TemporaryFolder()
+    let lock = platform_folder_lock(folder.path, true)
+    // As a fork does
+    let copy = dup(lock)
+    defer { close(copy) }
+    platform_folder_unlock(lock)
+    let next = platform_folder_lock(folder.path, true)
+    expect(next >= 0)
+    platform_folder_unlock(next)
   }
 
   // MARK: Files without contents

@@ -44,6 +44,24 @@ import Testing
     try expect(rig.core.meta.int(.lastSyncRun), equals: 299)
   }
 
+  @Test func aLogThatWasEmptiedInVainTakesItsRoomAgain() throws {
+    // Given a disk that is full, whose log has the room
+    let rig = try Rig.atHome()
+    let reserve = Reserve(rig.core)
+    try reserve.make()
+    expect(reserve.release())
+    // When an item gets no room, though the log gave its own
+    let room = rig.core.database.emptyLog()
+    expect(room > 1_048_576)
+    rig.core.database.giveToLog(room)
+    // Then the log has it again, and is used
+    expect(rig.folder.bytes("holdfast.db-wal")?.count, equals: Int(room))
+    try rig.core.meta.set(.lastSyncRun, .int(7))
+    let other = try Rig(folder: rig.folder, keyStore: rig.keyStore)
+    try expect(other.core.meta.int(.lastSyncRun), equals: 7)
+    expect(rig.folder.bytes("holdfast.db-wal")?.count, equals: Int(room))
+  }
+
   @Test func theRoomIsWorthAnotherTryWhileTheLogCannotBeShortened() throws {
     // Given a reader in another process, which sees the file as it was before the last commit
     let rig = try Rig.atHome()

@@ -39,7 +39,7 @@ import Testing
       ]
     ),
     (.damagedFile, [.mirror, .index, .requests, .readBacks, .keys]),
-    (.file, [.mirror, .index, .keys]),
+    (.file, [.mirror, .index, .requests, .readBacks, .keys]),
   ]
 
   @Test(arguments: 0..<7)

@@ -63,6 +63,25 @@ import Testing
     try database.requireUnchanged()
   }
 
+  @Test func aCallRunsAgainAlsoIfItHasCopiedTheLog() throws {
+    // Given a call that has read, and copies the log because the disk is full
+    call.begin()
+    try expect(count(), equals: 0)
+    try writeElsewhere()
+    database.reuseLog()
+    // When it begins to write
+    expect(isBusy { try MetaTable(database).set(.uploads, .int(3)) })
+    // Then it runs again on what another process has committed
+    expect(call.mustRunAgain)
+    call.begin()
+    try expect(count(), equals: 1)
+  }
+
+  @Test func aClosedConnectionCopiesNoLog() throws {
+    database.close()
+    expect(!database.reuseLog())
+  }
+
   @Test func aCallThatIsAloneCountsWhatWasWrittenBeforeItHadTheLock() throws {
     call.begin(isAlone: true)
     // Before its first read, the call has no state

@@ -113,6 +113,15 @@ print(json.dumps([kept, codes, left, shown]))
 IGNORE = "import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
 
 
+def test_ATK_16_a_main_file_that_goes_on_a_full_disk_ends_no_process(
+    sign_in: MakeUser, tmp_path: Path
+) -> None:
+    user = sign_in()
+    codes = run_on_disk(user, tmp_path, "8m", "moved_on_full_disk.py", "{disk}/filler")
+    # The reserve has room for a new file
+    assert codes[-1] == "", codes
+
+
 def limited(script: str, user: SignedIn, size: int) -> Any:  # noqa: ANN401
     """What a script on the user's folder prints that may not let files grow beyond this size."""
     done = subprocess.run(

@@ -10,6 +10,7 @@ import contextlib
 import os
 import shutil
 import signal
+import sqlite3
 import threading
 import time
 from collections.abc import Callable
@@ -24,6 +25,7 @@ from conftest import MakePhone, MakeUser, SignedIn
 from support import children, history, tamper
 from support.directory_fixtures import DirectoryFixtures
 from support.elsewhere import ENDS, FIRST, child, ended_by_another_process, said, tell
+from support.errors import error_of
 from support.phone import TOKEN_S, App
 from support.sizes import crossed
 from support.waking import another, readable
@@ -300,6 +302,25 @@ def test_LCK_1_a_lock_that_meets_a_sign_in_erases_none_of_its_keys(
     user.app.settle()
     assert user.app.screen["screen"] == "home"
     assert user.restart().screen["screen"] == "home"
+
+
+@pytest.mark.slow
+def test_LCK_1_a_handle_that_met_a_busy_file_erases_a_key_that_is_owed(sign_in: MakeUser) -> None:
+    # Given a handle whose call has waited in vain for another process's lock
+    user = sign_in()
+    database = sqlite3.connect(user.phone.folder / "holdfast.db", isolation_level=None)
+    with contextlib.closing(database):
+        database.execute("BEGIN IMMEDIATE")
+        assert error_of(user.app.register).code == "storage.busy"
+        database.execute("ROLLBACK")
+    # When another handle locks, and the key store refuses to erase
+    user.phone.keychain.answer(*ERASE, *[KEY_FAILED] * 99)
+    with history.start(user.phone, user.phone.folder) as other:
+        other.session_lock()
+        user.phone.keychain.forget_script()
+        # Then the next call of the first asks it again
+        user.app.session_status()
+        assert "session" not in user.phone.keychain.names()
 
 
 def test_LCK_1_a_handle_that_does_not_poll_erases_a_key_that_is_owed(sign_in: MakeUser) -> None:

@@ -16,7 +16,7 @@ import pytest
 from holdfast.keystore import KEY_FAILED, KEY_LOCKED
 
 from conftest import MakePhone, MakeUser, SignedIn
-from support import children, history, tamper
+from support import children, damage, history, tamper
 from support.directory_fixtures import DirectoryFixtures
 from support.elsewhere import ENDS
 from support.errors import error_of
@@ -291,6 +291,19 @@ def test_LCK_2_an_owed_erasure_outlives_the_process(sign_in: MakeUser) -> None:
     assert "session" in user.phone.keychain.names()
     app.session_status()
     assert "session" in user.phone.keychain.names(), "a paid debt erased the next key"
+
+
+def test_LCK_2_an_owed_erasure_outlives_a_damaged_file(sign_in: MakeUser) -> None:
+    user = sign_in()
+    user.phone.keychain.answer("erase", "session", *[KEY_FAILED] * 99)
+    user.app.session_lock()
+    user.phone.close()
+    damage.destroy_header(user.phone.folder)
+    user.phone.keychain.forget_script()
+    app = user.restart()
+    app.settle()
+    assert app.screen["screen"] == "unlock"
+    assert "session" not in user.phone.keychain.names()
 
 
 # LCK-3: the file is not trusted ----------------------------------------------------------------

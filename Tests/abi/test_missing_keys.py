@@ -273,6 +273,30 @@ def test_FIX_6_a_damaged_file_waits_for_its_key(
     assert stored(directory, user.person) == [item]
 
 
+def test_FIX_6_a_damaged_file_that_waits_for_a_lost_key_costs_no_sign_in(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    # Given a backup whose files do not match, and whose keys did not come with it
+    user = sign_in()
+    item = with_item(user)
+    damage.destroy_header(user.phone.folder)
+    lose(user.phone, "not_found")
+    app = user.restart()
+    until_lost(app)
+    # When its user signs in
+    app.sign_in(user.person)
+    app.settle()
+    # Then they are in
+    assert app.screen["screen"] == "home"
+    assert not [one for one in user.phone.network.sent if one["purpose"] == "revoke"]
+    # When the key is back
+    bring_back(user.phone)
+    app = user.restart()
+    app.settle()
+    # Then the item is sent
+    assert stored(directory, user.person) == [item]
+
+
 def test_FIX_6_two_handles_begin_anew_together(sign_in: MakeUser) -> None:
     user = sign_in()
     phone = user.phone

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from holdfast import Library
 
+from support import damage
 from support.directory_fixtures import Backend, DirectoryFixtures, Person
 from support.errors import error_of
 from support.missing import LOST, shown, until_lost
@@ -122,6 +123,30 @@ def test_KEEP_2_key_files_that_do_not_open_the_folder_refuse_nothing(
         app = opened("functions").start()
         assert app.screen["screen"] == "home"
         assert told(app) == []
+
+
+def test_KEEP_2_a_folder_opens_though_what_tells_its_key_store_is_damaged(
+    opened: MakeFolder, directory: DirectoryFixtures
+) -> None:
+    # Given a folder with old key files beside the host's keys, too large to be checked at the start
+    person = directory.person(directory.organisation())
+    phone = opened("functions")
+    app = phone.start()
+    app.sign_in(person)
+    app.go_offline()
+    items = [add(app, note="x" * 100_000) for _ in range(12)]
+    phone.close()
+    keys = phone.folder / "keys"
+    keys.mkdir(mode=0o700)
+    (keys / "device.key").write_bytes(bytes(range(32)))
+    (keys / "device.key").chmod(0o600)
+    # When the page that tells which key store has the keys is damaged
+    damage.empty_log(phone.folder)
+    damage.overwrite(phone.folder, damage.root_of(phone.folder, "meta"))
+    # Then it opens
+    app = opened("functions").start(online=False)
+    assert told(app)
+    assert damage.listed(app) == items
 
 
 def test_KEEP_2_a_lost_key_is_not_called_damage(

@@ -164,11 +164,6 @@ enum DataFolder {
     return try openMain(in: folder, at: now).database
   }
 
-  /// Whether this is the name of a file whose key is gone.
-  static func isKeyless(_ aside: String) -> Bool {
-    aside.utf8.starts(with: "holdfast.db.keyless".utf8)
-  }
-
   /// Whether a file of the folder has this name, and a main file was renamed to it.
   static func isAside(_ name: String, in folder: String) -> Bool {
     for label in Label.allCases {
@@ -244,6 +239,11 @@ enum DataFolder {
     try fresh.transaction { () throws(Failure) in
       try meta.set(.salvage, .text(aside))
       if let project = try salvage.project() { try meta.setProject(project) }
+      // What is owed is still to be erased.
+      try meta.set(.owedKeyErasures, .int(try salvage.number(.owedKeyErasures)))
+      if let owed = try salvage.blob(.owedCacheErasures) {
+        try meta.set(.owedCacheErasures, .blob(owed))
+      }
       if !keyless.files.isEmpty { try meta.set(.keyless, .text(try keyless.text)) }
       // A lost key is never overwritten: the next one has another name.
       let deviceKey = number + (label == .keyless ? 1 : 0)
@@ -266,8 +266,11 @@ enum DataFolder {
   /// Two files may be set aside in one millisecond, or under a clock that stands still.
   private static func freeName(in folder: String, _ label: Label, at nowMS: Int64) -> String {
     var time = nowMS
-    while platform_exists(folder + "/holdfast.db.\(label.text)-\(time)") { time += 1 }
-    return "holdfast.db.\(label.text)-\(time)"
+    while true {
+      let name = "holdfast.db.\(label.text)-\(time)"
+      if !platform_exists(folder + "/" + name) { return name }
+      time += 1
+    }
   }
 
   /// `path` is what the file was to be named.

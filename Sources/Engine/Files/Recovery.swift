@@ -160,7 +160,11 @@ final class Recovery: Part {
     _ aside: String, _ done: [String], _ keys: KeyRing.Keys
   ) throws(Failure) {
     let salvage = try Salvage.open(folder + "/" + aside)
-    let report = try carry(salvage, keys, withSession: !DataFolder.isKeyless(aside))
+    let device = try salvage.number(.deviceKey)
+    let hasKey = try device == core.meta.int(.deviceKey) ?? 0
+    let report = try carry(salvage, keys, withSession: hasKey)
+    // One that waited when its key was given up is looked into when the key is back.
+    if !hasKey { try list(aside, device, salvage) }
     // A file may have been damaged before it had carried over another one.
     var earlier = try salvage.text(.salvage)
     if let name = earlier, done.contains(name) || !DataFolder.isAside(name, in: folder) {
@@ -172,12 +176,18 @@ final class Recovery: Part {
       "\(aside) was set aside: \(report.carried) items carried over, "
         + (report.isUnreadable ? "some of it unreadable" : "all of it readable"))
     // The decision has said that the key is gone.
-    if DataFolder.isKeyless(aside), !report.isUnreadable { return }
-    try emit(report, aside)
+    if !hasKey, !report.isUnreadable { return }
+    try emit(report, aside, hasKey ? .storageRecovered : .storageKeyLost)
   }
 
-  private func emit(_ report: Report, _ aside: String) throws(Failure) {
-    let reason: MessageCode = DataFolder.isKeyless(aside) ? .storageKeyLost : .storageRecovered
+  private func list(_ aside: String, _ device: Int64, _ salvage: Salvage) throws(Failure) {
+    let keyless = try KeylessList(try core.meta.text(.keyless))
+    guard keyless.json[member: aside] == nil else { return }
+    keyless.add(aside, device, try salvage.blob(.keyCheck))
+    try core.meta.set(.keyless, .text(try keyless.text))
+  }
+
+  private func emit(_ report: Report, _ aside: String, _ reason: MessageCode) throws(Failure) {
     try notices.add(
       "storage_recovered", reason: reason.rawValue,
       [

@@ -61,7 +61,7 @@ final class OwedKeyErasures {
     return try stored() | refused
   }
 
-  private func stored() throws(Failure) -> Int64 { try core.meta.int(.owedKeyErasures) ?? 0 }
+  private func stored() throws(Failure) -> Int64 { (try core.meta.int(.owedKeyErasures) ?? 0) & 3 }
 
   private func write(_ bits: Int64, over stored: Int64) throws(Failure) {
     if bits != stored { try core.meta.set(.owedKeyErasures, .int(bits)) }

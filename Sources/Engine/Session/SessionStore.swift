@@ -245,10 +245,8 @@ final class SessionStore: MemoryUser {
       notices.forgetGiven()
       core.keyRing.forget()
     case .file:
-      dropMirror()
+      reset(.damagedFile)
       keys.forgetVault()
-      notices.forgetGiven()
-      core.keyRing.forget()
     }
   }
 
