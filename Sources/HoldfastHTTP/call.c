@@ -122,14 +122,20 @@ static char *open_app(int64_t app, const char *request) {
 
 /* ---- the other operations of the driver ---- */
 
+enum { RESUME_PAUSE_MS = 1000 }; /* until the first screen is asked for again */
+
 /* The next thing for the host: all but requests, which the driver takes. */
 static char *next_thing(holdfast *self, hfh_driver *driver, const char *request) {
   int32_t timeout_ms = -1, status = HOLDFAST_OK;
   char *reply = hfh_read_timeout(request, &timeout_ms);
   if (reply != NULL)
     return reply;
-  if (driver != NULL && atomic_exchange(&driver->resumes, false))
-    holdfast_session_resume(self, NULL, NULL);
+  if (driver != NULL && atomic_exchange(&driver->resumes, false) &&
+      holdfast_session_resume(self, NULL, NULL) != HOLDFAST_OK) {
+    driver->resumes = true; /* nothing else leads to the first screen */
+    if (timeout_ms < 0 || timeout_ms > RESUME_PAUSE_MS)
+      timeout_ms = RESUME_PAUSE_MS;
+  }
   char *text = driver == NULL ? NULL : atomic_exchange(&driver->kept, NULL);
   if (text == NULL)
     status = holdfast_next(self, HOLDFAST_NEXT_NEWS, timeout_ms, &text);

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sqlite3
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -125,6 +127,19 @@ def test_HST_2_a_thread_answers_for_the_keychain(app: App) -> None:
     app.call("close")
     keychain.join(patience(60))
     assert not keychain.is_alive()
+
+
+def test_a_first_screen_that_the_storage_keeps_back_comes_later(app: App, tmp_path: Path) -> None:
+    """The failure was ignored, and a worker, as which the handle opens, gets no screen by itself."""
+    keychain = Keychain(app)
+    # Given another process that writes for longer than a call waits
+    with closing(sqlite3.connect(tmp_path / "data" / "holdfast.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        assert "screen" not in app.call("next", {"timeout_ms": 0})
+        other.execute("ROLLBACK")
+    until(app, "sign_in")
+    app.call("close")
+    keychain.join(patience(60))
 
 
 def test_closing_does_not_wait_for_the_keychain(app: App) -> None:

@@ -150,8 +150,9 @@ void holdfast_http_stop(holdfast_http *driver);
  *               found. Two threads are needed: the one that answers makes no other call, which
  *               would wait for itself (handle.busy).
  *   next        {"timeout_ms":n=-1} -> what holdfast_next() gives to HOLDFAST_NEXT_NEWS, waiting up
- *               to timeout_ms (negative: no limit). One thread at a time. handle.closed: the handle
- *               is closed or being closed
+ *               to timeout_ms (negative: no limit). One thread at a time. With the key store "host"
+ *               it gives wake_in_ms after 1 s while a failure of the storage keeps back the first
+ *               screen: ask again. handle.closed: the handle is closed or being closed
  *   close       {} -> {}. holdfast_http_stop() and holdfast_close(), from any thread, also again,
  *               and while others wait in next
  */
