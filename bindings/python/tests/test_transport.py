@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from fake_library import CONFIG, FakeLibrary, opened
@@ -243,6 +243,30 @@ def test_a_trickled_answer_ends_at_its_deadline(where: str, serving: Serving) ->
         if thread.name == "holdfast-http-request":
             thread.join(patience(60))
             assert not thread.is_alive()
+
+
+def test_a_request_that_times_out_before_it_is_connected_is_never_sent(
+    serving: Serving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was sent once the name was found, and stored an item that its user had cancelled."""
+    looking, found, look = threading.Event(), threading.Event(), socket.getaddrinfo
+
+    def slow(*given: Any) -> Any:
+        looking.set()
+        found.wait(patience(60))
+        return look(*given)
+
+    monkeypatch.setattr(socket, "getaddrinfo", slow)
+    server = serving()
+    before = set(threading.enumerate())
+    late = request(server.url(), method="POST", body="{}", timeout_ms=SHORT_MS)
+    assert HttpTransport()(late) == {"error": "timeout"}
+    assert looking.is_set()
+    [thread] = [one for one in set(threading.enumerate()) - before if one.name.startswith("holdfast")]
+    found.set()
+    thread.join(patience(60))
+    assert server.has_ended()
+    assert server.requests == []
 
 
 @pytest.mark.parametrize("where", ["headers", "one header", "body", "chunks"])

@@ -132,6 +132,10 @@ def begin(
     """Send the request on a connection and read the head of the response; raises."""
     connection.limit(max(deadline - time.monotonic(), 0.001))
     sending.hold(connection)
+    if connection.link.sock is None:
+        connection.link.connect()
+        # Nothing could end the search for the name: a request that has timed out in it is not sent.
+        sending.hold(connection)
     body = request["body"]
     connection.link.request(
         request["method"],
@@ -139,7 +143,6 @@ def begin(
         None if body is None else body.encode("utf-8"),
         dict(request["headers"]) | route.headers,
     )
-    sending.hold(connection)
     return connection.link.getresponse()
 
 
