@@ -93,7 +93,9 @@ export class Driver {
     const outcome = await this.#reading;
     this.#reading = null;
     if (outcome.status === CLOSED) return null;
-    let news = read(outcome) as News;
+    // A failure does not hold up the first screen. If it lasts, the next call tells.
+    const late = this.#first && outcome.status !== 0;
+    let news = late ? { wake_in_ms: null } : (read(outcome) as News);
     if (this.#first && 'wake_in_ms' in news) news = { screen: this.#first };
     if ('screen' in news) {
       this.screen = news.screen;

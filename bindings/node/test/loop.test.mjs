@@ -1,6 +1,7 @@
 // The loop: what comes, to one reader, and what happens to it at the end.
 
 import assert from 'node:assert/strict';
+import { rmSync } from 'node:fs';
 import { test } from 'node:test';
 import * as h from './support.mjs';
 
@@ -24,6 +25,15 @@ test('the screen of the open does not come once a call has led to another', h.LI
   await app.signInComplete(h.SOLO);
   const { screen } = await app.next();
   assert.ok(['wait', 'home'].includes(screen.screen), screen.screen);
+});
+
+test('a failure withholds no screen', h.LIMIT, async () => {
+  const data = h.config();
+  const app = await h.Holdfast.open(data, h.memory());
+  rmSync(data.data_dir, { recursive: true });
+  assert.deepEqual(await app.next(), { screen: app.opened.screen });
+  await assert.rejects(app.next(0), h.StorageError);
+  await app.close();
 });
 
 test('the next screen but `wait` is settled, and the rest is kept', h.LIMIT, async () => {

@@ -101,25 +101,23 @@ class Holdfast(Operations):
         The first is the first screen. Asking again acknowledges a notice. A temporary failure of
         the storage or the key store is logged, and waited out.
         """
-        if self.held:
-            return self.held.popleft()
-        while True:
+        while not self.held:
+            given: NextReply | None = {"wake_in_ms": None}
             try:
                 given = self.next(-1 if self._first is None else 0, what=NEWS)
             except HoldfastError as error:
-                if not error.retryable:
+                # It does not hold up the first screen. If it lasts, it is raised after that.
+                if self._first is None and not error.retryable:
                     raise
                 log.warning("the next thing is late: %s", error)
-                continue
             if given is None or "request" in given:
                 return None
-            first, self._first = self._first, None
-            if first is not None:
-                if "wake_in_ms" not in given:
-                    self.held.append(given)
-                return {"screen": first}
+            if self._first is not None:
+                self.held.append({"screen": self._first})
+                self._first = None
             if "wake_in_ms" not in given:
-                return given
+                self.held.append(given)
+        return self.held.popleft()
 
     def __iter__(self) -> Iterator[News]:
         """Iterate over `news`, for one reader, until the handle is closed."""

@@ -33,7 +33,7 @@ public final class Holdfast extends Operations implements AutoCloseable {
   private volatile FutureTask<Void> telling;
 
   /** What the reader has still to get: the screen of the open call, and what came before a screen. */
-  private Decision first;
+  private NextReply first;
 
   private final Deque<NextReply> later = new ArrayDeque<>();
 
@@ -41,7 +41,8 @@ public final class Holdfast extends Operations implements AutoCloseable {
     this.handle = handle;
     this.opened = opened;
     this.keys = keys;
-    screen = first = opened.getScreen();
+    screen = opened.getScreen();
+    first = screen == null ? null : NextReply.of(Collections.singletonMap("screen", screen.toMap()));
     sending = sender == null ? null : new Sending(this, sender);
   }
 
@@ -109,10 +110,15 @@ public final class Holdfast extends Operations implements AutoCloseable {
   @Nullable
   public NextReply next(int timeoutMs) {
     NextReply next = later.poll();
-    if (next == null) next = taken(sending == null ? ALL : NEWS, first == null ? timeoutMs : 0);
+    try {
+      if (next == null) next = taken(sending == null ? ALL : NEWS, first == null ? timeoutMs : 0);
+    } catch (HoldfastException failure) {
+      if (first == null) throw failure; // else it does not hold up the first screen
+      next = first;
+    }
     if (first != null && next != null && !(next instanceof NextScreen)) {
       if (!(next instanceof NextWake)) later.add(next);
-      next = NextReply.of(Collections.singletonMap("screen", first.toMap()));
+      next = first;
     }
     first = null;
     if (next instanceof NextScreen) screen = ((NextScreen) next).getScreen();

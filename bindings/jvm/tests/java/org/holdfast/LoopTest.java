@@ -2,6 +2,7 @@ package org.holdfast;
 
 import static org.junit.jupiter.api.Assertions.*;
 
+import java.io.File;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.*;
@@ -69,6 +70,14 @@ class LoopTest {
     NextScreen newer = assertInstanceOf(NextScreen.class, app.next(0));
     assertEquals(app.getScreen(), newer.getScreen());
     assertInstanceOf(NextWake.class, app.next(0));
+  }
+
+  @Test
+  void a_failure_withholds_no_screen() throws IOException {
+    app = Holdfast.open(config());
+    for (File file : folder.resolve("data").toFile().listFiles()) assertTrue(file.delete());
+    assertEquals(app.getOpened().getScreen(), ((NextScreen) app.next(0)).getScreen());
+    assertThrows(HoldfastException.class, () -> app.next(0));
   }
 
   @Test
