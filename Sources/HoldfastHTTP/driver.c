@@ -18,6 +18,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 /* ---- the list ---- */
 
@@ -169,6 +170,7 @@ char *hfh_driver_new(json_t *options, hfh_driver **made) {
   return NULL;
 }
 
+  driver->has_ended = true;
 static void *run(void *context) {
   hfh_driver *driver = context;
   hfh_worker_run(&driver->worker);
@@ -254,6 +256,14 @@ int32_t holdfast_http_run(holdfast_http *token, int32_t *timeout_ms) {
   hfh_driver_leave(driver);
   return status;
 }
+/* The thread ends at once, unless it waits for a call on the handle, which may be this thread's. To
+ * ask the core at once would wait for every other call. */
+static bool waits_for_this_thread(const hfh_driver *driver) {
+  for (int naps = 0; naps < 100 && !driver->has_ended; naps++)
+    nanosleep(&(struct timespec){0, 1000000}, NULL);
+  return !driver->has_ended && hfh_worker_is_inside(&driver->worker);
+}
+
 
 /* ---- stop, free ---- */
 
@@ -275,7 +285,7 @@ void hfh_driver_stop(hfh_driver *driver) {
     hfh_loop_stop(&driver->worker);
   } else if (driver->token != 0) {
     hfh_worker_stop(&driver->worker);
-    if (pthread_equal(driver->thread, pthread_self()))
+    if (pthread_equal(driver->thread, pthread_self()) || waits_for_this_thread(driver))
       pthread_detach(driver->thread);
     else
       pthread_join(driver->thread, NULL);

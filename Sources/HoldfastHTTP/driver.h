@@ -122,6 +122,9 @@ int64_t hfh_now_ms(void);
 /* HOLDFAST_CLOSED and HOLDFAST_FORKED: of the handle. hfh_worker_free() is due in all cases. */
 int32_t hfh_worker_init(hfh_worker *worker, holdfast *self);
 void hfh_worker_free(hfh_worker *worker);
+/* This thread is in a function that a call on the handle has called, of a key store or the log: the
+ * core takes no other call here, and every other thread's waits for that one. */
+bool hfh_worker_is_inside(const hfh_worker *worker);
 /* The thread: serve the handle until it is closed or hfh_worker_stop() is called. */
 void hfh_worker_run(hfh_worker *worker);
 void hfh_worker_stop(hfh_worker *worker);
@@ -156,6 +159,7 @@ typedef struct hfh_driver {
   pthread_t thread;
   int users;   /* the list, its maker, its thread, and calls; protected by the list's lock */
   bool forked; /* the driver belongs to the parent process */
+  atomic_bool has_ended; /* the thread */
   /* Of a handle that holdfast_http_call() has opened: */
   holdfast_mailbox *box;     /* NULL: the key store is not "host" */
   holdfast_keyring *keyring; /* NULL: it is not "secret_service" */

@@ -156,6 +156,9 @@ static bool finish(hfh_worker *worker) {
  * A TLS library can write to a connection that the server has closed. Its SIGPIPE would end the
  * host, so it is kept back on this thread meanwhile, and taken. */
 static int32_t enter(hfh_worker *worker, int64_t *next) {
+  /* The core would refuse the responses, which come once. */
+  if (next != NULL && hfh_worker_is_inside(worker))
+    return HOLDFAST_BUSY;
   if (atomic_exchange(&worker->loop.running, true))
     return HOLDFAST_BUSY;
   sigset_t pipe_only, pending, before;

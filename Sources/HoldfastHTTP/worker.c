@@ -188,6 +188,11 @@ int32_t hfh_worker_init(hfh_worker *worker, holdfast *self) {
   return HOLDFAST_OK;
 }
 
+bool hfh_worker_is_inside(const hfh_worker *worker) {
+  return holdfast_wake_fd(worker->self, HOLDFAST_NEXT_REQUESTS) < 0 &&
+         holdfast_session_status(worker->self, NULL, NULL) == HOLDFAST_BUSY;
+}
+
 void hfh_worker_free(hfh_worker *worker) {
   if (worker->multi != NULL)
     curl_multi_cleanup(worker->multi);

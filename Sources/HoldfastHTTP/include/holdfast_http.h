@@ -110,8 +110,8 @@ int32_t holdfast_http_fd(holdfast_http *driver);
 /*
  * Stop a driver. Requests in flight are completed with "cancelled" if the handle is open, and the
  * worker ends. The call returns when the worker has ended, which never waits for the network.
- * Called from a function that the worker itself is calling (of a key store or the log), or while
- * another thread is in holdfast_http_run(), it returns at once and the worker ends afterwards.
+ * Called from a function of the key store or the log, or while another thread is in
+ * holdfast_http_run(), it returns at once and the worker ends afterwards.
  * NULL, a stopped or an invalid driver is ignored. The handle may be closed before or after: a
  * driver whose handle is closed sends nothing more, and must still be stopped.
  */
