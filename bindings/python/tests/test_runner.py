@@ -173,3 +173,19 @@ def test_the_thread_ends_with_the_handle() -> None:
     app.close()
     thread.join(patience(60))
     assert not thread.is_alive()
+def test_a_thread_that_does_not_start_costs_no_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ended the runner, and no request was sent any more."""
+    start = threading.Thread.start
+
+    def full(thread: threading.Thread) -> None:
+        if thread.name == "holdfast-http":
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", full)
+    fake = FakeLibrary()
+    fake.give(*map(request, (1, 2)))
+    with Runner(opened(fake), transport=sent):
+        eventually(lambda: len(fake.completed) == 2, what="both requests are completed")
+
+

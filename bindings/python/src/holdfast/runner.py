@@ -138,7 +138,11 @@ class Runner:
                 target=self._send, args=(given["request"],), name="holdfast-http", daemon=True
             )
             self._sending.add(work)
-            work.start()
+            try:
+                work.start()
+            except RuntimeError:  # too many threads: this one sends
+                self._sending.discard(work)
+                self._send(given["request"])
         elif "wake_in_ms" not in given and self.on_news is not None:
             try:
                 self.on_news(given)

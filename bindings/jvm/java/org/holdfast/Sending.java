@@ -30,10 +30,20 @@ final class Sending {
   private void takeAll() {
     for (NextReply it; (it = app.nextRequest()) != null && !ends; ) {
       if (!(it instanceof NextRequest)) continue;
-      HttpRequest request = ((NextRequest) it).getRequest();
-      Thread one = thread("holdfast-http", () -> exchange(request));
+      begin(((NextRequest) it).getRequest());
+    }
+  }
+
+  private void begin(HttpRequest request) {
+    Thread one = null;
+    try {
+      one = thread("holdfast-http", () -> exchange(request));
       threads.enter(one);
       one.start();
+    } catch (Throwable none) { // too many threads: the request has an answer, and the next ones come
+      LOG.log(Level.WARNING, "no thread for a request", none);
+      threads.leave(one);
+      complete(request, new HttpFailure(request.getId(), TransportError.OFFLINE));
     }
   }
 
@@ -41,16 +51,20 @@ final class Sending {
     try {
       CompleteRequest result = result(request);
       Thread.interrupted(); // it was meant for the sender
-      try {
-        app.complete(result);
-      } catch (HoldfastException.Invalid malformed) {
-        LOG.log(Level.WARNING, "a response cannot be passed on", malformed);
-        app.complete(new HttpFailure(request.getId(), TransportError.REFUSED));
-      }
-    } catch (HoldfastException failure) {
-      LOG.log(Level.FINE, "a response is lost", failure); // closed: the next open sends it again
+      complete(request, result);
     } finally {
       threads.leave(Thread.currentThread());
+    }
+  }
+
+  private void complete(HttpRequest request, CompleteRequest result) {
+    try {
+      app.complete(result);
+    } catch (HoldfastException.Invalid malformed) {
+      LOG.log(Level.WARNING, "a response cannot be passed on", malformed);
+      complete(request, new HttpFailure(request.getId(), TransportError.REFUSED));
+    } catch (HoldfastException failure) {
+      LOG.log(Level.FINE, "a response is lost", failure); // closed: the next open sends it again
     }
   }
 

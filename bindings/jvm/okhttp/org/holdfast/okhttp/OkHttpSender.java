@@ -61,7 +61,7 @@ public final class OkHttpSender implements HttpSender {
               Headers headers = closing.headers();
               byte[] body = bytes(closing.body());
               result.complete(Http.answer(request, closing.code(), headers.toMultimap(), body));
-            } catch (IOException failure) {
+            } catch (Throwable failure) { // else nobody would learn of it
               result.completeExceptionally(failure);
             }
           }

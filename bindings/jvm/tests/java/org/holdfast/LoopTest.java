@@ -225,6 +225,34 @@ class LoopTest {
     assertEquals(TransportError.CANCELLED, told.get());
   }
 
+  /** It ended the loop, and close waited for a thread that had not begun. */
+  @Test
+  void a_thread_that_cannot_be_had_costs_one_request() throws Exception {
+    AtomicInteger wanted = new AtomicInteger();
+    InheritableThreadLocal<Object> none =
+        new InheritableThreadLocal<>() {
+          @Override
+          protected Object childValue(Object parent) { // when a thread makes another one
+            if (Thread.currentThread().getName().equals("holdfast-requests") && wanted.getAndIncrement() == 0)
+              throw new OutOfMemoryError("unable to create native thread");
+            return parent;
+          }
+        };
+    none.set(this);
+    try {
+      open(new JdkHttpSender());
+    } finally {
+      none.remove();
+    }
+    app.listen(Runnable::run, news);
+    news.screen(Screen.SIGN_IN);
+    SignInPassword person = new SignInPassword("solo@example.org", Server.PASSWORD);
+    app.signInComplete(person);
+    assertFalse(news.screen(Screen.SIGN_IN).getMessage().getText().isEmpty());
+    app.signInComplete(person);
+    news.screen(Screen.HOME);
+  }
+
   @Test
   void a_response_that_cannot_be_passed_on_is_a_refusal() throws Exception {
     AtomicInteger sent = new AtomicInteger();

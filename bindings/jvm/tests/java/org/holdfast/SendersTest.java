@@ -6,9 +6,15 @@ import java.io.*;
 import java.net.*;
 import java.net.http.HttpClient;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.*;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.Stream;
+import okhttp3.*;
+import okio.Buffer;
+import okio.ForwardingSource;
+import okio.Okio;
+import okio.Source;
 import org.holdfast.Types.*;
 import org.holdfast.jdk.JdkHttpSender;
 import org.holdfast.okhttp.OkHttpSender;
@@ -232,6 +238,28 @@ class SendersTest {
     thread.interrupt();
     thread.join();
     assertEquals(TransportError.CANCELLED, told.get());
+  }
+
+  /** Nobody got its failure, and the request stayed in flight for good. */
+  @Test
+  void a_body_that_fails_in_any_way_is_a_failure() {
+    response = http(200, "", "[]".getBytes());
+    Interceptor breaks =
+        chain -> {
+          Response whole = chain.proceed(chain.request());
+          Source broken =
+              new ForwardingSource(whole.body().source()) {
+                @Override
+                public long read(Buffer to, long count) {
+                  throw new IllegalStateException("a defect of an interceptor");
+                }
+              };
+          return whole.newBuilder().body(ResponseBody.create(null, 2, Okio.buffer(broken))).build();
+        };
+    HttpSender sender = new OkHttpSender(new OkHttpClient.Builder().addInterceptor(breaks).build());
+    HttpRequest sent = request("GET", null, Patience.ms(60));
+    Duration limit = Duration.ofMillis(Patience.ms(60));
+    assertEquals(TransportError.OFFLINE, assertTimeoutPreemptively(limit, () -> failure(sender, sent)));
   }
 
   @Test
