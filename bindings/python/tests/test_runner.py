@@ -17,11 +17,12 @@ from fake_library import (
     refusal,
     request,
 )
-from holdfast import ClosedError, Runner, StorageError
+from holdfast import BusyError, ClosedError, Runner, StorageError
 from holdfast.transport import Answer
 from holdfast.types import HttpRequest
 from patience import eventually, patience
 
+BUSY = (BusyError.status, refusal("storage.busy", retryable=True))
 LATER = (STORAGE, refusal("storage.failed", retryable=True))
 #: The id and answer of a completed request.
 SENT = [{"id": 1, "status": 204}]
@@ -40,9 +41,9 @@ def sent(_: HttpRequest) -> Answer:
         ([NOTICE, HOME], [FIRST, NOTICE, HOME]),
         ([HOME, NOTICE], [HOME, NOTICE]),
         ([LATER, NOTICE, LATER, HOME], [FIRST, NOTICE, HOME]),
-    ],
         # A failure withholds no screen
         ([LATER, HOME], [FIRST, HOME]),
+    ],
 )
 def test_the_first_screen_comes_first_unless_there_is_a_newer_one(
     given: list[Any], come: list[Any]
@@ -129,6 +130,15 @@ def test_a_request_that_fails_leaves_the_others_alone() -> None:
     ]
 
 
+def test_a_request_that_was_taken_is_sent_also_if_the_step_fails() -> None:
+    """It was dropped, and the library gives it once."""
+    fake = FakeLibrary()
+    fake.requests += [request(), BUSY]
+    with pytest.raises(BusyError):
+        Runner(opened(fake), transport=sent).step()
+    assert fake.completed == SENT
+
+
 def test_run_until_idle_has_a_limit() -> None:
     fake = FakeLibrary()
     fake.give(*map(request, (1, 2)))
@@ -166,13 +176,6 @@ def test_the_thread_outlives_failures_and_ends_when_stopped(
     assert "no window yet" in caplog.text
 
 
-def test_the_thread_ends_with_the_handle() -> None:
-    app = opened(FakeLibrary())
-    Runner(app).start()
-    [thread] = [one for one in threading.enumerate() if one.name == "holdfast-runner"]
-    app.close()
-    thread.join(patience(60))
-    assert not thread.is_alive()
 def test_a_thread_that_does_not_start_costs_no_request(monkeypatch: pytest.MonkeyPatch) -> None:
     """It ended the runner, and no request was sent any more."""
     start = threading.Thread.start
@@ -189,3 +192,10 @@ def test_a_thread_that_does_not_start_costs_no_request(monkeypatch: pytest.Monke
         eventually(lambda: len(fake.completed) == 2, what="both requests are completed")
 
 
+def test_the_thread_ends_with_the_handle() -> None:
+    app = opened(FakeLibrary())
+    Runner(app).start()
+    [thread] = [one for one in threading.enumerate() if one.name == "holdfast-runner"]
+    app.close()
+    thread.join(patience(60))
+    assert not thread.is_alive()

@@ -64,20 +64,25 @@ class Runner:
         self._thread: threading.Thread | None = None
 
     def step(self) -> Step:
-        """Take all that there is now, then send and complete each request in turn."""
+        """Take all that there is now, then send and complete each request in turn.
+
+        What was taken is sent also if `next` or `on_news` raises: it is given once.
+        """
         step = Step()
-        while (given := self.holdfast.next(0, what=self._what)) is not None:
-            if "wake_in_ms" in given:
-                step.wake_in_ms = given["wake_in_ms"]
-                break
-            if "request" in given:
-                step.requests.append(given["request"])
-                continue
-            step.news.append(given)
-            if self.on_news is not None:
-                self.on_news(given)
-        for request in step.requests:
-            self._complete(request)
+        try:
+            while (given := self.holdfast.next(0, what=self._what)) is not None:
+                if "wake_in_ms" in given:
+                    step.wake_in_ms = given["wake_in_ms"]
+                    break
+                if "request" in given:
+                    step.requests.append(given["request"])
+                    continue
+                step.news.append(given)
+                if self.on_news is not None:
+                    self.on_news(given)
+        finally:
+            for request in step.requests:
+                self._complete(request)
         return step
 
     def run_until_idle(self, limit: int = 100) -> list[Step]:
