@@ -55,6 +55,8 @@ export class SafeStorageKeyStore implements KeyStore {
     const file = await this.#open(name, constants.O_RDONLY);
     if (!file) return null;
     const encrypted = await file.readFile().finally(() => file.close());
+    // An erasure that did not end has left zeros; what it erased is gone.
+    if (encrypted.every((byte) => byte === 0)) return null;
     this.#check();
     if (name === 'biometric') await this.#ask(prompt, signal);
     return this.#storage.decryptString(encrypted);

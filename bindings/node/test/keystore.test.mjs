@@ -29,6 +29,17 @@ test('a key is encrypted, and in a file of this user alone', async () => {
   await assert.rejects(store.save('../x', VALUE, 'device'), /unknown key/);
 });
 
+test('a key whose erasure did not end is gone', async () => {
+  const place = h.folder();
+  const store = h.desktopKeys(place);
+  await store.save('session', VALUE, 'device');
+  const file = join(place, 'keys', 'session.key');
+  writeFileSync(file, Buffer.alloc(statSync(file).size)); // the process ended before it removed the file
+  assert.equal(await store.load('session', null), null);
+  await store.save('session', VALUE, 'device');
+  assert.equal(await store.load('session', null), VALUE);
+});
+
 test('before the app is ready a key is locked, and plain text is refused', async () => {
   const place = h.folder();
   const over = (changed) => new h.SafeStorageKeyStore({ ...h.SAFE_STORAGE, ...changed }, join(place, 'keys'));
