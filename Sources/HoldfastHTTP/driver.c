@@ -112,18 +112,15 @@ void hfh_follow_log(void) {
 
 /* In a child process the worker threads are gone, and the locks of a driver may never be released.
  * The child only keeps the tokens, to answer with HOLDFAST_FORKED. */
-static void before_fork(void) {
-  pthread_mutex_lock(&log_lock);
-  pthread_mutex_lock(&list_lock);
-}
-static void after_fork(void) {
-  pthread_mutex_unlock(&list_lock);
-  pthread_mutex_unlock(&log_lock);
-}
+static void before_fork(void) { pthread_mutex_lock(&list_lock); }
+static void after_fork(void) { pthread_mutex_unlock(&list_lock); }
 static void in_child(void) {
   for (hfh_driver *driver = list; driver != NULL; driver = driver->next)
     driver->forked = true;
   after_fork();
+  /* A fork cannot wait for this lock: its holder waits for the core, which is held for the fork. */
+  pthread_mutex_init(&log_lock, NULL);
+  log_level = -1; /* it may have been about to change */
 }
 
 /* Requests with credentials pass through jansson, which is inside the driver, hidden. */
@@ -170,10 +167,10 @@ char *hfh_driver_new(json_t *options, hfh_driver **made) {
   return NULL;
 }
 
-  driver->has_ended = true;
 static void *run(void *context) {
   hfh_driver *driver = context;
   hfh_worker_run(&driver->worker);
+  driver->has_ended = true;
   hfh_driver_leave(driver);
   return NULL;
 }
@@ -256,6 +253,9 @@ int32_t holdfast_http_run(holdfast_http *token, int32_t *timeout_ms) {
   hfh_driver_leave(driver);
   return status;
 }
+
+/* ---- stop, free ---- */
+
 /* The thread ends at once, unless it waits for a call on the handle, which may be this thread's. To
  * ask the core at once would wait for every other call. */
 static bool waits_for_this_thread(const hfh_driver *driver) {
@@ -263,9 +263,6 @@ static bool waits_for_this_thread(const hfh_driver *driver) {
     nanosleep(&(struct timespec){0, 1000000}, NULL);
   return !driver->has_ended && hfh_worker_is_inside(&driver->worker);
 }
-
-
-/* ---- stop, free ---- */
 
 void hfh_driver_stop(hfh_driver *driver) {
   pthread_mutex_lock(&list_lock);

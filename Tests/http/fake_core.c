@@ -6,11 +6,13 @@
 #include <jansson.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -57,7 +59,11 @@ static void drop_keys(void) {
   keys = (holdfast_keystore){0};
 }
 
+static void set_fork_hooks(void);
+
 holdfast *fake_open(void) {
+  static pthread_once_t hooks = PTHREAD_ONCE_INIT;
+  pthread_once(&hooks, set_fork_hooks);
   drop_keys();
   pthread_mutex_lock(&lock);
   json_decref(requests);
@@ -144,11 +150,44 @@ char *fake_completion(int timeout_ms) {
 
 static holdfast_log_fn log_function;
 static int32_t log_level = -1;
+static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
+static bool forks_in_log;
+static atomic_bool is_forking;
+
+/* A fork holds the log, as that of the real core, whose hooks are set by the first open. */
+static void before_fork(void) {
+  pthread_mutex_lock(&log_lock);
+  is_forking = true;
+}
+static void after_fork(void) { pthread_mutex_unlock(&log_lock); }
+static void set_fork_hooks(void) { pthread_atfork(before_fork, after_fork, after_fork); }
+
+static void *fork_once(void *unused) {
+  pid_t child = fork();
+  if (child == 0)
+    _exit(0);
+  waitpid(child, NULL, 0);
+  return unused;
+}
+
+/* Fork on another thread in the middle of the next holdfast_log(). */
+void fake_fork_in_log(void) { forks_in_log = true; }
 
 void holdfast_log(int32_t level, holdfast_log_fn fn, void *context) {
   (void)context;
+  pthread_t thread;
+  bool forks = forks_in_log;
+  forks_in_log = false;
+  if (forks)
+    pthread_create(&thread, NULL, fork_once, NULL);
+  while (forks && !is_forking)
+    sched_yield();
+  pthread_mutex_lock(&log_lock);
   log_function = fn;
   log_level = fn == NULL ? -1 : level;
+  pthread_mutex_unlock(&log_lock);
+  if (forks)
+    pthread_join(thread, NULL);
 }
 
 /* A line of the library's log. Returns whether somebody wanted it. */

@@ -7,6 +7,8 @@ import base64
 import ctypes
 import json
 import os
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -470,6 +472,29 @@ def test_lines_of_the_log_go_to_the_standard_error(
     assert log(logging, 1, 'the sign-in failed: "x"')
     assert not log(logging, 2, "more than was asked for")
     assert capfd.readouterr().err == 'holdfast: warning: the sign-in failed: "x"\n'
+
+
+FORKS_IN_A_CHANGE_OF_THE_LOG = """
+import ctypes, signal, sys
+from driver_stand import App, declare
+from patience import patience
+
+signal.alarm(int(patience(30)))
+library = ctypes.CDLL(sys.argv[1])
+declare(library)
+assert App(library).call("close") == {}
+library.fake_fork_in_log()
+app = App(library, http={"log_level": 3})
+assert library.fake_log(3, b"a line")
+assert app.call("close") == {}
+"""
+
+
+def test_a_fork_does_not_wait_for_a_change_of_the_log(library: ctypes.CDLL) -> None:
+    """The fork held the core's log and waited for the driver's, whose holder waited for the core's."""
+    command = [sys.executable, "-c", FORKS_IN_A_CHANGE_OF_THE_LOG, library._name]
+    done = subprocess.run(command, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    assert done.returncode == 0
 
 
 def test_without_the_option_the_log_stays_the_hosts(app: App) -> None:
