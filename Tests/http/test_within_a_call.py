@@ -43,10 +43,9 @@ class Host:
             "policy": {"biometric": "off"},
             "keystore": {"kind": "file"},
         }
-        self.handle = ctypes.c_void_p()
-        out = ctypes.c_void_p()
-        text = json.dumps(config).encode()
-        assert self.core.holdfast_open(text, None, ctypes.byref(self.handle), ctypes.byref(out)) == OK
+        self.handle, out = ctypes.c_void_p(), ctypes.c_void_p()
+        places = ctypes.byref(self.handle), ctypes.byref(out)
+        assert self.core.holdfast_open(json.dumps(config).encode(), None, *places) == OK
         self.core.holdfast_free(out)
 
     def on_line(self, _context: object, _level: int, line: bytes) -> None:

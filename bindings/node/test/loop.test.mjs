@@ -29,7 +29,7 @@ test('the screen of the open does not come once a call has led to another', h.LI
 
 test('a failure withholds no screen', h.LIMIT, async () => {
   const data = h.config();
-  const app = await h.Holdfast.open(data, h.memory());
+  const app = await h.Holdfast.open(data, { ...h.memory(), onError: () => {} });
   rmSync(data.data_dir, { recursive: true });
   assert.deepEqual(await app.next(), { screen: app.opened.screen });
   await assert.rejects(app.next(0), h.StorageError);
