@@ -11,8 +11,9 @@ from holdfast import HoldfastError
 
 from support import attacker
 from support.contact_data import DAY_S
+from support.damage import empty_log, overwrite, root_of
 from support.directory_fixtures import PASSWORD, DirectoryFixtures
-from support.held import answer, hold, taken
+from support.held import answer, hold, taken, total
 from support.own_rows import banners, ids, insert, listed, page, pull, tables
 from support.queue import add
 from support.users import MakePhone, MakeUser, SignedIn
@@ -331,6 +332,28 @@ def test_COR_11_a_switch_that_erases_takes_the_own_rows_along(
     assert rows(user) == 1
     user.app.org_select({"org_id": other.id})
     assert rows(user) == 0
+
+
+# Damage -----------------------------------------------------------------------------------------
+
+
+def test_CAC_4_damage_to_the_main_file_costs_the_cache_nothing(sign_in: MakeUser) -> None:
+    user = sign_in(tables=tables(), contacts=40)
+    user.app.go_offline()
+    for _ in range(90):
+        add(user.app, note="x" * 15_000)
+    user.phone.close()
+    folder = user.phone.folder
+    # A start does not check a file that is so large.
+    assert (folder / "holdfast.db").stat().st_size > 1 << 20
+    app = user.restart(online=False)
+    empty_log(folder)
+    overwrite(folder, root_of(folder, "queue_listed"))
+    assert len(listed(app)) == 90
+    assert not (folder / "cache.db.damaged").exists()
+    assert total(app) == 40
+    app.settle()
+    assert [event["reason"] for event in app.of_type("storage_recovered")] == ["storage_recovered"]
 
 
 # Cost -------------------------------------------------------------------------------------------

@@ -34,14 +34,21 @@ final class CacheFile {
 
   // MARK: Opening
 
-  /// Use the cache. If it is damaged, use a fresh one: the server has all of the data.
+  /// Use the cache. If it is damaged, use a fresh one: the server has all of the data. The file itself tells, because
+  /// `body` may find that the main file is damaged.
   func use<Result>(
     _ body: (CacheTables) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     let opened = try open()
-    do throws(Failure) { return try body(opened) } catch  where error.code == .storageDamaged {
-      return try body(try replace())
+    do throws(Failure) { return try body(opened) } catch  where opened.database.isDamaged {
+      return try body(try replace(opened))
     }
+  }
+
+  /// The fresh file in place of a damaged one. A use within the use may have begun it.
+  @inline(never)
+  private func replace(_ damaged: CacheTables) throws(Failure) -> CacheTables {
+    tables === damaged ? try replace() : try open()
   }
 
   func open() throws(Failure) -> CacheTables {
@@ -54,14 +61,15 @@ final class CacheFile {
     close()
     let wasThere = try core.meta.int(.hasCache) != nil
     let isLost = wasThere && !DataFolder.holdsAnything(DataFolder.cachePath(in: folder))
+    let opened: CacheTables
     do throws(Failure) {
-      let opened = use(try DataFolder.openCache(in: folder))
-      if isLost { try emitRecovered() }
-      if !wasThere { try core.meta.set(.hasCache, .int(1)) }
-      return opened
+      opened = use(try DataFolder.openCache(in: folder))
     } catch  where error.code == .storageDamaged || error.code == .storageNewer {
       return try replace()
     }
+    if isLost { try emitRecovered() }
+    if !wasThere { try core.meta.set(.hasCache, .int(1)) }
+    return opened
   }
 
   private func use(_ database: Database) -> CacheTables {

@@ -160,7 +160,7 @@ final class RowPuller: Part {
         try tables.datasets.write(.rows, of: set, in: place, entry)
       }
       if step.hasErased { try tables.database.flush() }
-    } catch  where error.code == .storageDamaged {
+    } catch  where tables.database.isDamaged {
       try cache.replace()
       return nil
     }
