@@ -34,7 +34,7 @@ import Vault
     let pull = RowPull(contacts(orgA), after: isFirst ? nil : cursor)
     try rig.rowPuller.finish(
       pull, try response(200, "[" + body.joined(separator: ",") + "]"), rig.now)
-    rig.pulls.forgetProgress()
+    rig.pulls.restart()
   }
 
   private func total(_ query: StaticCString = "", in rig: Rig? = nil) throws -> Int64? {

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from holdfast.types import HttpRequest
 
 from support import contact_data
 from support.contact_data import DAY_S, pull
 from support.directory_fixtures import PASSWORD, DirectoryFixtures
 from support.held import COUNT, answer, fill, hold, page, total, unlock
 from support.phone import App
-from support.users import MakePhone, MakeUser
+from support.users import MakePhone, MakeUser, signed_in
 
 
 @pytest.mark.parametrize("erase", [True, False])
@@ -48,6 +49,33 @@ def test_a_pull_is_complete_after_an_ended_membership_returns(
     answer(app, late)
     if app.screen["screen"] != "home":
         app.org_select({"org_id": first.id})
+    app.settle()
+    assert total(app) == COUNT
+
+
+def test_a_pull_goes_on_after_the_cache_of_another_organisation_was_erased(
+    phones: MakePhone, directory: DirectoryFixtures
+) -> None:
+    first, second = directory.organisation(contacts=3), directory.organisation()
+    fill(directory, second)
+    user = signed_in(phones, directory.person(first, second), first)
+    app = user.app
+    assert total(app) == 3
+    app.org_select({"org_id": second.id})
+    query = "delete from memberships where user_id = %s and org_id = %s"
+    directory.control.sql(query, user.person.id, first.id)
+    app.session_background()
+    app.session_foreground()
+    held: dict[str, HttpRequest] = {}
+    for _ in range(10):
+        for request in app.poll()["requests"]:
+            if request["purpose"] in {"guard", "pull"} - held.keys():
+                held[request["purpose"]] = request
+            else:
+                answer(app, request)
+    answer(app, held["pull"])
+    answer(app, held["guard"])
+    assert [org["org_id"] for org in app.org_list()["orgs"]] == [second.id]
     app.settle()
     assert total(app) == COUNT
 

@@ -184,7 +184,8 @@ final class CacheFile {
       }
       if removed > 0 {
         dropIndex()
-        pulls.forgetProgress()
+        // Also those of other organisations, which nothing else would begin again.
+        pulls.restart()
         try cache.database.flush()
       }
     }

@@ -36,15 +36,10 @@ final class PullState {
     needsSummary = true
   }
 
-  /// The rows of the earlier pages are gone: start again.
+  /// Begin every pull anew, at the stored cursors: the rows of earlier pages may be gone.
   func restart() {
-    forgetProgress()
-    requirePull()
-  }
-
-  /// Forget the running pulls; the next ones start at the stored cursors.
-  func forgetProgress() {
     for index in rows.indices { rows[index].pull = nil }
+    requirePull()
   }
 
   func forgetAll() {

@@ -97,7 +97,6 @@ final class SessionStore: MemoryUser {
     guard isStored else { return false }
     reset(.organisation)
     _ = try reload(try row())
-    pulls.requirePull()
     return true
   }
 
@@ -223,7 +222,7 @@ final class SessionStore: MemoryUser {
       check.reset()
     case .organisation:
       cache.dropIndex()
-      pulls.forgetProgress()
+      pulls.restart()
       withdrawContacts()
     case .session:
       dropMirror()
