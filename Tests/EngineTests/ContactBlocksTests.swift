@@ -32,6 +32,7 @@ import Vault
     let isFirst = try rig.cache.open().datasets.read(.rows, of: org) == nil
     let cursor = Cursor(updatedAt: second(0), id: id(0))
     let pull = RowPull(contacts(orgA), after: isFirst ? nil : cursor)
+    rig.pulls.begin(pull)
     try rig.rowPuller.finish(
       pull, try response(200, "[" + body.joined(separator: ",") + "]"), rig.now)
     rig.pulls.restart()

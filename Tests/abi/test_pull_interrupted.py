@@ -117,6 +117,27 @@ def test_CAC_1_a_changed_membership_restarts_a_reconcile(
     assert total(user.app) == COUNT - 1
 
 
+def test_CAC_1_a_membership_that_changes_during_a_reconcile_orders_the_next_one(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    user = sign_in(policy={"session_window_s": 20 * DAY_S})
+    fill(directory, user.org)
+    pull(user, 60)
+    query = "select id from contacts where org_id = %s order by id limit 1"
+    [first] = directory.control.sql(query, user.org.id)
+    user.phone.pass_time(DAY_S)
+    user.app.sync_now()
+    late = hold(user.app, lambda url: "deleted_at=is.null&id=gt." in url)
+    directory.control.sql("delete from contacts where id = %s", first["id"])
+    directory.control.set_membership(user.person.id, user.org.id, role="coordinator")
+    user.app.session_background()
+    user.app.session_foreground()
+    user.app.settle()
+    answer(user.app, late)
+    user.app.settle()
+    assert total(user.app) == COUNT - 1
+
+
 @pytest.mark.parametrize("body", ["[{}]", "[null,1]", '[{"id":null,"updated_at":null}]'])
 def test_an_invalid_reconcile_page_deletes_nothing(sign_in: MakeUser, body: str) -> None:
     user = sign_in(contacts=20)

@@ -60,7 +60,7 @@ final class PullState {
     index(of: pull).map { rows[$0].pull != nil } ?? false
   }
 
-  /// A page arrived.
+  /// The first page is asked for. What makes a pull needed from now on, this one may miss.
   func begin(_ pull: RowPull) {
     guard let index = index(of: pull) else { return }
     rows[index].isNeeded = false
@@ -69,14 +69,14 @@ final class PullState {
 
   /// The request for a page failed: the other sets come first.
   func fail(_ pull: RowPull) {
-    begin(pull)
+    proceed(pull)
     guard let index = index(of: pull) else { return }
     rows.append(rows.remove(at: index))
   }
 
-  /// The next page follows.
+  /// The next page follows, if nothing has stopped the pull.
   func proceed(_ pull: RowPull) {
-    if let index = index(of: pull) { rows[index].pull = pull }
+    if let index = index(of: pull), rows[index].pull != nil { rows[index].pull = pull }
   }
 
   func finish(_ pull: RowPull, _ monotonicMS: Int64) {

@@ -73,7 +73,9 @@ final class RowPuller: Part {
     }
     do throws(Failure) {
       let failures = try core.pauses.read(Purpose.pull.rawValue).attempts
-      return RowPull(source, after: try cursor(of: source, session), failures: Int64(failures))
+      let made = RowPull(source, after: try cursor(of: source, session), failures: Int64(failures))
+      pulls.begin(made)
+      return made
     } catch  where error.code != .memoryExhausted && !core.reads.mustRunAgain {
       Log.line(.warning, "the cache cannot be used: \(error.code.rawValue)")
       try pauses.backOff(.pull, HTTPResponse.timedOut, now)
@@ -112,9 +114,9 @@ final class RowPuller: Part {
       return try refresh.failRead(.pull, outcome, response, now)
     }
     pull.succeed()
-    pulls.begin(pull)
     // An upload has begun meanwhile: this page may lack what is cached of the rows that it has stored.
     if sent.source.kind != nil, try core.meta.int(.uploads) ?? 0 != sent.uploads {
+      pulls.proceed(pull)
       try pauses.succeed(.pull)
       return
     }
