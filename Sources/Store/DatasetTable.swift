@@ -14,7 +14,7 @@ public struct DatasetTable {
     public var cursor: [UInt8]?
     /// When a reconcile was last completed; nil: one is due.
     public var reconciledMS: Int64?
-    /// The number of the current reconcile.
+    /// The number of the current reconcile, or of the reading from the first row if that was later.
     public var round: Int64 = 0
     /// The last id that the current reconcile has read, sealed; nil: none is under way.
     public var reconciled: [UInt8]?

@@ -29,9 +29,10 @@ import Vault
         number, name: "\(name) \(number)", updatedAt: updatedAt, deleted: deleted)
     }
     // Only a first pull has no cursor.
-    let isFirst = try rig.cache.open().datasets.read(.rows, of: org) == nil
+    let entry = try rig.cache.open().datasets.read(.rows, of: org)
     let cursor = Cursor(updatedAt: second(0), id: id(0))
-    let pull = RowPull(contacts(orgA), after: isFirst ? nil : cursor)
+    let pull = RowPull(
+      contacts(orgA), after: entry == nil ? nil : cursor, round: entry?.round ?? 0)
     rig.pulls.begin(pull)
     try rig.rowPuller.finish(
       pull, try response(200, "[" + body.joined(separator: ",") + "]"), rig.now)
@@ -205,6 +206,7 @@ import Vault
     try tables.datasets.write(.rows, of: org, entry)
     var pull = RowPull(contacts(orgA), after: Cursor(updatedAt: second(0), id: id(0)))
     pull.reconcile(round: 1, after: nil, since: rig.now.wallMS)
+    rig.pulls.begin(pull)
     try rig.rowPuller.finish(pull, try response(200, "[]"), rig.now)
     // Then
     try expect(total(), equals: 400)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 from holdfast.types import HttpRequest
 
@@ -180,6 +182,33 @@ def test_two_processes_that_reconcile_at_once_delete_nothing(
     unlock(user)
     user.app.settle()
     pull(user, 1000)
+    assert total(user.app) == COUNT
+
+
+@pytest.mark.parametrize("columns", ["the same columns", "other columns"])
+def test_two_processes_that_begin_at_once_leave_no_row_out(
+    sign_in: MakeUser, directory: DirectoryFixtures, columns: str
+) -> None:
+    user = sign_in()
+    fill(directory, user.org)
+    config = copy.deepcopy(user.phone.config)
+    if columns == "other columns":
+        contacts = {"columns": ["name", "municipality"], "withheld": ["relation", "phone"]}
+        config["backend"]["contacts"] = contacts
+    other = App(user.phone, config)
+    other.clock_set({"now_ms": user.phone.now_ms, "monotonic_ms": user.phone.monotonic_ms})
+    other.session_resume()
+    other.sync_now()
+    first = hold(other, page(1))
+    user.app.sync_now()
+    late = hold(user.app, page(3))
+    answer(other, first)
+    other.close()
+    answer(user.app, late)
+    user.app.settle()
+    if columns == "other columns":
+        assert user.app.contact_search({"query": ""})["as_of_ms"] is None
+        pull(user, 1000)
     assert total(user.app) == COUNT
 
 

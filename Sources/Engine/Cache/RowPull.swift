@@ -1,4 +1,5 @@
 import Base
+import Store
 import Supabase
 import Vault
 
@@ -28,9 +29,10 @@ struct RowPull {
   /// From the first row, not from a stored cursor.
   let isWhole: Bool
   var stage: Stage
-  /// The number of its reconcile. If another process has begun one since, this pull ends.
-  private(set) var round: Int64 = 0
-  /// When its reconcile began.
+  /// The number of the set's last reading from the first row, or of its last reconcile. If another handle has begun
+  /// one since, this pull ends.
+  private(set) var round: Int64
+  /// When its reconcile began; 0: it has not.
   private(set) var sinceMS: Int64 = 0
   /// Rows per page. After a failure pages are smaller, because the answer may have been too large for
   /// the host, or have taken the server too long; they grow while they come.
@@ -43,15 +45,16 @@ struct RowPull {
   private(set) var fault: RowFault?
 
   /// `failures`: of the requests before it, in a row.
-  init(_ source: RowSource, after cursor: Cursor?, failures: Int64 = 0) {
+  init(_ source: RowSource, after cursor: Cursor?, round: Int64 = 0, failures: Int64 = 0) {
     self.source = source
+    self.round = round
     isWhole = cursor == nil
     stage = .changes(after: cursor)
     pageSize = max(1, RowPull.mostRows >> failures)
   }
 
   /// Whether every row was read, and not only what has changed.
-  var hasReadAll: Bool { isWhole || round != 0 }
+  var hasReadAll: Bool { isWhole || sinceMS != 0 }
 
   mutating func count<Place>(_ page: Page<Place>) {
     skipped += Int64(page.skipped)
@@ -95,6 +98,12 @@ struct RowPull {
     return (left.count < asked.count ? left : []) + ids.dropFirst(idsPerRequest)
   }
 
+  /// Begin at the first row. The number is random, because an erasure forgets those before.
+  mutating func begin(in entry: DatasetTable.Entry) {
+    entry.round = Int64(Random.word() >> 40)
+    round = entry.round
+  }
+
   /// Begin a reconcile, or continue one that was interrupted.
   mutating func reconcile(round: Int64, after last: UUID?, since: Int64) {
     self.round = round
@@ -108,7 +117,7 @@ struct RowPull {
     since > now.wallMS || now.wallMS - since >= longestReconcileMS
   }
 
-  func isOld(_ now: Instant) -> Bool { round != 0 && RowPull.isOld(since: sinceMS, now) }
+  func isOld(_ now: Instant) -> Bool { sinceMS != 0 && RowPull.isOld(since: sinceMS, now) }
 }
 
 /// What one page did to a pull.

@@ -73,7 +73,13 @@ final class RowPuller: Part {
     }
     do throws(Failure) {
       let failures = try core.pauses.read(Purpose.pull.rawValue).attempts
-      let made = RowPull(source, after: try cursor(of: source, session), failures: Int64(failures))
+      let set = CacheNames.set(source, session, try core.keys())
+      let entry = try cache.use { (cache) throws(Failure) in
+        try cache.datasets.read(.rows, of: set)
+      }
+      let made = RowPull(
+        source, after: try cursor(in: entry, of: set, source, session), round: entry?.round ?? 0,
+        failures: Int64(failures))
       pulls.begin(made)
       return made
     } catch  where error.code != .memoryExhausted && !core.reads.mustRunAgain {
@@ -85,11 +91,9 @@ final class RowPuller: Part {
 
   /// The position of the last pull of any process; nil: start at the first row, for instance
   /// because the columns changed.
-  private func cursor(of source: RowSource, _ session: OpenSession) throws(Failure) -> Cursor? {
-    let set = CacheNames.set(source, session, try core.keys())
-    let entry = try cache.use { (cache) throws(Failure) in
-      try cache.datasets.read(.rows, of: set)
-    }
+  private func cursor(
+    in entry: DatasetTable.Entry?, of set: [UInt8], _ source: RowSource, _ session: OpenSession
+  ) throws(Failure) -> Cursor? {
     guard let sealed = entry?.cursor,
       let json = try session.cacheKey.openJSON(
         sealed, CacheNames.datasetContext(set, session, "cursor")),
@@ -142,12 +146,16 @@ final class RowPuller: Part {
     do throws(Failure) {
       try tables.database.transaction { () throws(Failure) in
         let known = try tables.datasets.read(.rows, of: set)
-        // Erased meanwhile, perhaps by another process: the rows of the earlier pages are gone.
-        isLost = known?.wasRead != true && !pull.isAtStart
+        // Erased meanwhile, perhaps by another process, so that the rows of the earlier pages are gone; or begun by
+        // another handle, after whose pages this one goes on.
+        isLost =
+          try pull.isAtStart
+          ? cursor(in: known, of: set, pull.source, session) != nil : known?.wasRead != true
         if isLost { return }
         let entry = known ?? DatasetTable.Entry()
-        if pull.round != 0, pull.round != entry.round {
-          // Another reconcile has begun since; that one completes.
+        if pull.isAtStart { step.pull.begin(in: entry) }
+        if step.pull.round != entry.round {
+          // Another handle has begun at the first row, or a reconcile; that one completes.
           step.isDone = true
         } else {
           try body(tables, entry, &step)
