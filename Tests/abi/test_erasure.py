@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 from holdfast.transport import Answer
 from holdfast.types import HttpRequest
 
 from conftest import MakePhone, MakeUser, SignedIn
-from support import contact_data
+from support import contact_data, held
 from support.directory_fixtures import DirectoryFixtures, Organisation
 from support.held import return_to_foreground, total, unlock
 from support.users import signed_in
@@ -54,6 +55,27 @@ def test_CAC_3_an_ended_membership_leaves_no_cached_bytes(
     user.app.org_select({"org_id": second.id})
     user.app.settle()
     assert total(user.app) == 3
+
+
+@pytest.mark.parametrize("purpose", ["pull", "summary"])
+def test_CAC_3_an_answer_after_the_end_of_a_membership_is_not_cached(
+    phones: MakePhone, directory: DirectoryFixtures, purpose: str
+) -> None:
+    org = directory.organisation(contacts=30)
+    person = directory.person(org, directory.organisation())
+    phone = phones()
+    app = phone.start()
+    app.sign_in(person)
+    app.org_select({"org_id": org.id})
+    user = SignedIn(phone, app, person, org, "peer_mentor")
+    request = held.taken(user, purpose)
+    early: Any = {"id": request["id"], **phone.network(request)}
+    directory.control.set_membership(person.id, org.id, status="ended")
+    return_to_foreground(user)
+    assert app.screen["screen"] == "select_org"
+    app.complete(early)
+    app.settle()
+    assert contact_data.sealed(phone.folder) == []
 
 
 #: Holds the write lock of a file until its input ends, as a process does that is suspended.

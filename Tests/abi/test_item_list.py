@@ -15,7 +15,7 @@ from support.damage import empty_log, overwrite, root_of
 from support.directory_fixtures import PASSWORD, DirectoryFixtures
 from support.held import answer, hold, taken, total
 from support.own_rows import banners, ids, insert, listed, page, pull, tables
-from support.queue import add
+from support.queue import add, stored
 from support.users import MakePhone, MakeUser, SignedIn
 
 HOUR_MS = 3_600_000
@@ -330,7 +330,13 @@ def test_COR_11_a_switch_that_erases_takes_the_own_rows_along(
     insert(directory, user.person, user.org)
     pull(user, after_s=1000)
     assert rows(user) == 1
+    user.app.go_offline()
+    queued = add(user.app)
     user.app.org_select({"org_id": other.id})
+    assert rows(user) == 0
+    # What is stored there later is not shown here.
+    user.app.reconnect()
+    assert queued in stored(directory, user.person)
     assert rows(user) == 0
 
 

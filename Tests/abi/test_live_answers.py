@@ -9,7 +9,7 @@ import pytest
 
 from support.contact_data import pull
 from support.directory_fixtures import DirectoryFixtures
-from support.held import taken
+from support.held import return_to_foreground, taken
 from support.phone import TOKEN_S
 from support.refusals import live as follow
 from support.users import MakeUser, SignedIn
@@ -40,6 +40,21 @@ def test_ATK_13_a_refresh_meanwhile_does_not_swallow_the_answer(
     [event] = answers(user)
     assert (event["request"], event["id"]) == (number, contact)
     assert directory.refreshes() == 1
+
+
+def test_CAC_3_a_contact_that_comes_after_the_end_of_the_membership_is_not_given(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    user = sign_in(contacts=1)
+    asked(user)
+    live = taken(user, "live")
+    early: Any = {"id": live["id"], **user.phone.network(live)}
+    directory.control.set_membership(user.person.id, user.org.id, status="ended")
+    return_to_foreground(user)
+    assert user.app.screen["screen"] == "select_org"
+    user.app.complete(early)
+    [event] = answers(user)
+    assert (event["contact"], event["message"]["code"]) == (None, "contact_withdrawn")
 
 
 def test_ATK_13_a_refresh_shortly_before_the_answer_brings_the_contact(

@@ -22,7 +22,7 @@ extension ContactSearch {
     guard live.isOpen(request) else { return }
     // A refresh or another process changed the session meanwhile: ask with what is stored now.
     guard isCurrent else { return live.resend(request) }
-    guard let session = sessions.session, session.choice == request.org else {
+    guard let session = sessions.session, core.configuration.mayCache(request.org, session) else {
       return live.end(.contactWithdrawn) { $0.number == request.number }
     }
     let outcome = RestClassification.rest(response.facts)

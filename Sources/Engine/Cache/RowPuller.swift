@@ -109,7 +109,9 @@ final class RowPuller: Part {
   // MARK: Responses
 
   func finish(_ sent: RowPull, _ response: HTTPResponse, _ now: Instant) throws(Failure) {
-    guard let session = sessions.session, session.choice == sent.source.org else { return }
+    guard let session = sessions.session,
+      core.configuration.mayCache(sent.source.org, session)
+    else { return }
     var pull = sent
     let outcome = RestClassification.rest(response.facts)
     guard outcome == .answered || outcome == .endOfData, let rows = response.rows else {

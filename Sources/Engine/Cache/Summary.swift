@@ -134,7 +134,7 @@ final class Summary: Part {
   func finish(
     _ org: UUID?, uploads: Int64, _ response: HTTPResponse, _ now: Instant
   ) throws(Failure) {
-    guard let session = sessions.session, session.choice == org else { return }
+    guard let session = sessions.session, core.configuration.mayCache(org, session) else { return }
     let outcome = RestClassification.rest(response.facts)
     let figures = response.body ?? response.rows?.first
     // Figures may have any names. A captive portal's JSON has none.

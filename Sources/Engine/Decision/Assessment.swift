@@ -106,6 +106,14 @@ extension Configuration {
     if !membership.orgActive { return .disabled }
     return routes(for: membership.role) == nil ? .unknownRole : .active
   }
+
+  /// Whether what a server sends of an organisation may be cached and shown: the user can work there, and its cache
+  /// was not erased by a switch. nil: the organisation of an app without any.
+  func mayCache(_ org: UUID?, _ session: OpenSession) -> Bool {
+    guard backend.hasOrganisations else { return true }
+    guard let org, org == session.choice || !limits.eraseOnSwitch else { return false }
+    return state(of: session.membership(in: org)) == .active
+  }
 }
 
 extension Limits {

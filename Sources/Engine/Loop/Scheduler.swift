@@ -125,8 +125,10 @@ final class Scheduler: Part {
   /// The next read. Nothing is read while any process sends an item: an older row must not hide
   /// what the user just wrote, and no item may be counted twice.
   private func nextPull(_ session: OpenSession, _ now: Instant) throws(Failure) -> Job? {
-    guard hasPlace(session), try !core.queue.hasSending(of: session.owner) else { return nil }
     let org = session.choice
+    guard core.configuration.mayCache(org, session),
+      try !core.queue.hasSending(of: session.owner)
+    else { return nil }
     if rowPuller.isDue(org, now), try maySend(.pull, now) { return .rows(session, org) }
     if summary.isDue(now), try maySend(.summary, now),
       try !core.queue.mayBeStored(
@@ -135,13 +137,6 @@ final class Scheduler: Part {
       return .summary(session, org)
     }
     return nil
-  }
-
-  /// Whether the user works somewhere: in a usable organisation, or in an app without organisations.
-  private func hasPlace(_ session: OpenSession) -> Bool {
-    let configuration = core.configuration
-    return !configuration.backend.hasOrganisations
-      || configuration.state(of: session.chosen) == .active
   }
 
   /// The session, if it may be used now. Reads memory and the row, and changes nothing.

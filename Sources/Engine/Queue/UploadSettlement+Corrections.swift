@@ -132,11 +132,13 @@ extension UploadSettlement {
     try keep(rows, without: deleted, of: proved, now)
   }
 
-  /// Show these rows in their user's list, and hide those that are gone.
+  /// Show these rows in their user's list, and hide those that are gone. What was erased stays so.
   func keep(
     _ rows: [OwnRow], without deleted: [UUID] = [], of batch: UploadBatch, _ now: Instant
   ) throws(Failure) {
-    guard let session = sessions.session, session.owner == batch.owner else { return }
+    guard let session = sessions.session, session.owner == batch.owner,
+      core.configuration.mayCache(batch.org, session)
+    else { return }
     do throws(Failure) {
       try ownRows.put(
         rows, batch.kind, batch.org, session, areInserts: !batch.isCorrection, now)
