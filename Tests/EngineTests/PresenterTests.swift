@@ -121,7 +121,7 @@ import Testing
     if isFailing { rig.reachability.noteFailure() }
     let asOfMS = ageHours.map { rig.now.wallMS - $0 * 3_600_000 }
     // When
-    let json = rig.presenter.banners(rig.presenter.dataBanners(asOfMS: asOfMS), asOfMS: asOfMS)
+    let json = try rig.presenter.banners(rig.presenter.dataBanners(asOfMS: asOfMS), asOfMS: asOfMS)
     // Then
     let found = json.elements.map { banner in
       let age = banner.int("as_of_ms").map { " \((rig.now.wallMS - $0) / 3_600_000)" } ?? ""

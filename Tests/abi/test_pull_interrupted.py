@@ -10,7 +10,7 @@ from holdfast.types import HttpRequest
 from support import contact_data
 from support.contact_data import DAY_S, pull
 from support.directory_fixtures import PASSWORD, DirectoryFixtures
-from support.held import COUNT, answer, fill, hold, page, total, unlock
+from support.held import COUNT, answer, fill, hold, page, return_to_foreground, total, unlock
 from support.phone import App
 from support.users import MakePhone, MakeUser, signed_in
 
@@ -240,6 +240,27 @@ def test_the_summary_is_fetched_as_often_as_the_contacts(sign_in: MakeUser) -> N
         user.app.wait(120)
     assert user.phone.network.count("summary") >= 3
     assert user.phone.network.count("pull") >= 3
+
+
+def test_OFF_3_data_is_stale_as_long_as_its_pulls_fail(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    user = sign_in(contacts=3)
+    app = user.app
+
+    def banners() -> tuple[list[str], list[str]]:
+        replies = app.contact_search({"query": ""}), app.summary_get()
+        contacts, figures = ([each["code"] for each in one["banners"]] for one in replies)
+        return contacts, figures
+
+    busy = {"code": "PGRST001", "message": "no connection"}
+    directory.control.respond("/rest/v1/contacts", 503, body=busy, times=1, retry_after_s=600)
+    app.sync()
+    # The auth service answers, and so do the figures.
+    return_to_foreground(user)
+    assert banners() == (["stale_data"], [])
+    app.wait(1800)
+    assert banners() == ([], [])
 
 
 def test_OFF_3_a_first_pull_under_way_is_not_an_empty_cache(

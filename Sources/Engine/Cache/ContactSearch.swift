@@ -39,7 +39,7 @@ final class ContactSearch: Part {
       }
       cache.use(index)
       let asOfMS = try tables.datasets.read(.rows, of: tag)?.asOfMS
-      let banners = presenter.dataBanners(asOfMS: asOfMS, hasSome: !index.isEmpty)
+      let banners = try presenter.dataBanners(asOfMS: asOfMS, hasSome: !index.isEmpty)
       return [
         "contacts": found.contacts, "total": .int(found.total), "as_of_ms": JSON(asOfMS),
         "banners": presenter.banners(banners, asOfMS: asOfMS),
@@ -83,7 +83,7 @@ final class ContactSearch: Part {
     let number =
       isLive && reachability.isOnline ? live.add(id, in: org, core.clock.now()) : nil
     let withheld = core.configuration.backend.withheld
-    var banners = presenter.dataBanners(asOfMS: asOfMS, hasSome: true)
+    var banners = try presenter.dataBanners(asOfMS: asOfMS, hasSome: true)
     banners.withholds = !withheld.isEmpty
     let isWithheld = banners.banners.contains(.encryptedRequiresConnectivity)
     return [

@@ -61,7 +61,7 @@ final class ItemList: Part {
       let asOfMS = try tables.datasets.read(.rows, of: set)?.asOfMS
       let (items, next) = try page(subject, tables, from: place, fromMS: fromMS, limit: limit)
       let hasSome = try tables.contacts.hasRows(of: set)
-      var banners = presenter.dataBanners(asOfMS: asOfMS, hasSome: hasSome)
+      var banners = try presenter.dataBanners(asOfMS: asOfMS, hasSome: hasSome)
       banners.isUnsent = try core.queue.isListed(in: set)
       // Another process stores a row in the cache before its item leaves the queue.
       try core.database.requireUnchanged()

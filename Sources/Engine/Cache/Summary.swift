@@ -108,7 +108,7 @@ final class Summary: Part {
     // Another process first takes an item out of the queue and then counts it in the cache.
     try core.database.requireUnchanged()
     let asOfMS = summary.entry?.asOfMS
-    var banners = presenter.dataBanners(asOfMS: asOfMS)
+    var banners = try presenter.dataBanners(.summary, asOfMS: asOfMS)
     banners.isUnsent = unsent.isAny
     return [
       "summary": summary.figures, "as_of_ms": JSON(asOfMS), "sent": summary.sent.json,

@@ -86,12 +86,15 @@ final class Presenter: MemoryUser {
 
   // MARK: Banners
 
-  /// The banners of a reply with cached data of this age. `hasSome`: there is data, whether or not a
-  /// fetch was ever completed.
-  func dataBanners(asOfMS: Int64?, hasSome: Bool = false) -> Banners {
-    Banners(
+  /// The banners of a reply with cached data of this age, which requests of `purpose` bring. `hasSome`: there is
+  /// data, whether or not a fetch was ever completed.
+  func dataBanners(
+    _ purpose: Purpose = .pull, asOfMS: Int64?, hasSome: Bool = false
+  ) throws(Failure) -> Banners {
+    let isProbing = try pauses.isProbing(purpose)
+    return Banners(
       asOfMS: asOfMS, nowMS: core.clock.now().wallMS, online: reachability.isOnline,
-      failing: reachability.isFailing, hasSome: hasSome)
+      failing: isProbing || reachability.isFailing, hasSome: hasSome)
   }
 
   /// `asOfMS`: the age of what is shown, for the banners that tell it.
