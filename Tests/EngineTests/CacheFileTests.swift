@@ -88,6 +88,24 @@ import class Foundation.FileManager
     try expect(rig.core.meta.blob(.owedCacheErasures) ?? [], equals: [])
   }
 
+  @Test func anErasureWhoseLogIsNotCopiedIsOwed() throws {
+    // Given rows of an organisation, and a transaction, in which no log can be copied
+    let rig = try Rig.atHome()
+    let org = [UInt8](repeating: 7, count: 16)
+    let tables = try rig.cache.open()
+    try tables.datasets.write(.summary, of: org, DatasetTable.Entry())
+    try tables.database.transaction { () throws(Failure) in
+      try rig.cache.eraseOrOwe([org])
+    }
+    try expect(rig.core.meta.blob(.owedCacheErasures), equals: org)
+    expect(rig.folder.bytes("cache.db-wal")?.isEmpty == false)
+    // When
+    try rig.cache.eraseOrOwe([])
+    // Then
+    try expect(rig.core.meta.blob(.owedCacheErasures) ?? [], equals: [])
+    expect(rig.folder.bytes("cache.db-wal")?.isEmpty != false)
+  }
+
   @Test func aReplacedFileStaysOpen() throws {
     let rig = try Rig.atHome()
     _ = try rig.cache.open()

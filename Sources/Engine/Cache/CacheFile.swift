@@ -186,8 +186,9 @@ final class CacheFile {
         dropIndex()
         // Also those of other organisations, which nothing else would begin again.
         pulls.restart()
-        try cache.database.flush()
       }
+      // Also when an earlier call has erased the rows, and failed here.
+      try cache.database.flush()
     }
     try DataFolder.removeDamagedCache(in: folder)
   }
