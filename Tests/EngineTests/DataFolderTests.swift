@@ -131,4 +131,18 @@ import class Foundation.FileManager
     expect(aside, equals: "holdfast.db.damaged-\(Rig.start.wallMS)")
     expect(asideNames(folder), equals: [aside])
   }
+
+  @Test func aCacheThatCannotBeOpenedIsNotSetAside() throws {
+    // Given
+    let folder = try TemporaryFolder()
+    try DataFolder.openCache(in: folder.path).close()
+    let log = folder.path + "/cache.db-wal"
+    try FileManager.default.createDirectory(atPath: log, withIntermediateDirectories: false)
+    // When
+    let code = try refusal { try DataFolder.replaceCache(nil, in: folder.path) }
+    // Then
+    expect(code, equals: .storageFailed)
+    let names = folder.names.filter { $0.hasPrefix("cache") }.sorted()
+    expect(names, equals: ["cache.db", "cache.db-wal"])
+  }
 }

@@ -5,16 +5,12 @@ A lock keeps the data, sealed: see test_lock_is_cryptographic.py.
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from typing import Any
 
 import pytest
-from holdfast.transport import Answer
-from holdfast.types import HttpRequest
 
 from conftest import MakePhone, MakeUser, SignedIn
-from support import contact_data, held
+from support import contact_data, elsewhere, held
 from support.directory_fixtures import DirectoryFixtures, Organisation
 from support.held import return_to_foreground, total, unlock
 from support.users import signed_in
@@ -78,16 +74,6 @@ def test_CAC_3_an_answer_after_the_end_of_a_membership_is_not_cached(
     assert contact_data.sealed(phone.folder) == []
 
 
-#: Holds the write lock of a file until its input ends, as a process does that is suspended.
-HOLDER = """
-import sqlite3, sys
-database = sqlite3.connect(sys.argv[1], isolation_level=None)
-database.execute("BEGIN IMMEDIATE")
-print("locked", flush=True)
-sys.stdin.read()
-"""
-
-
 def test_CAC_3_an_erasure_that_fails_is_owed_and_made_later(
     phones: MakePhone, directory: DirectoryFixtures
 ) -> None:
@@ -98,24 +84,7 @@ def test_CAC_3_an_erasure_that_fails_is_owed_and_made_later(
     directory.control.sql(
         "delete from memberships where user_id = %s and org_id = %s", user.person.id, user.org.id
     )
-    command = [sys.executable, "-c", HOLDER, str(user.phone.folder / "cache.db")]
-    holders: list[subprocess.Popen[str]] = []
-
-    def hold(request: HttpRequest, answer: Answer) -> Answer:
-        if request["purpose"] == "guard":
-            pipe = subprocess.PIPE
-            holders.append(subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True))
-            assert holders[0].stdout is not None
-            assert holders[0].stdout.readline() == "locked\n"
-        elif holders:
-            holders[0].communicate()
-        return answer
-
-    user.phone.network.alter.append(hold)
-    return_to_foreground(user)
-    [holder] = holders
-    holder.communicate()
-    user.phone.network.alter.clear()
+    elsewhere.lock_cache_during_the_guard(user)
     assert [membership["org_id"] for membership in user.app.org_list()["orgs"]] == [second.id]
     assert contact_data.left_on_disk(user.phone.folder, blobs) > 0
     user.restart()

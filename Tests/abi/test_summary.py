@@ -14,6 +14,7 @@ from holdfast import HoldfastError
 from holdfast.transport import Answer
 from holdfast.types import HttpRequest
 
+from support import elsewhere
 from support.directory_fixtures import DirectoryFixtures
 from support.held import answer, taken, unlock
 from support.queue import BAD_MINUTES, EMPTY, UPLOADS, code_of, drain, edit, in_doubt, item_of
@@ -139,6 +140,22 @@ def test_figures_fetched_during_an_upload_are_fetched_again(sign_in: MakeUser) -
     assert total(user) == (1, 25)
     app.settle()
     assert total(user) == (1, 25)
+
+
+def test_figures_that_could_not_be_stored_are_fetched_again(sign_in: MakeUser) -> None:
+    user = sign_in()
+    app = user.app
+    user.phone.pass_time(60)
+    asked_ms = user.phone.now_ms
+    app.sync_now()
+    request = taken(user, "summary")
+    holder = elsewhere.holder(user.phone.folder / "cache.db")
+    answer(app, request)
+    holder.communicate()
+    app.wait(120)
+    as_of_ms = app.summary_get()["as_of_ms"]
+    assert as_of_ms is not None
+    assert as_of_ms > asked_ms
 
 
 def test_OFF_8_the_summary_counts_only_its_own_kind(sign_in: MakeUser) -> None:

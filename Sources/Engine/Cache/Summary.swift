@@ -143,8 +143,8 @@ final class Summary: Part {
     }
     try pauses.succeed(.summary)
     guard try core.meta.int(.uploads) ?? 0 == uploads else { return }
-    pulls.finishSummary(now.monotonicMS)
     try summaryCache.store(figures, of: org, session, now)
+    pulls.finishSummary(now.monotonicMS)
     news.notePull()
   }
 }

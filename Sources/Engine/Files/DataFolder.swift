@@ -299,10 +299,11 @@ enum DataFolder {
   ) throws(Failure) -> (database: Database, isReplaced: Bool) {
     let lock = try lock(folder, exclusively: true)
     defer { platform_folder_unlock(lock) }
-    if !(damaged?.isCurrent ?? false), let sound = try? openCache(in: folder),
-      try sound.isSound()
-    {
-      return (sound, false)
+    if !(damaged?.isCurrent ?? false) {
+      do throws(Failure) {
+        let sound = try openCache(in: folder)
+        if try sound.isSound() { return (sound, false) }
+      } catch  where error.code == .storageDamaged || error.code == .storageNewer {}
     }
     try rename(cachePath(in: folder), to: cachePath(in: folder) + damagedCache)
     return (try openCache(in: folder), true)

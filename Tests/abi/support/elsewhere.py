@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
+
+from holdfast.transport import Answer
+from holdfast.types import HttpRequest
 
 from . import children
+from .held import return_to_foreground
 from .phone import App
 from .users import SignedIn
 
@@ -70,3 +76,40 @@ def tell(process: subprocess.Popen[str]) -> None:
     assert process.stdin
     process.stdin.write("\n")
     process.stdin.flush()
+
+
+#: Holds the write lock of a file until its input ends, as a process does that is suspended.
+HOLDER = """
+import sqlite3, sys
+database = sqlite3.connect(sys.argv[1], isolation_level=None)
+database.execute("BEGIN IMMEDIATE")
+print("locked", flush=True)
+sys.stdin.read()
+"""
+
+
+def holder(path: Path) -> subprocess.Popen[str]:
+    """A process that holds the write lock of this file until `communicate`."""
+    pipe = subprocess.PIPE
+    command = [sys.executable, "-c", HOLDER, str(path)]
+    made = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True)
+    assert said(made) == "locked"
+    return made
+
+
+def lock_cache_during_the_guard(user: SignedIn) -> None:
+    """The app returns, and its cache cannot be written when the list of memberships comes."""
+    holders: list[subprocess.Popen[str]] = []
+
+    def hold(request: HttpRequest, answer: Answer) -> Answer:
+        if request["purpose"] == "guard":
+            holders.append(holder(user.phone.folder / "cache.db"))
+        elif holders:
+            holders[0].communicate()
+        return answer
+
+    user.phone.network.alter.append(hold)
+    return_to_foreground(user)
+    [held] = holders
+    held.communicate()
+    user.phone.network.alter.clear()
