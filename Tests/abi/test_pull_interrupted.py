@@ -7,7 +7,7 @@ import copy
 import pytest
 from holdfast.types import HttpRequest
 
-from support import contact_data
+from support import contact_data, elsewhere
 from support.contact_data import DAY_S, pull
 from support.directory_fixtures import PASSWORD, DirectoryFixtures
 from support.held import COUNT, answer, fill, hold, page, return_to_foreground, total, unlock
@@ -138,6 +138,21 @@ def test_CAC_1_a_membership_that_changes_during_a_reconcile_orders_the_next_one(
     answer(user.app, late)
     user.app.settle()
     assert total(user.app) == COUNT - 1
+
+
+def test_CAC_1_a_changed_membership_counts_also_when_the_cache_cannot_be_written(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    user = sign_in(contacts=20)
+    pull(user, 60)
+    query = "select id from contacts where org_id = %s limit 1"
+    [first] = directory.control.sql(query, user.org.id)
+    directory.control.sql("delete from contacts where id = %s", first["id"])
+    directory.control.set_membership(user.person.id, user.org.id, role="coordinator")
+    elsewhere.lock_cache_during_the_guard(user)
+    assert total(user.app) == 20
+    return_to_foreground(user)
+    assert total(user.app) == 19
 
 
 @pytest.mark.parametrize("body", ["[{}]", "[null,1]", '[{"id":null,"updated_at":null}]'])

@@ -136,21 +136,21 @@ final class MembershipUpdate: Part {
     try core.queue.forgetDenials(of: session.owner)
   }
 
-  /// A changed role may make other rows visible; reconcile.
+  /// A changed role may make other rows visible; reconcile. If that cannot be noted, all rows are read anew.
   private func reconcile(
     _ changed: [Membership], _ session: OpenSession, _ keys: KeyRing.Keys
   ) throws(Failure) {
     guard !changed.isEmpty else { return }
+    let orgs = changed.map { CacheNames.org($0.orgID, session, keys) }
     do throws(Failure) {
       try cache.use { (cache) throws(Failure) in
         try cache.database.transaction { () throws(Failure) in
-          for membership in changed {
-            try cache.datasets.expireReconciles(in: CacheNames.org(membership.orgID, session, keys))
-          }
+          for org in orgs { try cache.datasets.expireReconciles(in: org) }
         }
       }
-    } catch {
+    } catch  where !core.reads.mustRunAgain {
       Log.line(.warning, "a reconcile could not be ordered: \(error.code.rawValue)")
+      try cache.eraseOrOwe(orgs)
     }
     pulls.requirePull()
   }
