@@ -40,7 +40,7 @@ public final class RowSource {
     _ kind: QueueKind, org: UUID?, user: UUID, nowMS: Int64
   ) -> RowSource? {
     guard let own = kind.own else { return nil }
-    let sinceMS = nowMS - own.days * 86_400_000
+    let sinceMS = own.sinceMS(nowMS)
     let since = Percent.encode(ISO8601.format(ms: sinceMS))
     return RowSource(
       kind: kind, table: kind.table, org: org, kept: keys + own.columns,
@@ -48,6 +48,12 @@ public final class RowSource {
       filter: "&user_id=eq.\(user.text)&\(Percent.encode(own.time))=gte.\(since)",
       hasMarks: own.deletion == .deletedAt, time: own.time, sinceMS: sinceMS,
       form: own.selected + ["\(own.days)", own.time])
+  }
+
+  /// Whether rows are left out that are to be kept, because the clock was ahead by more than a minute.
+  public func isAhead(of nowMS: Int64) -> Bool {
+    guard let sinceMS, let own = kind?.own else { return false }
+    return sinceMS - own.sinceMS(nowMS) > 60_000
   }
 
   private static var keys: [String] { ["id", "updated_at"] }
@@ -64,4 +70,9 @@ public final class RowSource {
 
   /// The name in the log.
   public var name: String { kind?.name ?? "contacts" }
+}
+
+extension OwnRows {
+  /// Rows before this time are not kept. `nowMS`: the server's time.
+  fileprivate func sinceMS(_ nowMS: Int64) -> Int64 { nowMS - days * 86_400_000 }
 }

@@ -12,9 +12,10 @@ from holdfast.transport import Answer
 from holdfast.types import HttpRequest
 from patience import eventually
 
+from support import own_rows
 from support import sign_in as browser
 from support.directory_fixtures import DirectoryFixtures, Person
-from support.held import taken, unlock
+from support.held import answer, hold, taken, unlock
 from support.phone import TOKEN_S, App, Phone
 from support.queue import EMPTY, add, add_offline, code_of, item_of, stored
 from support.refusals import coded
@@ -570,3 +571,21 @@ def test_FIX_13_an_item_with_an_id_of_the_host_s_is_the_same_when_it_is_added_ag
         user.phone.pass_time(seconds)
         assert app.queue_add(request) == first
     assert item_of(app, first["id"])["occurred_at_ms"] is None
+
+
+# Own rows ---------------------------------------------------------------------------------------
+
+
+def test_COR_11_a_clock_that_jumps_ahead_empties_no_list(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    user = sign_in(tables=own_rows.tables())
+    made = own_rows.insert(directory, user.person, user.org, count=3)
+    own_rows.pull(user, after_s=30)
+    assert own_rows.ids(user.app) == made
+    # It jumps before the rows are asked for, and their answer tells the time.
+    user.app.sync_now()
+    answer(user.app, hold(user.app, lambda url: "/contacts?" in url))
+    follow_true_time(user.phone, 2 * YEAR_S)
+    user.app.settle()
+    assert own_rows.ids(user.app) == made

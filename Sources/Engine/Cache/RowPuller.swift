@@ -120,13 +120,13 @@ final class RowPuller: Part {
       return try refresh.failRead(.pull, outcome, response, now)
     }
     pull.succeed()
-    // An upload has begun meanwhile: this page may lack what is cached of the rows that it has stored.
-    if sent.source.kind != nil, try core.meta.int(.uploads) ?? 0 != sent.uploads {
+    if sent.source.isAhead(of: try core.serverMS(now)) {
+      // The answer has told the time: under the clock before, rows are left out.
+      pulls.restart()
+    } else if sent.source.kind != nil, try core.meta.int(.uploads) ?? 0 != sent.uploads {
+      // An upload has begun meanwhile: this page may lack what is cached of the rows that it has stored.
       pulls.proceed(pull)
-      try pauses.succeed(.pull)
-      return
-    }
-    if case .versions(let last) = pull.stage {
+    } else if case .versions(let last) = pull.stage {
       try reconcile(after: last, VersionsPage(rows), pull, session, now)
     } else {
       try storeRows(rows, sent, pull, session, now)
