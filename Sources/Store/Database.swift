@@ -330,7 +330,12 @@ public final class Database {
 
   /// Copy the log into the file and truncate it, so that deleted data is gone from the disk. A
   /// reader in another process can prevent that; a later checkpoint then completes it.
-  public func flush() throws(Failure) { try execute("PRAGMA wal_checkpoint(TRUNCATE)") }
+  public func flush() throws(Failure) {
+    let isUnchanged = reads.version == lastCommit
+    try execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    // The log begins anew, which changes the version and nothing that was read.
+    if isUnchanged { reads.version = lastCommit }
+  }
 
   /// Commit all of `body`'s changes or none. A nested call joins the outermost transaction.
   public func transaction<Result>(
