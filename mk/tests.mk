@@ -199,20 +199,20 @@ $(HOSTS): include/holdfast.h $(HTTP_HEADERS) build/lib/libholdfast.so build/lib/
 
 .PHONY: test-all-abi test-all-suites test-all-packages bench-short
 
-# The parts in the order of what they find first: those that use all cores; those that use one, beside each other; those
-# that measure, alone.
+# The parts in the order of what they find first: those that use all cores; those that use one, beside each other, the
+# longest first; those that measure, alone.
 ALL_PARTS := lint test-swift test-situations test-all-abi test-all-suites test-faults test-fleet test-all-packages
-ALL_BESIDE := test-musl test-arm64 sanitize-replay test-desktop test-darwin test-backend test-swiftkit test-jvm test-model \
+ALL_BESIDE := test-desktop test-arm64 test-musl sanitize-replay test-darwin test-backend test-swiftkit test-jvm test-model \
   test-node test-scale test-mutants
 ALL_ALONE := test-realtime bench-check bench-short run-demo
 
 # Whole sizes, every flavour, language and processor that can be had here. All that is installed is installed first.
 test-all: export HOLDFAST_SIZE := full
-test-all: export HOLDFAST_SEEDS ?= 1000
+test-all: export HOLDFAST_SEEDS ?= 300
 test-all: export HOLDFAST_FLAVOURS := all
 test-all: setup-all
 	@$(AGAIN) -j3 lib lib-runtime wheel unit-tests $(HOSTS)
-	@bad=""; ($(call each,$(ALL_PARTS))) || bad=1; $(AGAIN) -k -j2 -O $(ALL_BESIDE) || bad=1; \
+	@bad=""; ($(call each,$(ALL_PARTS))) || bad=1; $(AGAIN) -k -j3 -O $(ALL_BESIDE) || bad=1; \
 	  ($(call each,$(ALL_ALONE))) || bad=1; [ -z "$$bad" ]
 
 # Every test through the C API on the library that is shipped, in its whole size; of the same sources in ordinary Swift, and
