@@ -297,6 +297,30 @@ def test_FIX_6_a_damaged_file_that_waits_for_a_lost_key_costs_no_sign_in(
     assert stored(directory, user.person) == [item]
 
 
+@pytest.mark.parametrize("restarts", [False, True])
+def test_LCK_5_a_key_that_comes_back_in_the_background_lets_nobody_in(
+    sign_in: MakeUser, restarts: bool
+) -> None:
+    # Given a start that waits for the key store, and an app that leaves the screen meanwhile
+    user = sign_in()
+    user.phone.close()
+    lose(user.phone)
+    app = user.restart()
+    assert shown(app) == WAIT
+    app.session_background()
+    # When the key is back, and its user comes too late
+    bring_back(user.phone)
+    app.settle_until("screen", within_s=30)
+    assert error_of(app.queue_list).code == "session.locked"
+    user.phone.pass_time(360)
+    if restarts:
+        app = user.restart()
+    else:
+        app.session_foreground()
+    # Then the session is locked
+    assert app.screen["screen"] == "unlock"
+
+
 def test_FIX_6_two_handles_begin_anew_together(sign_in: MakeUser) -> None:
     user = sign_in()
     phone = user.phone

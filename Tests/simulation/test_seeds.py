@@ -86,6 +86,8 @@ FOUND = {
     (7, 2200357): "a conflict named a column that the app had not kept before",
     (7, 2420022): "a wait that a call had told before anybody came never ended",
     (7, 3000022): "an edit of an item that was parked as a conflict was taken for stored",
+    (7, 5_200_154): "a key that came back in the background let somebody in who had left",
+    (7, 5_200_255): "the world did not know that who comes back in time is no longer away",
 }
 #: Old seeds per process.
 OLD_PART = 15

@@ -119,7 +119,8 @@ final class Decider: Part {
   func whileOutside(_ occasion: Situation.Occasion) throws(Failure) -> Situation.Occasion {
     switch hostView.visit {
     case .nobody where occasion == .navigate: return .resume
-    case .outside where occasion == .navigate || occasion == .foreground:
+    case .outside, .left:
+      guard occasion == .navigate || occasion == .foreground else { return occasion }
       return hostView.isRefused(try sessions.row()) ? .resume : .foreground
     default: return occasion
     }

@@ -37,6 +37,8 @@ enum Visit {
   case nobody
   /// Somebody was seen, and a lock or the sign-in stands before the data.
   case outside
+  /// The same, and the app has left the screen since: nobody arrives before they come back.
+  case left
   /// A user was let in.
   case inside
 }
@@ -59,6 +61,9 @@ final class HostView {
   /// A user has come; `isIn`: and was let in.
   func arrive(isIn: Bool) { visit = isIn ? .inside : .outside }
 
+  /// The app has left the screen.
+  func leave() { if visit == .outside { visit = .left } }
+
   /// Remember a start that was refused because no biometric key opens the session.
   func note(_ decision: Decision, on occasion: Situation.Occasion, _ row: SessionRow) {
     guard occasion == .resume else { return }
@@ -67,11 +72,11 @@ final class HostView {
 
   /// Whether the user is outside because a start was refused, and nobody has proved to be present since.
   func isRefused(_ row: SessionRow) -> Bool {
-    visit == .outside && refusedMS == row.authenticatedMS
+    (visit == .outside || visit == .left) && refusedMS == row.authenticatedMS
   }
 
   /// A user has come, or begins a sign-in.
-  func noteVisitor() { if visit == .nobody { visit = .outside } }
+  func noteVisitor() { if visit != .inside { visit = .outside } }
 
   // MARK: Decisions
 

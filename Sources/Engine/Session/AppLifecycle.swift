@@ -83,6 +83,7 @@ final class AppLifecycle: Part {
     _ = try Fields(request, known: [])
     let now = core.clock.now()
     let isIn = hostView.visit == .inside
+    hostView.leave()
     do throws(Failure) {
       // One commit, with the erasure before it: a handle that sees it finds no key.
       try core.database.transaction { () throws(Failure) in

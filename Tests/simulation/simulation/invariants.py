@@ -128,9 +128,11 @@ class InvariantChecker:
 
     def shown(self, process: Process, name: str, decision: Json) -> None:
         """Check the screen that a call has led to."""
-        self._shown(process, name, decision, process.device.stored)
         if name in {"session_resume", "session_foreground"}:
-            self._returned(process, decision)
+            process.is_returning = True
+        elif name == "session_background":
+            process.is_returning = False
+        self._shown(process, name, decision, process.device.stored)
 
     def refused(
         self, process: Process | None, name: str, error: HoldfastError, request: Json | None = None
@@ -336,6 +338,8 @@ class InvariantChecker:
             # The route is allowed: the user stays on the present screen.
             return
         process.shown = decision
+        if process.is_returning:
+            self._returned(process, decision)
         process.waiting = None
         if screen == "wait" and reason in {"guard_pending", "signing_in"}:
             deadline = decision["deadline_ms"]
@@ -355,13 +359,17 @@ class InvariantChecker:
             )
 
     def _returned(self, process: Process, decision: Json) -> None:
+        """A user has come back, or comes in when a `wait` ends: in time, or never."""
         device = process.device
-        if device.away is None or device.session is None:
+        # A key that counts as lost may come back, too
+        process.is_returning = decision["screen"] == "wait" or decision["reason"] == "key_lost"
+        if decision["screen"] not in {"home", "select_org"}:
             return
-        since, boot = device.away
-        is_long = boot == device.boot and device.monotonic_ms - since > 300_000
-        if is_long and decision["screen"] in {"home", "select_org"}:
-            raise Violation("the background time-out locks", f"{process}: {decision['reason']}")
+        if device.away is not None and device.session is not None:
+            since, boot = device.away
+            if boot == device.boot and device.monotonic_ms - since > 300_000:
+                raise Violation("the background time-out locks", f"{process}: {decision['reason']}")
+        device.away = None
 
     # The loop -------------------------------------------------------------------------------------
 
