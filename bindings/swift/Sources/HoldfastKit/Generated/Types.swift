@@ -416,7 +416,7 @@ public struct QueueGetReply: Decodable, Sendable, Hashable {
   /** What happens to the item, or became of it. */ public let state: ItemFate
   /** The item, while it is queued. */ public let item: Item?
   /** With `stored`: when the library learned that the server has it, in server time. */ public let stored: Instant?
-  /** With `cancelled` and `unknown_outcome`: when its user removed it from the queue, in server time. */ public let cancelled: Instant?
+  /** With `cancelled` and `unknown_outcome`: when its user removed it from the queue, or its stored row was deleted because they took it back, in server time. */ public let cancelled: Instant?
   enum CodingKeys: String, CodingKey { case state, item, stored = "stored_ms", cancelled = "cancelled_ms" }
 }
 
