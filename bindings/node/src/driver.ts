@@ -93,9 +93,14 @@ export class Driver {
     const outcome = await this.#reading;
     this.#reading = null;
     if (outcome.status === CLOSED) return null;
-    // A failure does not hold up the first screen. If it lasts, the next call tells.
-    const late = this.#first && outcome.status !== 0;
-    let news = late ? { wake_in_ms: null } : (read(outcome) as News);
+    let news: News;
+    try {
+      news = read(outcome) as News;
+    } catch (error) {
+      if (!this.#first || !(error instanceof HoldfastError && error.retryable)) throw error;
+      // It does not hold up the first screen. If it lasts, the next call tells.
+      news = { wake_in_ms: null };
+    }
     if (this.#first && 'wake_in_ms' in news) news = { screen: this.#first };
     if ('screen' in news) {
       this.screen = news.screen;

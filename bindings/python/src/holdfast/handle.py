@@ -106,9 +106,9 @@ class Holdfast(Operations):
             try:
                 given = self.next(-1 if self._first is None else 0, what=NEWS)
             except HoldfastError as error:
-                # It does not hold up the first screen. If it lasts, it is raised after that.
-                if self._first is None and not error.retryable:
+                if not error.retryable:
                     raise
+                # It does not hold up the first screen.
                 log.warning("the next thing is late: %s", error)
             if given is None or "request" in given:
                 return None

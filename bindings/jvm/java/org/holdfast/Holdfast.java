@@ -113,7 +113,8 @@ public final class Holdfast extends Operations implements AutoCloseable {
     try {
       if (next == null) next = taken(sending == null ? ALL : NEWS, first == null ? timeoutMs : 0);
     } catch (HoldfastException failure) {
-      if (first == null) throw failure; // else it does not hold up the first screen
+      if (first == null || !failure.isRetryable()) throw failure;
+      // It does not hold up the first screen. If it lasts, the next call tells.
       next = first;
     }
     if (first != null && next != null && !(next instanceof NextScreen)) {
