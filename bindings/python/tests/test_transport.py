@@ -248,7 +248,7 @@ def test_a_trickled_answer_ends_at_its_deadline(where: str, serving: Serving) ->
 def test_a_request_that_times_out_before_it_is_connected_is_never_sent(
     serving: Serving, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It was sent once the name was found, and stored an item that its user had cancelled."""
+    """Its user may have cancelled the item meanwhile."""
     looking, found, look = threading.Event(), threading.Event(), socket.getaddrinfo
 
     def slow(host: str, *more: int) -> list[Any]:
