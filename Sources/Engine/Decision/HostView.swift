@@ -72,7 +72,7 @@ final class HostView {
 
   /// Whether the user is outside because a start was refused, and nobody has proved to be present since.
   func isRefused(_ row: SessionRow) -> Bool {
-    (visit == .outside || visit == .left) && refusedMS == row.authenticatedMS
+    visit != .inside && refusedMS == row.authenticatedMS
   }
 
   /// A user has come, or begins a sign-in.
