@@ -255,16 +255,22 @@ def test_FIX_6_a_damaged_file_is_opened_with_the_key_of_its_name(
     assert user.phone.keychain.names() == {*NAMES, "device_b"}
 
 
+def damaged_without_its_key(user: SignedIn) -> tuple[App, str]:
+    """The user's app on a damaged file whose key counts as lost, and the item in that file."""
+    item = with_item(user)
+    damage.destroy_header(user.phone.folder)
+    lose(user.phone, "not_found")
+    app = user.restart()
+    until_lost(app)
+    return app, item
+
+
 def test_FIX_6_a_damaged_file_waits_for_its_key(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
-    item = with_item(user)
-    damage.destroy_header(user.phone.folder)
-    lose(user.phone, "not_found")
     keys = user.phone.keychain.path.read_bytes()
-    app = user.restart()
-    until_lost(app)
+    app, item = damaged_without_its_key(user)
     assert user.phone.keychain.path.read_bytes() == keys
     bring_back(user.phone)
     app.settle_until("screen", within_s=30)
@@ -278,11 +284,7 @@ def test_FIX_6_a_damaged_file_that_waits_for_a_lost_key_costs_no_sign_in(
 ) -> None:
     # Given a backup whose files do not match, and whose keys did not come with it
     user = sign_in()
-    item = with_item(user)
-    damage.destroy_header(user.phone.folder)
-    lose(user.phone, "not_found")
-    app = user.restart()
-    until_lost(app)
+    app, item = damaged_without_its_key(user)
     # When its user signs in
     app.sign_in(user.person)
     app.settle()

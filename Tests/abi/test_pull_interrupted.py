@@ -12,7 +12,7 @@ from support.contact_data import DAY_S, pull
 from support.directory_fixtures import PASSWORD, DirectoryFixtures
 from support.held import COUNT, answer, fill, hold, page, return_to_foreground, total, unlock
 from support.phone import App
-from support.users import MakePhone, MakeUser, signed_in
+from support.users import MakePhone, MakeUser, SignedIn, signed_in
 
 
 @pytest.mark.parametrize("erase", [True, False])
@@ -99,19 +99,25 @@ def test_CAC_2_a_newly_withheld_column_is_erased_at_once(
     assert total(user.app) == COUNT
 
 
-def test_CAC_1_a_changed_membership_restarts_a_reconcile(
-    sign_in: MakeUser, directory: DirectoryFixtures
-) -> None:
-    user = sign_in()
+def changed_during_a_reconcile(user: SignedIn, directory: DirectoryFixtures) -> HttpRequest:
+    """An unanswered page of a reconcile; then a contact is deleted, and the role changes."""
     fill(directory, user.org)
     pull(user, 60)
     query = "select id from contacts where org_id = %s order by id limit 1"
     [first] = directory.control.sql(query, user.org.id)
     user.phone.pass_time(DAY_S)
     user.app.sync_now()
-    hold(user.app, lambda url: "deleted_at=is.null&id=gt." in url)
+    late = hold(user.app, lambda url: "deleted_at=is.null&id=gt." in url)
     directory.control.sql("delete from contacts where id = %s", first["id"])
     directory.control.set_membership(user.person.id, user.org.id, role="coordinator")
+    return late
+
+
+def test_CAC_1_a_changed_membership_restarts_a_reconcile(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    user = sign_in()
+    changed_during_a_reconcile(user, directory)
     user.restart()
     unlock(user)
     user.app.settle()
@@ -123,15 +129,7 @@ def test_CAC_1_a_membership_that_changes_during_a_reconcile_orders_the_next_one(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in(policy={"session_window_s": 20 * DAY_S})
-    fill(directory, user.org)
-    pull(user, 60)
-    query = "select id from contacts where org_id = %s order by id limit 1"
-    [first] = directory.control.sql(query, user.org.id)
-    user.phone.pass_time(DAY_S)
-    user.app.sync_now()
-    late = hold(user.app, lambda url: "deleted_at=is.null&id=gt." in url)
-    directory.control.sql("delete from contacts where id = %s", first["id"])
-    directory.control.set_membership(user.person.id, user.org.id, role="coordinator")
+    late = changed_during_a_reconcile(user, directory)
     user.app.session_background()
     user.app.session_foreground()
     user.app.settle()

@@ -8,12 +8,12 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
-import subprocess
 
 import pytest
 
 from conftest import MakeUser
 from support import children
+from support.elsewhere import program, said, started, tell
 
 CALLS = """
 import ctypes, json, sys
@@ -46,15 +46,9 @@ def test_ABI_1_a_call_waits_once_for_what_others_hold(
 ) -> None:
     user = sign_in(policy={"lock_on_background": "at_once"})
     user.phone.close()
-    with subprocess.Popen(
-        [*children.command("-")[:1], "-c", CALLS, user.phone.spec(), state],
-        env=children.environment(sleepless),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
+    with started(program(CALLS, user, state), sleepless) as process:
         assert process.stdin and process.stdout
-        assert process.stdout.readline().strip() == "ready"
+        assert said(process) == "ready"
         database = sqlite3.connect(user.phone.folder / "holdfast.db", isolation_level=None)
         waits: dict[str, tuple[int, str]] = {}
         with contextlib.closing(database):
@@ -100,25 +94,16 @@ def test_LCK_1_a_lock_that_meets_a_busy_file_erases_no_key_of_another_session(
     # Given a user who was away for too long
     user = sign_in()
     user.phone.close()
-    with subprocess.Popen(
-        [*children.command("-")[:1], "-c", AWAY, user.phone.spec()],
-        env=children.environment(sleepless),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdin and process.stdout
-        assert process.stdout.readline().strip() == "ready"
+    with started(program(AWAY, user), sleepless) as process:
+        assert said(process) == "ready"
         # When they come back while another process has the file, perhaps to store a sign-in
         database = sqlite3.connect(user.phone.folder / "holdfast.db", isolation_level=None)
         with contextlib.closing(database):
             database.execute("BEGIN IMMEDIATE")
-            process.stdin.write("\n")
-            process.stdin.flush()
-            assert process.stdout.readline().split() == ["storage.busy", "True"]
+            tell(process)
+            assert said(process) == "storage.busy True"
             database.execute("ROLLBACK")
         # Then the session is locked as soon as the file is free
-        process.stdin.write("\n")
-        process.stdin.close()
-        assert process.stdout.readline().split() == ["unlock", "False"]
+        tell(process)
+        assert said(process) == "unlock False"
         assert process.wait(60 * children.PATIENCE) == 0

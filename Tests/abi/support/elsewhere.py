@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -29,18 +29,29 @@ FIRST: dict[str, Callable[[App], object]] = {
 }
 
 
+def started(
+    command: list[str], environment: Mapping[str, str] | None = None
+) -> subprocess.Popen[str]:
+    """A process that the test writes lines to and reads lines from."""
+    return subprocess.Popen(
+        command,
+        env=children.environment(environment),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def program(text: str, user: SignedIn, *arguments: str) -> list[str]:
+    """The command for a program on the user's folder."""
+    return [*children.command("-")[:1], "-c", text, user.phone.spec(), *arguments]
+
+
 @contextmanager
 def ended_by_another_process(user: SignedIn, operation: str) -> Iterator[None]:
     """Another process lets the user in and calls the operation; it lives on."""
     arguments = user.phone.spec(), operation, str(user.phone.keychain.path)
-    command = children.command("end_session.py", *arguments)
-    with subprocess.Popen(
-        command,
-        env=children.environment(),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
+    with started(children.command("end_session.py", *arguments)) as process:
         assert process.stdin and process.stdout
         assert process.stdout.readline().strip() == "ended"
         yield
@@ -51,14 +62,7 @@ def ended_by_another_process(user: SignedIn, operation: str) -> Iterator[None]:
 @contextmanager
 def child(script: str, user: SignedIn, *arguments: str) -> Iterator[subprocess.Popen[str]]:
     """A process on the user's folder, which goes on at each line."""
-    command = children.command(script, user.phone.spec(), *arguments)
-    with subprocess.Popen(
-        command,
-        env=children.environment(),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
+    with started(children.command(script, user.phone.spec(), *arguments)) as process:
         try:
             yield process
         finally:
