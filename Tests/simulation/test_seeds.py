@@ -88,6 +88,7 @@ FOUND = {
     (7, 3000022): "an edit of an item that was parked as a conflict was taken for stored",
     (7, 5_200_154): "a key that came back in the background let somebody in who had left",
     (7, 5_200_255): "the world did not know that who comes back in time is no longer away",
+    (7, 5_400_653): "the world wanted a correction that is in a file that was set aside",
 }
 #: Old seeds per process.
 OLD_PART = 15

@@ -146,6 +146,9 @@ def _entry(world: World, process: Process, item: str) -> Entry | None:
     row = world.server.database.stored.get(item)
     if row is None:
         return entry
+    if entry is not None:
+        # What was wanted of it went with the file that was set aside, or with the logout.
+        world.corrections.dropped(entry)
     payload = {"minutes": row["minutes"], "note": row["note"]}
     entry = Entry(item, device.name, user, str(row["org_id"]), "activity", [payload])
     world.ledger.add(entry)
