@@ -11,6 +11,7 @@
 #   make wheel    build/wheel/holdfast-*.whl, which contains the bundled library
 #   make node     build/node/holdfast and its .tgz: the package for Node and Electron, with the bundled library
 #   make jvm      build/jvm/*.jar for Java and Kotlin
+#   make dist     build/dist: wheels, packages for Node, Java and Debian, bills of materials, sources, checksums (mk/dist.mk)
 #   make install  headers, libraries, pkg-config and CMake files below PREFIX (/usr/local); honours DESTDIR, LIBDIR
 #   make backend  a local Supabase project with demo people, until Ctrl-C; prints its URL and key
 #   make demo     the tour of examples/c against a local backend
@@ -87,6 +88,7 @@ include mk/server.mk
 include mk/node.mk
 include mk/desktop.mk
 include mk/swiftkit.mk
+include mk/dist.mk
 
 .PHONY: lib lib-runtime bundle wheel install backend demo doctor docs contract generate lint format test-clean-install help clean
 
