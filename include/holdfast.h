@@ -1,25 +1,22 @@
 /*
  * holdfast.h - sessions, tenants, an offline queue and an encrypted cache for apps on Supabase.
  *
- * The host passes JSON and receives JSON. It calls operations, and holdfast_next() gives it one
- * thing at a time: a screen to show, a request to send, something to tell. The library opens no
- * socket, starts no thread and sets no timer; holdfast_http.h is a driver that sends the requests.
- * docs/hosts.md is the contract, docs/reference.md has every field, rule and error, and
- * holdfast.schema.json is both for programs.
+ * The host calls operations, and holdfast_next() gives it one thing at a time: a screen to show, a
+ * request to send, something to tell. The library opens no socket, starts no thread and sets no
+ * timer; holdfast_http.h is a driver that sends the requests. docs/hosts.md is the contract,
+ * docs/reference.md has every field and error, holdfast.schema.json is both for programs.
  *
- * Calls      `request`: a JSON object in UTF-8; NULL or "" means {}. `reply`, if not NULL,
- *            receives a JSON object, also on an error (NULL only with HOLDFAST_NOMEM);
- *            holdfast_free() it.
+ * Calls      `request`: a JSON object in UTF-8; NULL or "" means {}. `reply`, if not NULL, receives
+ *            one, also on an error (NULL only with HOLDFAST_NOMEM); holdfast_free() it.
  * Errors     {"error":{"code":"queue.item_too_large","message":"...","field":"/payload/note",
  *            "retryable":false,"detail":{}}}. `code` is stable, `field` a JSON Pointer or null.
- *            Unknown fields and wrong types are named. An error changes nothing.
+ *            An error changes nothing.
  * Numbers    Integers lie within +-2^53. `..._ms` of an instant: milliseconds since 1970 (UTC).
  * Threads    Any thread may use any handle; a handle runs one call at a time. No call but
- *            holdfast_next() waits for longer than 5 s, which other processes may hold a lock
- *            (HOLDFAST_BUSY). A thread needs 128 kB of stack for a call.
- * Handles    Opaque, never dereferenced: a closed or garbage one gives HOLDFAST_CLOSED, in a
- *            forked child an inherited one HOLDFAST_FORKED. Several handles and processes may use
- *            one data_dir.
+ *            holdfast_next() waits for longer than 5 s, for another process (HOLDFAST_BUSY). A
+ *            call needs 128 kB of stack.
+ * Handles    A closed or garbage one gives HOLDFAST_CLOSED, one of the parent process
+ *            HOLDFAST_FORKED. Several handles and processes may use one data_dir.
  *
  * NOTATION   `x?` is optional, `x=v` has the default v, `x|y` is one of several, n is an integer.
  * DECISION   {"screen":"home|unlock|sign_in|select_org|wait","reason","route"|null,
@@ -58,8 +55,7 @@ typedef struct holdfast holdfast;
 #define HOLDFAST_NOMEM 11    /* out of memory, handles or descriptors */
 #define HOLDFAST_INTERNAL 12 /* a defect of this library; please report `error.code` */
 
-/* ---- Key store ------------------------------------------------------------------------------- */
-/* Results of the functions of a key store. */
+/* ---- Key store: results of its functions ----------------------------------------------------- */
 #define HOLDFAST_KEY_OK 0
 #define HOLDFAST_KEY_NOT_FOUND 1         /* the store can be read now, and has no such key */
 #define HOLDFAST_KEY_LOCKED 2            /* the device was not unlocked since it started */
@@ -82,10 +78,9 @@ typedef struct holdfast holdfast;
  * save     Stores or replaces, durably. The library reads "device" and "session" back.
  * erase    NOT_FOUND counts as success. The library looks for the key afterwards.
  * destroy  NULL, or called once when the library will not use `context` again.
- * They are called only inside a call of the host, on its thread, one at a time for each handle.
- * They must not call the library (HOLDFAST_BUSY), wait for a person, nor throw. The struct is
- * copied; `context` and the functions live until destroy(). For a keychain that answers on another
- * thread, holdfast_keys.h has a mailbox. */
+ * They are called inside the host's calls, on its thread, one at a time for each handle. They must
+ * not call the library (HOLDFAST_BUSY), wait for a person, nor throw. The struct is copied. For a
+ * keychain that answers on another thread, holdfast_keys.h has a mailbox. */
 typedef struct holdfast_keystore {
   size_t size; /* sizeof(holdfast_keystore) */
   void *context;
@@ -97,7 +92,7 @@ typedef struct holdfast_keystore {
 } holdfast_keystore;
 
 /* ---- Life cycle ------------------------------------------------------------------------------ */
-/* Open a data folder, made with mode 0700 if absent, and decide the first screen from disk alone.
+/* Open a data folder, made if absent, and decide the first screen from disk alone.
  * {"data_dir","backend":{"url","api_key",...},"auth_methods":[...]?,"redirect_url"?,"routes"?,
  * "policy"?,"locale":"en|nb|nn"="en","template":"volunteers"?,"development":bool=false,
  * "keystore":{"kind":"file"}?,"role":"app|worker"="app"} -> {"version","recovered":bool,
@@ -109,8 +104,8 @@ int32_t holdfast_open(const char *config, const holdfast_keystore *keystore, hol
 void holdfast_close(holdfast *self);
 /* Zero and release a reply. Accepts NULL. */
 void holdfast_free(void *reply);
-/* Send log lines for developers to `fn`, process-wide, inside the host's calls. Levels: 0 error,
- * 1 warning, 2 info, 3 debug. Lines hold no tokens, names, ids of people or payloads. */
+/* Log to `fn`, process-wide, inside the host's calls. Levels: 0 error, 1 warning, 2 info, 3 debug.
+ * Lines hold no tokens, names, ids of people or payloads. */
 typedef void (*holdfast_log_fn)(void *context, int32_t level, const char *line);
 void holdfast_log(int32_t level, holdfast_log_fn fn, void *context);
 
@@ -121,8 +116,7 @@ void holdfast_log(int32_t level, holdfast_log_fn fn, void *context);
 
 /* Get the next thing, one at a time; wait for it up to timeout_ms (0: not at all; negative: no
  * limit). One reader for each handle and `what`.
- * {"screen":<decision>}  Show it: the newest, never an old one. First of all after a call that is
- *     marked "screen" below.
+ * {"screen":<decision>}  Show it: the newest. First of all after a call marked "screen" below.
  * {"answer":{"to":"contact_get|session_token",...}}  To a live contact_get; there is another token.
  * {"notice":{"type":"item_parked|session_ended|org_access_changed|storage_recovered","reason",
  *     "text",...}}  Tell the user. Asking for the next thing acknowledges it.
@@ -132,14 +126,14 @@ void holdfast_log(int32_t level, holdfast_log_fn fn, void *context);
  * {"wake_in_ms":n|null}  Nothing now. Ask again within this time; null: after a call or a response.
  * HOLDFAST_CLOSED: the handle is closed. After another failure, ask again. */
 int32_t holdfast_next(holdfast *self, int32_t what, int32_t timeout_ms, char **reply);
-/* A descriptor for an event loop, readable while holdfast_next(self, what, 0) has something; -1 for
- * a bad handle. Keep a timer of `wake_in_ms` beside it. The handle owns it. */
+/* A descriptor of the handle's, readable while holdfast_next(self, what, 0) has something; -1 for a
+ * bad handle. Keep a timer of `wake_in_ms` beside it. */
 int32_t holdfast_wake_fd(holdfast *self, int32_t what);
 /* Pass the response to a request: {"id":n,"status":200,"headers":{...},"body":"..."|null} or
  * {"id":n,"error":"offline|timeout|tls|dns|refused|cancelled"} -> {}. Never repeat it. */
 int32_t holdfast_complete(holdfast *self, const char *request, char **reply);
 
-/* ---- Session --------------------------------------------------------------------------------- */
+/* ---- Session and organisation ---------------------------------------------------------------- */
 /* Decide again what to show, as at a start. {} -> {}; screen. */
 int32_t holdfast_session_resume(holdfast *self, const char *request, char **reply);
 /* The app left the screen. {} -> {}; screen. */
@@ -154,11 +148,9 @@ int32_t holdfast_sign_in_begin(holdfast *self, const char *request, char **reply
 int32_t holdfast_sign_in_complete(holdfast *self, const char *request, char **reply);
 /* Cancel the sign-in that is under way. {} -> {"cancelled":bool}; screen. */
 int32_t holdfast_sign_in_cancel(holdfast *self, const char *request, char **reply);
-/* Adopt a session that the host obtained: {"session":<the server's token response>} -> {};
- * screen. */
+/* Adopt a session of the host's. {"session":<the server's token response>} -> {}; screen. */
 int32_t holdfast_session_adopt(holdfast *self, const char *request, char **reply);
-/* After the prompt: load "biometric" from the key store, whose answer is the outcome. {} -> {};
- * screen. */
+/* After the prompt: load "biometric"; the key store's answer is the outcome. {} -> {}; screen. */
 int32_t holdfast_session_unlock(holdfast *self, const char *request, char **reply);
 /* Lock, and erase the key "session". {} -> {}; screen. */
 int32_t holdfast_session_lock(holdfast *self, const char *request, char **reply);
@@ -170,8 +162,6 @@ int32_t holdfast_session_token(holdfast *self, const char *request, char **reply
 /* Log out, online or offline. {"scope":"local|global"="local","unsent":"keep|discard"?,
  * "confirm_unsent":n?} -> {"unsent":n}; screen. */
 int32_t holdfast_session_logout(holdfast *self, const char *request, char **reply);
-
-/* ---- Organisation ---------------------------------------------------------------------------- */
 /* {} -> {"orgs":[<membership>...],"freshness":"confirmed|cached|none","as_of_ms":n|null}. */
 int32_t holdfast_org_list(holdfast *self, const char *request, char **reply);
 /* Choose an organisation, or switch. {"org_id"} -> {}; screen. */
@@ -200,10 +190,9 @@ int32_t holdfast_queue_export(holdfast *self, const char *request, char **reply)
 int32_t holdfast_queue_explain(holdfast *self, const char *request, char **reply);
 
 /* ---- Cache, network, sync -------------------------------------------------------------------- */
-/* The user's own items of a kind, stored and queued, newest first.
- * {"kind","after"?,"limit":1..200=50,"from_ms"?,"to_ms"?} ->
- * {"items":[{"id","kind","state":"stored|changing|deleting" or a queued one,"payload","occurred_at_ms",
- * "reason","conflict"}...],"next":text|null,"as_of_ms","banners"}. */
+/* The user's own items, stored and queued, newest first. {"kind","after"?,"limit":1..200=50,
+ * "from_ms"?,"to_ms"?} -> {"items":[{"id","kind","state":"stored|changing|deleting" or an item's,
+ * "payload","occurred_at_ms","reason","conflict"}...],"next":text|null,"as_of_ms","banners"}. */
 int32_t holdfast_item_list(holdfast *self, const char *request, char **reply);
 /* {"query":"" for all,"limit":1..200=50} -> {"contacts":[...],"total","as_of_ms","banners"}. */
 int32_t holdfast_contact_search(holdfast *self, const char *request, char **reply);
@@ -223,13 +212,9 @@ int32_t holdfast_sync_status(holdfast *self, const char *request, char **reply);
 /* ---- For bindings and tests ------------------------------------------------------------------ */
 /* Call an operation by its name: holdfast_call(self, "queue_add", request, &reply). */
 int32_t holdfast_call(holdfast *self, const char *operation, const char *request, char **reply);
-/* Set the clock of a handle that was opened with "clock":"manual". {"now_ms":n,"monotonic_ms":n?,
- * "boot_id"?} -> {}. */
+/* Set the clock of a handle with "clock":"manual". {"now_ms","monotonic_ms"?,"boot_id"?} -> {}. */
 int32_t holdfast_clock_set(holdfast *self, const char *request, char **reply);
 /* The version of this header, MAJOR.MINOR.PATCH: 0.2.0 is 2000. */
-#define HOLDFAST_VERSION_MAJOR 0
-#define HOLDFAST_VERSION_MINOR 2
-#define HOLDFAST_VERSION_PATCH 0
 #define HOLDFAST_VERSION_NUMBER 2000
 #define HOLDFAST_VERSION_AT_LEAST(major, minor, patch)                                             \
   (HOLDFAST_VERSION_NUMBER >= (major)*1000000 + (minor)*1000 + (patch))
@@ -237,7 +222,7 @@ int32_t holdfast_clock_set(holdfast *self, const char *request, char **reply);
 const char *holdfast_version(void);
 /* The same as a number, to compare with HOLDFAST_VERSION_NUMBER. */
 int32_t holdfast_version_number(void);
-/* {"version","abi":1,"flavour":"embedded|runtime|bundled","sqlite","libsodium","jansson"}. Static. */
+/* {"version","abi":1,"flavour":"embedded|runtime|bundled","sqlite","libsodium",...}. Static. */
 const char *holdfast_build_info(void);
 /* The number of open handles and unreleased replies in this process, for leak tests. */
 int64_t holdfast_live_count(void);

@@ -12,7 +12,7 @@ public func holdfast_version() -> UnsafePointer<CChar>? {
 
 @c @implementation
 public func holdfast_version_number() -> Int32 {
-  Int32(HOLDFAST_VERSION_MAJOR * 1_000_000 + HOLDFAST_VERSION_MINOR * 1000 + HOLDFAST_VERSION_PATCH)
+  Int32(HOLDFAST_VERSION_NUMBER)
 }
 
 @c @implementation

@@ -33,12 +33,9 @@ def test_the_document_has_the_parts_of_openrpc() -> None:
     assert set(DOCUMENT) == {"openrpc", "info", "methods", "components"}
     assert DOCUMENT["openrpc"] == "1.3.2"
     assert set(DOCUMENT["info"]) == {"title", "version", "description"}
-    header = HEADER.read_text(encoding="utf-8")
-    numbers = [
-        re.findall(rf"#define HOLDFAST_VERSION_{part} (\d+)", header)[0]
-        for part in ("MAJOR", "MINOR", "PATCH")
-    ]
-    assert DOCUMENT["info"]["version"] == ".".join(numbers)
+    major, minor, patch = map(int, DOCUMENT["info"]["version"].split("."))
+    number = major * 1_000_000 + minor * 1000 + patch
+    assert f"#define HOLDFAST_VERSION_NUMBER {number}\n" in HEADER.read_text(encoding="utf-8")
 
 
 def test_every_operation_of_a_handle_is_a_method() -> None:
