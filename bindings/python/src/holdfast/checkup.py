@@ -12,7 +12,7 @@ import statistics
 import tempfile
 import time
 import urllib.parse
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -137,6 +137,33 @@ class Checkup:
         self.fail(name, found, advice)
         raise _StopError
 
+    def judge(
+        self,
+        name: str,
+        reply: Reply,
+        faults: Mapping[str, tuple[str, str]],
+        found: str = "",
+        *,
+        success: str = "",
+        elsewhere: Collection[str] = (),
+    ) -> bool:
+        """Add the step that a reply means; whether it is a success.
+
+        `faults` has the mistakes by the reply's code, or by its status if it has none. `success` is
+        the code of a success, without which that is a status of success; `found` tells of it. A
+        code of `elsewhere` is in another step.
+        """
+        code = reply.code or str(reply.status)
+        if code == success if success else reply.status in {200, 204}:
+            if found:
+                self.ok(name, found)
+            return True
+        if code in faults:
+            self.fail(name, *faults[code])
+        elif code not in elsewhere:
+            self.warn(name, *odd(reply))
+        return False
+
     def run(
         self,
         configuration: Config | Mapping[str, Any],
@@ -228,32 +255,33 @@ class Checkup:
 
     def _reachable(self, project: Project) -> None:
         reply = project.auth("health")
-        host = urllib.parse.urlsplit(project.names.url).netloc
         if reply.error:
             self.stop("reachable", *unreachable(reply.error, project))
-        self.ok("reachable", f"{host} answers")
-        value = reply.value
-        if reply.status == 200 and isinstance(value, dict) and "version" in value:
-            self.ok("supabase", "the auth service answers")
-        elif reply.status in {401, 403} and isinstance(value, dict):
-            self._refused_key(host)
-        else:
-            self.stop("supabase", *foreign(reply, "/auth/v1"))
+        self.ok("reachable", f"{project.names.host} answers")
+        self._told(project, reply, "version")
+        self.ok("supabase", "the auth service answers")
 
-    def _refused_key(self, host: str) -> None:
+    def _told(self, project: Project, reply: Reply, name: str) -> Any:  # noqa: ANN401
+        """A member of what the auth service answers; stops if it does not answer so."""
+        is_object = isinstance(reply.value, dict)
+        if is_object and reply.status in {401, 403}:
+            self._refused_key(project)
+        if not is_object or reply.status != 200 or name not in reply.value:
+            self.stop("supabase", *foreign(reply, "/auth/v1"))
+        return reply.value[name]
+
+    def _refused_key(self, project: Project) -> None:
         self.stop(
             "api key",
             "the project refuses it",
-            f"Copy the publishable (or anon) key from {KEYS} of the project {host}: this one is"
-            " another project's, is disabled, or has lost a letter.",
+            f"Copy the publishable (or anon) key from {KEYS} of the project {project.names.host}:"
+            " this one is another project's, is disabled, or has lost a letter.",
         )
 
     def _accepted(self, project: Project) -> dict[str, Any]:
         reply = project.auth("settings")
-        if reply.status in {401, 403} and isinstance(reply.value, dict):
-            self._refused_key(urllib.parse.urlsplit(project.names.url).netloc)
-        external = reply.value.get("external") if isinstance(reply.value, dict) else None
-        if reply.status != 200 or not isinstance(external, dict):
+        external = self._told(project, reply, "external")
+        if not isinstance(external, dict):
             self.stop("supabase", *foreign(reply, "/auth/v1"))
         self.ok("api key", "the auth service accepts it")
         self._data_service(project)
@@ -266,7 +294,7 @@ class Checkup:
         table = next(filter(None, tables), "")
         reply = project.rest(f"{table}?limit=0")
         if reply.status == 401 and not reply.code and "api key" in reply.message.lower():
-            self._refused_key(urllib.parse.urlsplit(names.url).netloc)
+            self._refused_key(project)
         if reply.code == "PGRST106":
             self.stop(
                 "data service",
@@ -423,10 +451,8 @@ class Checkup:
         table = project.names.memberships
         query = {"select": "org_id,organizations(id)", "limit": "0"}
         reply = project.read(table, query)
-        if reply.code in {"PGRST200", "PGRST201"}:
-            lead = (
-                "several foreign keys lead" if reply.code == "PGRST201" else "no foreign key leads"
-            )
+        leads = {"PGRST200": "no foreign key leads", "PGRST201": "several foreign keys lead"}
+        if lead := leads.get(reply.code):
             self.fail(
                 f"table {table} (memberships)",
                 f"{lead} to organizations",
@@ -469,27 +495,21 @@ class Checkup:
         query = urllib.parse.urlencode(arguments)
         reply = project.rest(f"rpc/{name}?{query}")
         takes = f"the argument {next(iter(arguments))}" if arguments else "no arguments"
-        if reply.code in {"PGRST202", "42883"}:
-            near = suggested(reply)
-            self.fail(
-                step,
-                f"there is no such function with {takes}",
-                f"Create it, or name the right one in /backend/{section.replace('.', '/')}/function"
-                + (f": did you mean {near}?" if near else "."),
-            )
-        elif reply.code == "PGRST203":
-            self.fail(step, f"several functions with {takes}", "Drop all but one of them.")
-        elif reply.code == "42501" and project.token:
-            self.fail(
-                step,
-                f"the user may not use it, or what it reads{table_of(reply)}",
-                f"grant execute on function public.{name} to authenticated, and the grants of the"
-                " tables that it uses.",
-            )
-        elif reply.code == "42501":
+        near = suggested(reply)
+        absent = (
+            f"there is no such function with {takes}",
+            f"Create it, or name the right one in /backend/{section.replace('.', '/')}/function"
+            + (f": did you mean {near}?" if near else "."),
+        )
+        denied = (
+            f"the user may not use it, or what it reads{table_of(reply)}",
+            f"grant execute on function public.{name} to authenticated, and the grants of the"
+            " tables that it uses.",
+        )
+        several = f"several functions with {takes}", "Drop all but one of them."
+        faults = {"PGRST202": absent, "42883": absent, "PGRST203": several, "42501": denied}
+        if reply.code == "42501" and not project.token:
             self.ok(step, "it exists, and is not for callers without a user")
-        elif reply.status in {200, 204}:
-            self.ok(step, f"it exists, with {takes}")
         elif reply.code == "25006":
             self.warn(
                 step,
@@ -497,7 +517,7 @@ class Checkup:
                 "Let it return an empty list for an empty list.",
             )
         else:
-            self.warn(step, *odd(reply))
+            self.judge(step, reply, faults, f"it exists, with {takes}")
         return reply
 
     # The machine ----------------------------------------------------------------------------------

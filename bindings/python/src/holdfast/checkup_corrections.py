@@ -12,7 +12,7 @@ import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from .verdicts import odd, table_of
+from .verdicts import no_grant, table_of
 
 if TYPE_CHECKING:
     from .checkup import Checkup
@@ -53,14 +53,9 @@ class Corrections:
     def _reads(self) -> bool:
         step = f"own rows of {self.kind.name}"
         reply = self.project.read(self.kind.table, {**self._query(), "limit": "1"})
-        if reply.code == "42501":
-            self.user.no_grant(step, "select", reply, self.kind.table)
-        elif reply.status == 200:
-            self.checkup.ok(step, "the user reads them")
-            return True
-        elif reply.code != "42703":  # that one is in the step of the table
-            self.checkup.warn(step, *odd(reply))
-        return False
+        denied = {"42501": no_grant("select", reply, self.kind.table)}
+        # An unknown column is in the step of the table.
+        return self.checkup.judge(step, reply, denied, "the user reads them", elsewhere={"42703"})
 
     def _query(self) -> dict[str, str]:
         columns = [*self.own.columns, *filter(None, [self.own.change_id])]
@@ -89,7 +84,14 @@ class Corrections:
         nobody = {"id": str(uuid.uuid4()), "updated_at": "2000-01-01T00:00:00+00:00"}
         reply = self._patch(nobody, dict.fromkeys(columns))
         if reply.code == "42501":
-            self._no_update(step, reply, columns)
+            # The server names no column, so each one is asked for.
+            denied = [name for name in columns if self._patch(nobody, {name: None}).code == "42501"]
+            names = ", ".join(denied or columns)
+            self.checkup.fail(
+                step,
+                f"the user has no right to update {names}{table_of(reply)}",
+                f"grant update ({names}) on public.{self.kind.table} to authenticated.",
+            )
             return None
         if reply.code == "PGRST122" or (
             reply.status == 200
@@ -101,9 +103,7 @@ class Corrections:
                 "Change a row in the app.",
             )
             return None
-        if reply.status != 200:
-            if reply.code not in {"PGRST204", "42703"}:  # those are in the step of the table
-                self.checkup.warn(step, *odd(reply))
+        if not self.checkup.judge(step, reply, {}, elsewhere={"PGRST204", "42703"}):
             return None
         row = self._row()
         if row is None:
@@ -114,37 +114,20 @@ class Corrections:
             )
             return None
         reply = self._patch(row, {name: row.get(name) for name in columns})
-        if reply.code == CHANGED:
-            return row
-        if reply.status == 200:
-            self.checkup.fail(
-                step,
+        faults = {
+            "200": (
                 "no policy lets the user change an own row",
                 f"create policy … on public.{self.kind.table} for update to authenticated using"
                 " (user_id = auth.uid()) with check (user_id = auth.uid()), with the rule for"
                 " organisations that the other policies have.",
-            )
-        elif reply.code == "42501":
-            self.checkup.fail(
-                step,
+            ),
+            "42501": (
                 "a policy refuses an own row after a change",
                 f"Look at the policies of public.{self.kind.table} for UPDATE (with check) and for"
                 " SELECT: the changed row must satisfy both.",
-            )
-        else:
-            self.checkup.warn(step, *odd(reply))
-        return None
-
-    def _no_update(self, step: str, reply: Reply, columns: list[str]) -> None:
-        """The server names no column, so each one is asked for."""
-        nobody = {"id": str(uuid.uuid4()), "updated_at": "2000-01-01T00:00:00+00:00"}
-        denied = [name for name in columns if self._patch(nobody, {name: None}).code == "42501"]
-        names = ", ".join(denied or columns)
-        self.checkup.fail(
-            step,
-            f"the user has no right to update {names}{table_of(reply)}",
-            f"grant update ({names}) on public.{self.kind.table} to authenticated.",
-        )
+            ),
+        }
+        return row if self.checkup.judge(step, reply, faults, success=CHANGED) else None
 
     def _moves_the_time(self, step: str, row: dict[str, Any], columns: list[str]) -> bool:
         """Whether a change moves updated_at.
@@ -155,19 +138,12 @@ class Corrections:
         still = {"and": f"(updated_at.eq.{row['updated_at']})"}
         values = {name: row.get(name) for name in columns}
         reply = self._patch(row, values, still, headers=ONE_ROW)
-        if reply.code == NO_ROW:
-            return True
-        if reply.code == CHANGED:
-            table = self.kind.table
-            self.checkup.fail(
-                step,
-                "a change does not move updated_at, so that it could overwrite somebody else's",
-                f"create trigger … before insert or update on public.{table} for each row, which"
-                " sets new.updated_at := clock_timestamp().",
-            )
-        else:
-            self.checkup.warn(step, *odd(reply))
-        return False
+        stays = (
+            "a change does not move updated_at, so that it could overwrite somebody else's",
+            f"create trigger … before insert or update on public.{self.kind.table} for each row,"
+            " which sets new.updated_at := clock_timestamp().",
+        )
+        return self.checkup.judge(step, reply, {CHANGED: stays}, success=NO_ROW)
 
     def _patch(
         self,
@@ -194,17 +170,13 @@ class Corrections:
         if row is None or not (self.own.changed or self._moves_the_time(step, row, ["deleted_at"])):
             return
         reply = self._patch(row, {"deleted_at": "now"})
-        if reply.code == CHANGED:
-            self.checkup.ok(step, "the user may delete own rows, and still sees them")
-        elif reply.code == "42501":
-            self.checkup.fail(
-                step,
-                "a policy hides a deleted row, and so refuses every deletion",
-                f'Take "deleted_at is null" out of the policies of public.{self.kind.table} for'
-                " SELECT, and for UPDATE into its using alone: the library leaves such rows out.",
-            )
-        else:
-            self.checkup.warn(step, *odd(reply))
+        hidden = (
+            "a policy hides a deleted row, and so refuses every deletion",
+            f'Take "deleted_at is null" out of the policies of public.{self.kind.table} for'
+            " SELECT, and for UPDATE into its using alone: the library leaves such rows out.",
+        )
+        found = "the user may delete own rows, and still sees them"
+        self.checkup.judge(step, reply, {"42501": hidden}, found, success=CHANGED)
 
     def _deletes(self, step: str) -> None:
         """Only the privilege: a row that exists is never deleted, not even for a moment."""
@@ -214,11 +186,6 @@ class Corrections:
             prefer=UNDONE,
             method="DELETE",
         )
-        if reply.code == "42501":
-            self.user.no_grant(step, "delete", reply, self.kind.table)
-        elif reply.status == 200:
-            self.checkup.ok(
-                step, "the user may delete (which rows a policy takes shows only with a deletion)"
-            )
-        else:
-            self.checkup.warn(step, *odd(reply))
+        denied = {"42501": no_grant("delete", reply, self.kind.table)}
+        found = "the user may delete (which rows a policy takes shows only with a deletion)"
+        self.checkup.judge(step, reply, denied, found)

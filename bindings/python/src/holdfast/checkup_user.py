@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from .checkup_corrections import Corrections
 from .project import NO_UUID, claims
-from .verdicts import empty_column, odd, table_of
+from .verdicts import empty_column, no_grant, table_of
 
 if TYPE_CHECKING:
     from .checkup import Checkup
-    from .project import Kind, Project, Reply
+    from .project import Kind, Project
 
 #: Values for columns that must have one: some type takes each.
 VALUES = ["x", 1, "2000-01-01T00:00:00Z", str(uuid.UUID(int=0)), True, {}]
@@ -96,11 +96,7 @@ class UserCheckup:
         }
         step = f"memberships ({table})"
         reply = self.project.read(table, query)
-        if reply.code == "42501":
-            self.no_grant(step, "select", reply, table)
-            return None
-        if reply.status != 200:
-            self.checkup.warn(step, *odd(reply))
+        if not self.checkup.judge(step, reply, {"42501": no_grant("select", reply, table)}):
             return None
         rows = [row for row in reply.rows if isinstance(row, dict)]
         if not rows:
@@ -151,18 +147,17 @@ class UserCheckup:
         for step, chosen in (("contacts", columns), ("contacts, live", ["id", *names.withheld])):
             query = {"select": ",".join(dict.fromkeys(chosen)), **mine, "limit": "1"}
             reply = self.project.read(names.contacts, query)
-            if reply.code == "42501":
-                self.no_grant(step, "select", reply, names.contacts)
-            elif reply.status != 200:
-                self.checkup.warn(step, *odd(reply))
-            elif not reply.rows:
+            denied = {"42501": no_grant("select", reply, names.contacts)}
+            if not self.checkup.judge(step, reply, denied):
+                continue
+            if reply.rows:
+                self.checkup.ok(step, "the user reads them")
+            else:
                 self.checkup.warn(
                     step,
                     "the user sees none",
                     f"If there are any, add a policy for select on public.{names.contacts}.",
                 )
-            else:
-                self.checkup.ok(step, "the user reads them")
         reply = self.project.read(names.contacts, {"select": "id", **mine}, prefer="count=exact")
         total = reply.headers.get("content-range", "").rpartition("/")[2]
         if total.isdigit() and int(total) > len(reply.rows) > 0:
@@ -212,18 +207,13 @@ class UserCheckup:
             body=[{"id": NO_UUID}],
             prefer="resolution=ignore-duplicates,return=representation,missing=default",
         )
-        if reply.code == "42501":
-            self.no_grant(step, "insert", reply, kind.table)
-        elif reply.code == "42P10":
-            self._not_unique(step, kind)
-        elif reply.code == "22P02":
-            if org is None or self._has_no_more_columns(step, kind, org):
-                self.checkup.ok(
-                    step, "the user may insert (which rows a policy takes shows only with a row)"
-                )
-        elif reply.code not in {"PGRST204", "PGRST205", "42703"}:
-            # Those are in the step of the table.
-            self.checkup.warn(step, *odd(reply))
+        faults = {"42501": no_grant("insert", reply, kind.table), "42P10": not_unique(kind)}
+        table = {"PGRST204", "PGRST205", "42703"}
+        may = self.checkup.judge(step, reply, faults, success="22P02", elsewhere=table)
+        if may and (org is None or self._has_no_more_columns(step, kind, org)):
+            self.checkup.ok(
+                step, "the user may insert (which rows a policy takes shows only with a row)"
+            )
 
     def _has_no_more_columns(self, step: str, kind: Kind, org: str) -> bool:
         """Whether no column must have a value that the library never sends, as far as this shows.
@@ -243,7 +233,7 @@ class UserCheckup:
             )
             empty = empty_column(reply)
             if reply.status in {200, 201}:
-                self._not_unique(step, kind)
+                self.checkup.fail(step, *not_unique(kind))
                 return False
             if empty and empty not in kind.columns:
                 self.checkup.fail(
@@ -263,27 +253,17 @@ class UserCheckup:
             row[column] = value
         return True
 
-    def _not_unique(self, step: str, kind: Kind) -> None:
-        """Nothing keeps the server from storing an item twice."""
-        key = ", ".join(kind.key)
-        names = "the column id has" if kind.key == ("id",) else f"the columns {key} have"
+
+def not_unique(kind: Kind) -> tuple[str, str]:
+    """Nothing keeps the server from storing an item twice."""
+    names, partitioned = f"the columns {', '.join(kind.key)} have", ""
+    if kind.key == ("id",):
+        names = "the column id has"
         partitioned = (
             ' If it is partitioned by org_id, set "primary_key": "id_and_org_id" for this kind.'
-            if kind.key == ("id",)
-            else ""
         )
-        self.checkup.fail(
-            step,
-            f"{names} no unique constraint",
-            f"alter table public.{kind.table} add primary key ({key}): without it an item could be"
-            f" stored twice.{partitioned}",
-        )
-
-    def no_grant(self, step: str, right: str, reply: Reply, table: str) -> None:
-        """The user lacks a privilege."""
-        self.checkup.fail(
-            step,
-            f"the user has no right to {right}{table_of(reply)}",
-            f"grant {right} on public.{table} to authenticated (for each table, and each column"
-            " that the library sends or reads).",
-        )
+    return (
+        f"{names} no unique constraint",
+        f"alter table public.{kind.table} add primary key ({', '.join(kind.key)}): without it an"
+        f" item could be stored twice.{partitioned}",
+    )

@@ -88,6 +88,11 @@ class Names:
     kinds: list[Kind]
     roles: list[str]
 
+    @property
+    def host(self) -> str:
+        """The host of the URL, with its port."""
+        return urllib.parse.urlsplit(self.url).netloc
+
     @classmethod
     def of(cls, configuration: Mapping[str, Any]) -> Names:
         """Read a configuration that the library takes; what it leaves out has the defaults."""

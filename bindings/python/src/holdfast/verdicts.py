@@ -40,8 +40,7 @@ def is_loopback(url: str) -> bool:
 
 def unreachable(error: str, project: Project) -> tuple[str, str]:
     """Why there is no response, and what to do."""
-    url = urllib.parse.urlsplit(project.names.url)
-    host = url.netloc
+    url, host = urllib.parse.urlsplit(project.names.url), project.names.host
     if error == "dns":
         return (
             f"the name {url.hostname} is not known",
@@ -133,6 +132,15 @@ def odd(reply: Reply) -> tuple[str, str]:
     return (
         f"the answer is {reply.status} {code}".rstrip(),
         "Look the code up in PostgREST's or PostgreSQL's list of errors, and in the project's log.",
+    )
+
+
+def no_grant(right: str, reply: Reply, table: str) -> tuple[str, str]:
+    """The user lacks a privilege."""
+    return (
+        f"the user has no right to {right}{table_of(reply)}",
+        f"grant {right} on public.{table} to authenticated (for each table, and each column that"
+        " the library sends or reads).",
     )
 
 
