@@ -373,8 +373,7 @@ class Checkup:
             self._table(project, "contacts", names.contacts, list(dict.fromkeys(columns)))
             open_tables[names.contacts] = "id"
         for kind in names.kinds:
-            own = kind.own
-            kept = [*own.columns, *filter(None, [own.change_id])] if own else []
+            kept = kind.own.columns if kind.own else []
             columns = list(dict.fromkeys([*kind.columns, *kept]))
             self._table(project, f"queue.{kind.name}", kind.table, columns)
             open_tables[kind.table] = "id"

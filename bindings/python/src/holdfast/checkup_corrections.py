@@ -58,7 +58,7 @@ class Corrections:
         return self.checkup.judge(step, reply, denied, "the user reads them", elsewhere={"42703"})
 
     def _query(self) -> dict[str, str]:
-        columns = [*self.own.columns, *filter(None, [self.own.change_id])]
+        columns = self.own.columns
         query = {"select": ",".join(columns), "user_id": f"eq.{self.user.user}"}
         return query | ({"deleted_at": "is.null"} if "deleted_at" in columns else {})
 

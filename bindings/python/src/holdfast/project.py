@@ -45,7 +45,7 @@ ROLES = ["peer_mentor", "coordinator", "org_admin"]
 class Own:
     """How the user's own stored rows of a kind are read, changed and taken back."""
 
-    #: The columns that are read.
+    #: The columns that are read, `change_id` among them.
     columns: list[str]
     #: The columns that the user may change; empty: none.
     changed: list[str]
@@ -161,8 +161,9 @@ def own(kind: Mapping[str, Any], columns: list[str]) -> Own | None:
     deletion = kind.get("delete") or ""
     mark = ["deleted_at"] if deletion == "deleted_at" else []
     rule = change or {}
+    ids = filter(None, [rule.get("id")])
     return Own(
-        columns=list(dict.fromkeys(["id", "updated_at", *mark, *kept])),
+        columns=list(dict.fromkeys(["id", "updated_at", *mark, *kept, *ids])),
         changed=[] if change is None else rule.get("columns") or kept,
         function=rule.get("function") or "",
         change_id=rule.get("id") or "",
