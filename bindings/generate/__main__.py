@@ -7,16 +7,13 @@ schema, and `make contract` writes all. README.md says how to add a language.
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import java
 import kotlin
 import python
 import swift
 import typescript
-from model import Model
-
-ROOT = Path(__file__).resolve().parents[2]
+from model import ROOT, SCHEMA, Model
 
 
 def files(model: Model, *, built: bool = False) -> dict[str, str]:
@@ -29,7 +26,7 @@ def files(model: Model, *, built: bool = False) -> dict[str, str]:
 
 def main() -> None:
     """Write the files that have changed."""
-    model = Model.load(ROOT / "include" / "holdfast.schema.json")
+    model = Model.load(SCHEMA)
     for name, text in files(model, built="--built" in sys.argv).items():
         path = ROOT / name
         if not path.exists() or path.read_text(encoding="utf-8") != text:

@@ -9,7 +9,6 @@ from model import (
     Codes,
     Constant,
     Definition,
-    Example,
     Field,
     ListOf,
     MapOf,
@@ -142,8 +141,7 @@ def choices(model: Model) -> set[str]:
     """The names of the shapes that are one of several."""
     found: set[str] = set()
     for _, union in model.unions():
-        found |= {choice.name for choice in union.choices}
-        found |= {union.other} if union.other else set()
+        found |= set(union.names)
     for one in model.definitions.values():
         fields = one.shape.fields if isinstance(one.shape, Record) else ()
         for field in fields:
@@ -167,7 +165,9 @@ def operations(model: Model, *, asynchronous: bool = False) -> str:
     )
     define = "async def" if asynchronous else "def"
     names = {
-        name for one in model.operations for name in (one.request, one.reply, *forms(model, one))
+        name
+        for one in model.operations
+        for name in (one.request, one.reply, *model.forms(one.request))
     }
     imports = "".join(f"    {name},\n" for name in sorted(names))
     return (
@@ -186,16 +186,10 @@ def operations(model: Model, *, asynchronous: bool = False) -> str:
     )
 
 
-def forms(model: Model, one: Operation) -> list[str]:
-    """The records that a request may be."""
-    shape = model.resolved(Reference(one.request))
-    return [each.name for each in shape.choices] if isinstance(shape, Union) else [one.request]
-
-
 def method(model: Model, one: Operation, *, asynchronous: bool) -> str:
     """The method of an operation, which takes a dict, or its fields if it has any."""
     define, wait = ("async def", "await ") if asynchronous else ("def", "")
-    known = [name for name in forms(model, one) if model.record(name).fields]
+    known = [name for name in model.forms(one.request) if model.record(name).fields]
     optional = " | None = None" if one.optional else ""
     accepted = [f"request: {one.request}{optional}, /", *(f"**fields: Unpack[{n}]" for n in known)]
     head, sent, overloads = accepted[0], "request", ""
@@ -207,7 +201,7 @@ def method(model: Model, one: Operation, *, asynchronous: bool) -> str:
         )
     return (
         f"{overloads}    {define} {one.name}(self, {head}) -> {one.reply}:\n"
-        + ("" if asynchronous else Docstrings(model).of(one))
+        + ("" if asynchronous else docstring(model, one))
         + f'        return cast({one.reply}, {wait}self._call("{one.name}", {sent}))\n'
     )
 
@@ -221,68 +215,43 @@ def operation_names(model: Model) -> str:
 # ---- docstrings ----
 
 
-class Docstrings:
-    """Writes docstrings."""
+def docstring(model: Model, operation: Operation) -> str:
+    """The docstring of an operation, with its indentation."""
+    first, dot, rest = operation.about.partition(". ")
+    parts = [wrapped(first + dot.strip()), *([wrapped(rest)] if rest else [])]
+    request, reply = described(model, operation.request), described(model, operation.reply)
+    parts.append(["Request:", *request] if request else ["Request: empty."])
+    parts += [["Reply:", *reply]] if reply else []
+    errors = [f"{code}: {model.errors.get(code, '')}" for code in operation.errors]
+    if errors:
+        parts.append(["Errors:", *(line for each in errors for line in wrapped(each, 4, 8))])
+    for example in operation.examples[:1]:
+        given = ", ".join(f"{key}={value!r}" for key, value in (example.request or {}).items())
+        call = wrapped(f">>> app.{operation.name}({given})", 4, 8)
+        result = [] if example.reply is None else wrapped(repr(example.reply), 4)
+        parts.append(["Example:", *call, *result])
+    lines = "\n\n".join("\n".join(part) for part in parts).splitlines()
+    indented = textwrap.indent("\n".join(lines[1:]), " " * INDENT)
+    return f'{" " * INDENT}"""{lines[0]}\n{indented}\n{" " * INDENT}"""\n'
 
-    def __init__(self, model: Model) -> None:
-        """Takes the whole schema."""
-        self._model = model
 
-    def of(self, operation: Operation) -> str:
-        """The docstring of an operation, with its indentation."""
-        parts = [self._about(operation.about)]
-        for title, name in (("Request", operation.request), ("Reply", operation.reply)):
-            if fields := self._fields(name):
-                parts.append([f"{title}:", *fields])
-            elif title == "Request":
-                parts.append(["Request: empty."])
-        parts += [["Errors:", *self._errors(operation)]] if operation.errors else []
-        for example in operation.examples[:1]:
-            parts.append(["Example:", *self._example(operation.name, example)])
-        if len(parts) == 1 and len(parts[0]) == 1:
-            return f'{" " * INDENT}"""{parts[0][0]}"""\n'
-        lines = "\n\n".join("\n".join(part) for part in parts).splitlines()
-        indented = textwrap.indent("\n".join(lines[1:]), " " * INDENT)
-        return f'{" " * INDENT}"""{lines[0]}\n{indented}\n{" " * INDENT}"""\n'
-
-    def _about(self, text: str) -> list[str]:
-        """The description; its first line is a sentence."""
-        first, dot, rest = text.partition(". ")
-        lines = wrapped(first + (dot.strip() or ""))
-        return [*lines, "", *wrapped(rest)] if rest else lines
-
-    def _fields(self, name: str) -> list[str]:
-        """The fields of a record, or of each record of a union."""
-        shape = self._model.resolved(Reference(name))
-        if isinstance(shape, Union):
-            lines: list[str] = []
-            for number, choice in enumerate(shape.choices):
-                about = self._model.definitions[choice.name].about
-                lines += wrapped(f"{'or: ' if number else ''}{about}", 4)
-                lines += self._fields(choice.name)
-            return lines
-        lines = []
+def described(model: Model, name: str) -> list[str]:
+    """The fields of a record, or of each record of a union."""
+    forms = model.forms(name)
+    lines: list[str] = []
+    for number, form in enumerate(forms):
+        if len(forms) > 1:
+            about = model.definitions[form].about
+            lines += wrapped(f"{'or: ' if number else ''}{about}", 4)
+        shape = model.resolved(Reference(form))
         for field in shape.fields if isinstance(shape, Record) else ():
-            notes = [expression(self._model, field.type)]
-            if not field.required:
-                notes.append("optional")
+            notes = [expression(model, field.type)]
+            notes += [] if field.required else ["optional"]
             if field.default is not None:
                 notes.append(f"default {json.dumps(json.loads(field.default))}")
             head = f"{field.name} ({', '.join(notes)})"
             lines += wrapped(f"{head}: {field.long_about}" if field.long_about else head, 4, 8)
-        return lines
-
-    def _errors(self, operation: Operation) -> list[str]:
-        lines: list[str] = []
-        for code in operation.errors:
-            about = self._model.errors.get(code, "")
-            lines += wrapped(f"{code}: {about}" if about else code, 4, 8)
-        return lines
-
-    def _example(self, name: str, example: Example) -> list[str]:
-        request = ", ".join(f"{key}={value!r}" for key, value in (example.request or {}).items())
-        lines = wrapped(f">>> app.{name}({request})", 4, 8)
-        return lines + (wrapped(repr(example.reply), 4) if example.reply is not None else [])
+    return lines
 
 
 def wrapped(text: str, first: int = 0, others: int | None = None) -> list[str]:

@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import re
-import sys
-from pathlib import Path
 
+import java
+import kotlin
 import pytest
+from model import SCHEMA, Codes, Definition, Model
 
-ROOT = Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(ROOT / "bindings" / "generate"))
-
-import java  # noqa: E402
-import kotlin  # noqa: E402
-from model import Codes, Definition, Model  # noqa: E402
-
-MODEL = Model.load(ROOT / "include" / "holdfast.schema.json")
+MODEL = Model.load(SCHEMA)
 FILES = java.files(MODEL)
-
 
 TYPES: dict[str, str] = dict(
     re.findall(

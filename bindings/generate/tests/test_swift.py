@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
-from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).resolve().parents[3]
-SCHEMA = ROOT / "include" / "holdfast.schema.json"
-sys.path.insert(0, str(ROOT / "bindings" / "generate"))
-
-import swift  # noqa: E402
-from model import Model, Reader, camel  # noqa: E402
-from swift_text import comment, commented, identifier, literal  # noqa: E402
+import swift
+from model import SCHEMA, Model, Reader, camel
+from swift_text import comment, commented, identifier, literal
 
 MODEL = Model.load(SCHEMA)
 FILES = swift.files(MODEL)

@@ -52,9 +52,8 @@ def write_programs() -> None:
     for placeholder, variable in PLACEHOLDERS.items():
         read = f'ProcessInfo.processInfo.environment["{variable}"]!'
         first = first.replace(f'"{placeholder}"', read)
-    files = ("bindings/generate/swift.py", "include/holdfast.schema.json")
-    command = [sys.executable, *(str(ROOT / file) for file in files)]
-    examples = subprocess.check_output(command, text=True)
+    generator = str(ROOT / "bindings" / "generate" / "swift.py")
+    examples = subprocess.check_output([sys.executable, generator], text=True)
     for name, text in {"first": first, "examples": examples}.items():
         path = HERE.parent / ".build-readme" / name / "main.swift"
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,1 @@
+"""pytest puts this folder on the path of the tests."""
