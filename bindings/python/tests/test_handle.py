@@ -19,7 +19,7 @@ import pytest
 from fake_library import CONFIG, FakeLibrary, Reply, opened, refusal
 from holdfast import Holdfast, Library, NoMemoryError, NotFoundError
 from holdfast.errors import HoldfastError, InternalError
-from holdfast.library import file_name, system_name
+from holdfast.library import FILE, SYSTEM
 from holdfast.operations import OPERATIONS
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -109,15 +109,15 @@ def test_the_library_is_found_and_a_missing_one_is_explained(tmp_path: Path) -> 
     shutil.copytree(
         PACKAGE, site / "holdfast", ignore=shutil.ignore_patterns("__pycache__", "*.so")
     )
-    built = tmp_path / "build" / "lib" / file_name()
+    built = tmp_path / "build" / "lib" / FILE
     built.parent.mkdir(parents=True)
     built.touch()
     # A folder build/lib above the package must belong to this project
-    assert found(site) == system_name()
+    assert found(site) == SYSTEM
     (tmp_path / "include").mkdir()
     (tmp_path / "include" / "holdfast.h").touch()
     assert found(site) == str(built)
-    carried = site / "holdfast" / file_name()
+    carried = site / "holdfast" / FILE
     carried.touch()
     assert found(site) == str(carried)
     assert found(site, HOLDFAST_LIBRARY="/no/where.so") == "/no/where.so"

@@ -21,7 +21,6 @@ from .transport import Answer, HttpTransport
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from types import TracebackType
 
     from .keystore import KeyStore
     from .library import Library
@@ -90,12 +89,7 @@ class AsyncHoldfast(AsyncOperations):
         self._runner = Runner(self._holdfast, transport=self._send).start()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         """Close."""
         await self.close()
 

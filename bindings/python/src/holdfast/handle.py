@@ -16,7 +16,6 @@ from .types import NextAnswer, NextNotice, NextScreen, NextSync
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from types import TracebackType
 
     from .types import Config, Decision, NextReply, OpenReply
 
@@ -160,12 +159,7 @@ class Holdfast(Operations):
         """Return the handle."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Close."""
         self.close()
 

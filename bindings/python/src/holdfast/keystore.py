@@ -116,45 +116,40 @@ class KeyStoreStruct(ctypes.Structure):
     )
 
 
-def _answered(work: Callable[[], int]) -> int:
-    """The result of a callback; no exception may cross into C."""
-    try:
-        return work()
-    except KeyStoreAnswer as given:
-        return given.answer
-    except BaseException:
-        log.exception("the key store failed")
-        return KEY_FAILED
+def _answering(work: Callable[..., int | None]) -> Callable[..., int]:
+    """A callback, which answers KEY_OK for None; no exception may cross into C."""
+
+    def answer(_context: int, name: bytes, *given: object) -> int:
+        try:
+            return work(name.decode("ascii"), *given) or KEY_OK
+        except KeyStoreAnswer as raised:
+            return raised.answer
+        except BaseException:
+            log.exception("the key store failed")
+            return KEY_FAILED
+
+    return answer
 
 
 def struct_for(store: KeyStore) -> KeyStoreStruct:
     """The callbacks for a store; keep the struct as long as the handle, since it owns them."""
 
-    def load(_context: int, name: bytes, key: object, capacity: int, length: object) -> int:
-        def work() -> int:
-            found = store.load(name.decode("ascii"))
-            if found is None:
-                return KEY_NOT_FOUND
-            if len(found) > capacity:
-                raise ValueError(f"the key has {len(found)} bytes, at most {capacity} are allowed")
-            ctypes.memmove(cast(Any, key), found, len(found))
-            cast(Any, length)[0] = len(found)
-            return KEY_OK
+    @_answering
+    def load(name: str, key: object, capacity: int, length: object) -> int | None:
+        found = store.load(name)
+        if found is None:
+            return KEY_NOT_FOUND
+        if len(found) > capacity:
+            raise ValueError(f"the key has {len(found)} bytes, at most {capacity} are allowed")
+        ctypes.memmove(cast(Any, key), found, len(found))
+        cast(Any, length)[0] = len(found)
+        return None
 
-        return _answered(work)
+    @_answering
+    def save(name: str, key: object, length: int, protection: int) -> None:
+        store.save(name, ctypes.string_at(cast(Any, key), length), protection)
 
-    def save(_context: int, name: bytes, key: object, length: int, protection: int) -> int:
-        def work() -> int:
-            store.save(name.decode("ascii"), ctypes.string_at(cast(Any, key), length), protection)
-            return KEY_OK
-
-        return _answered(work)
-
-    def erase(_context: int, name: bytes) -> int:
-        def work() -> int:
-            store.erase(name.decode("ascii"))
-            return KEY_OK
-
-        return _answered(work)
-
+    @_answering
+    def erase(name: str) -> None:
+        store.erase(name)
     return KeyStoreStruct(ctypes.sizeof(KeyStoreStruct), None, LOAD(load), SAVE(save), ERASE(erase))

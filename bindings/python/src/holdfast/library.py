@@ -90,8 +90,7 @@ class Library:
 
     def call_without_reply(self, name: str, handle: int | None, request: bytes | None) -> int:
         """Return the status of one operation, with NULL for the reply."""
-        status: int = self._call(handle, name.encode(), request, None)
-        return status
+        return int(self._call(handle, name.encode(), request, None))
 
     def _take(self, reply: ctypes.c_void_p) -> bytes | None:
         if not reply.value:
@@ -117,28 +116,23 @@ class Library:
 
     def wake_fd(self, handle: int | None, what: int) -> int:
         """A descriptor, readable while `next` has something; -1 for an invalid handle."""
-        descriptor: int = self._dll.holdfast_wake_fd(handle, what)
-        return descriptor
+        return int(self._dll.holdfast_wake_fd(handle, what))
 
     def version(self) -> str:
         """The library's version, "MAJOR.MINOR.PATCH"."""
-        text: bytes = self._dll.holdfast_version()
-        return text.decode("ascii")
+        return str(self._dll.holdfast_version(), "ascii")
 
     def version_number(self) -> int:
         """The library's version as a number: 0.2.0 is 2000."""
-        number: int = self._dll.holdfast_version_number()
-        return number
+        return int(self._dll.holdfast_version_number())
 
     def build_info(self) -> BuildInfo:
         """The library's version, ABI and flavour, and the versions of the libraries in it."""
-        text: bytes = self._dll.holdfast_build_info()
-        return cast("BuildInfo", json.loads(text))
+        return cast("BuildInfo", json.loads(self._dll.holdfast_build_info()))
 
     def live(self) -> int:
         """The number of handles and replies that this process has not released."""
-        count: int = self._dll.holdfast_live_count()
-        return count
+        return int(self._dll.holdfast_live_count())
 
     def set_log(self, level: int, function: Callable[[int, str], None] | None) -> None:
         """Send log lines to `function(level, line)`; None stops logging.
@@ -162,16 +156,11 @@ class Library:
         self._dll.holdfast_log(level, callback, None)
 
 
-def file_name() -> str:
-    """The name of the library's file in a wheel and in a build tree."""
-    other = {"win32": "holdfast.dll", "darwin": "libholdfast.dylib"}
-    return other.get(sys.platform, "libholdfast.so")
-
-
-def system_name() -> str:
-    """The name for the system's loader, with the ABI's number."""
-    other = {"win32": "holdfast.dll", "darwin": "libholdfast.1.dylib"}
-    return other.get(sys.platform, "libholdfast.so.1")
+#: The library's file in a wheel and in a build tree, and its name for the system's loader.
+FILE, SYSTEM = {
+    "win32": ("holdfast.dll", "holdfast.dll"),
+    "darwin": ("libholdfast.dylib", "libholdfast.1.dylib"),
+}.get(sys.platform, ("libholdfast.so", "libholdfast.so.1"))
 
 
 def find() -> Path:
@@ -180,12 +169,12 @@ def find() -> Path:
     if named:
         return Path(named)
     here = Path(__file__).resolve().parent
-    own = here / file_name()
+    own = here / FILE
     if own.is_file():
         return own
     for root in here.parents:
         if (root / "bindings" / "python").is_dir() and (root / "include" / "holdfast.h").is_file():
-            built = root / "build" / "lib" / file_name()
+            built = root / "build" / "lib" / FILE
             if built.is_file():
                 return built
-    return Path(system_name())
+    return Path(SYSTEM)

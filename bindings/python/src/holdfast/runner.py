@@ -13,7 +13,6 @@ from .transport import REFUSED, HttpTransport, Transport, answered
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import TracebackType
 
     from .handle import Holdfast, News
     from .types import HttpRequest, NextReply
@@ -179,11 +178,6 @@ class Runner:
         """Start."""
         return self.start()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Stop."""
         self.stop()
