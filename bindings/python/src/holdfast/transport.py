@@ -11,7 +11,7 @@ import time
 import urllib.parse
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from .connections import Connection, Connections, Route
+from .connections import Connection, Connections, Route, Url
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -64,7 +64,7 @@ class HttpTransport:
     def __call__(self, request: HttpRequest) -> Answer:
         """Send the request; failures become {"error": ...}."""
         # The standard library limits each step, not the whole: a thread of its own can be left.
-        sending = Sending(self, request)
+        sending = Sending(request, self.connections, self._body_limit)
         sending.start()
         sending.join(request["timeout_ms"] / 1000)
         return sending.finish()
@@ -73,87 +73,17 @@ class HttpTransport:
         """Close the idle connections; the next request opens a new one."""
         self.connections.close()
 
-    def send(self, request: HttpRequest, sending: Sending) -> Answer:
-        """Send the request without a limit of the total time; raises."""
-        deadline = time.monotonic() + request["timeout_ms"] / 1000
-        url = urllib.parse.urlsplit(request["url"])
-        route = Route.to(url)
-        repeatable = request["method"] in REPEATABLE
-        connection = self.connections.take(route, fresh=not repeatable)
-        try:
-            try:
-                response = begin(connection, route, request, url, deadline, sending)
-            except (ConnectionError, ssl.SSLEOFError) as error:
-                if not connection.used:
-                    raise unspoken(error, route) from error
-                # The server has closed it meanwhile, and the other idle ones, too.
-                connection.close()
-                self.connections.drop(connection.end)
-                if not repeatable:
-                    raise ConnectionResetError from error
-                connection = self.connections.new(route)
-                response = begin(connection, route, request, url, deadline, sending)
-            answer = self._answer(response, deadline)
-        except BaseException as error:
-            connection.close()
-            if isinstance(error, TimeoutError):
-                self.connections.drop(connection.end)  # the network may be another one
-            raise
-        sending.release(connection, response)
-        return answer
-
-    def _answer(self, response: http.client.HTTPResponse, deadline: float) -> Answer:
-        parts: list[bytes] = []
-        left = self._body_limit
-        while part := response.read(min(CHUNK, left + 1)):
-            parts.append(part)
-            left -= len(part)
-            if left < 0:
-                raise RefusedError
-            if time.monotonic() > deadline:
-                raise TimeoutError
-        if response.length:
-            # The connection broke: `read` with a size does not say so.
-            raise http.client.IncompleteRead(b"", response.length)
-        headers = folded(response.getheaders())
-        if not 100 <= response.status <= 599 or "\0" in "".join(headers.values()):
-            raise RefusedError
-        return {"status": response.status, "headers": headers, "body": text(b"".join(parts))}
-
-
-def begin(
-    connection: Connection,
-    route: Route,
-    request: HttpRequest,
-    url: urllib.parse.SplitResult,
-    deadline: float,
-    sending: Sending,
-) -> http.client.HTTPResponse:
-    """Send the request on a connection and read the head of the response; raises."""
-    connection.limit(max(deadline - time.monotonic(), 0.001))
-    sending.hold(connection)
-    if connection.link.sock is None:
-        connection.link.connect()
-        # Nothing could end the search for the name: a request that has timed out in it is not sent.
-        sending.hold(connection)
-    body = request["body"]
-    connection.link.request(
-        request["method"],
-        route.target(url),
-        None if body is None else body.encode("utf-8"),
-        dict(request["headers"]) | route.headers,
-    )
-    return connection.link.getresponse()
-
 
 class Sending(threading.Thread):
     """One request on a thread of its own, a daemon: it delays neither its caller nor the exit."""
 
-    def __init__(self, transport: HttpTransport, request: HttpRequest) -> None:
+    def __init__(self, request: HttpRequest, connections: Connections, body_limit: int) -> None:
         """Does not send yet."""
         super().__init__(name="holdfast-http-request", daemon=True)
-        self._transport = transport
         self._request = request
+        self._connections = connections
+        self._body_limit = body_limit
+        self._deadline = time.monotonic() + request["timeout_ms"] / 1000
         self._answer: Answer | None = None
         # Guards the connection, which this request holds, or another one after the release.
         self._lock = threading.Lock()
@@ -165,11 +95,62 @@ class Sending(threading.Thread):
     def run(self) -> None:
         """Send."""
         try:
-            self._answer = self._transport.send(self._request, self)
+            self._answer = self._send()
         except Exception as error:
             self._answer = {"error": failure(error)}
 
-    def hold(self, connection: Connection) -> None:
+    def _send(self) -> Answer:
+        url = urllib.parse.urlsplit(self._request["url"])
+        route = Route.to(url)
+        repeatable = self._request["method"] in REPEATABLE
+        connection = self._connections.take(route, fresh=not repeatable)
+        try:
+            try:
+                response = self._begin(connection, route, url)
+            except (ConnectionError, ssl.SSLEOFError) as error:
+                if not connection.used:
+                    raise unspoken(error, route) from error
+                # The server has closed it meanwhile, and the other idle ones, too.
+                connection.close()
+                self._connections.drop(connection.end)
+                if not repeatable:
+                    raise ConnectionResetError from error
+                connection = self._connections.new(route)
+                response = self._begin(connection, route, url)
+            answer = self._read(response)
+        except BaseException as error:
+            connection.close()
+            if isinstance(error, TimeoutError):
+                self._connections.drop(connection.end)  # the network may be another one
+            raise
+        with self._lock:
+            # Later requests may have the connection, unless this one has timed out.
+            self._connection = self._socket = None
+            if self._given_up:
+                connection.close()
+            else:
+                self._connections.keep(connection, response)
+        return answer
+
+    def _begin(self, connection: Connection, route: Route, url: Url) -> http.client.HTTPResponse:
+        """Send the request on a connection and read the head of the response; raises."""
+        connection.limit(max(self._deadline - time.monotonic(), 0.001))
+        self._hold(connection)
+        if connection.link.sock is None:
+            connection.link.connect()
+            # Nothing could end the search for the name: a request that has timed out in it is not
+            # sent.
+            self._hold(connection)
+        body = self._request["body"]
+        connection.link.request(
+            self._request["method"],
+            route.target(url),
+            None if body is None else body.encode("utf-8"),
+            dict(self._request["headers"]) | route.headers,
+        )
+        return connection.link.getresponse()
+
+    def _hold(self, connection: Connection) -> None:
         """Note the connection of this request; raises if the request has timed out."""
         with self._lock:
             if self._given_up:
@@ -177,14 +158,23 @@ class Sending(threading.Thread):
             self._connection = connection
             self._socket = connection.link.sock
 
-    def release(self, connection: Connection, response: http.client.HTTPResponse) -> None:
-        """Hand the connection on to later requests, unless this one has timed out."""
-        with self._lock:
-            self._connection = self._socket = None
-            if self._given_up:
-                connection.close()
-            else:
-                self._transport.connections.keep(connection, response)
+    def _read(self, response: http.client.HTTPResponse) -> Answer:
+        parts: list[bytes] = []
+        left = self._body_limit
+        while part := response.read(min(CHUNK, left + 1)):
+            parts.append(part)
+            left -= len(part)
+            if left < 0:
+                raise RefusedError
+            if time.monotonic() > self._deadline:
+                raise TimeoutError
+        if response.length:
+            # The connection broke: `read` with a size does not say so.
+            raise http.client.IncompleteRead(b"", response.length)
+        headers = folded(response.getheaders())
+        if not 100 <= response.status <= 599 or "\0" in "".join(headers.values()):
+            raise RefusedError
+        return {"status": response.status, "headers": headers, "body": text(b"".join(parts))}
 
     def finish(self) -> Answer:
         """The answer; if there is none yet, end the connection: the request has timed out."""
@@ -202,7 +192,7 @@ class Sending(threading.Thread):
                     # Not SSLSocket's own, which drops the session that the thread is reading.
                     socket.socket.shutdown(link, socket.SHUT_RDWR)
         if connection is not None:
-            self._transport.connections.drop(connection.end)
+            self._connections.drop(connection.end)
         return {"error": "timeout"}
 
 
