@@ -200,17 +200,9 @@ static jlong handle_live(JNIEnv *env, jclass class) {
   return holdfast_live_count();
 }
 
-static jbyteArray bytes_of(JNIEnv *env, const char *words) {
-  jsize length = (jsize)strlen(words);
-  jbyteArray array = (*env)->NewByteArray(env, length);
-  if (array)
-    (*env)->SetByteArrayRegion(env, array, 0, length, (const jbyte *)words);
-  return array;
-}
-
-static jbyteArray handle_build_info(JNIEnv *env, jclass class) {
+static jstring handle_build_info(JNIEnv *env, jclass class) {
   (void)class;
-  return bytes_of(env, holdfast_build_info());
+  return (*env)->NewStringUTF(env, holdfast_build_info()); /* of ASCII */
 }
 
 /* To the system's log on Android, else to the error stream. Without Java, because the library logs
@@ -256,7 +248,7 @@ JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM *vm, void *reserved) {
       {"next", "(JII)[B", (void *)handle_next},
       {"close", "(J)V", (void *)handle_close},
       {"live", "()J", (void *)handle_live},
-      {"buildInfo", "()[B", (void *)handle_build_info},
+      {"buildInfo", "()Ljava/lang/String;", (void *)handle_build_info},
       {"log", "(I)V", (void *)handle_log},
   };
   if ((*env)->RegisterNatives(env, class, methods, sizeof methods / sizeof *methods) != JNI_OK)

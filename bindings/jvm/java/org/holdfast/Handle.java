@@ -1,6 +1,7 @@
 package org.holdfast;
 
 import java.lang.ref.*;
+import java.nio.ByteBuffer;
 import java.util.*;
 import java.util.concurrent.ConcurrentHashMap;
 
@@ -33,9 +34,7 @@ final class Handle {
 
   /** The handle in a reply of {@link #open} with the status 0. */
   static Handle in(byte[] reply) {
-    long token = 0;
-    for (int at = REPLY; at < OPEN_REPLY; at++) token = token << 8 | (reply[at] & 255);
-    return new Handle(token);
+    return new Handle(ByteBuffer.wrap(reply).getLong(REPLY));
   }
 
   byte[] call(byte[] operation, byte[] request) {
@@ -72,7 +71,7 @@ final class Handle {
 
   static native long live();
 
-  static native byte[] buildInfo();
+  static native String buildInfo();
 
   static native void log(int level);
 

@@ -263,7 +263,7 @@ public final class Holdfast extends Operations implements AutoCloseable {
   /** What the library consists of. */
   @NotNull
   public static BuildInfo buildInfo() {
-    return BuildInfo.of(Json.read(Handle.buildInfo(), 0));
+    return BuildInfo.of(Json.read(Handle.buildInfo().getBytes(StandardCharsets.UTF_8), 0));
   }
 
   /**

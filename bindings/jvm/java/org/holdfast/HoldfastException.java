@@ -13,9 +13,8 @@ public class HoldfastException extends RuntimeException {
   private static final long serialVersionUID = 1;
 
   private static final byte[] NO_MEMORY =
-      ("{\"code\":\"memory.exhausted\",\"message\":\"out of memory\",\"retryable\":true,"
-              + "\"detail\":{}}")
-          .getBytes(StandardCharsets.UTF_8);
+      "{'code':'memory.exhausted','message':'out of memory','retryable':true,'detail':{}}"
+          .replace('\'', '"').getBytes(StandardCharsets.UTF_8);
 
   private final String code;
   private final String field;
@@ -23,11 +22,7 @@ public class HoldfastException extends RuntimeException {
   private final transient Map<String, Object> detail;
 
   HoldfastException(Error error) {
-    super(
-        error.getCode()
-            + (error.getField() == null ? "" : " at " + error.getField())
-            + ": "
-            + error.getMessage());
+    super(error.getCode() + (error.getField() == null ? "" : " at " + error.getField()) + ": " + error.getMessage());
     code = error.getCode().value();
     field = error.getField();
     retryable = error.getRetryable();

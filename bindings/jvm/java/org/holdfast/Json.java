@@ -5,12 +5,16 @@ import java.io.*;
 import java.math.*;
 import java.nio.charset.StandardCharsets;
 import java.util.*;
+import java.util.regex.*;
 
 /**
  * JSON as maps, lists, strings, Long, Double, Boolean and null. Gson's streams read and write it:
  * they use no reflection, so that shrinkers need no rules for them.
  */
 final class Json {
+  /** A surrogate that is no half of a pair: a pair counts as one character here. */
+  private static final Pattern HALF_A_PAIR = Pattern.compile("\\p{Cs}");
+
   private Json() {}
 
   /** The UTF-8 text of an object. */
@@ -80,32 +84,18 @@ final class Json {
    * library refuses it and names the field: Java's own encoder would put a question mark.
    */
   private static byte[] utf8(CharSequence text) {
-    StringBuilder escaped = null;
-    for (int at = 0; at < text.length(); at++) {
-      char one = text.charAt(at);
-      boolean paired =
-          Character.isHighSurrogate(one)
-              && at + 1 < text.length()
-              && Character.isLowSurrogate(text.charAt(at + 1));
-      if (paired) {
-        if (escaped != null) escaped.append(one).append(text.charAt(at + 1));
-        at++;
-      } else if (Character.isSurrogate(one)) {
-        if (escaped == null) escaped = new StringBuilder(text.subSequence(0, at));
-        escaped.append("\\u").append(Integer.toHexString(one));
-      } else if (escaped != null) {
-        escaped.append(one);
-      }
-    }
-    return (escaped == null ? text : escaped).toString().getBytes(StandardCharsets.UTF_8);
+    Matcher half = HALF_A_PAIR.matcher(text);
+    StringBuffer escaped = new StringBuffer();
+    while (half.find())
+      half.appendReplacement(escaped, "\\\\u" + Integer.toHexString(half.group().charAt(0)));
+    return half.appendTail(escaped).toString().getBytes(StandardCharsets.UTF_8);
   }
 
   /** The object in a part of the bytes. */
   static Map<String, Object> read(byte[] bytes, int from) {
     String text = new String(bytes, from, bytes.length - from, StandardCharsets.UTF_8);
     try {
-      JsonReader source = new JsonReader(new StringReader(text));
-      return object(source);
+      return object(new JsonReader(new StringReader(text)));
     } catch (IOException | IllegalStateException broken) {
       throw new IllegalArgumentException("the library's reply is no JSON object", broken);
     }
@@ -146,10 +136,8 @@ final class Json {
 
   /** An integer is a Long, as the library's lie within 53 bits; another number is a Double. */
   private static Object number(String digits) {
-    for (int at = 0; at < digits.length(); at++) {
-      char one = digits.charAt(at);
-      if (one == '.' || one == 'e' || one == 'E') return Double.valueOf(digits);
-    }
+    boolean real = digits.contains(".") || digits.contains("e") || digits.contains("E");
+    if (real) return Double.valueOf(digits);
     return Long.valueOf(digits);
   }
 }
