@@ -42,7 +42,7 @@ public class Collector implements NewsListener {
 
   /** Signs the user with one organisation in. */
   public void signIn(Holdfast app) throws InterruptedException, TimeoutException {
-    app.signInComplete(new SignInPassword("solo@example.org", Server.PASSWORD));
+    app.signInComplete(Server.SOLO);
     screen(Screen.HOME);
   }
 

@@ -10,7 +10,6 @@ import org.holdfast.HoldfastException.*;
 import org.holdfast.Types.*;
 import org.holdfast.jdk.JdkHttpSender;
 import org.junit.jupiter.api.*;
-import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.api.io.TempDir;
 
 /** The handle: typed calls, errors, closing, and memory. */
@@ -19,11 +18,7 @@ class HoldfastTest {
   @TempDir Path folder;
 
   private Config config() {
-    return Server.config(folder.resolve("data")).keystore(new KeyStoreChoice(KeyStoreChoiceKind.FILE));
-  }
-
-  private static <T extends HoldfastException> T refused(Class<T> type, Executable call) {
-    return assertThrows(type, call);
+    return Server.config(folder.resolve("data"));
   }
 
   @Test
@@ -41,8 +36,7 @@ class HoldfastTest {
   void the_files_are_closed_when_close_returns() {
     for (int count = 0; count < 20; count++) {
       Path data = folder.resolve("data" + count);
-      Config config = Server.config(data).keystore(new KeyStoreChoice(KeyStoreChoiceKind.FILE));
-      try (Holdfast app = Holdfast.open(config, new JdkHttpSender())) {
+      try (Holdfast app = Holdfast.open(Server.config(data), new JdkHttpSender())) {
         app.listen(Runnable::run, thing -> {});
       }
       // SQLite removes its log with the last connection.
@@ -54,17 +48,17 @@ class HoldfastTest {
   void an_error_names_its_field() {
     try (Holdfast app = Holdfast.open(config())) {
       HoldfastException unknown =
-          refused(Invalid.class, () -> app.signInBegin(new SignInBeginRequest("bankid")));
+          assertThrows(Invalid.class, () -> app.signInBegin(new SignInBeginRequest("bankid")));
       assertEquals(ErrorCode.SIGN_IN_UNKNOWN_METHOD, unknown.getCode());
       assertEquals("/method", unknown.getField());
       assertFalse(unknown.isRetryable());
-      HoldfastException signedOut = refused(State.class, () -> app.queueAdd(Server.visit(5)));
+      HoldfastException signedOut = assertThrows(State.class, () -> app.queueAdd(Server.visit(5)));
       assertEquals(ErrorCode.SESSION_NONE, signedOut.getCode());
       HoldfastException misspelt =
-          refused(Invalid.class, () -> app.call("network_report", Map.of("onlin", true)));
+          assertThrows(Invalid.class, () -> app.call("network_report", Map.of("onlin", true)));
       assertEquals(ErrorCode.REQUEST_UNKNOWN_FIELD, misspelt.getCode());
       assertEquals("/onlin", misspelt.getField());
-      refused(Invalid.class, () -> app.call("queue_ad", Map.of()));
+      assertThrows(Invalid.class, () -> app.call("queue_ad", Map.of()));
     }
   }
 
@@ -73,7 +67,7 @@ class HoldfastTest {
     long before = Holdfast.liveCount();
     Config wrong =
         new Config("~/data", new Backend("https://x.test", "k")).authMethods(List.of());
-    assertEquals("/data_dir", refused(Invalid.class, () -> Holdfast.open(wrong)).getField());
+    assertEquals("/data_dir", assertThrows(Invalid.class, () -> Holdfast.open(wrong)).getField());
     assertEquals(before, Holdfast.liveCount());
   }
 
@@ -82,23 +76,19 @@ class HoldfastTest {
   void half_a_surrogate_pair_is_refused_and_a_whole_one_is_kept() {
     try (Holdfast app = Holdfast.open(config())) {
       SignInBeginRequest half = new SignInBeginRequest("a\ud83dz");
-      HoldfastException refused = refused(Invalid.class, () -> app.signInBegin(half));
+      HoldfastException refused = assertThrows(Invalid.class, () -> app.signInBegin(half));
       assertTrue(refused.getCode().value().startsWith("request."), refused.getMessage());
       SignInBeginRequest whole = new SignInBeginRequest("a\ud83d\ude00z");
-      HoldfastException unknown = refused(Invalid.class, () -> app.signInBegin(whole));
+      HoldfastException unknown = assertThrows(Invalid.class, () -> app.signInBegin(whole));
       assertEquals(ErrorCode.SIGN_IN_UNKNOWN_METHOD, unknown.getCode());
     }
   }
 
   @Test
   void the_sign_in_in_a_browser_is_typed() {
-    Config pkce =
-        new Config(folder.resolve("pkce").toString(), new Backend(Server.URL, "k"))
-            .authMethods(List.of(new AuthMethodConfig("bankid", SignInFlow.PKCE)))
-            .redirectUrl("com.example.app:/signed-in")
-            .policy(new Policy().biometric(PolicyBiometric.OFF))
-            .keystore(new KeyStoreChoice(KeyStoreChoiceKind.FILE));
-    try (Holdfast app = Holdfast.open(pkce)) {
+    List<AuthMethodConfig> pkce = List.of(new AuthMethodConfig("bankid", SignInFlow.PKCE));
+    String back = "com.example.app:/signed-in";
+    try (Holdfast app = Holdfast.open(config().authMethods(pkce).redirectUrl(back))) {
       SignInBeginReply begun = app.signInBegin(new SignInBeginRequest("bankid"));
       assertTrue(
           assertInstanceOf(OpenInBrowser.class, begun).getUrl().startsWith(Server.URL + "/auth/v1/"));
@@ -113,7 +103,7 @@ class HoldfastTest {
     app.close();
     app.close();
     assertEquals(before, Holdfast.liveCount());
-    assertEquals(ErrorCode.HANDLE_CLOSED, refused(Closed.class, app::sessionResume).getCode());
+    assertEquals(ErrorCode.HANDLE_CLOSED, assertThrows(Closed.class, app::sessionResume).getCode());
     assertNull(app.next());
   }
 

@@ -34,7 +34,7 @@ class KeysTest {
   private void open(KeyStore store) {
     PolicyBiometric presence = PolicyBiometric.REQUIRED;
     Config config = Server.config(folder.resolve("data")).policy(new Policy().biometric(presence));
-    app = Holdfast.open(config, new JdkHttpSender(), store);
+    app = Holdfast.open(config.keystore(null), new JdkHttpSender(), store);
     app.listen(Runnable::run, news);
   }
 

@@ -33,22 +33,22 @@ class LoopTest {
   }
 
   private Config config() {
-    return Server.config(folder.resolve("data")).keystore(new KeyStoreChoice(KeyStoreChoiceKind.FILE));
+    return Server.config(folder.resolve("data"));
   }
 
   private void open(HttpSender sender) {
     app = Holdfast.open(config(), sender);
   }
 
-  /** A handle whose news the collector gets, and whose user is in. */
-  private void signedIn() throws Exception {
-    open(new JdkHttpSender());
+  /** Begins to sign in, once the screen for it is shown. */
+  private void signIn() throws Exception {
     app.listen(Runnable::run, news);
-    news.signIn(app);
+    news.screen(Screen.SIGN_IN);
+    app.signInComplete(Server.SOLO);
   }
 
-  private String visit() {
-    return app.queueAdd(Server.visit(5)).getId();
+  private void visit() {
+    app.queueAdd(Server.visit(5));
   }
 
   // ---- next ----
@@ -83,7 +83,7 @@ class LoopTest {
   void the_next_screen_but_wait_is_settled_and_the_rest_is_kept() throws Exception {
     open(new JdkHttpSender());
     assertEquals(Screen.SIGN_IN, app.settled().getScreen());
-    app.signInComplete(new SignInPassword("solo@example.org", Server.PASSWORD));
+    app.signInComplete(Server.SOLO);
     assertEquals(Screen.HOME, app.settled().getScreen());
     CompletableFuture<Decision> locked = CompletableFuture.supplyAsync(app::settled);
     app.queueAdd(Server.visit(100_000)); // the server refuses it
@@ -111,7 +111,7 @@ class LoopTest {
   void a_host_without_a_sender_sends_the_requests_itself() throws Exception {
     app = Holdfast.open(config());
     HttpSender sender = new JdkHttpSender();
-    app.signInComplete(new SignInPassword("solo@example.org", Server.PASSWORD));
+    app.signInComplete(Server.SOLO);
     while (app.getScreen().getScreen() != Screen.HOME) {
       NextReply it = app.next();
       if (it instanceof NextRequest) app.complete(sender.send(((NextRequest) it).getRequest()));
@@ -215,9 +215,7 @@ class LoopTest {
           }
           throw new AssertionError();
         });
-    app.listen(Runnable::run, news);
-    news.screen(Screen.SIGN_IN);
-    app.signInComplete(new SignInPassword("solo@example.org", Server.PASSWORD));
+    signIn();
     asked.await();
     app.cancel();
     Patience.until(() -> told.get() != null);
@@ -243,12 +241,9 @@ class LoopTest {
     } finally {
       none.remove();
     }
-    app.listen(Runnable::run, news);
-    news.screen(Screen.SIGN_IN);
-    SignInPassword person = new SignInPassword("solo@example.org", Server.PASSWORD);
-    app.signInComplete(person);
+    signIn();
     assertFalse(news.screen(Screen.SIGN_IN).getMessage().getText().isEmpty());
-    app.signInComplete(person);
+    app.signInComplete(Server.SOLO);
     news.screen(Screen.HOME);
   }
 
@@ -261,9 +256,7 @@ class LoopTest {
             sent.incrementAndGet() == 1
                 ? new HttpAnswer(request.getId(), 7)
                 : Http.answer(request, 400, Map.of(), wrong));
-    app.listen(Runnable::run, news);
-    news.screen(Screen.SIGN_IN);
-    app.signInComplete(new SignInPassword("solo@example.org", Server.PASSWORD));
+    signIn();
     assertFalse(news.screen(Screen.SIGN_IN).getMessage().getText().isEmpty());
     assertEquals(2, sent.get());
   }

@@ -13,7 +13,9 @@ import org.holdfast.Types.*;
 public final class Server {
   public static final String URL = System.getenv("HOLDFAST_BACKEND");
   public static final String KEY = System.getenv("HOLDFAST_KEY");
-  public static final String PASSWORD = "holdfast-demo";
+
+  /** The user with one organisation. */
+  public static final SignInPassword SOLO = new SignInPassword("solo@example.org", "holdfast-demo");
 
   private static final HttpClient CLIENT = HttpClient.newHttpClient();
 
@@ -24,6 +26,7 @@ public final class Server {
     return new Config(data.toString(), new Backend(URL, KEY))
         .template(ConfigTemplate.VOLUNTEERS)
         .policy(new Policy().biometric(PolicyBiometric.OFF))
+        .keystore(new KeyStoreChoice(KeyStoreChoiceKind.FILE))
         .locale("en");
   }
 
@@ -44,16 +47,10 @@ public final class Server {
 
   /** The number of activities of the user with this e-mail address. */
   public static long activities(String email) throws IOException, InterruptedException {
-    Map<String, Object> sql = new LinkedHashMap<>();
-    sql.put(
-        "query",
-        "select count(*) as n from activities a join auth.users u on u.id = a.user_id"
-            + " where u.email = %s");
-    sql.put("parameters", java.util.List.of(email));
-    String rows = control("POST", "/sql", sql);
+    String query = "select count(*) as n from activities a join auth.users u on u.id = a.user_id where u.email = %s";
+    String rows = control("POST", "/sql", Map.of("query", query, "parameters", List.of(email)));
     byte[] object = ("{\"rows\":" + rows + "}").getBytes(StandardCharsets.UTF_8);
-    java.util.List<?> read = (java.util.List<?>) Json.read(object, 0).get("rows");
-    return (Long) ((Map<?, ?>) read.get(0)).get("n");
+    return (Long) ((Map<?, ?>) ((List<?>) Json.read(object, 0).get("rows")).get(0)).get("n");
   }
 
   public static String control(String method, String path, Map<String, ?> body)

@@ -14,8 +14,6 @@ import javax.crypto.*;
  * used. The public key goes on encrypting.
  */
 public final class FakeAndroidKeyStore extends Provider {
-  private static final long serialVersionUID = 1;
-
   /** When a device says that a key is invalidated. */
   enum Report {
     FETCH,
@@ -25,9 +23,8 @@ public final class FakeAndroidKeyStore extends Provider {
 
   /** A key in the hardware. */
   static final class Held implements SecretKey, PrivateKey {
-    private static final long serialVersionUID = 1;
-    final transient Key inside;
-    final transient KeyGenParameterSpec spec;
+    final Key inside;
+    final KeyGenParameterSpec spec;
     boolean invalidated;
     boolean released;
 

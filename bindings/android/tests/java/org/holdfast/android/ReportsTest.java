@@ -24,12 +24,8 @@ class ReportsTest {
 
   @BeforeEach
   void open() {
-    app =
-        Holdfast.open(
-            Server.config(folder.resolve("data"))
-                .keystore(new KeyStoreChoice(KeyStoreChoiceKind.FILE))
-                .role(ConfigRole.WORKER),
-            new JdkHttpSender());
+    Config config = Server.config(folder.resolve("data")).role(ConfigRole.WORKER);
+    app = Holdfast.open(config, new JdkHttpSender());
     app.listen(Runnable::run, news);
   }
 

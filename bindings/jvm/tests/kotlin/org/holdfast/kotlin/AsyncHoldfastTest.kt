@@ -16,23 +16,17 @@ class AsyncHoldfastTest {
   @TempDir lateinit var folder: Path
 
   private suspend fun open(): AsyncHoldfast =
-    AsyncHoldfast.open(
-      Server.config(folder.resolve("data")).keystore(KeyStoreChoice(KeyStoreChoiceKind.FILE)),
-      JdkHttpSender(),
-    )
+    AsyncHoldfast.open(Server.config(folder.resolve("data")), JdkHttpSender())
 
   private fun limited(test: suspend CoroutineScope.() -> Unit) = runBlocking {
     withTimeout(800_000) { test() }
   }
 
-  private suspend fun AsyncHoldfast.signIn() =
-    signInComplete(SignInPassword("solo@example.org", Server.PASSWORD))
-
   @Test
   fun `the next screen but wait is settled, and the rest is kept`() = limited {
     open().use { app ->
       assertEquals(Screen.SIGN_IN, app.settled()?.screen)
-      app.signIn()
+      app.signInComplete(Server.SOLO)
       assertEquals(Screen.HOME, app.settled()?.screen)
       // Kotlin knows what may be null: a screen has a route only with `home`.
       assertEquals("/mentor", app.screen.value?.route?.take(7))
@@ -59,7 +53,7 @@ class AsyncHoldfastTest {
         }
       assertTrue(runCatching { app.news.first() }.exceptionOrNull() is IllegalStateException)
       cancelled.cancelAndJoin()
-      app.signIn()
+      app.signInComplete(Server.SOLO)
       assertEquals(Screen.HOME, app.settled()?.screen)
     }
   }
