@@ -5,8 +5,7 @@ import { test } from 'node:test';
 import * as h from './support.mjs';
 
 test('an error has the class of its status, its code and its field', h.LIMIT, async (t) => {
-  const app = await h.Holdfast.open(h.config(), h.memory());
-  t.after(() => app.close());
+  const app = await h.open(t);
   assert.equal((await app.settled()).screen, 'sign_in');
   await assert.rejects(app.queueAdd(h.visit()), h.StateError);
   await app.signInComplete(h.SOLO);
@@ -37,8 +36,7 @@ test('a configuration that is wrong names the field, and leaves nothing open', h
 });
 
 test('what JSON cannot say is refused, and every text arrives unchanged', h.LIMIT, async (t) => {
-  const { app } = await h.signedIn(h.config(), h.memory());
-  t.after(() => app.close());
+  const { app } = await h.signedIn(t);
   for (const minutes of [NaN, Infinity]) {
     await assert.rejects(app.queueAdd(h.visit(minutes)), /"minutes" is (NaN|Infinity)/);
   }
@@ -60,8 +58,7 @@ test('an exception of a key store is reported, and counts as `failed`', h.LIMIT,
     real(name, key);
   };
   const reported = [];
-  const { app, screen } = await h.signedIn(h.config(), { keyStore, onError: (e) => reported.push(e.message) });
-  t.after(() => app.close());
+  const { screen } = await h.signedIn(t, { keyStore, onError: (error) => reported.push(error.message) });
   assert.equal(screen.screen, 'sign_in');
   assert.ok(reported.includes('no disk'));
 });
@@ -69,12 +66,11 @@ test('an exception of a key store is reported, and counts as `failed`', h.LIMIT,
 test('a key that is no key counts as `failed`', h.LIMIT, async (t) => {
   const keyStore = new h.MemoryKeyStore();
   const data = h.config();
-  const before = await h.signedIn(data, { keyStore });
+  const before = await h.signedIn(t, { keyStore }, data);
   await before.app.close();
   for (const name of keyStore.keys.keys()) keyStore.keys.set(name, 'not base64!');
   const reported = [];
-  const app = await h.Holdfast.open(data, { keyStore, onError: (error) => reported.push(error) });
-  t.after(() => app.close());
+  const app = await h.open(t, { keyStore, onError: (error) => reported.push(error) }, data);
   assert.equal((await h.found(app, ({ screen }) => screen)).reason, 'keystore_failed');
   assert.ok(reported.some((error) => /no key/.test(error.message)));
   assert.ok(keyStore.keys.size > 0);
@@ -87,8 +83,7 @@ for (const [name, answer, told] of [
   test(`${name}, and is reported`, h.LIMIT, async (t) => {
     const reported = [];
     const options = { ...h.memory(), transport: answer, onError: (error) => reported.push(error.message) };
-    const { app, screen } = await h.signedIn(h.config(), options);
-    t.after(() => app.close());
+    const { screen } = await h.signedIn(t, options);
     assert.equal(screen.screen, 'sign_in');
     assert.match(reported.join(), told);
   });

@@ -115,12 +115,11 @@ class Prompting extends h.MemoryKeyStore {
 }
 
 /** A locked app, and the unlock under way with its prompt on the screen. */
-async function unlocking() {
+async function unlocking(t) {
   const keyStore = new Prompting();
   const errors = [];
-  const options = { keyStore, onError: (error) => errors.push(error) };
-  const given = h.config(h.folder(), { policy: { biometric: 'required' } });
-  const { app } = await h.signedIn(given, options);
+  const given = h.config(undefined, { policy: { biometric: 'required' } });
+  const { app } = await h.signedIn(t, { keyStore, onError: (error) => errors.push(error) }, given);
   await app.sessionLock();
   assert.equal((await app.settled()).can_unlock, true);
   const unlocked = app.sessionUnlock();
@@ -128,8 +127,8 @@ async function unlocking() {
   return { app, keyStore, errors, unlocked };
 }
 
-test('the key that the prompt has released unlocks, and serves nothing else', h.LIMIT, async () => {
-  const { app, keyStore, errors, unlocked } = await unlocking();
+test('the key that the prompt has released unlocks, and serves nothing else', h.LIMIT, async (t) => {
+  const { app, keyStore, errors, unlocked } = await unlocking(t);
   assert.equal((await app.sessionStatus()).state, 'locked'); // a call does not wait for the prompt
   keyStore.prompts[0].release();
   await unlocked;
@@ -138,22 +137,20 @@ test('the key that the prompt has released unlocks, and serves nothing else', h.
   await app.sessionLogout();
   assert.ok(keyStore.quiet.includes('biometric'), 'the erasure was not checked');
   assert.deepEqual([keyStore.prompts.length, errors], [1, []]);
-  await app.close();
 });
 
 for (const [name, end, expected] of [
   ['what the prompt refuses', ({ prompts }) => prompts[0].refuse('lockout'), ['biometric_lockout', true]],
   ['that the key is gone', ({ keys, prompts }) => (keys.delete('biometric'), prompts[0].release()), [undefined, false]],
 ]) {
-  test(`the outcome of an unlock is ${name}`, h.LIMIT, async () => {
-    const { app, keyStore, errors, unlocked } = await unlocking();
+  test(`the outcome of an unlock is ${name}`, h.LIMIT, async (t) => {
+    const { app, keyStore, errors, unlocked } = await unlocking(t);
     end(keyStore);
     await unlocked;
     const { screen, reason, can_unlock } = await app.settled();
     assert.deepEqual([screen, can_unlock], ['sign_in', expected[1]]);
     if (expected[0]) assert.equal(reason, expected[0]);
     assert.deepEqual(errors, []);
-    await app.close();
   });
 }
 
@@ -162,19 +159,18 @@ for (const [name, end] of [
   ['a log-out', (app) => app.sessionLogout()],
   ['close', (app) => app.close()],
 ]) {
-  test(`${name} takes the prompt of an unlock back`, h.LIMIT, async () => {
-    const { app, keyStore, errors, unlocked } = await unlocking();
+  test(`${name} takes the prompt of an unlock back`, h.LIMIT, async (t) => {
+    const { app, keyStore, errors, unlocked } = await unlocking(t);
     const called = unlocked.catch((error) => error.code);
     await end(app);
     assert.deepEqual([keyStore.taken, errors], [1, []]);
     await called;
     assert.notEqual(app.closed || (await app.sessionStatus()).state, 'active');
-    await app.close();
   });
 }
 
-test('a second unlock takes the first prompt back, and has its own', h.LIMIT, async () => {
-  const { app, keyStore, errors, unlocked } = await unlocking();
+test('a second unlock takes the first prompt back, and has its own', h.LIMIT, async (t) => {
+  const { app, keyStore, errors, unlocked } = await unlocking(t);
   const again = app.sessionUnlock();
   await unlocked;
   await h.until(() => keyStore.prompts.length === 2);
@@ -182,16 +178,14 @@ test('a second unlock takes the first prompt back, and has its own', h.LIMIT, as
   await again;
   assert.equal((await app.settled()).screen, 'home');
   assert.deepEqual([keyStore.taken, errors], [1, []]);
-  await app.close();
 });
 
 // Calls on libuv's pool waited for key files, which wait for libuv's pool.
-test('key stores that read files serve more handles than libuv has threads', h.LIMIT, async () => {
+test('key stores that read files serve more handles than libuv has threads', h.LIMIT, async (t) => {
   const opened = Array.from({ length: 12 }, () => {
     const place = h.folder();
-    return h.signedIn(h.config(join(place, 'data')), { keyStore: h.desktopKeys(place) });
+    return h.signedIn(t, { keyStore: h.desktopKeys(place) }, h.config(join(place, 'data')));
   });
   const apps = await Promise.all(opened);
   assert.deepEqual(new Set(apps.map(({ screen }) => screen.screen)), new Set(['home']));
-  await Promise.all(apps.map(({ app }) => app.close()));
 });

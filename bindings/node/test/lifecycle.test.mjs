@@ -15,8 +15,8 @@ const native = createRequire(import.meta.url)(
   `../../../build/node/holdfast/addon/${process.platform}-${process.arch}/holdfast.node`,
 );
 
-test('calls that were made before a close end, and later ones are refused', h.LIMIT, async () => {
-  const { app } = await h.signedIn(h.config(), h.memory());
+test('calls that were made before a close end, and later ones are refused', h.LIMIT, async (t) => {
+  const { app } = await h.signedIn(t);
   const before = Array.from({ length: 20 }, () => app.queueAdd(h.visit()));
   assert.equal(app.closed, false);
   const closing = [app.close(), app.close()];
@@ -30,9 +30,8 @@ test('calls that were made before a close end, and later ones are refused', h.LI
 });
 
 test('a close cancels a request that hangs, and the next open sends it again', h.LIMIT, async (t) => {
-  const keyStore = new h.MemoryKeyStore();
-  const data = h.config();
-  const { app } = await h.signedIn(data, { keyStore });
+  const [keys, data] = [h.memory(), h.config()];
+  const { app } = await h.signedIn(t, keys, data);
   t.after(() => h.control('DELETE', '/faults'));
   const match = { path: '/rest/v1/activities' };
   await h.control('POST', '/faults', { match, action: 'hang', times: 1 });
@@ -41,7 +40,7 @@ test('a close cancels a request that hangs, and the next open sends it again', h
   await app.close();
   assert.equal(await h.stored(id), 0);
   await h.control('DELETE', '/faults');
-  const again = await h.Holdfast.open(data, { keyStore });
+  const again = await h.open(t, keys, data);
   await again.syncNow();
   await h.until(async () => (await h.stored(id)) === 1);
   await again.close();

@@ -6,8 +6,7 @@ import { test } from 'node:test';
 import * as h from './support.mjs';
 
 test('the first screen comes first, and only the newest screen comes', h.LIMIT, async (t) => {
-  const app = await h.Holdfast.open(h.config(), h.memory());
-  t.after(() => app.close());
+  const app = await h.open(t);
   assert.equal(app.screen.screen, 'sign_in');
   assert.deepEqual(await app.next(), { screen: app.opened.screen });
   const nothing = await app.next(0);
@@ -20,24 +19,22 @@ test('the first screen comes first, and only the newest screen comes', h.LIMIT, 
 });
 
 test('the screen of the open does not come once a call has led to another', h.LIMIT, async (t) => {
-  const app = await h.Holdfast.open(h.config(), h.memory());
-  t.after(() => app.close());
+  const app = await h.open(t);
   await app.signInComplete(h.SOLO);
   const { screen } = await app.next();
   assert.ok(['wait', 'home'].includes(screen.screen), screen.screen);
 });
 
-test('a failure withholds no screen', h.LIMIT, async () => {
+test('a failure withholds no screen', h.LIMIT, async (t) => {
   const data = h.config();
-  const app = await h.Holdfast.open(data, { ...h.memory(), onError: () => {} });
+  const app = await h.open(t, { ...h.memory(), onError: () => {} }, data);
   rmSync(data.data_dir, { recursive: true });
   assert.deepEqual(await app.next(), { screen: app.opened.screen });
   await assert.rejects(app.next(0), h.StorageError);
-  await app.close();
 });
 
-test('the next screen but `wait` is settled, and the rest is kept', h.LIMIT, async () => {
-  const { app } = await h.signedIn(h.config(), h.memory());
+test('the next screen but `wait` is settled, and the rest is kept', h.LIMIT, async (t) => {
+  const { app } = await h.signedIn(t);
   const locked = app.settled();
   const { id } = await app.queueAdd(h.visit(100_000)); // the server refuses it
   await h.until(async () => (await app.syncStatus()).counts.parked === 1);
@@ -48,8 +45,8 @@ test('the next screen but `wait` is settled, and the rest is kept', h.LIMIT, asy
   await assert.rejects(app.settled(), h.ClosedError);
 });
 
-test('there is one reader, and it learns of the end', h.LIMIT, async () => {
-  const app = await h.Holdfast.open(h.config(), h.memory());
+test('there is one reader, and it learns of the end', h.LIMIT, async (t) => {
+  const app = await h.open(t);
   await app.next();
   const waiting = app.next();
   await assert.rejects(app.next(), /there can be one/);
@@ -59,37 +56,34 @@ test('there is one reader, and it learns of the end', h.LIMIT, async () => {
   for await (const news of app) assert.fail(JSON.stringify(news));
 });
 
-test('asking for the next thing acknowledges a notice', h.LIMIT, async () => {
-  const keyStore = new h.MemoryKeyStore();
-  const data = h.config();
+test('asking for the next thing acknowledges a notice', h.LIMIT, async (t) => {
+  const [keys, data] = [h.memory(), h.config()];
   const parked = ({ notice }) => (notice?.type === 'item_parked' ? notice.id : null);
-  const { app } = await h.signedIn(data, { keyStore });
+  const { app } = await h.signedIn(t, keys, data);
   const { id } = await app.queueAdd(h.visit(100_000)); // the server refuses it
   assert.equal(await h.found(app, parked), id);
   await app.close();
-  const again = await h.Holdfast.open(data, { keyStore });
+  const again = await h.open(t, keys, data);
   assert.equal(await h.found(again, parked), id);
   await again.next(0);
   await again.close();
-  const last = await h.Holdfast.open(data, { keyStore });
+  const last = await h.open(t, keys, data);
   for (let news; !('wake_in_ms' in (news = await last.next(0))); ) assert.equal(parked(news), null);
-  await last.close();
 });
 
-test('a key store that is locked leads to `wait`, and is asked again', h.LIMIT, async () => {
+test('a key store that is locked leads to `wait`, and is asked again', h.LIMIT, async (t) => {
   const keyStore = new h.MemoryKeyStore();
   const data = h.config();
-  const first = await h.signedIn(data, { keyStore });
+  const first = await h.signedIn(t, { keyStore }, data);
   await first.app.close();
   const load = keyStore.load.bind(keyStore);
   keyStore.load = () => {
     throw new h.KeyStoreError('locked');
   };
-  const app = await h.Holdfast.open(data, { keyStore });
+  const app = await h.open(t, { keyStore }, data);
   const waits = await h.found(app, ({ screen }) => screen);
   assert.deepEqual([waits.screen, waits.reason], ['wait', 'keystore_locked']);
   keyStore.load = load;
   await app.sessionResume();
   assert.equal((await app.settled()).screen, 'home');
-  await app.close();
 });

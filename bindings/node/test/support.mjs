@@ -67,9 +67,16 @@ export async function found(app, wanted) {
   throw new Error('the handle is closed');
 }
 
-/** Open, and sign in: the screen after it. */
-export async function signedIn(given, options) {
+/** Open, until the test ends, if it is one. */
+export async function open(t, options = memory(), given = config()) {
   const app = await Holdfast.open(given, options);
+  t?.after(() => app.close());
+  return app;
+}
+
+/** Open, and sign in: the screen after it. */
+export async function signedIn(t, options, given) {
+  const app = await open(t, options, given);
   await app.settled();
   await app.signInComplete(SOLO);
   return { app, screen: await app.settled() };

@@ -9,7 +9,7 @@ if (task === 'opening') {
   for (let index = 0; index < 4; index += 1) void h.Holdfast.open(config, h.memory());
   parentPort.postMessage('opening');
 } else if (task === 'work') {
-  const { app, screen } = await h.signedIn(config, h.memory());
+  const { app, screen } = await h.signedIn(null, h.memory(), config);
   const { id } = await app.queueAdd(h.visit());
   await h.found(app, ({ sync }) => sync?.ids.includes(id));
   const { state } = await app.queueGet({ id });
