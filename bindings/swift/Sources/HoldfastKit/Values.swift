@@ -10,15 +10,6 @@ where RawValue == String, StringLiteralType == String {
 extension OpenCode {
   public init(stringLiteral text: String) { self.init(rawValue: text) }
 
-  public init(from decoder: any Decoder) throws {
-    self.init(rawValue: try decoder.singleValueContainer().decode(String.self))
-  }
-
-  public func encode(to encoder: any Encoder) throws {
-    var value = encoder.singleValueContainer()
-    try value.encode(rawValue)
-  }
-
   public var description: String { rawValue }
 }
 
