@@ -84,7 +84,10 @@ public final class StandInKeychain: @unchecked Sendable {
     public var accessible: CFString
     /// The enrolment that may use it; nil: no access control.
     public var enrolment: Int?
-    public init(data: Data, accessible: CFString, enrolment: Int? = nil) {
+    public init(
+      data: Data, accessible: CFString = kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly,
+      enrolment: Int? = nil
+    ) {
       (self.data, self.accessible, self.enrolment) = (data, accessible, enrolment)
     }
   }
