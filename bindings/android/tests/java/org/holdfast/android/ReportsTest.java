@@ -107,18 +107,18 @@ class ReportsTest {
     visit();
     visit();
     SyncWorker worker = new SyncWorker(phone, new WorkerParameters());
-    assertEquals("success", worker.doWork().toString());
+    assertEquals(ListenableWorker.Result.success(), worker.doWork());
     assertEquals(stored + 2, Server.activities("solo@example.org"));
     Server.drop("/rest/v1");
     try {
       visit();
-      assertEquals("retry", worker.doWork().toString());
+      assertEquals(ListenableWorker.Result.retry(), worker.doWork());
     } finally {
       Server.heal();
     }
-    assertEquals("success", worker.doWork().toString());
+    assertEquals(ListenableWorker.Result.success(), worker.doWork());
     app.close();
-    assertEquals("failure", worker.doWork().toString());
+    assertEquals(ListenableWorker.Result.failure(), worker.doWork());
   }
 
   @Test
