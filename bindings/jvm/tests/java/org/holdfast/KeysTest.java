@@ -113,43 +113,35 @@ class KeysTest {
 
   // ---- the calls of the library ----
 
-  /** Loads as the test says; has no keys. */
-  private interface Loading extends KeyStore {
-    @Override
-    default void save(String name, byte[] key, KeyProtection protection) {}
-
-    @Override
-    default void erase(String name) {}
-  }
-
-  static Stream<Loading> broken() {
+  static Stream<Callable<byte[]>> broken() {
     return Stream.of(
-        (name, prompt) -> {
+        () -> {
           throw new IllegalStateException("out of order");
         },
-        (name, prompt) -> {
+        () -> {
           throw new StackOverflowError();
         },
-        (name, prompt) -> new byte[31],
-        (name, prompt) -> new byte[33]);
+        () -> new byte[31],
+        () -> new byte[33]);
   }
 
   @ParameterizedTest
   @MethodSource("broken")
-  void a_store_that_breaks_is_one_that_has_failed(Loading store) {
-    open(store);
+  void a_store_that_breaks_is_one_that_has_failed(Callable<byte[]> loading) {
+    keys.loading = loading;
+    open(keys);
     assertEquals("keystore_failed", app.getScreen().getReason().value());
   }
 
   @Test
   void an_interrupt_for_the_app_does_not_reach_the_store() {
     AtomicReference<Boolean> seen = new AtomicReference<>();
-    open(
-        (Loading)
-            (name, prompt) -> {
-              seen.set(Thread.currentThread().isInterrupted());
-              return null;
-            });
+    keys.loading =
+        () -> {
+          seen.set(Thread.currentThread().isInterrupted());
+          return null;
+        };
+    open(keys);
     Thread.currentThread().interrupt();
     app.sessionLock();
     assertTrue(Thread.interrupted(), "the app's interrupt is still there");
@@ -183,11 +175,14 @@ class KeysTest {
   /** A key store that fails for the moment signs nobody out. */
   @Test
   void a_key_store_that_fails_is_asked_again() throws Exception {
-    keys.fails = KeyResult.LOCKED;
+    keys.loading =
+        () -> {
+          throw new KeyStoreException(KeyResult.LOCKED);
+        };
     open(keys);
     assertEquals("host", app.getOpened().getKeystore().value());
     assertEquals("keystore_locked", app.getScreen().getReason().value());
-    keys.fails = null;
+    keys.loading = null;
     app.sessionResume();
     news.screen(Screen.SIGN_IN);
   }

@@ -124,17 +124,9 @@ class TypesTest {
   @Test
   void texts_are_not_printed() {
     assertFalse(new SignInPassword("kari@example.org", "hemmelig").toString().contains("hemmelig"));
-    Map<String, Object> request = new LinkedHashMap<>();
-    request.put("id", 1L);
-    request.put("purpose", "refresh");
-    request.put("method", "POST");
-    request.put("url", "https://x.test/auth/v1/token");
-    request.put("headers", Map.of("authorization", "Bearer secret"));
-    request.put("body", "{\"refresh_token\":\"secret\"}");
-    request.put("timeout_ms", 15000L);
-    String printed = HttpRequest.of(request).toString();
+    String printed = SendersTest.request("https://x.test/secret", "POST", "{\"token\":\"secret\"}", 1).toString();
     assertFalse(printed.contains("secret"), printed);
-    assertTrue(printed.contains("purpose=refresh"), printed);
+    assertTrue(printed.contains("purpose=upload"), printed);
     assertFalse(Contact.of(Map.of("id", "i", "name", "Kari")).toString().contains("Kari"));
   }
 }
