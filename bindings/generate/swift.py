@@ -164,8 +164,8 @@ class Swift:
             return ""
         if not one.shape.open:
             cases = [self.coded(self.case(one, code), code) for code in one.shape.values]
-            head = f"{about}public enum {one.name}: String, Codable, Sendable, CaseIterable {{"
-            return f"{head}\n  case {', '.join(cases)}\n}}\n"
+            head = f"{about}public enum {one.name}: String, Codable, Sendable, CaseIterable"
+            return f"{head} {{ case {', '.join(cases)} }}\n"
         values = [
             (f"{self.case(one, code)}: Self = {literal(code)}", code) for code in one.shape.values
         ]

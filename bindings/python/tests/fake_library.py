@@ -43,13 +43,7 @@ def request(number: int = 1) -> dict[str, Any]:
 
 
 def refusal(code: str, *, retryable: bool = False) -> bytes:
-    fields: Any = {
-        "code": code,
-        "message": "m",
-        "field": None,
-        "retryable": retryable,
-        "detail": {},
-    }
+    fields = {"code": code, "message": "m", "field": None, "retryable": retryable, "detail": {}}
     return json.dumps({"error": fields}).encode()
 
 

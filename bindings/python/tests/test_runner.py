@@ -17,7 +17,7 @@ from fake_library import (
     refusal,
     request,
 )
-from holdfast import BusyError, ClosedError, Runner, StorageError
+from holdfast import BusyError, ClosedError, Runner
 from holdfast.transport import Answer
 from holdfast.types import HttpRequest
 from patience import eventually, patience
@@ -78,13 +78,6 @@ def test_the_next_screen_but_wait_is_settled_and_the_rest_is_kept() -> None:
         app.close()
         with pytest.raises(ClosedError):
             app.settled()
-
-
-def test_a_lasting_failure_ends_the_iteration_with_its_exception() -> None:
-    fake = FakeLibrary()
-    fake.give((STORAGE, refusal("storage.failed")))
-    with opened(fake) as app, pytest.raises(StorageError):
-        app.news()
 
 
 # ---- step by step ----

@@ -17,23 +17,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+from . import verdicts
 from .checkup_user import UserCheckup
 from .errors import HoldfastError
 from .handle import Holdfast, plain
 from .keystores import MemoryKeyStore
 from .project import NO_UUID, Names, Project, Reply, claims
 from .transport import HttpTransport
-from .verdicts import (
-    better_url,
-    foreign,
-    is_loopback,
-    odd,
-    suggested,
-    table_of,
-    type_of,
-    unknown_column,
-    unreachable,
-)
 
 if TYPE_CHECKING:
     from .library import Library
@@ -161,7 +151,7 @@ class Checkup:
         if code in faults:
             self.fail(name, *faults[code])
         elif code not in elsewhere:
-            self.warn(name, *odd(reply))
+            self.warn(name, *verdicts.odd(reply))
         return False
 
     def run(
@@ -208,7 +198,7 @@ class Checkup:
     def _configuration(self, given: Mapping[str, Any]) -> None:
         backend = given.get("backend")
         url = backend.get("url") if isinstance(backend, Mapping) else None
-        if isinstance(url, str) and (advice := better_url(url)):
+        if isinstance(url, str) and (advice := verdicts.better_url(url)):
             self.stop("configuration", "/backend/url is no project's URL", advice)
         folder = given.get("data_dir")
         config = without_the_drivers(given)
@@ -226,7 +216,7 @@ class Checkup:
                 )
             except (ImportError, TypeError, ValueError) as error:
                 self.stop("configuration", "the library cannot read it", f"{error}.")
-        if url is not None and str(url).startswith("http:") and not is_loopback(str(url)):
+        if url is not None and str(url).startswith("http:") and not verdicts.is_loopback(str(url)):
             self.warn(
                 "configuration",
                 "allow_insecure: keys, tokens and contents can be read on the way",
@@ -256,7 +246,7 @@ class Checkup:
     def _reachable(self, project: Project) -> None:
         reply = project.auth("health")
         if reply.error:
-            self.stop("reachable", *unreachable(reply.error, project))
+            self.stop("reachable", *verdicts.unreachable(reply.error, project))
         self.ok("reachable", f"{project.names.host} answers")
         self._told(project, reply, "version")
         self.ok("supabase", "the auth service answers")
@@ -267,7 +257,7 @@ class Checkup:
         if is_object and reply.status in {401, 403}:
             self._refused_key(project)
         if not is_object or reply.status != 200 or name not in reply.value:
-            self.stop("supabase", *foreign(reply, "/auth/v1"))
+            self.stop("supabase", *verdicts.foreign(reply, "/auth/v1"))
         return reply.value[name]
 
     def _refused_key(self, project: Project) -> None:
@@ -282,7 +272,7 @@ class Checkup:
         reply = project.auth("settings")
         external = self._told(project, reply, "external")
         if not isinstance(external, dict):
-            self.stop("supabase", *foreign(reply, "/auth/v1"))
+            self.stop("supabase", *verdicts.foreign(reply, "/auth/v1"))
         self.ok("api key", "the auth service accepts it")
         self._data_service(project)
         return cast("dict[str, Any]", external)
@@ -304,7 +294,7 @@ class Checkup:
         is_own = isinstance(reply.value, dict) if not table else bool(reply.code)
         is_own = is_own or isinstance(reply.value, list)
         if reply.error or reply.status >= 500 or not is_own:
-            self.stop("data service", *foreign(reply, "/rest/v1"))
+            self.stop("data service", *verdicts.foreign(reply, "/rest/v1"))
         self.ok("data service", "it answers")
 
     def _methods(self, names: Names, external: Mapping[str, Any]) -> None:
@@ -387,7 +377,7 @@ class Checkup:
         step, missing, left = f"table {table} ({section})", list[str](), list(columns)
         place = f"/backend/{section.replace('.', '/')}"
         reply = project.read(table, {"select": ",".join(left), "limit": "0"})
-        while reply.code == "42703" and (name := unknown_column(reply, left)):
+        while reply.code == "42703" and (name := verdicts.unknown_column(reply, left)):
             missing.append(name)
             left.remove(name)
             reply = project.read(table, {"select": ",".join(left) or "*", "limit": "0"})
@@ -399,7 +389,7 @@ class Checkup:
                 f"Add them{rename}; docs/sync.md lists what the library reads and sends.",
             )
         elif reply.code in {"PGRST205", "42P01"}:
-            near = suggested(reply)
+            near = verdicts.suggested(reply)
             self.fail(
                 step,
                 "there is no such table in the schema that the project exposes",
@@ -407,14 +397,14 @@ class Checkup:
                 + (f": did you mean {near}?" if near else ".")
                 + " A new table shows after a moment: notify pgrst, 'reload schema'.",
             )
-        elif table_of(reply).startswith(" (schema"):
+        elif verdicts.table_of(reply).startswith(" (schema"):
             self.warn(
                 step,
                 "its columns cannot be seen without a user",
                 "Give --email or an access token; or grant usage on schema public to anon.",
             )
         elif reply.status != 200 and reply.code != "42501":
-            self.warn(step, *odd(reply))
+            self.warn(step, *verdicts.odd(reply))
         elif self.has_uuids(project, step, table, columns):
             self.ok(step, f"{len(columns)} columns")
 
@@ -435,7 +425,7 @@ class Checkup:
             elif reply.status != 200:
                 continue
             if (table, column) not in self.wrong_ids:
-                kind = type_of(reply)
+                kind = verdicts.type_of(reply)
                 wrong.append(f"the column {column} is {kind and f'{kind}, and '}no uuid")
             self.wrong_ids.add((table, column))
         if wrong:
@@ -494,14 +484,14 @@ class Checkup:
         query = urllib.parse.urlencode(arguments)
         reply = project.rest(f"rpc/{name}?{query}")
         takes = f"the argument {next(iter(arguments))}" if arguments else "no arguments"
-        near = suggested(reply)
+        near = verdicts.suggested(reply)
         absent = (
             f"there is no such function with {takes}",
             f"Create it, or name the right one in /backend/{section.replace('.', '/')}/function"
             + (f": did you mean {near}?" if near else "."),
         )
         denied = (
-            f"the user may not use it, or what it reads{table_of(reply)}",
+            f"the user may not use it, or what it reads{verdicts.table_of(reply)}",
             f"grant execute on function public.{name} to authenticated, and the grants of the"
             " tables that it uses.",
         )

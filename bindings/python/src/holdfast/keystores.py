@@ -50,9 +50,6 @@ class FileKeyStore:
 
     def load(self, name: str) -> bytes | None:
         """The key, if there is one."""
-        if not self._folder.exists():
-            return None
-        self._check_folder()
         descriptor = self._open(name, os.O_RDONLY)
         if descriptor is None:
             return None
@@ -85,9 +82,6 @@ class FileKeyStore:
 
         A flash disk writes the zeros to another place: the old key may stay on it for a while.
         """
-        if not self._folder.exists():
-            return
-        self._check_folder()
         descriptor = self._open(name, os.O_WRONLY)
         if descriptor is None:
             return
@@ -105,6 +99,7 @@ class FileKeyStore:
         """Open a key file, if there is one; refuse one that others can read, write or replace."""
         flags = how | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
         try:
+            self._check_folder()
             descriptor = os.open(self._path(name), flags)
         except FileNotFoundError:
             return None

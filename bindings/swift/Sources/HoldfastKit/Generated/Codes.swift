@@ -68,54 +68,34 @@ public struct ErrorCode: OpenCode {
 }
 
 /// `table` inserts rows into the table; `rpc` calls a function that returns a result per row.
-public enum QueueKindUpload: String, Codable, Sendable, CaseIterable {
-  case table, rpc
-}
+public enum QueueKindUpload: String, Codable, Sendable, CaseIterable { case table, rpc }
 
 /// The columns of the table's primary key. `id_and_org_id` is for a table that is partitioned or distributed by organisation: an insert names both columns, and ids are read back with a filter by `org_id`. Not in an app without organisations.
-public enum QueueKindPrimaryKey: String, Codable, Sendable, CaseIterable {
-  case id, idAndOrgId = "id_and_org_id"
-}
+public enum QueueKindPrimaryKey: String, Codable, Sendable, CaseIterable { case id, idAndOrgId = "id_and_org_id" }
 
 /// How the user takes a stored row back: the column `deleted_at` gets the time, or the row is deleted. Needs `own`. Without it a stored row stays.
-public enum QueueKindDelete: String, Codable, Sendable, CaseIterable {
-  case deletedAt = "deleted_at", row
-}
+public enum QueueKindDelete: String, Codable, Sendable, CaseIterable { case deletedAt = "deleted_at", row }
 
 /// How a method signs in.
-public enum SignInFlow: String, Codable, Sendable, CaseIterable {
-  case pkce, idToken = "id_token", password
-}
+public enum SignInFlow: String, Codable, Sendable, CaseIterable { case pkce, idToken = "id_token", password }
 
 /// `required`: a locked session without biometrics leads to the sign-in. `preferred`: where none are enrolled, an expired token is refreshed without a prompt. `off`: no biometric key is created.
-public enum PolicyBiometric: String, Codable, Sendable, CaseIterable {
-  case required, preferred, off
-}
+public enum PolicyBiometric: String, Codable, Sendable, CaseIterable { case required, preferred, off }
 
 /// at_once: while the app is off the screen, the session is open in its process only. If the process ends there, the session is locked: the prompt opens it or, without a biometric key, a sign-in.
-public enum PolicyLockOnBackground: String, Codable, Sendable, CaseIterable {
-  case afterTimeout = "after_timeout", atOnce = "at_once"
-}
+public enum PolicyLockOnBackground: String, Codable, Sendable, CaseIterable { case afterTimeout = "after_timeout", atOnce = "at_once" }
 
 /// `file`: key files beside the data.
-public enum KeyStoreChoiceKind: String, Codable, Sendable, CaseIterable {
-  case file
-}
+public enum KeyStoreChoiceKind: String, Codable, Sendable, CaseIterable { case file }
 
 /// `manual` is for tests and uses clock_set.
-public enum ConfigClock: String, Codable, Sendable, CaseIterable {
-  case system, manual
-}
+public enum ConfigClock: String, Codable, Sendable, CaseIterable { case system, manual }
 
 /// `worker`: nobody is at the screen, and none is given until session_resume or session_foreground. For a process that only sends what is queued.
-public enum ConfigRole: String, Codable, Sendable, CaseIterable {
-  case app, worker
-}
+public enum ConfigRole: String, Codable, Sendable, CaseIterable { case app, worker }
 
 /// A schema whose names are the defaults of `backend` and `routes`: `volunteers` is the one of examples/backend. Without it, an app has what it names.
-public enum ConfigTemplate: String, Codable, Sendable, CaseIterable {
-  case volunteers
-}
+public enum ConfigTemplate: String, Codable, Sendable, CaseIterable { case volunteers }
 
 /// How a method of the sign-in works.
 public struct MethodFlow: OpenCode {
@@ -166,9 +146,7 @@ public struct ItemFate: OpenCode {
 }
 
 /// A state by which a request selects items.
-public enum QueuedState: String, Codable, Sendable, CaseIterable {
-  case pending, sending, waiting, parked
-}
+public enum QueuedState: String, Codable, Sendable, CaseIterable { case pending, sending, waiting, parked }
 
 /// Column names and values, as configured for the kind.
 public typealias Payload = [String: JSON]
@@ -204,9 +182,7 @@ public struct HttpRequestMethod: OpenCode {
 }
 
 /// Why there is no response. offline: there is no network, or the connection broke; a sign-in ends at once then, without a cause. dns: the host has no address. refused: nothing listens there, or what answers does not speak HTTP. tls: the connection is not secure, as with https to a port that speaks http. timeout: no answer within `timeout_ms`. After refused, tls and timeout a sign-in is tried again for a minute; from the first try on, the message of its decision `wait` has the `cause`.
-public enum TransportError: String, Codable, Sendable, CaseIterable {
-  case offline, timeout, tls, dns, refused, cancelled
-}
+public enum TransportError: String, Codable, Sendable, CaseIterable { case offline, timeout, tls, dns, refused, cancelled }
 
 /// The types of notices.
 public struct NoticeType: OpenCode {
@@ -244,14 +220,10 @@ public struct SessionStatusReplyOwedItem: OpenCode {
 }
 
 /// `global`: end the user's sessions on all devices. Default: `local`.
-public enum SessionLogoutRequestScope: String, Codable, Sendable, CaseIterable {
-  case local, global
-}
+public enum SessionLogoutRequestScope: String, Codable, Sendable, CaseIterable { case local, global }
 
 /// What becomes of unsent items: `keep` them for their owner's next sign-in, or erase them. Required while there are any.
-public enum SessionLogoutRequestUnsent: String, Codable, Sendable, CaseIterable {
-  case keep, discard
-}
+public enum SessionLogoutRequestUnsent: String, Codable, Sendable, CaseIterable { case keep, discard }
 
 /// `confirmed` by the server in time, `cached`, or `none` known.
 public struct OrgListReplyFreshness: OpenCode {
