@@ -13,25 +13,7 @@ import re
 import textwrap
 from collections.abc import Iterable
 
-from model import (
-    NOTICE,
-    Codes,
-    Constant,
-    Definition,
-    Field,
-    ListOf,
-    MapOf,
-    Model,
-    Nullable,
-    Operation,
-    Record,
-    Reference,
-    Scalar,
-    Type,
-    Union,
-    camel,
-    pascal,
-)
+import model as m
 
 ROOT = "bindings/jvm/generated/java/org/holdfast"
 
@@ -47,7 +29,7 @@ SCALARS = {
 READERS = {"string": "string", "boolean": "flag", "integer": "integer", "number": "number"}
 
 
-def files(model: Model) -> dict[str, str]:
+def files(model: m.Model) -> dict[str, str]:
     """The types and the operations."""
     return {f"{ROOT}/Types.java": types(model), f"{ROOT}/Operations.java": operations(model)}
 
@@ -55,16 +37,16 @@ def files(model: Model) -> dict[str, str]:
 # ---- types ----
 
 
-def types(model: Model) -> str:
+def types(model: m.Model) -> str:
     """The text of `Types.java`."""
     made = Types(model)
     classes = (
         textwrap.indent(made.nested(one), "  ")
         for one in model.definitions.values()
-        if isinstance(one.shape, Record | Codes | Union)
+        if isinstance(one.shape, m.Record | m.Codes | m.Union)
     )
     return (
-        f"{NOTICE}package org.holdfast;\n\nimport java.util.List;\nimport java.util.Map;\n"
+        f"{m.NOTICE}package org.holdfast;\n\nimport java.util.List;\nimport java.util.Map;\n"
         "import org.jetbrains.annotations.NotNull;\nimport org.jetbrains.annotations.Nullable;\n\n"
         "/** Requests, replies, notices and their parts, each a class of the schema's name. */\n"
         "public final class Types {\n  private Types() {}\n\n" + "\n".join(classes) + "}\n"
@@ -74,25 +56,25 @@ def types(model: Model) -> str:
 class Types:
     """The classes of requests and replies."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: m.Model) -> None:
         """Takes the whole schema."""
         self._model = model
 
-    def nested(self, one: Definition) -> str:
+    def nested(self, one: m.Definition) -> str:
         """The class of a definition."""
         match one.shape:
-            case Record() as record:
+            case m.Record() as record:
                 return self._closed(one, record) if record.closed else self._open(one, record)
-            case Codes() as codes:
+            case m.Codes() as codes:
                 return self._open_codes(one, codes) if codes.open else self._enum(one, codes)
-            case Union() as union:
+            case m.Union() as union:
                 return self._union(one, union)
             case _:
                 raise ValueError(f"{one.name} has no class of its own")
 
     # -- codes --
 
-    def _enum(self, one: Definition, codes: Codes) -> str:
+    def _enum(self, one: m.Definition, codes: m.Codes) -> str:
         constants = ",\n".join(f"  {constant(value)}({literal(value)})" for value in codes.values)
         return (
             f"{javadoc(one.about)}public enum {one.name} implements Code {{\n{constants};\n\n"
@@ -101,7 +83,7 @@ class Types:
             "  @Override\n  @NotNull\n  public String value() {\n    return value;\n  }\n}\n"
         )
 
-    def _open_codes(self, one: Definition, codes: Codes) -> str:
+    def _open_codes(self, one: m.Definition, codes: m.Codes) -> str:
         names = [constant(value) for value in codes.values]
         if "UNKNOWN" in names:
             raise ValueError(f"{one.name} has the code unknown, which means something else here")
@@ -137,17 +119,17 @@ class Types:
 
     # -- records --
 
-    def _closed(self, one: Definition, record: Record) -> str:
+    def _closed(self, one: m.Definition, record: m.Record) -> str:
         required = [field for field in record.fields if field.required]
         notes = [annotated(self._model, field, beside=True) for field in required]
         parameters = ", ".join(
-            f"{note}{self._taken(field.type)} {camel(field.name)}"
+            f"{note}{self._taken(field.type)} {m.camel(field.name)}"
             for note, field in zip(notes, required, strict=True)
         )
         body = "".join(
-            f"    require({literal(field.name)}, {camel(field.name)});\n" for field in required
+            f"    require({literal(field.name)}, {m.camel(field.name)});\n" for field in required
         )
-        about = [f"@param {camel(field.name)} {escaped(field.long_about)}" for field in required]
+        about = [f"@param {m.camel(field.name)} {escaped(field.long_about)}" for field in required]
         doc = javadoc("With the required fields." if required else "Empty.", 2, about)
         setters = "".join(self._setter(one.name, field) for field in record.fields)
         return (
@@ -156,27 +138,27 @@ class Types:
             f"{doc}  public {one.name}({parameters}) {{\n{body}  }}\n{setters}}}\n"
         )
 
-    def _setter(self, owner: str, field: Field) -> str:
+    def _setter(self, owner: str, field: m.Field) -> str:
         if field.required:
             return ""
-        name = camel(field.name)
-        method = "put" if isinstance(field.type, Nullable) else "set"
+        name = m.camel(field.name)
+        method = "put" if isinstance(field.type, m.Nullable) else "set"
         return (
             f"\n{javadoc(field.long_about + field.default_text, 2)}  @NotNull\n"
             f"  public {owner} {name}(@Nullable {self._taken(field.type, boxed=True)} {name}) {{\n"
             f"    {method}({literal(field.name)}, {name});\n    return this;\n  }}\n"
         )
 
-    def _open(self, one: Definition, record: Record) -> str:
+    def _open(self, one: m.Definition, record: m.Record) -> str:
         name = one.name
         fields = record.fields
         members = "".join(
-            f"  private final {self._type(field)} {camel(field.name)};\n" for field in fields
+            f"  private final {self._type(field)} {m.camel(field.name)};\n" for field in fields
         )
-        reads = "".join(f"    {camel(field.name)} = {self._read(field)};\n" for field in fields)
+        reads = "".join(f"    {m.camel(field.name)} = {self._read(field)};\n" for field in fields)
         getters = "".join(self._getter(field) for field in fields)
         shown = "".join(
-            f"    describe(text, {literal(field.name)}, {camel(field.name)});\n"
+            f"    describe(text, {literal(field.name)}, {m.camel(field.name)});\n"
             for field in fields
             if self._public(field.type)
         )
@@ -197,21 +179,21 @@ class Types:
             f"  @Override\n  void describe(StringBuilder text) {{\n{shown}  }}\n}}\n"
         )
 
-    def _getter(self, field: Field) -> str:
+    def _getter(self, field: m.Field) -> str:
         return (
             f"\n{javadoc(field.long_about, 2)}{annotated(self._model, field)}"
-            f"  public {self._type(field)} get{pascal(field.name)}() {{\n"
-            f"    return {camel(field.name)};\n  }}\n"
+            f"  public {self._type(field)} get{m.pascal(field.name)}() {{\n"
+            f"    return {m.camel(field.name)};\n  }}\n"
         )
 
     # -- unions --
 
-    def _union(self, one: Definition, union: Union) -> str:
+    def _union(self, one: m.Definition, union: m.Union) -> str:
         if not union.open:
             return f"{javadoc(one.about)}public interface {one.name} extends Request {{}}\n"
         getters = "".join(
             f"{javadoc(field.long_about, 2)}{annotated(self._model, field)}"
-            f"  {self._type(field)} get{pascal(field.name)}();\n\n"
+            f"  {self._type(field)} get{m.pascal(field.name)}();\n\n"
             for field in self._common(union)
         )
         if union.tag:
@@ -242,7 +224,7 @@ class Types:
             f"{unknown}}}\n"
         )
 
-    def _common(self, union: Union) -> list[Field]:
+    def _common(self, union: m.Union) -> list[m.Field]:
         """The fields that every choice has with the same type in Java, and an unknown one, too."""
         if union.other is None:
             return []
@@ -263,53 +245,53 @@ class Types:
 
     # -- types of fields --
 
-    def _type(self, field: Field) -> str:
+    def _type(self, field: m.Field) -> str:
         """The type of a getter."""
         return java_type(self._model, field.type, boxed=not field.required)
 
-    def _taken(self, one: Type, *, boxed: bool = False) -> str:
+    def _taken(self, one: m.Type, *, boxed: bool = False) -> str:
         """The type of a parameter: any map and any iterable will do."""
         taken = java_type(self._model, one, boxed=boxed)
         return taken.replace("Map<String, Object>", "Map<String, ?>").replace("List<", "Iterable<")
 
-    def _read(self, field: Field) -> str:
+    def _read(self, field: m.Field) -> str:
         """The expression that reads a field."""
         one, required = field.type, field.required
-        if isinstance(one, Nullable):
+        if isinstance(one, m.Nullable):
             one, required = one.of, False
-        if isinstance(one, Scalar) and one.kind not in READERS:
+        if isinstance(one, m.Scalar) and one.kind not in READERS:
             required = False  # null is one of the values
         how = "required" if required else "optional"
         return f"{how}({literal(field.name)}, {self._reading(one)})"
 
-    def _reading(self, one: Type) -> str:
+    def _reading(self, one: m.Type) -> str:
         """The function that reads a value."""
         match one:
-            case Scalar(kind):
+            case m.Scalar(kind):
                 return f"OpenRecord::{READERS.get(kind, 'any')}"
-            case Constant():
+            case m.Constant():
                 return f"OpenRecord::{READERS[one.kind]}"
-            case ListOf(item):
+            case m.ListOf(item):
                 return f"list({self._reading(item)})"
-            case MapOf(value):
+            case m.MapOf(value):
                 return f"map({self._reading(value)})"
-            case Reference(name):
+            case m.Reference(name):
                 shape = self._model.definitions[name].shape
-                if isinstance(shape, Record | Union):
+                if isinstance(shape, m.Record | m.Union):
                     return f"one -> {name}.of(object(one))"
-                if isinstance(shape, Codes):
+                if isinstance(shape, m.Codes):
                     return f"one -> {name}.of(string(one))"
                 return self._reading(shape)
         raise ValueError(f"no reading for {one}")
 
-    def _public(self, one: Type) -> bool:
+    def _public(self, one: m.Type) -> bool:
         """Whether a log may have the value: a code, a number, a flag, or a record of such."""
-        if isinstance(one, Nullable):
+        if isinstance(one, m.Nullable):
             return self._public(one.of)
         resolved = self._model.resolved(one)
-        if isinstance(resolved, Scalar):
+        if isinstance(resolved, m.Scalar):
             return resolved.kind in {"boolean", "integer", "number"}
-        return isinstance(resolved, Codes | Constant | Record | Union)
+        return isinstance(resolved, m.Codes | m.Constant | m.Record | m.Union)
 
 
 UNKNOWN = """
@@ -331,33 +313,33 @@ UNKNOWN = """
 """
 
 
-def java_type(model: Model, one: Type, *, boxed: bool = False) -> str:
+def java_type(model: m.Model, one: m.Type, *, boxed: bool = False) -> str:
     """The type of a value."""
     match one:
-        case Nullable(of):
+        case m.Nullable(of):
             return java_type(model, of, boxed=True)
-        case ListOf(item):
+        case m.ListOf(item):
             return f"List<{java_type(model, item, boxed=True)}>"
-        case MapOf(value):
+        case m.MapOf(value):
             return f"Map<String, {java_type(model, value, boxed=True)}>"
-        case Scalar(kind):
+        case m.Scalar(kind):
             return SCALARS[kind][boxed]
-        case Constant():
+        case m.Constant():
             return SCALARS[one.kind][boxed]
-        case Reference(name):
+        case m.Reference(name):
             shape = model.definitions[name].shape
-            if isinstance(shape, Record | Codes | Union):
+            if isinstance(shape, m.Record | m.Codes | m.Union):
                 return name
             return java_type(model, shape, boxed=boxed)
-        case Codes() | Union():
+        case m.Codes() | m.Union():
             raise ValueError("codes and unions have names")
 
 
-def annotated(model: Model, field: Field, *, beside: bool = False) -> str:
+def annotated(model: m.Model, field: m.Field, *, beside: bool = False) -> str:
     """Whether a value may be null, for Kotlin: on a line of its own, or beside a parameter."""
     if field.required and java_type(model, field.type) in {"boolean", "long", "double"}:
         return ""
-    is_nullable = not field.required or isinstance(field.type, Nullable)
+    is_nullable = not field.required or isinstance(field.type, m.Nullable)
     word = "@Nullable" if is_nullable else "@NotNull"
     return f"{word} " if beside else f"  {word}\n"
 
@@ -365,11 +347,11 @@ def annotated(model: Model, field: Field, *, beside: bool = False) -> str:
 # ---- operations ----
 
 
-def operations(model: Model) -> str:
+def operations(model: m.Model) -> str:
     """The text of `Operations.java`."""
     methods = "".join(method(model, one) for one in model.operations)
     return (
-        f"{NOTICE}package org.holdfast;\n\nimport java.util.Map;\nimport org.holdfast.Types.*;\n"
+        f"{m.NOTICE}package org.holdfast;\n\nimport java.util.Map;\nimport org.holdfast.Types.*;\n"
         "import org.jetbrains.annotations.NotNull;\n\n"
         "/** One method for each operation. They throw {@link HoldfastException}. */\n"
         "public abstract class Operations {\n"
@@ -379,7 +361,7 @@ def operations(model: Model) -> str:
     )
 
 
-def method(model: Model, one: Operation) -> str:
+def method(model: m.Model, one: m.Operation) -> str:
     """The method of an operation; a second one without a request that may be omitted."""
     reply, returned = one.reply, f"return {one.reply}.of(call({literal(one.name)}, %s));"
     annotation = "  @NotNull\n"
@@ -387,7 +369,7 @@ def method(model: Model, one: Operation) -> str:
         reply, returned, annotation = "void", f"call({literal(one.name)}, %s);", ""
     errors = [f"<li>{code}: {escaped(model.errors.get(code, ''))}" for code in one.errors]
     doc = javadoc(one.about, 2, ["<p>Errors:", "<ul>", *errors, "</ul>"] if errors else [])
-    head = f"\n{doc}{annotation}  public {reply} {camel(one.name)}("
+    head = f"\n{doc}{annotation}  public {reply} {m.camel(one.name)}("
     plain = f"{head}) {{\n    {returned % 'null'}\n  }}\n" if one.optional else ""
     if one.request == "Empty":
         return plain

@@ -5,22 +5,7 @@ from __future__ import annotations
 import json
 import textwrap
 
-from model import (
-    Codes,
-    Constant,
-    Definition,
-    Field,
-    ListOf,
-    MapOf,
-    Model,
-    Nullable,
-    Operation,
-    Record,
-    Reference,
-    Scalar,
-    Type,
-    Union,
-)
+import model as m
 
 PACKAGE = "bindings/python/src/holdfast"
 
@@ -55,7 +40,7 @@ SCALARS = {
 }
 
 
-def files(model: Model) -> dict[str, str]:
+def files(model: m.Model) -> dict[str, str]:
     """The modules that are made from the schema."""
     return {
         f"{PACKAGE}/types.py": types(model),
@@ -67,12 +52,12 @@ def files(model: Model) -> dict[str, str]:
 # ---- types ----
 
 
-def types(model: Model) -> str:
+def types(model: m.Model) -> str:
     """The text of `types.py`."""
     alternatives = choices(model)
     done: dict[str, str] = {}
     for name, one in model.definitions.items():
-        if isinstance(one.shape, Record) and one.shape.extra is None:
+        if isinstance(one.shape, m.Record) and one.shape.extra is None:
             done[name] = typed_dict(model, one, one.shape, final=name in alternatives)
         elif not one.inner:
             done[name] = alias(model, one)
@@ -81,18 +66,18 @@ def types(model: Model) -> str:
     return f"{head}\n{imports}\n" + "\n".join(done.values())
 
 
-def alias(model: Model, one: Definition) -> str:
+def alias(model: m.Model, one: m.Definition) -> str:
     """The text for a definition that is not a typed dictionary."""
     # An object with columns of its own: a typed dictionary has only the fields that it lists.
-    shape = MapOf(Scalar("any")) if isinstance(one.shape, Record) else one.shape
+    shape = m.MapOf(m.Scalar("any")) if isinstance(one.shape, m.Record) else one.shape
     about = one.about
-    if isinstance(shape, Codes) and shape.open:
+    if isinstance(shape, m.Codes) and shape.open:
         about = f"{about} This version knows {', '.join(shape.values)}."
     text = f"{one.name}: TypeAlias = {expression(model, shape)}\n"
     return text + (f'"""{about}"""\n' if about else "")
 
 
-def typed_dict(model: Model, one: Definition, record: Record, *, final: bool) -> str:
+def typed_dict(model: m.Model, one: m.Definition, record: m.Record, *, final: bool) -> str:
     """The text for a record."""
     doc = f'    """{one.about}"""\n' if one.about else ""
     body = "".join(member(model, field) for field in record.fields)
@@ -103,49 +88,49 @@ def typed_dict(model: Model, one: Definition, record: Record, *, final: bool) ->
     return f"{decorator}class {one.name}(TypedDict):\n{doc}{space}{body}"
 
 
-def member(model: Model, field: Field) -> str:
+def member(model: m.Model, field: m.Field) -> str:
     """The line of a field."""
     value = expression(model, field.type)
     return f"    {field.name}: {value if field.required else f'NotRequired[{value}]'}\n"
 
 
-def expression(model: Model, one: Type) -> str:
+def expression(model: m.Model, one: m.Type) -> str:
     """The type expression of a type."""
     match one:
-        case Reference(name):
+        case m.Reference(name):
             definition = model.definitions[name]
-            if definition.inner and isinstance(definition.shape, Codes):
+            if definition.inner and isinstance(definition.shape, m.Codes):
                 return expression(model, definition.shape)
             return name
-        case Constant(value):
+        case m.Constant(value):
             return f"Literal[{literal(value)}]"
-        case Codes(values, is_open):
+        case m.Codes(values, is_open):
             return (
                 "str" if is_open else "Literal[" + ", ".join(literal(one) for one in values) + "]"
             )
-        case Union():
+        case m.Union():
             # Python's types are made for one version: without the notices of later ones, a
             # comparison of `type` tells the others apart.
             return " | ".join(choice.name for choice in one.choices)
-        case Nullable(of):
+        case m.Nullable(of):
             return f"{expression(model, of)} | None"
-        case ListOf(item):
+        case m.ListOf(item):
             return f"list[{expression(model, item)}]"
-        case MapOf(value):
+        case m.MapOf(value):
             return f"dict[str, {expression(model, value)}]"
-        case Scalar(kind):
+        case m.Scalar(kind):
             return SCALARS[kind]
 
 
-def choices(model: Model) -> set[str]:
+def choices(model: m.Model) -> set[str]:
     """The names of the shapes that are one of several."""
     found: set[str] = set()
     for _, union in model.unions():
         found |= set(union.names)
     for one in model.definitions.values():
-        fields = one.shape.fields if isinstance(one.shape, Record) else ()
+        fields = one.shape.fields if isinstance(one.shape, m.Record) else ()
         for field in fields:
-            if isinstance(field.type, Nullable) and isinstance(field.type.of, Reference):
+            if isinstance(field.type, m.Nullable) and isinstance(field.type.of, m.Reference):
                 found.add(field.type.of.name)
     return found
 
@@ -158,7 +143,7 @@ def literal(value: object) -> str:
 # ---- operations ----
 
 
-def operations(model: Model, *, asynchronous: bool = False) -> str:
+def operations(model: m.Model, *, asynchronous: bool = False) -> str:
     """The text of `operations.py` or `async_operations.py`: one method per function."""
     class_name, owner = (
         ("AsyncOperations", "AsyncHoldfast") if asynchronous else ("Operations", "Holdfast")
@@ -186,7 +171,7 @@ def operations(model: Model, *, asynchronous: bool = False) -> str:
     )
 
 
-def method(model: Model, one: Operation, *, asynchronous: bool) -> str:
+def method(model: m.Model, one: m.Operation, *, asynchronous: bool) -> str:
     """The method of an operation, which takes a dict, or its fields if it has any."""
     define, wait = ("async def", "await ") if asynchronous else ("def", "")
     known = [name for name in model.forms(one.request) if model.record(name).fields]
@@ -206,7 +191,7 @@ def method(model: Model, one: Operation, *, asynchronous: bool) -> str:
     )
 
 
-def operation_names(model: Model) -> str:
+def operation_names(model: m.Model) -> str:
     """The list of the operations of a handle."""
     names = "".join(f'    "{one.name}",\n' for one in model.operations)
     return f"#: The names for `Library.call`.\nOPERATIONS = (\n{names})\n\n\n"
@@ -215,7 +200,7 @@ def operation_names(model: Model) -> str:
 # ---- docstrings ----
 
 
-def docstring(model: Model, operation: Operation) -> str:
+def docstring(model: m.Model, operation: m.Operation) -> str:
     """The docstring of an operation, with its indentation."""
     first, dot, rest = operation.about.partition(". ")
     parts = [wrapped(first + dot.strip()), *([wrapped(rest)] if rest else [])]
@@ -235,7 +220,7 @@ def docstring(model: Model, operation: Operation) -> str:
     return f'{" " * INDENT}"""{lines[0]}\n{indented}\n{" " * INDENT}"""\n'
 
 
-def described(model: Model, name: str) -> list[str]:
+def described(model: m.Model, name: str) -> list[str]:
     """The fields of a record, or of each record of a union."""
     forms = model.forms(name)
     lines: list[str] = []
@@ -243,8 +228,8 @@ def described(model: Model, name: str) -> list[str]:
         if len(forms) > 1:
             about = model.definitions[form].about
             lines += wrapped(f"{'or: ' if number else ''}{about}", 4)
-        shape = model.resolved(Reference(form))
-        for field in shape.fields if isinstance(shape, Record) else ():
+        shape = model.resolved(m.Reference(form))
+        for field in shape.fields if isinstance(shape, m.Record) else ():
             notes = [expression(model, field.type)]
             notes += [] if field.required else ["optional"]
             if field.default is not None:

@@ -11,30 +11,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 
-from model import (
-    NOTICE,
-    SCHEMA,
-    Codes,
-    Constant,
-    Definition,
-    Field,
-    ListOf,
-    MapOf,
-    Model,
-    Nullable,
-    Operation,
-    Record,
-    Reference,
-    Scalar,
-    Type,
-    Union,
-    camel,
-)
+import model as m
 from swift_text import comment, commented, described, identifier, literal
+
+Fields = tuple[m.Field, ...]
 
 FOLDER = "bindings/swift/Sources/HoldfastKit/Generated"
 
-HEAD = f"{NOTICE}// swift-format-ignore-file\n\n"
+HEAD = f"{m.NOTICE}// swift-format-ignore-file\n\n"
 SCALARS = {
     "string": "String",
     "boolean": "Bool",
@@ -51,7 +35,7 @@ METHODS_BY_HAND = {"session_unlock", "complete"}
 ROOTS = ("Config", "OpenReply", "NextReply", "TransportError", "ErrorCode")
 
 
-def files(model: Model) -> dict[str, str]:
+def files(model: m.Model) -> dict[str, str]:
     """The files that are made from the schema."""
     swift = Swift(model)
     texts = {
@@ -62,7 +46,7 @@ def files(model: Model) -> dict[str, str]:
     return {f"{FOLDER}/{name}.swift": HEAD + text for name, text in texts.items()}
 
 
-def examples(model: Model) -> str:
+def examples(model: m.Model) -> str:
     """A program with every call of the comments, for the compiler."""
     swift = Swift(model)
     calls = "".join(f"  _ = {text}\n" for one in swift.methods() if (text := swift.example(one)))
@@ -76,33 +60,33 @@ def examples(model: Model) -> str:
 class Swift:
     """Writes Swift for a model."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: m.Model) -> None:
         """Takes the whole schema."""
         self._model = model
         self._used: set[str] = set()
         for root in ROOTS:
-            self._use(Reference(root))
+            self._use(m.Reference(root))
         for one in self.methods():
-            self._use(Reference(one.reply))
+            self._use(m.Reference(one.reply))
             for record in self._requests(one):
                 for field in record.fields:
                     self._use(field.type)
 
-    def _use(self, one: Record | Type) -> None:
+    def _use(self, one: m.Record | m.Type) -> None:
         """Note the definitions that a type consists of."""
         match one:
-            case Reference(name):
+            case m.Reference(name):
                 self._used.add(name)
                 self._use(self._model.definitions[name].shape)
-            case Record() | Union():
+            case m.Record() | m.Union():
                 for field in self.fields(one):
                     self._use(field.type)
-            case ListOf(of) | MapOf(of) | Nullable(of):
+            case m.ListOf(of) | m.MapOf(of) | m.Nullable(of):
                 self._use(of)
-            case Scalar() | Constant() | Codes():
+            case m.Scalar() | m.Constant() | m.Codes():
                 pass
 
-    def every(self, write: Callable[[Definition], str]) -> str:
+    def every(self, write: Callable[[m.Definition], str]) -> str:
         """The texts of all definitions, from a method that leaves out what it does not write."""
         used = [one for one in self._model.definitions.values() if one.name in self._used]
         texts = [write(one) for one in used if one.name not in BY_HAND]
@@ -114,39 +98,39 @@ class Swift:
         """The name of a definition."""
         return RENAMED.get(name, name)
 
-    def type(self, one: Type) -> str:
+    def type(self, one: m.Type) -> str:
         """The type expression of a type."""
         match one:
-            case Reference(name):
+            case m.Reference(name):
                 shape = self._model.definitions[name].shape
-                named = isinstance(shape, Record | Codes | Union | MapOf) or name in BY_HAND
+                named = isinstance(shape, m.Record | m.Codes | m.Union | m.MapOf) or name in BY_HAND
                 return self.name(name) if named else self.type(shape)  # type: ignore[arg-type]
-            case Scalar(kind):
+            case m.Scalar(kind):
                 return SCALARS[kind]
-            case Constant():
+            case m.Constant():
                 return SCALARS[one.kind]
-            case ListOf(item):
+            case m.ListOf(item):
                 return f"[{self.type(item)}]"
-            case MapOf(value):
+            case m.MapOf(value):
                 return f"[String: {self.type(value)}]"
-            case Nullable(of):
+            case m.Nullable(of):
                 return f"{self.type(of)}?"
-            case Codes() | Union():
+            case m.Codes() | m.Union():
                 raise ValueError(f"{one} has no name")
 
-    def field(self, field: Field) -> str:
+    def field(self, field: m.Field) -> str:
         """The name of a field."""
         return identifier(self.label(field))
 
-    def label(self, field: Field) -> str:
+    def label(self, field: m.Field) -> str:
         """The name of a field, as it stands before a colon."""
-        of = field.type.of if isinstance(field.type, Nullable) else field.type
-        instant = isinstance(of, Reference) and of.name == "Instant"
-        return camel(field.name.removesuffix("_ms") if instant else field.name)
+        of = field.type.of if isinstance(field.type, m.Nullable) else field.type
+        instant = isinstance(of, m.Reference) and of.name == "Instant"
+        return m.camel(field.name.removesuffix("_ms") if instant else field.name)
 
-    def member(self, field: Field, *, closed: bool) -> str:
+    def member(self, field: m.Field, *, closed: bool) -> str:
         """The type of a field: an absent one is nil, which is not null in a request."""
-        if closed and isinstance(field.type, Nullable):
+        if closed and isinstance(field.type, m.Nullable):
             if field.required:
                 raise ValueError(f"{field.name}: a request cannot have a required field with null")
             return f"OrNull<{self.type(field.type.of)}>?"
@@ -155,12 +139,12 @@ class Swift:
 
     # ---- codes ----
 
-    def codes(self, one: Definition) -> str:
+    def codes(self, one: m.Definition) -> str:
         """Codes, and the names of maps."""
         about = comment(one.about)
-        if isinstance(one.shape, MapOf):
+        if isinstance(one.shape, m.MapOf):
             return f"{about}public typealias {one.name} = {self.type(one.shape)}\n"
-        if not isinstance(one.shape, Codes):
+        if not isinstance(one.shape, m.Codes):
             return ""
         if not one.shape.open:
             cases = [self.coded(self.case(one, code), code) for code in one.shape.values]
@@ -183,9 +167,9 @@ class Swift:
             f"{body}}}\n"
         )
 
-    def case(self, one: Definition, code: str) -> str:
+    def case(self, one: m.Definition, code: str) -> str:
         """The name of a code."""
-        name = camel(code)
+        name = m.camel(code)
         if name in {"rawValue", "allCases"}:
             raise ValueError(f"{one.name} has the code {code}")
         return identifier(name)
@@ -196,20 +180,20 @@ class Swift:
 
     # ---- records ----
 
-    def shape(self, one: Definition) -> str:
+    def shape(self, one: m.Definition) -> str:
         """A record, or one of several records."""
         match one.shape:
-            case Record(fields=fields, closed=closed, extra=extra):
+            case m.Record(fields=fields, closed=closed, extra=extra):
                 return self.record(one, fields, closed=closed, has_columns=extra is not None)
-            case Union() as union if self.is_choice(union):
+            case m.Union() as union if self.is_choice(union):
                 return self.choice(one, union)
-            case Union() as union:
+            case m.Union() as union:
                 return self.record(one, self.fields(union), closed=False)
             case _:
                 return ""
 
     def record(
-        self, one: Definition, fields: tuple[Field, ...], *, closed: bool, has_columns: bool = False
+        self, one: m.Definition, fields: Fields, *, closed: bool, has_columns: bool = False
     ) -> str:
         """A part of a request, which the app makes, or of a reply, which it reads."""
         word = "var" if closed else "let"
@@ -234,18 +218,18 @@ class Swift:
         head = f"public struct {self.name(one.name)}: {coding}, Sendable, Hashable"
         return f"{comment(one.about)}{head} {{\n{body}}}\n"
 
-    def initialiser(self, fields: tuple[Field, ...]) -> str:
+    def initialiser(self, fields: Fields) -> str:
         """The public initialiser of a part of a request."""
         parameters = [self.parameter(field) for field in fields]
         assigned = [f"self.{self.label(field)} = {self.field(field)}" for field in fields]
         return f"  public init({', '.join(parameters)}) {{ {'; '.join(assigned)} }}\n"
 
-    def parameter(self, field: Field) -> str:
+    def parameter(self, field: m.Field) -> str:
         """A parameter for a field."""
         kind = self.member(field, closed=True)
         return f"{self.label(field)}: {kind}{' = nil' if kind.endswith('?') else ''}"
 
-    def columns(self, fields: tuple[Field, ...]) -> str:
+    def columns(self, fields: Fields) -> str:
         """The reading of a record that keeps all fields."""
         reads = "".join(
             f"    {self.label(field)} = try values.decode({self.type(field.type)}.self,"
@@ -261,12 +245,12 @@ class Swift:
 
     # ---- unions ----
 
-    def is_choice(self, union: Union) -> bool:
+    def is_choice(self, union: m.Union) -> bool:
         """Whether each record is one field, whose name says which it is."""
         choices = [self._model.record(choice.name).fields for choice in union.choices]
         return union.tag is None and all(len(fields) == 1 for fields in choices)
 
-    def choice(self, one: Definition, union: Union) -> str:
+    def choice(self, one: m.Definition, union: m.Union) -> str:
         """An enumeration: each field is a case."""
         fields = [self._model.record(choice.name).fields[0] for choice in union.choices]
         cases = "".join(
@@ -289,13 +273,13 @@ class Swift:
             f"{reads}    self = .other\n  }}\n}}\n"
         )
 
-    def fields(self, one: Record | Union) -> tuple[Field, ...]:
+    def fields(self, one: m.Record | m.Union) -> Fields:
         """The fields of a record; of several, what all have is required and has their type."""
-        if isinstance(one, Record):
+        if isinstance(one, m.Record):
             return one.fields
         fields = [self._model.record(name).fields for name in one.names]
         records = [{each.name: each for each in record} for record in fields]
-        made: dict[str, Field] = {}
+        made: dict[str, m.Field] = {}
         for field in (field for record in records for field in record.values()):
             if field.name in made:
                 continue
@@ -308,32 +292,32 @@ class Swift:
                 kind = self._tags(one)
             is_required = len(mine) == len(records) and all(each.required for each in mine)
             about = field.about if field.name == one.tag else mine[-1].about
-            made[field.name] = Field(field.name, kind, is_required, about, about, field.default)
+            made[field.name] = m.Field(field.name, kind, is_required, about, about, field.default)
         return tuple(made.values())
 
-    def _plain(self, one: Type) -> Type:
+    def _plain(self, one: m.Type) -> m.Type:
         """A type without the codes that it may have."""
         match one:
-            case Reference(name) if isinstance(self._model.definitions[name].shape, Codes):
-                return Scalar("string")
-            case Constant():
-                return Scalar(one.kind)
-            case ListOf(item):
-                return ListOf(self._plain(item))
+            case m.Reference(name) if isinstance(self._model.definitions[name].shape, m.Codes):
+                return m.Scalar("string")
+            case m.Constant():
+                return m.Scalar(one.kind)
+            case m.ListOf(item):
+                return m.ListOf(self._plain(item))
             case _:
                 return one
 
-    def _tags(self, union: Union) -> Reference:
+    def _tags(self, union: m.Union) -> m.Reference:
         """The codes of a union's tags."""
         tags = tuple(self._model.tag_of(union, choice.name) for choice in union.choices)
         for one in self._model.definitions.values():
-            if isinstance(one.shape, Codes) and one.shape.values == tags:
-                return Reference(one.name)
+            if isinstance(one.shape, m.Codes) and one.shape.values == tags:
+                return m.Reference(one.name)
         raise ValueError(f"no definition has the codes {', '.join(tags)}")
 
     # ---- operations ----
 
-    def methods(self) -> Iterator[Operation]:
+    def methods(self) -> Iterator[m.Operation]:
         """The operations whose methods are made here."""
         return (one for one in self._model.operations if one.name not in METHODS_BY_HAND)
 
@@ -342,7 +326,7 @@ class Swift:
         methods = "\n".join(self.method(one) for one in self.methods())
         return f"extension Holdfast {{\n{methods}}}\n"
 
-    def method(self, one: Operation) -> str:
+    def method(self, one: m.Operation) -> str:
         """The method of an operation: the fields of its request are the parameters.
 
         A request of several shapes has a method for each.
@@ -355,25 +339,25 @@ class Swift:
             call = f"try await ask({literal(one.name)}{f', [{given}]' if given else ''})"
             about = {self.label(f): f.about + f.default_text for f in record.fields}
             head = described(self._model, one, about, self.example(one), is_first=not texts)
-            made = f"  public func {identifier(camel(one.name))}({', '.join(parameters)})"
+            made = f"  public func {identifier(m.camel(one.name))}({', '.join(parameters)})"
             texts.append(f"{head}{made} async throws(HoldfastError){reply} {{ {call} }}\n")
         return "\n".join(texts)
 
-    def _requests(self, one: Operation) -> list[Record]:
+    def _requests(self, one: m.Operation) -> list[m.Record]:
         return [self._model.record(name) for name in self._model.forms(one.request)]
 
     # ---- examples ----
 
-    def example(self, one: Operation) -> str | None:
+    def example(self, one: m.Operation) -> str | None:
         """The call of the schema's first example."""
         if not one.examples:
             return None
         given = one.examples[0].request or {}
         records = self._requests(one)
         record = next(each for each in records if given.keys() <= {f.name for f in each.fields})
-        return f"try await app.{camel(one.name)}({self.arguments(record, given)})"
+        return f"try await app.{m.camel(one.name)}({self.arguments(record, given)})"
 
-    def arguments(self, record: Record, given: dict[str, object]) -> str:
+    def arguments(self, record: m.Record, given: dict[str, object]) -> str:
         """The fields of a record in their order."""
         return ", ".join(
             f"{self.label(field)}: {self.value(field.type, given[field.name])}"
@@ -381,14 +365,14 @@ class Swift:
             if field.name in given
         )
 
-    def value(self, one: Type, given: object) -> str:
+    def value(self, one: m.Type, given: object) -> str:
         """A value of the schema as Swift."""
-        of = one.of if isinstance(one, Nullable) else one
-        if isinstance(given, str) and isinstance(self._model.resolved(of), Codes):
-            return f".{camel(given)}"
+        of = one.of if isinstance(one, m.Nullable) else one
+        if isinstance(given, str) and isinstance(self._model.resolved(of), m.Codes):
+            return f".{m.camel(given)}"
         return literal(given)
 
 
 if __name__ == "__main__":
     # The tests of HoldfastKit compile the examples.
-    sys.stdout.write(examples(Model.load(SCHEMA)))
+    sys.stdout.write(examples(m.Model.load(m.SCHEMA)))

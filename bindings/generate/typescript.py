@@ -8,24 +8,7 @@ from __future__ import annotations
 
 import json
 
-from model import (
-    NOTICE,
-    Codes,
-    Constant,
-    Definition,
-    Field,
-    ListOf,
-    MapOf,
-    Model,
-    Nullable,
-    Operation,
-    Record,
-    Reference,
-    Scalar,
-    Type,
-    Union,
-    camel,
-)
+import model as m
 
 FOLDER = "bindings/node/src"
 
@@ -44,7 +27,7 @@ OTHER = "UnknownTag"
 OF_THE_LOOP = "complete"
 
 
-def files(model: Model) -> dict[str, str]:
+def files(model: m.Model) -> dict[str, str]:
     """The modules that are made from the schema."""
     return {f"{FOLDER}/types.ts": types(model), f"{FOLDER}/operations.ts": operations(model)}
 
@@ -52,16 +35,16 @@ def files(model: Model) -> dict[str, str]:
 # ---- types ----
 
 
-def types(model: Model) -> str:
+def types(model: m.Model) -> str:
     """The text of `types.ts`."""
     parts = [
-        f"{NOTICE}\n/** The types of requests, of replies and of what comes. @module */\n",
+        f"{m.NOTICE}\n/** The types of requests, of replies and of what comes. @module */\n",
         "/** What a later version adds. */\n"
         f"declare enum {OTHER} {{\n  unknown = '(another)',\n}}\n",
     ]
     others = {union.other: union.tag for _, union in model.unions() if union.other}
     for one in model.definitions.values():
-        if isinstance(one.shape, Record):
+        if isinstance(one.shape, m.Record):
             parts.append(interface(model, one, one.shape, tag=others.get(one.name)))
         elif not one.inner:
             value = expression(model, one.shape)
@@ -69,7 +52,7 @@ def types(model: Model) -> str:
     return "\n".join(parts)
 
 
-def interface(model: Model, one: Definition, record: Record, *, tag: str | None) -> str:
+def interface(model: m.Model, one: m.Definition, record: m.Record, *, tag: str | None) -> str:
     """A record. `tag` is the field that has an unknown text in it."""
     text = comment(one.about)
     if not record.fields and record.extra is None:
@@ -82,7 +65,7 @@ def interface(model: Model, one: Definition, record: Record, *, tag: str | None)
     return f"{text}export interface {one.name} {{\n{''.join(lines)}}}\n"
 
 
-def member(model: Model, field: Field, record: Record, *, tag: str | None) -> str:
+def member(model: m.Model, field: m.Field, record: m.Record, *, tag: str | None) -> str:
     """A field, with its comment."""
     value = OTHER if field.name == tag else expression(model, field.type)
     # JSON.stringify leaves out undefined, so a request may have it.
@@ -91,30 +74,30 @@ def member(model: Model, field: Field, record: Record, *, tag: str | None) -> st
     return comment(field.about + field.default_text, 2) + f"  {field.name}{mark}: {value};\n"
 
 
-def expression(model: Model, one: Type) -> str:
+def expression(model: m.Model, one: m.Type) -> str:
     """The type expression of a type."""
     match one:
-        case Reference(name):
+        case m.Reference(name):
             definition = model.definitions[name]
-            if definition.inner and isinstance(definition.shape, Codes):
+            if definition.inner and isinstance(definition.shape, m.Codes):
                 return expression(model, definition.shape)
             return name
-        case Constant(value):
+        case m.Constant(value):
             return literal(value)
-        case Codes(values, is_open):
+        case m.Codes(values, is_open):
             # Any text, and the editor still offers the known ones.
             known = [literal(one) for one in values] + (["(string & {})"] if is_open else [])
             return " | ".join(known)
-        case Union():
+        case m.Union():
             return " | ".join(one.names)
-        case Nullable(of):
+        case m.Nullable(of):
             return f"{expression(model, of)} | null"
-        case ListOf(item):
+        case m.ListOf(item):
             inner = expression(model, item)
             return f"({inner})[]" if " | " in inner else f"{inner}[]"
-        case MapOf(value):
+        case m.MapOf(value):
             return f"Record<string, {expression(model, value)}>"
-        case Scalar(kind):
+        case m.Scalar(kind):
             return SCALARS[kind]
 
 
@@ -128,14 +111,14 @@ def literal(value: str | bool) -> str:
 # ---- operations ----
 
 
-def operations(model: Model) -> str:
+def operations(model: m.Model) -> str:
     """The text of `operations.ts`."""
     made = [one for one in model.operations if one.name != OF_THE_LOOP]
     names = sorted({one.request for one in made} | {one.reply for one in made})
     imports = "".join(f"  {name},\n" for name in names)
     listed = "".join(f"\n  | '{one.name}'" for one in model.operations)
     return (
-        f"{NOTICE}import type {{\n{imports}}} from './types.js';\n\n"
+        f"{m.NOTICE}import type {{\n{imports}}} from './types.js';\n\n"
         "/** The names of the operations in C, without the prefix. */\n"
         f"export type OperationName ={listed};\n\n"
         "/** One method for every operation of the library that an app calls. */\n"
@@ -147,15 +130,15 @@ def operations(model: Model) -> str:
     )
 
 
-def method(model: Model, one: Operation) -> str:
+def method(model: m.Model, one: m.Operation) -> str:
     """The method of an operation."""
     parameter = f"request{'?' if one.optional else ''}: {one.request}"
-    head = f"  {camel(one.name)}({parameter}): Promise<{one.reply}> {{\n"
+    head = f"  {m.camel(one.name)}({parameter}): Promise<{one.reply}> {{\n"
     body = f"    return this.call('{one.name}', request) as Promise<{one.reply}>;\n  }}\n"
     return described(model, one) + head + body
 
 
-def described(model: Model, one: Operation) -> str:
+def described(model: m.Model, one: m.Operation) -> str:
     """What an editor shows: the description, the errors, an example."""
     lines = [one.about]
     if one.errors:
@@ -163,7 +146,7 @@ def described(model: Model, one: Operation) -> str:
         lines += [f"- `{code}`: {model.errors.get(code, '')}" for code in one.errors]
     for example in one.examples[:1]:
         given = "" if not example.request else script(example.request)
-        call = f"await app.{camel(one.name)}({given});"
+        call = f"await app.{m.camel(one.name)}({given});"
         lines += ["", "@example", "```ts", call]
         lines += [] if example.reply is None else [f"// {script(example.reply)}"]
         lines += ["```"]
