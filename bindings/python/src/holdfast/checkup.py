@@ -22,7 +22,7 @@ from .checkup_user import UserCheckup
 from .errors import HoldfastError
 from .handle import Holdfast, plain
 from .keystores import MemoryKeyStore
-from .project import NO_UUID, Names, Project, Reply, claims
+from .project import ITEMS, NIL, NO_UUID, Names, Project, Reply, claims
 from .transport import HttpTransport
 
 if TYPE_CHECKING:
@@ -36,8 +36,6 @@ Outcome = Literal["ok", "warn", "fail"]
 CLOCK_S = 60
 #: Requests that take longer than this are worth a warning, in seconds.
 SLOW_S = 1.0
-#: No organisation has this id.
-NIL = "00000000-0000-0000-0000-000000000000"
 KEYS = "the dashboard's Settings > API Keys"
 
 
@@ -467,17 +465,16 @@ class Checkup:
         names = project.names
         for kind in names.kinds:
             if kind.function:
-                self.function(project, f"queue.{kind.name}", kind.function, {"items": "[]"})
+                self.function(project, f"queue.{kind.name}", kind.function, ITEMS)
             if kind.own and kind.own.function:
-                section = f"queue.{kind.name}.change"
-                self.function(project, section, kind.own.function, {"items": "[]"})
+                self.function(project, f"queue.{kind.name}.change", kind.own.function, ITEMS)
         if names.summary:
             org = {"org": NIL} if names.memberships else {}
             self.function(project, "summary", names.summary, org)
 
     def function(
         self, project: Project, section: str, name: str, arguments: dict[str, str]
-    ) -> Reply:
+    ) -> None:
         """A call by GET runs in a transaction that can write nothing."""
         whose = " for the user" if project.token else ""
         step = f"function {name} ({section}){whose}"
@@ -507,7 +504,13 @@ class Checkup:
             )
         else:
             self.judge(step, reply, faults, f"it exists, with {takes}")
-        return reply
+        is_list = isinstance(reply.value, list)
+        if project.token and arguments is ITEMS and reply.status == 200 and not is_list:
+            self.fail(
+                f"function {name} ({section})",
+                "it returns no list",
+                "It must return one result for each item; docs/sync.md shows their form.",
+            )
 
     # The machine ----------------------------------------------------------------------------------
 

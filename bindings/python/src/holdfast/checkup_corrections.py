@@ -12,11 +12,11 @@ import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from .project import ITEMS
 from .verdicts import no_grant, table_of
 
 if TYPE_CHECKING:
     from .checkup import Checkup
-    from .checkup_user import UserCheckup
     from .project import Kind, Own, Project, Reply
 
 #: A statement that changes a row ends with an error, and is undone.
@@ -34,7 +34,7 @@ class Corrections:
 
     checkup: Checkup
     project: Project
-    user: UserCheckup
+    user: str
     kind: Kind
     own: Own
 
@@ -59,7 +59,7 @@ class Corrections:
 
     def _query(self) -> dict[str, str]:
         columns = self.own.columns
-        query = {"select": ",".join(columns), "user_id": f"eq.{self.user.user}"}
+        query = {"select": ",".join(columns), "user_id": f"eq.{self.user}"}
         return query | ({"deleted_at": "is.null"} if "deleted_at" in columns else {})
 
     def _row(self) -> dict[str, Any] | None:
@@ -73,7 +73,8 @@ class Corrections:
     def _changes(self) -> None:
         step, columns = f"changes of {self.kind.name}", list(self.own.changed)
         if self.own.function:
-            self.user.function(f"queue.{self.kind.name}.change", self.own.function)
+            section = f"queue.{self.kind.name}.change"
+            self.checkup.function(self.project, section, self.own.function, ITEMS)
         columns += filter(None, [self.own.change_id])
         row = self._may_change(step, columns)
         if row and self._moves_the_time(step, row, columns):

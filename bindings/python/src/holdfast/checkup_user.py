@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .checkup_corrections import Corrections
-from .project import NO_UUID, claims
+from .project import ITEMS, NIL, NO_UUID, claims
 from .verdicts import empty_column, no_grant, table_of
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .project import Kind, Project
 
 #: Values for columns that must have one: some type takes each.
-VALUES = ["x", 1, "2000-01-01T00:00:00Z", str(uuid.UUID(int=0)), True, {}]
+VALUES = ["x", 1, "2000-01-01T00:00:00Z", NIL, True, {}]
 
 
 @dataclass
@@ -49,7 +49,7 @@ class UserCheckup:
                 for kind in self.project.names.kinds:
                     self._upload(kind, org)
                     if kind.own:
-                        Corrections(self.checkup, self.project, self, kind, kind.own).run()
+                        Corrections(self.checkup, self.project, self.user, kind, kind.own).run()
         finally:
             if not access_token:
                 self.project.auth("logout?scope=local", body={})
@@ -179,20 +179,9 @@ class UserCheckup:
                 " of its items are stored, and repeats nothing.",
             )
         elif kind.function:
-            self.function(f"queue.{kind.name}", kind.function)
+            self.checkup.function(self.project, f"queue.{kind.name}", kind.function, ITEMS)
         elif self.checkup.has_uuids(self.project, step, kind.table, kind.columns):
             self._insert(step, kind, org)
-
-    def function(self, section: str, name: str) -> None:
-        """A function that takes many items."""
-        items = {"items": "[]"}
-        reply = self.checkup.function(self.project, section, name, items)
-        if reply.status == 200 and not isinstance(reply.value, list):
-            self.checkup.fail(
-                f"function {name} ({section})",
-                "it returns no list",
-                "It must return one result for each item; docs/sync.md shows their form.",
-            )
 
     def _insert(self, step: str, kind: Kind, org: str | None) -> None:
         """An upload that cannot be stored: a value that is no uuid, for a column that is one."""

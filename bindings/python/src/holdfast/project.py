@@ -34,6 +34,10 @@ KINDS: dict[str, tuple[str, list[str], bool, str]] = {
 METHODS: list[dict[str, str]] = [{"id": "password", "flow": "password"}]
 #: A value that no column of the type uuid takes.
 NO_UUID = "not-a-uuid"
+#: No row and no organisation has this id.
+NIL = "00000000-0000-0000-0000-000000000000"
+#: The arguments of a function that takes many items.
+ITEMS = {"items": "[]"}
 #: What else the template names.
 SECTIONS = ["memberships", "contacts", "summary"]
 CACHED = ["name", "municipality", "relation"]
