@@ -25,9 +25,9 @@ PACKAGES = {
 }
 
 
-def sha256(content: bytes) -> list[dict[str, str]]:
+def hashes(digest: str) -> list[dict[str, str]]:
     """The hashes of a component or file."""
-    return [{"alg": "SHA-256", "content": hashlib.sha256(content).hexdigest()}]
+    return [{"alg": "SHA-256", "content": digest}]
 
 
 def upstream(version: str) -> str:
@@ -46,6 +46,8 @@ def component(package: str, description: bytes) -> Component:
     files = re.findall(r"^ ([0-9a-f]{64}) \d+ (\S+)$", re.split(r"^\S", sums, flags=re.M)[0], re.M)
     name, licence, product = PACKAGES[package]
     plain = upstream(version)
+    own = f"{package}_{version.partition(':')[2] or version}.dsc"
+    described = (hashlib.sha256(description).hexdigest(), own)
     return {
         "type": "library",
         "bom-ref": name,
@@ -56,19 +58,8 @@ def component(package: str, description: bytes) -> Component:
         "cpe": f"cpe:2.3:a:{product}:{plain}:*:*:*:*:*:*:*",
         "purl": f"pkg:deb/debian/{package}@{version.replace('+', '%2B')}?arch=source",
         "externalReferences": [
-            {
-                "type": "source-distribution",
-                "url": f"{package}_{version.partition(':')[2] or version}.dsc",
-                "hashes": sha256(description),
-            }
-        ]
-        + [
-            {
-                "type": "source-distribution",
-                "url": file,
-                "hashes": [{"alg": "SHA-256", "content": digest}],
-            }
-            for digest, file in sorted(files, key=lambda each: each[1])
+            {"type": "source-distribution", "url": file, "hashes": hashes(digest)}
+            for digest, file in [described, *sorted(files, key=lambda each: each[1])]
         ],
     }
 
@@ -89,12 +80,12 @@ def bill(sources: Path, library: Path, version: str, swift: str) -> dict[str, An
             "purl": f"pkg:github/swiftlang/swift@swift-{swift}-RELEASE",
         }
     )
-    content = library.read_bytes()
+    digest = hashlib.sha256(library.read_bytes()).hexdigest()
     return {
         "bomFormat": "CycloneDX",
         "specVersion": "1.6",
         # The same for the same library.
-        "serialNumber": f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_OID, sha256(content)[0]['content'])}",
+        "serialNumber": f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_OID, digest)}",
         "version": 1,
         "metadata": {
             "lifecycles": [{"phase": "build"}],
@@ -104,7 +95,7 @@ def bill(sources: Path, library: Path, version: str, swift: str) -> dict[str, An
                 "name": "holdfast",
                 "version": version,
                 "licenses": [{"license": {"id": "MIT"}}],
-                "hashes": sha256(content),
+                "hashes": hashes(digest),
             },
         },
         "components": components,

@@ -8,7 +8,7 @@ import contextlib
 import http.client
 import os
 import re
-import select
+import selectors
 import ssl
 import time
 import urllib.parse
@@ -129,11 +129,9 @@ class Connection:
         if isinstance(socket, ssl.SSLSocket) and socket.pending():
             return False
         try:
-            if not hasattr(select, "poll"):
-                return not select.select([socket], [], [], 0)[0]
-            poll = select.poll()
-            poll.register(socket, select.POLLIN)
-            return not poll.poll(0)
+            with selectors.DefaultSelector() as selector:
+                selector.register(socket, selectors.EVENT_READ)
+                return not selector.select(0)
         except (OSError, ValueError):
             return False
 

@@ -83,32 +83,20 @@ def checked(store: object, *, coroutines: bool = False) -> bool:
     return True in kinds
 
 
-LOAD = ctypes.CFUNCTYPE(
-    ctypes.c_int32,
-    ctypes.c_void_p,
-    ctypes.c_char_p,
-    ctypes.POINTER(ctypes.c_uint8),
-    ctypes.c_size_t,
-    ctypes.POINTER(ctypes.c_size_t),
-)
-SAVE = ctypes.CFUNCTYPE(
-    ctypes.c_int32,
-    ctypes.c_void_p,
-    ctypes.c_char_p,
-    ctypes.POINTER(ctypes.c_uint8),
-    ctypes.c_size_t,
-    ctypes.c_int32,
-)
-ERASE = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_char_p)
-DESTROY = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+_INT, _SIZE, _TEXT = ctypes.c_int32, ctypes.c_size_t, ctypes.c_char_p
+_CONTEXT, _KEY = ctypes.c_void_p, ctypes.POINTER(ctypes.c_uint8)
+LOAD = ctypes.CFUNCTYPE(_INT, _CONTEXT, _TEXT, _KEY, _SIZE, ctypes.POINTER(_SIZE))
+SAVE = ctypes.CFUNCTYPE(_INT, _CONTEXT, _TEXT, _KEY, _SIZE, _INT)
+ERASE = ctypes.CFUNCTYPE(_INT, _CONTEXT, _TEXT)
+DESTROY = ctypes.CFUNCTYPE(None, _CONTEXT)
 
 
 class KeyStoreStruct(ctypes.Structure):
     """`holdfast_keystore` of holdfast.h."""
 
     _fields_ = (
-        ("size", ctypes.c_size_t),
-        ("context", ctypes.c_void_p),
+        ("size", _SIZE),
+        ("context", _CONTEXT),
         ("load", LOAD),
         ("save", SAVE),
         ("erase", ERASE),

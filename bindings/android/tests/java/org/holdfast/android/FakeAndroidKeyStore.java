@@ -15,11 +15,7 @@ import javax.crypto.*;
  */
 public final class FakeAndroidKeyStore extends Provider {
   /** When a device says that a key is invalidated. */
-  enum Report {
-    FETCH,
-    INIT,
-    USE
-  }
+  enum Report { FETCH, INIT, USE }
 
   /** A key in the hardware. */
   static final class Held implements SecretKey, PrivateKey {
@@ -97,15 +93,11 @@ public final class FakeAndroidKeyStore extends Provider {
     @Override public boolean engineContainsAlias(String alias) { return KEYS.containsKey(alias); }
     @Override public int engineSize() { return KEYS.size(); }
     @Override public void engineLoad(InputStream in, char[] password) {}
-
-    @Override
-    public void engineStore(OutputStream out, char[] password) { throw none(); }
+    @Override public void engineStore(OutputStream out, char[] password) { throw none(); }
     @Override public Certificate[] engineGetCertificateChain(String alias) { return null; }
     @Override public Certificate engineGetCertificate(String alias) { return null; }
     @Override public Date engineGetCreationDate(String alias) { return null; }
-
-    @Override
-    public void engineSetKeyEntry(String alias, Key key, char[] password, Certificate[] chain) { throw none(); }
+    @Override public void engineSetKeyEntry(String alias, Key key, char[] password, Certificate[] all) { throw none(); }
     @Override public void engineSetKeyEntry(String alias, byte[] key, Certificate[] chain) { throw none(); }
     @Override public void engineSetCertificateEntry(String alias, Certificate certificate) { throw none(); }
     @Override public boolean engineIsKeyEntry(String alias) { return true; }
@@ -118,10 +110,7 @@ public final class FakeAndroidKeyStore extends Provider {
     private KeyGenParameterSpec spec;
 
     @Override
-    protected void engineInit(AlgorithmParameterSpec given, SecureRandom random) {
-      spec = (KeyGenParameterSpec) given;
-    }
-
+    protected void engineInit(AlgorithmParameterSpec given, SecureRandom random) { spec = (KeyGenParameterSpec) given; }
     @Override protected void engineInit(SecureRandom random) { throw none(); }
     @Override protected void engineInit(int size, SecureRandom random) { throw none(); }
 
@@ -195,9 +184,7 @@ public final class FakeAndroidKeyStore extends Provider {
     }
 
     @Override
-    protected void engineInit(int mode, Key given, AlgorithmParameters parameters, SecureRandom random) {
-      throw none();
-    }
+    protected void engineInit(int mode, Key given, AlgorithmParameters parameters, SecureRandom random) { throw none(); }
 
     @Override
     protected byte[] engineDoFinal(byte[] bytes, int offset, int length)
