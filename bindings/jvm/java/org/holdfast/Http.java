@@ -59,20 +59,16 @@ public final class Http {
 
   /** The word for one exception alone; null: it says nothing. */
   private static TransportError word(Throwable one) {
-    if (one instanceof SSLException || one instanceof CertificateException)
-      return TransportError.TLS;
-    if (one instanceof UnknownHostException || one instanceof UnresolvedAddressException)
-      return TransportError.DNS;
-    if (one instanceof SocketTimeoutException || one instanceof TimeoutException)
-      return TransportError.TIMEOUT;
+    if (one instanceof SSLException || one instanceof CertificateException) return TransportError.TLS;
+    if (one instanceof UnknownHostException || one instanceof UnresolvedAddressException) return TransportError.DNS;
+    if (one instanceof SocketTimeoutException || one instanceof TimeoutException) return TransportError.TIMEOUT;
     // OkHttp ends a call at its limit with this exception and these words.
     if (one instanceof InterruptedIOException)
       return "timeout".equals(one.getMessage()) ? TransportError.TIMEOUT : TransportError.CANCELLED;
     if (one instanceof InterruptedException
         || one instanceof CancellationException
         || one instanceof ClosedByInterruptException) return TransportError.CANCELLED;
-    if (one instanceof ConnectException || one instanceof ProtocolException)
-      return TransportError.REFUSED;
+    if (one instanceof ConnectException || one instanceof ProtocolException) return TransportError.REFUSED;
     return null;
   }
 }

@@ -16,8 +16,7 @@ public class KeyStoreException extends Exception {
   /** An answer, and what led to it. */
   public KeyStoreException(@NotNull KeyResult result, @Nullable Throwable cause) {
     super("the key store answers " + result.value(), cause);
-    if (result == KeyResult.OK)
-      throw new IllegalArgumentException("ok is no exception");
+    if (result == KeyResult.OK) throw new IllegalArgumentException("ok is no exception");
     this.result = result;
   }
 

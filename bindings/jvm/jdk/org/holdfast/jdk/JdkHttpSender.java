@@ -4,6 +4,7 @@ import java.io.*;
 import java.net.ProtocolException;
 import java.net.URI;
 import java.net.http.*;
+import java.net.http.HttpRequest.*;
 import java.util.Map;
 import java.util.concurrent.*;
 import org.holdfast.Http;
@@ -37,8 +38,7 @@ public final class JdkHttpSender implements HttpSender {
   @Override
   @NotNull
   public CompleteRequest send(@NotNull HttpRequest request) throws Exception {
-    CompletableFuture<HttpResponse<byte[]>> sent =
-        client.sendAsync(converted(request), head -> limited());
+    CompletableFuture<HttpResponse<byte[]>> sent = client.sendAsync(converted(request), head -> limited());
     try {
       // The client's own limit ends with the head of the response.
       HttpResponse<byte[]> response = sent.get(request.getTimeoutMs(), TimeUnit.MILLISECONDS);
@@ -55,13 +55,9 @@ public final class JdkHttpSender implements HttpSender {
   private static java.net.http.HttpRequest converted(HttpRequest request) {
     URI uri = URI.create(request.getUrl());
     String body = request.getBody();
+    BodyPublisher sent = body == null ? BodyPublishers.noBody() : BodyPublishers.ofString(body);
     java.net.http.HttpRequest.Builder made =
-        java.net.http.HttpRequest.newBuilder(uri)
-            .method(
-                request.getMethod().value(),
-                body == null
-                    ? java.net.http.HttpRequest.BodyPublishers.noBody()
-                    : java.net.http.HttpRequest.BodyPublishers.ofString(body));
+        java.net.http.HttpRequest.newBuilder(uri).method(request.getMethod().value(), sent);
     // In clear text the client would ask for an upgrade to HTTP/2 first.
     if ("http".equals(uri.getScheme())) made.version(HttpClient.Version.HTTP_1_1);
     for (Map.Entry<String, String> one : request.getHeaders().entrySet())

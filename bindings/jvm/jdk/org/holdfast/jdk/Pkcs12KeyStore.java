@@ -3,7 +3,7 @@ package org.holdfast.jdk;
 import java.io.*;
 import java.nio.channels.FileChannel;
 import java.nio.file.*;
-import java.nio.file.attribute.PosixFilePermissions;
+import java.nio.file.attribute.*;
 import java.security.*;
 import javax.crypto.spec.SecretKeySpec;
 import org.holdfast.KeyProtection;
@@ -39,11 +39,9 @@ public final class Pkcs12KeyStore implements KeyStore {
   }
 
   @Override
-  public synchronized void save(
-      @NotNull String name, @NotNull byte[] key, @NotNull KeyProtection protection)
+  public synchronized void save(@NotNull String name, @NotNull byte[] key, @NotNull KeyProtection protection)
       throws GeneralSecurityException, IOException, KeyStoreException {
-    if (!protection.equals(KeyProtection.DEVICE))
-      throw new KeyStoreException(KeyResult.UNAVAILABLE);
+    if (protection != KeyProtection.DEVICE) throw new KeyStoreException(KeyResult.UNAVAILABLE);
     java.security.KeyStore keys = read();
     keys.setKeyEntry(name, new SecretKeySpec(key, "AES"), password, null);
     write(keys);
@@ -69,12 +67,8 @@ public final class Pkcs12KeyStore implements KeyStore {
   }
 
   private void write(java.security.KeyStore keys) throws GeneralSecurityException, IOException {
-    Path fresh =
-        Files.createTempFile(
-            file.getParent(),
-            file.getFileName().toString(),
-            ".new",
-            PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")));
+    FileAttribute<?> mode = PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------"));
+    Path fresh = Files.createTempFile(file.getParent(), file.getFileName().toString(), ".new", mode);
     try {
       try (OutputStream out = Files.newOutputStream(fresh)) {
         keys.store(out, password);

@@ -65,8 +65,7 @@ class HoldfastTest {
   @Test
   void an_open_that_is_refused_leaves_nothing() {
     long before = Holdfast.liveCount();
-    Config wrong =
-        new Config("~/data", new Backend("https://x.test", "k")).authMethods(List.of());
+    Config wrong = new Config("~/data", new Backend("https://x.test", "k")).authMethods(List.of());
     assertEquals("/data_dir", assertThrows(Invalid.class, () -> Holdfast.open(wrong)).getField());
     assertEquals(before, Holdfast.liveCount());
   }
@@ -90,8 +89,7 @@ class HoldfastTest {
     String back = "com.example.app:/signed-in";
     try (Holdfast app = Holdfast.open(config().authMethods(pkce).redirectUrl(back))) {
       SignInBeginReply begun = app.signInBegin(new SignInBeginRequest("bankid"));
-      assertTrue(
-          assertInstanceOf(OpenInBrowser.class, begun).getUrl().startsWith(Server.URL + "/auth/v1/"));
+      assertTrue(((OpenInBrowser) begun).getUrl().startsWith(Server.URL + "/auth/v1/"));
     }
   }
 
@@ -123,14 +121,13 @@ class HoldfastTest {
       Holdfast app = Holdfast.open(config());
       CountDownLatch begun = new CountDownLatch(4);
       List<CompletableFuture<Void>> threads = new ArrayList<>();
+      Runnable calling =
+          () -> {
+            begun.countDown();
+            while (true) app.sessionStatus();
+          };
       for (int i = 0; i < 4; i++)
-        threads.add(
-            CompletableFuture.runAsync(
-                () -> {
-                  begun.countDown();
-                  while (true) app.sessionStatus();
-                },
-                work -> new Thread(work).start()));
+        threads.add(CompletableFuture.runAsync(calling, work -> new Thread(work).start()));
       begun.await();
       app.close();
       for (CompletableFuture<Void> one : threads)

@@ -31,18 +31,13 @@ class JsonTest {
 
   @Test
   void what_json_does_not_have_is_refused_with_its_place() {
-    assertEquals(
-        "/v/a~1b/0 is a java.util.Date, which JSON does not have",
-        assertThrows(
-                IllegalArgumentException.class,
-                () -> written(Map.of("a/b", List.of(new java.util.Date()))))
-            .getMessage());
-    assertEquals(
-        "/v is no finite number",
-        assertThrows(IllegalArgumentException.class, () -> written(Double.NaN)).getMessage());
-    Map<Object, Object> numbered = new HashMap<>();
-    numbered.put(1, 1);
-    assertThrows(IllegalArgumentException.class, () -> written(numbered));
+    assertEquals("/v/a~1b/0 is a java.util.Date, which JSON does not have", refusal(Map.of("a/b", List.of(new Date()))));
+    assertEquals("/v is no finite number", refusal(Double.NaN));
+    assertEquals("/v has a name that is no string", refusal(Map.of(1, 1)));
+  }
+
+  private static String refusal(Object value) {
+    return assertThrows(IllegalArgumentException.class, () -> written(value)).getMessage();
   }
 
   @Test

@@ -2,7 +2,6 @@ package org.holdfast;
 
 import static org.junit.jupiter.api.Assertions.*;
 
-import java.io.File;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import org.junit.jupiter.api.Timeout;
@@ -16,17 +15,10 @@ class ReadmeTest {
   @TempDir Path folder;
 
   private String run(String main) throws Exception {
-    Process process =
-        new ProcessBuilder(
-                System.getProperty("java.home") + File.separator + "bin" + File.separator + "java",
-                "-cp",
-                System.getProperty("java.class.path"),
-                main,
-                Server.URL,
-                Server.KEY,
-                folder.toString())
-            .redirectErrorStream(true)
-            .start();
+    String java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
+    String path = System.getProperty("java.class.path");
+    ProcessBuilder program = new ProcessBuilder(java, "-cp", path, main, Server.URL, Server.KEY, folder.toString());
+    Process process = program.redirectErrorStream(true).start();
     String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
     assertEquals(0, process.waitFor(), output);
     return output;

@@ -83,8 +83,7 @@ class TypesTest {
     SignInBeginReply later = SignInBeginReply.of(Map.of("scan", "..."));
     assertInstanceOf(SignInBeginReply.Unknown.class, later);
     assertEquals("...", later.toMap().get("scan"));
-    assertInstanceOf(
-        NeedsPassword.class, SignInBeginReply.of(Map.of("needs", List.of("email", "password"))));
+    assertInstanceOf(NeedsPassword.class, SignInBeginReply.of(Map.of("needs", List.of("email", "password"))));
   }
 
   @Test
@@ -97,8 +96,7 @@ class TypesTest {
   void a_reply_without_a_required_field_is_refused_by_name() {
     Map<String, Object> broken = decision();
     broken.remove("screen");
-    IllegalArgumentException refused =
-        assertThrows(IllegalArgumentException.class, () -> Decision.of(broken));
+    var refused = assertThrows(IllegalArgumentException.class, () -> Decision.of(broken));
     assertEquals("Decision.screen is missing", refused.getMessage());
     broken.put("screen", 1L);
     refused = assertThrows(IllegalArgumentException.class, () -> Decision.of(broken));

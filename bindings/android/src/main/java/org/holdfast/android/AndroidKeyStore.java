@@ -80,8 +80,7 @@ public final class AndroidKeyStore implements KeyStore {
           // Without its key the file is one of an earlier installation.
           if (key == null) return null;
           byte[] opened = name.equals("biometric") ? released(file, key, prompt) : opened(file, key);
-          if (opened.length != KEY_BYTES)
-            throw new KeyStoreException(KeyResult.FAILED);
+          if (opened.length != KEY_BYTES) throw new KeyStoreException(KeyResult.FAILED);
           return opened;
         });
   }
@@ -95,19 +94,16 @@ public final class AndroidKeyStore implements KeyStore {
   private byte[] released(SealedFile file, Key key, String prompt) throws Exception {
     Cipher cipher = Cipher.getInstance(RSA);
     cipher.init(Cipher.DECRYPT_MODE, key, OAEP); // an invalidated key is refused without a prompt
-    if (prompt == null || gate == null)
-      throw new KeyStoreException(KeyResult.CANCELLED);
+    if (prompt == null || gate == null) throw new KeyStoreException(KeyResult.CANCELLED);
     return gate.release(cipher, prompt).doFinal(file.sealed);
   }
 
   @Override
-  public void save(
-      @NotNull String name, @NotNull byte[] key, @NotNull KeyProtection protection)
+  public void save(@NotNull String name, @NotNull byte[] key, @NotNull KeyProtection protection)
       throws KeyStoreException {
     answered(
         () -> {
-          if (!folder.isDirectory() && !folder.mkdirs())
-            throw new IOException("cannot create " + folder.getName());
+          if (!folder.isDirectory() && !folder.mkdirs()) throw new IOException("cannot create " + folder.getName());
           String alias = aliases(name) + Long.toHexString(random.nextLong());
           boolean biometric = protection == KeyProtection.BIOMETRIC;
           try {
@@ -152,9 +148,8 @@ public final class AndroidKeyStore implements KeyStore {
     generator.initialize(wanted.build());
     PublicKey made = generator.generateKeyPair().getPublic();
     // A copy without the key store's rules: it would ask for the user to encrypt, too.
-    PublicKey copy =
-        KeyFactory.getInstance(made.getAlgorithm())
-            .generatePublic(new X509EncodedKeySpec(made.getEncoded()));
+    X509EncodedKeySpec plain = new X509EncodedKeySpec(made.getEncoded());
+    PublicKey copy = KeyFactory.getInstance(made.getAlgorithm()).generatePublic(plain);
     Cipher cipher = Cipher.getInstance(RSA);
     cipher.init(Cipher.ENCRYPT_MODE, copy, OAEP);
     return new SealedFile(alias, new byte[0], cipher.doFinal(key));
