@@ -31,7 +31,8 @@ class JsonTest {
 
   @Test
   void what_json_does_not_have_is_refused_with_its_place() {
-    assertEquals("/v/a~1b/0 is a java.util.Date, which JSON does not have", refusal(Map.of("a/b", List.of(new Date()))));
+    Object date = Map.of("a/b", List.of(new Date()));
+    assertEquals("/v/a~1b/0 is a java.util.Date, which JSON does not have", refusal(date));
     assertEquals("/v is no finite number", refusal(Double.NaN));
     assertEquals("/v has a name that is no string", refusal(Map.of(1, 1)));
   }

@@ -184,7 +184,7 @@ public final class FakeAndroidKeyStore extends Provider {
     }
 
     @Override
-    protected void engineInit(int mode, Key given, AlgorithmParameters parameters, SecureRandom random) { throw none(); }
+    protected void engineInit(int mode, Key given, AlgorithmParameters all, SecureRandom random) { throw none(); }
 
     @Override
     protected byte[] engineDoFinal(byte[] bytes, int offset, int length)
