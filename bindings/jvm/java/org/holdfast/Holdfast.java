@@ -176,21 +176,16 @@ public final class Holdfast extends Operations implements AutoCloseable {
    * @param executor calls the listener, for instance on the thread that draws
    */
   public void listen(@NotNull Executor executor, @NotNull NewsListener listener) {
-    Sending.thread(
-            "holdfast-news",
-            () -> {
-              for (NextReply it; (it = patiently(this::next)) != null; ) tell(executor, listener, it);
-            })
-        .start();
+    Sending.thread("holdfast-news", () -> {
+      for (NextReply it; (it = patiently(this::next)) != null; ) tell(executor, listener, it);
+    }).start();
   }
 
   private void tell(Executor executor, NewsListener listener, NextReply thing) {
-    FutureTask<Void> task =
-        new FutureTask<>(
-            () -> {
-              listener.onNews(thing);
-              return null;
-            });
+    FutureTask<Void> task = new FutureTask<>(() -> {
+      listener.onNews(thing);
+      return null;
+    });
     telling = task;
     try {
       executor.execute(task);

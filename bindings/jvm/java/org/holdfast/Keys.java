@@ -52,21 +52,19 @@ final class Keys {
    */
   int answer(int operation, String name, byte[] key, boolean biometric) {
     boolean interrupted = Thread.interrupted(); // meant for the app: a key store would fail
-    KeyResult result =
-        result(
-            () -> {
-              Released given = name.equals(PROMPTED) ? released.get() : null;
-              if (operation == LOAD && given != null) {
-                System.arraycopy(given.key, 0, key, 0, key.length);
-                return given.result;
-              }
-              if (operation == LOAD) return load(name, null, key);
-              if (given != null) released.remove(); // from here on it is another key
-              if (operation == SAVE)
-                store.save(name, key, biometric ? KeyProtection.BIOMETRIC : KeyProtection.DEVICE);
-              else store.erase(name);
-              return KeyResult.OK;
-            });
+    KeyResult result = result(() -> {
+      Released given = name.equals(PROMPTED) ? released.get() : null;
+      if (operation == LOAD && given != null) {
+        System.arraycopy(given.key, 0, key, 0, key.length);
+        return given.result;
+      }
+      if (operation == LOAD) return load(name, null, key);
+      if (given != null) released.remove(); // from here on it is another key
+      if (operation == SAVE)
+        store.save(name, key, biometric ? KeyProtection.BIOMETRIC : KeyProtection.DEVICE);
+      else store.erase(name);
+      return KeyResult.OK;
+    });
     if (interrupted) Thread.currentThread().interrupt();
     return result.ordinal();
   }

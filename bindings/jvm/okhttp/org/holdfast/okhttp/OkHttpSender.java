@@ -49,28 +49,26 @@ public final class OkHttpSender implements HttpSender {
   @Override
   @NotNull
   public CompleteRequest send(@NotNull HttpRequest request) throws Exception {
-    OkHttpClient limited =
-        client.newBuilder().callTimeout(request.getTimeoutMs(), TimeUnit.MILLISECONDS).build();
+    OkHttpClient limited = client.newBuilder().callTimeout(request.getTimeoutMs(), TimeUnit.MILLISECONDS).build();
     Call call = limited.newCall(converted(request));
     CompletableFuture<CompleteRequest> result = new CompletableFuture<>();
-    call.enqueue(
-        new Callback() {
-          @Override
-          public void onResponse(Call call, Response response) {
-            try (Response closing = response) {
-              Headers headers = closing.headers();
-              byte[] body = bytes(closing.body());
-              result.complete(Http.answer(request, closing.code(), headers.toMultimap(), body));
-            } catch (Throwable failure) { // else nobody would learn of it
-              result.completeExceptionally(failure);
-            }
-          }
+    call.enqueue(new Callback() {
+      @Override
+      public void onResponse(Call call, Response response) {
+        try (Response closing = response) {
+          Headers headers = closing.headers();
+          byte[] body = bytes(closing.body());
+          result.complete(Http.answer(request, closing.code(), headers.toMultimap(), body));
+        } catch (Throwable failure) { // else nobody would learn of it
+          result.completeExceptionally(failure);
+        }
+      }
 
-          @Override
-          public void onFailure(Call call, IOException failure) {
-            result.completeExceptionally(failure);
-          }
-        });
+      @Override
+      public void onFailure(Call call, IOException failure) {
+        result.completeExceptionally(failure);
+      }
+    });
     try {
       return result.get();
     } finally {

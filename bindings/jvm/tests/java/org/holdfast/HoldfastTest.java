@@ -121,11 +121,10 @@ class HoldfastTest {
       Holdfast app = Holdfast.open(config());
       CountDownLatch begun = new CountDownLatch(4);
       List<CompletableFuture<Void>> threads = new ArrayList<>();
-      Runnable calling =
-          () -> {
-            begun.countDown();
-            while (true) app.sessionStatus();
-          };
+      Runnable calling = () -> {
+        begun.countDown();
+        while (true) app.sessionStatus();
+      };
       for (int i = 0; i < 4; i++)
         threads.add(CompletableFuture.runAsync(calling, work -> new Thread(work).start()));
       begun.await();
@@ -141,11 +140,10 @@ class HoldfastTest {
     long before = Holdfast.liveCount();
     for (int i = 0; i < 10; i++) Holdfast.open(config());
     // The collector decides when; each round makes it likelier.
-    Patience.until(
-        () -> {
-          System.gc();
-          return Holdfast.liveCount() <= before;
-        });
+    Patience.until(() -> {
+      System.gc();
+      return Holdfast.liveCount() <= before;
+    });
     assertEquals(before, Holdfast.liveCount());
   }
 

@@ -136,11 +136,10 @@ class KeysTest {
   @Test
   void an_interrupt_for_the_app_does_not_reach_the_store() {
     AtomicReference<Boolean> seen = new AtomicReference<>();
-    keys.loading =
-        () -> {
-          seen.set(Thread.currentThread().isInterrupted());
-          return null;
-        };
+    keys.loading = () -> {
+      seen.set(Thread.currentThread().isInterrupted());
+      return null;
+    };
     open(keys);
     Thread.currentThread().interrupt();
     app.sessionLock();
@@ -156,11 +155,10 @@ class KeysTest {
     given = null;
     app.close();
     app = null;
-    Patience.until(
-        () -> {
-          System.gc();
-          return store.get() == null;
-        });
+    Patience.until(() -> {
+      System.gc();
+      return store.get() == null;
+    });
     assertNull(store.get());
   }
 
@@ -175,10 +173,9 @@ class KeysTest {
   /** A key store that fails for the moment signs nobody out. */
   @Test
   void a_key_store_that_fails_is_asked_again() throws Exception {
-    keys.loading =
-        () -> {
-          throw new KeyStoreException(KeyResult.LOCKED);
-        };
+    keys.loading = () -> {
+      throw new KeyStoreException(KeyResult.LOCKED);
+    };
     open(keys);
     assertEquals("host", app.getOpened().getKeystore().value());
     assertEquals("keystore_locked", app.getScreen().getReason().value());

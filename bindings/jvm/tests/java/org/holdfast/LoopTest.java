@@ -124,14 +124,12 @@ class LoopTest {
   void a_listener_that_fails_gets_what_follows() throws Exception {
     open(new JdkHttpSender());
     CountDownLatch failed = new CountDownLatch(1);
-    app.listen(
-        Runnable::run,
-        thing -> {
-          boolean first = failed.getCount() > 0;
-          failed.countDown();
-          if (first) throw new IOException("the first time");
-          news.onNews(thing);
-        });
+    app.listen(Runnable::run, thing -> {
+      boolean first = failed.getCount() > 0;
+      failed.countDown();
+      if (first) throw new IOException("the first time");
+      news.onNews(thing);
+    });
     failed.await();
     news.signIn(app);
   }
@@ -141,14 +139,12 @@ class LoopTest {
     open(new JdkHttpSender());
     CountDownLatch release = new CountDownLatch(1);
     CountDownLatch stuck = new CountDownLatch(1);
-    app.listen(
-        Runnable::run,
-        thing -> {
-          news.onNews(thing);
-          if (!(thing instanceof NextSync) || stuck.getCount() == 0) return;
-          stuck.countDown();
-          release.await();
-        });
+    app.listen(Runnable::run, thing -> {
+      news.onNews(thing);
+      if (!(thing instanceof NextSync) || stuck.getCount() == 0) return;
+      stuck.countDown();
+      release.await();
+    });
     long stored = Server.activities("solo@example.org");
     news.signIn(app);
     visit();
@@ -166,17 +162,14 @@ class LoopTest {
     CountDownLatch closed = new CountDownLatch(1);
     try {
       open(new JdkHttpSender());
-      app.listen(
-          drawing,
-          thing -> {
-            threads.add(Thread.currentThread().getName());
-            news.onNews(thing);
-            boolean isRun =
-                thing instanceof NextSync && ((NextSync) thing).getSync().getMessage() != null;
-            if (!isRun) return; // contacts have come
-            app.close(); // from inside the listener
-            closed.countDown();
-          });
+      app.listen(drawing, thing -> {
+        threads.add(Thread.currentThread().getName());
+        news.onNews(thing);
+        boolean isRun = thing instanceof NextSync && ((NextSync) thing).getSync().getMessage() != null;
+        if (!isRun) return; // contacts have come
+        app.close(); // from inside the listener
+        closed.countDown();
+      });
       news.signIn(app);
       visit();
       assertTrue(closed.await(Patience.ms(60), TimeUnit.MILLISECONDS));
@@ -204,17 +197,16 @@ class LoopTest {
   void cancelling_gives_up_a_request_that_hangs() throws Exception {
     CountDownLatch asked = new CountDownLatch(1);
     AtomicReference<TransportError> told = new AtomicReference<>();
-    open(
-        request -> {
-          asked.countDown();
-          try {
-            new CountDownLatch(1).await();
-          } catch (InterruptedException interrupted) {
-            told.set(Http.failure(interrupted));
-            throw interrupted;
-          }
-          throw new AssertionError();
-        });
+    open(request -> {
+      asked.countDown();
+      try {
+        new CountDownLatch(1).await();
+      } catch (InterruptedException interrupted) {
+        told.set(Http.failure(interrupted));
+        throw interrupted;
+      }
+      throw new AssertionError();
+    });
     signIn();
     asked.await();
     app.cancel();
@@ -226,15 +218,14 @@ class LoopTest {
   @Test
   void a_thread_that_cannot_be_had_costs_one_request() throws Exception {
     AtomicInteger wanted = new AtomicInteger();
-    InheritableThreadLocal<Object> none =
-        new InheritableThreadLocal<>() {
-          @Override
-          protected Object childValue(Object parent) { // when a thread makes another one
-            if (Thread.currentThread().getName().equals("holdfast-requests") && wanted.getAndIncrement() == 0)
-              throw new OutOfMemoryError("unable to create native thread");
-            return parent;
-          }
-        };
+    InheritableThreadLocal<Object> none = new InheritableThreadLocal<>() {
+      @Override
+      protected Object childValue(Object parent) { // when a thread makes another one
+        if (Thread.currentThread().getName().equals("holdfast-requests") && wanted.getAndIncrement() == 0)
+          throw new OutOfMemoryError("unable to create native thread");
+        return parent;
+      }
+    };
     none.set(this);
     try {
       open(new JdkHttpSender());

@@ -4,8 +4,7 @@ import java.util.concurrent.*;
 
 /** How long a test waits. A limit tells a hang, never a speed; HOLDFAST_PATIENCE multiplies it. */
 final class Patience {
-  private static final double FACTOR =
-      Double.parseDouble(System.getenv().getOrDefault("HOLDFAST_PATIENCE", "1"));
+  private static final double FACTOR = Double.parseDouble(System.getenv().getOrDefault("HOLDFAST_PATIENCE", "1"));
 
   private Patience() {}
 

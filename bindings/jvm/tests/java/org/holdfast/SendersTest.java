@@ -238,18 +238,16 @@ class SendersTest {
   @Test
   void a_body_that_fails_in_any_way_is_a_failure() {
     response = http(200, "", "[]".getBytes());
-    Interceptor breaks =
-        chain -> {
-          Response whole = chain.proceed(chain.request());
-          Source broken =
-              new ForwardingSource(whole.body().source()) {
-                @Override
-                public long read(Buffer to, long count) {
-                  throw new IllegalStateException("a defect of an interceptor");
-                }
-              };
-          return whole.newBuilder().body(ResponseBody.create(null, 2, Okio.buffer(broken))).build();
-        };
+    Interceptor breaks = chain -> {
+      Response whole = chain.proceed(chain.request());
+      Source broken = new ForwardingSource(whole.body().source()) {
+        @Override
+        public long read(Buffer to, long count) {
+          throw new IllegalStateException("a defect of an interceptor");
+        }
+      };
+      return whole.newBuilder().body(ResponseBody.create(null, 2, Okio.buffer(broken))).build();
+    };
     HttpSender sender = new OkHttpSender(new OkHttpClient.Builder().addInterceptor(breaks).build());
     assertEquals(TransportError.OFFLINE, failure(sender, request("GET", null, Patience.ms(60))));
   }

@@ -33,22 +33,20 @@ class PromptTest {
             KeyResult.NOT_ENROLLED, List.of(11, 14),
             KeyResult.UNAVAILABLE, List.of(12, 1, 15),
             KeyResult.FAILED, List.of(2, 4, 8, 99));
-    table.forEach(
-        (answer, numbers) -> {
-          for (int number : numbers)
-            assertEquals(answer, refused((info, object, callback) -> callback.onAuthenticationError(number, "")));
-        });
+    table.forEach((answer, numbers) -> {
+      for (int number : numbers)
+        assertEquals(answer, refused((info, object, callback) -> callback.onAuthenticationError(number, "")));
+    });
   }
 
   @Test
   void one_mismatch_ends_nothing_and_a_success_releases() throws Exception {
-    BiometricPrompt.script =
-        (info, object, callback) -> {
-          assertEquals("Unlock", info.title);
-          assertEquals(15, info.authenticators, "strong biometrics alone");
-          callback.onAuthenticationFailed();
-          callback.onAuthenticationSucceeded(new BiometricPrompt.AuthenticationResult(object));
-        };
+    BiometricPrompt.script = (info, object, callback) -> {
+      assertEquals("Unlock", info.title);
+      assertEquals(15, info.authenticators, "strong biometrics alone");
+      callback.onAuthenticationFailed();
+      callback.onAuthenticationSucceeded(new BiometricPrompt.AuthenticationResult(object));
+    };
     assertSame(cipher, gate.release(cipher, "Unlock"));
   }
 

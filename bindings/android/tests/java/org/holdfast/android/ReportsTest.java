@@ -51,8 +51,7 @@ class ReportsTest {
   }
 
   private boolean offline() {
-    return app.queueExplain().getReasons().stream()
-        .anyMatch(one -> one.getCode().value().equals("offline"));
+    return app.queueExplain().getReasons().stream().anyMatch(one -> one.getCode().value().equals("offline"));
   }
 
   private void signIn() throws Exception {
@@ -124,14 +123,12 @@ class ReportsTest {
   @Test
   void one_run_is_enough() {
     List<String> asked = new ArrayList<>();
-    WorkManager.instance =
-        new WorkManager() {
-          @Override
-          public void enqueueUniqueWork(
-              String name, ExistingWorkPolicy policy, OneTimeWorkRequest request) {
-            asked.add(name + " " + policy);
-          }
-        };
+    WorkManager.instance = new WorkManager() {
+      @Override
+      public void enqueueUniqueWork(String name, ExistingWorkPolicy policy, OneTimeWorkRequest request) {
+        asked.add(name + " " + policy);
+      }
+    };
     SyncWorker.enqueue(phone);
     assertEquals(List.of("org.holdfast.sync KEEP"), asked);
   }

@@ -72,17 +72,16 @@ public final class AndroidKeyStore implements KeyStore {
   @Override
   @Nullable
   public byte[] load(@NotNull String name, @Nullable String prompt) throws KeyStoreException {
-    return answered(
-        () -> {
-          SealedFile file = SealedFile.read(file(name));
-          if (file == null) return null;
-          Key key = keys().getKey(file.alias, null);
-          // Without its key the file is one of an earlier installation.
-          if (key == null) return null;
-          byte[] opened = name.equals("biometric") ? released(file, key, prompt) : opened(file, key);
-          if (opened.length != KEY_BYTES) throw new KeyStoreException(KeyResult.FAILED);
-          return opened;
-        });
+    return answered(() -> {
+      SealedFile file = SealedFile.read(file(name));
+      if (file == null) return null;
+      Key key = keys().getKey(file.alias, null);
+      // Without its key the file is one of an earlier installation.
+      if (key == null) return null;
+      byte[] opened = name.equals("biometric") ? released(file, key, prompt) : opened(file, key);
+      if (opened.length != KEY_BYTES) throw new KeyStoreException(KeyResult.FAILED);
+      return opened;
+    });
   }
 
   private static byte[] opened(SealedFile file, Key key) throws GeneralSecurityException {
@@ -101,20 +100,19 @@ public final class AndroidKeyStore implements KeyStore {
   @Override
   public void save(@NotNull String name, @NotNull byte[] key, @NotNull KeyProtection protection)
       throws KeyStoreException {
-    answered(
-        () -> {
-          if (!folder.isDirectory() && !folder.mkdirs()) throw new IOException("cannot create " + folder.getName());
-          String alias = aliases(name) + Long.toHexString(random.nextLong());
-          boolean biometric = protection == KeyProtection.BIOMETRIC;
-          try {
-            (biometric ? sealedForPrompt(alias, key) : sealed(alias, key)).write(file(name));
-          } catch (Exception failure) {
-            keys().deleteEntry(alias);
-            throw failure;
-          }
-          deleteAliases(name, alias);
-          return null;
-        });
+    answered(() -> {
+      if (!folder.isDirectory() && !folder.mkdirs()) throw new IOException("cannot create " + folder.getName());
+      String alias = aliases(name) + Long.toHexString(random.nextLong());
+      boolean biometric = protection == KeyProtection.BIOMETRIC;
+      try {
+        (biometric ? sealedForPrompt(alias, key) : sealed(alias, key)).write(file(name));
+      } catch (Exception failure) {
+        keys().deleteEntry(alias);
+        throw failure;
+      }
+      deleteAliases(name, alias);
+      return null;
+    });
   }
 
   private static SealedFile sealed(String alias, byte[] key) throws GeneralSecurityException {
@@ -157,12 +155,11 @@ public final class AndroidKeyStore implements KeyStore {
 
   @Override
   public void erase(@NotNull String name) throws KeyStoreException {
-    answered(
-        () -> {
-          deleteAliases(name, null); // from here on the file cannot be opened
-          if (folder.isDirectory()) SealedFile.delete(file(name));
-          return null;
-        });
+    answered(() -> {
+      deleteAliases(name, null); // from here on the file cannot be opened
+      if (folder.isDirectory()) SealedFile.delete(file(name));
+      return null;
+    });
   }
 
   // ---- what they share ----

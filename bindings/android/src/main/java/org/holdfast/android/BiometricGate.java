@@ -58,24 +58,23 @@ public final class BiometricGate implements PromptGate {
       released.completeExceptionally(new KeyStoreException(KeyResult.CANCELLED));
       return;
     }
-    BiometricPrompt.AuthenticationCallback callback =
-        new BiometricPrompt.AuthenticationCallback() {
-          @Override
-          public void onAuthenticationSucceeded(BiometricPrompt.AuthenticationResult result) {
-            BiometricPrompt.CryptoObject object = result.getCryptoObject();
-            Cipher usable = object == null ? null : object.getCipher();
-            // Some devices with Android 7 and 8 report success without a cipher.
-            if (usable != null) released.complete(usable);
-            else released.completeExceptionally(new KeyStoreException(KeyResult.FAILED));
-          }
+    BiometricPrompt.AuthenticationCallback callback = new BiometricPrompt.AuthenticationCallback() {
+      @Override
+      public void onAuthenticationSucceeded(BiometricPrompt.AuthenticationResult result) {
+        BiometricPrompt.CryptoObject object = result.getCryptoObject();
+        Cipher usable = object == null ? null : object.getCipher();
+        // Some devices with Android 7 and 8 report success without a cipher.
+        if (usable != null) released.complete(usable);
+        else released.completeExceptionally(new KeyStoreException(KeyResult.FAILED));
+      }
 
-          @Override
-          public void onAuthenticationError(int error, CharSequence words) {
-            released.completeExceptionally(new KeyStoreException(answer(error)));
-          }
+      @Override
+      public void onAuthenticationError(int error, CharSequence words) {
+        released.completeExceptionally(new KeyStoreException(answer(error)));
+      }
 
-          // onAuthenticationFailed is one mismatch, and the prompt stays.
-        };
+      // onAuthenticationFailed is one mismatch, and the prompt stays.
+    };
     try {
       BiometricPrompt.PromptInfo info =
           new BiometricPrompt.PromptInfo.Builder()
@@ -85,10 +84,9 @@ public final class BiometricGate implements PromptGate {
               .build();
       BiometricPrompt prompt = new BiometricPrompt(activity, main::post, callback);
       prompt.authenticate(info, new BiometricPrompt.CryptoObject(cipher));
-      released.whenComplete(
-          (usable, refused) -> {
-            if (released.isCancelled()) main.post(prompt::cancelAuthentication);
-          });
+      released.whenComplete((usable, refused) -> {
+        if (released.isCancelled()) main.post(prompt::cancelAuthentication);
+      });
     } catch (RuntimeException failure) {
       released.completeExceptionally(failure);
     }

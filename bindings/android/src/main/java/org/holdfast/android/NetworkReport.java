@@ -20,23 +20,22 @@ public final class NetworkReport implements AutoCloseable {
    */
   public NetworkReport(@NotNull Context context, @NotNull Holdfast app, @NotNull Executor executor) {
     manager = context.getSystemService(ConnectivityManager.class);
-    callback =
-        new ConnectivityManager.NetworkCallback() {
-          /** The default network can change without being lost. */
-          private final Set<Network> present = new HashSet<>();
+    callback = new ConnectivityManager.NetworkCallback() {
+      /** The default network can change without being lost. */
+      private final Set<Network> present = new HashSet<>();
 
-          @Override
-          public void onAvailable(Network network) {
-            present.add(network);
-            tell(app, executor, true);
-          }
+      @Override
+      public void onAvailable(Network network) {
+        present.add(network);
+        tell(app, executor, true);
+      }
 
-          @Override
-          public void onLost(Network network) {
-            present.remove(network);
-            tell(app, executor, !present.isEmpty());
-          }
-        };
+      @Override
+      public void onLost(Network network) {
+        present.remove(network);
+        tell(app, executor, !present.isEmpty());
+      }
+    };
     boolean online = manager.getActiveNetwork() != null;
     tell(app, executor, online); // without a network no callback comes
     manager.registerDefaultNetworkCallback(callback);

@@ -35,14 +35,13 @@ public final class PresenceReport implements DefaultLifecycleObserver, AutoClose
   }
 
   static void tell(Executor executor, Runnable call) {
-    executor.execute(
-        () -> {
-          try {
-            call.run();
-          } catch (HoldfastException.Closed closed) {
-            // Nobody is left to be told.
-          }
-        });
+    executor.execute(() -> {
+      try {
+        call.run();
+      } catch (HoldfastException.Closed closed) {
+        // Nobody is left to be told.
+      }
+    });
   }
 
   @Override
