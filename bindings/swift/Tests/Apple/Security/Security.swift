@@ -40,24 +40,16 @@ public let kSecReturnData: CFString = "r_Data"
 public let kSecUseAuthenticationContext: CFString = "u_AuthCtx"
 public let kSecUseDataProtectionKeychain: CFString = "nleg"
 
-public func SecItemAdd(_ item: CFDictionary, _ result: UnsafeMutablePointer<CFTypeRef?>?)
-  -> OSStatus
-{
-  StandInKeychain.current.add(item)
-}
+public typealias Found = UnsafeMutablePointer<CFTypeRef?>?
+private var keychain: StandInKeychain { .current }
 
+public func SecItemAdd(_ item: CFDictionary, _: Found) -> OSStatus { keychain.add(item) }
+public func SecItemDelete(_ found: CFDictionary) -> OSStatus { keychain.delete(found) }
 public func SecItemUpdate(_ found: CFDictionary, _ change: CFDictionary) -> OSStatus {
-  StandInKeychain.current.update(found, change)
+  keychain.update(found, change)
 }
-
-public func SecItemDelete(_ found: CFDictionary) -> OSStatus {
-  StandInKeychain.current.delete(found)
-}
-
-public func SecItemCopyMatching(_ found: CFDictionary, _ result: UnsafeMutablePointer<CFTypeRef?>?)
-  -> OSStatus
-{
-  StandInKeychain.current.copy(found, result)
+public func SecItemCopyMatching(_ found: CFDictionary, _ result: Found) -> OSStatus {
+  keychain.copy(found, result)
 }
 
 public func SecAccessControlCreateWithFlags(
@@ -137,9 +129,8 @@ public final class StandInKeychain: @unchecked Sendable {
   public func removePasscode() {
     with {
       (enrolment, isEnrolled, hasPasscode) = (enrolment + 1, false, false)
-      items = items.filter {
-        $0.value.accessible != kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly
-      }
+      let lost = kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly
+      items = items.filter { $0.value.accessible != lost }
     }
   }
 
@@ -185,9 +176,7 @@ public final class StandInKeychain: @unchecked Sendable {
     }
   }
 
-  fileprivate func copy(_ found: CFDictionary, _ result: UnsafeMutablePointer<CFTypeRef?>?)
-    -> OSStatus
-  {
+  fileprivate func copy(_ found: CFDictionary, _ result: Found) -> OSStatus {
     calling(.copy, found) { key in
       guard found[kSecValueData] == nil, found[kSecAttrAccessible] == nil else {
         return errSecParam
@@ -207,9 +196,9 @@ public final class StandInKeychain: @unchecked Sendable {
     found[kSecValueData] == nil && found[kSecReturnData] == nil
   }
 
-  private func calling(_ call: Call, _ query: CFDictionary, _ body: ([String]) -> OSStatus)
-    -> OSStatus
-  {
+  private func calling(
+    _ call: Call, _ query: CFDictionary, _ body: ([String]) -> OSStatus
+  ) -> OSStatus {
     with { before.removeValue(forKey: call) }?()
     return with {
       calls.append(call)
@@ -250,9 +239,7 @@ public final class StandInKeychain: @unchecked Sendable {
     precondition(!reason.isEmpty, "a prompt without a reason")
     if let problem = biometryProblem { return problem }
     with { prompts.append(reason) }
-    while with({ keepsPrompt && context.state != .invalid }) {
-      Thread.sleep(forTimeInterval: 0.001)
-    }
+    while with({ keepsPrompt && context.state != .invalid }) { usleep(1000) }
     let code: Int? = with {
       if context.state == .invalid { return -9 }  // appCancel
       if answer == nil { context.state = .released }
