@@ -166,16 +166,25 @@ def test_a_request_and_its_answer_arrive_as_they_are(serving: Serving) -> None:
     assert b"X-My: y\r\n" in received and received.endswith("blå body".encode())
 
 
-def test_redirects_are_answers(serving: Serving) -> None:
-    server = serving([b"HTTP/1.1 302 Moved\r\nLocation: /to\r\nContent-Length: 0\r\n\r\n"])
-    answer = HttpTransport()(request(server.url()))
-    assert (answer["status"], answer["headers"]["location"]) == (302, "/to")
-
-
-@pytest.mark.parametrize("body", [b"\xff\xfe", b"a\0"])
-def test_a_body_that_is_no_text_is_null(body: bytes, serving: Serving) -> None:
-    answer = HttpTransport()(request(serving([OK.replace(b"{}", body)]).url()))
-    assert (answer["status"], answer["body"]) == (200, None)
+@pytest.mark.parametrize(
+    ("head", "body", "answer"),
+    [
+        (b"302 Moved\r\nLocation: /to\r\nContent-Length: 0", b"", {"status": 302, "body": ""}),
+        # A body that is no text is null, one over the limit is refused, and one that breaks off is
+        # a broken connection: the part that had arrived was passed on as the whole body
+        (b"200 OK\r\nContent-Length: 2", b"\xff\xfe", {"status": 200, "body": None}),
+        (b"200 OK\r\nContent-Length: 2", b"a\0", {"status": 200, "body": None}),
+        (b"200 OK\r\nConnection: close", b"x" * 1000, {"status": 200, "body": "x" * 1000}),
+        (b"200 OK\r\nConnection: close", b"x" * 1001, {"error": "refused"}),
+        (b"200 OK\r\nContent-Length: 10", b"[]", {"error": "offline"}),
+    ],
+)
+def test_a_response_and_its_answer(
+    head: bytes, body: bytes, answer: dict[str, object], serving: Serving
+) -> None:
+    server = serving([b"HTTP/1.1 " + head + b"\r\n\r\n" + body], hang_up=True)
+    given = HttpTransport(body_limit=1000)(request(server.url()))
+    assert given.items() >= answer.items()
 
 
 def test_a_refused_connection_is_an_answer() -> None:
@@ -283,20 +292,6 @@ def test_an_endless_answer_ends(where: str, serving: Serving) -> None:
     assert server.has_ended()
 
 
-def test_a_body_over_the_limit_is_refused(serving: Serving) -> None:
-    bodies = [HEAD + b"Connection: close\r\n\r\n" + b"x" * size for size in (1000, 1001)]
-    server = serving(bodies, hang_up=True)
-    transport = HttpTransport(body_limit=1000)
-    assert transport(request(server.url()))["body"] == "x" * 1000
-    assert transport(request(server.url())) == {"error": "refused"}
-
-
-def test_a_body_that_breaks_off_is_a_broken_connection(serving: Serving) -> None:
-    """The part that had arrived was passed on as the whole body."""
-    server = serving([HEAD + b"Content-Length: 10\r\n\r\n[]"], hang_up=True)
-    assert HttpTransport()(request(server.url())) == {"error": "offline"}
-
-
 def test_any_status_is_an_answer(serving: Serving) -> None:
     """A status of 600, or a NUL in a header, ended the runner for good."""
     texts = [*(f"{number:03}" for number in range(0, 1000, 7)), "600", "-1", "1000", "2", "abc", ""]
@@ -366,12 +361,9 @@ def test_a_tunnel_of_a_proxy_is_kept(
 
 def statuses(transport: HttpTransport, server: Server, *methods: str) -> list[object]:
     """The status of each answer, or its error."""
-    found: list[object] = []
-    for method in methods:
-        body = None if method == "GET" else "body"
-        answer = transport(request(server.url(), method=method, body=body))
-        found.append(answer.get("status", answer.get("error")))
-    return found
+    bodies = [None if method == "GET" else "body" for method in methods]
+    sent = [request(server.url(), method=m, body=b) for m, b in zip(methods, bodies, strict=True)]
+    return [answer.get("status", answer.get("error")) for answer in map(transport, sent)]
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
