@@ -7,34 +7,22 @@ import threading
 from functools import partial
 from typing import Any, cast
 
+import fake_library as h
 import pytest
-from fake_library import (
-    CONFIG,
-    FIRST,
-    HOME,
-    NOTICE,
-    PATIENCE_S,
-    STORAGE,
-    WAIT,
-    FakeLibrary,
-    Reply,
-    coroutine,
-    refusal,
-    request,
-    until,
-)
 from holdfast import AsyncHoldfast, AsyncTransport, ClosedError, Library, StorageError, Transport
 from holdfast.transport import Answer
 from holdfast.types import HttpRequest
 
 
-def opened(fake: FakeLibrary, transport: Transport | AsyncTransport | None = None) -> AsyncHoldfast:
-    return AsyncHoldfast(CONFIG, library=cast(Library, fake), transport=transport)
+def opened(
+    fake: h.FakeLibrary, transport: Transport | AsyncTransport | None = None
+) -> AsyncHoldfast:
+    return AsyncHoldfast(h.CONFIG, library=cast(Library, fake), transport=transport)
 
 
-@coroutine
+@h.coroutine
 async def test_operations_run_outside_the_loop_s_thread() -> None:
-    fake = FakeLibrary()
+    fake = h.FakeLibrary()
     async with opened(fake) as app:
         assert app.opened["version"] == "9.8.7"
         reply = cast(dict[str, Any], await app.contact_search({"query": "Åse"}))
@@ -43,46 +31,46 @@ async def test_operations_run_outside_the_loop_s_thread() -> None:
     assert fake.closed
 
 
-@coroutine
+@h.coroutine
 async def test_what_comes_is_iterated_over_from_the_first_screen_to_the_close() -> None:
-    fake = FakeLibrary(screen=WAIT["screen"])
-    fake.give(NOTICE, FIRST)
+    fake = h.FakeLibrary(screen=h.WAIT["screen"])
+    fake.give(h.NOTICE, h.FIRST)
     seen: list[object] = []
     async with opened(fake) as app:
         seen.append({"screen": await app.settled()})
         async for thing in app:
             seen.append(thing)
-            if thing == NOTICE:
-                fake.give(HOME)
-            if thing == HOME:
+            if thing == h.NOTICE:
+                fake.give(h.HOME)
+            if thing == h.HOME:
                 await app.close()
-    assert seen == [FIRST, NOTICE, HOME]
-    assert app.screen == HOME["screen"]
+    assert seen == [h.FIRST, h.NOTICE, h.HOME]
+    assert app.screen == h.HOME["screen"]
 
 
-@coroutine
+@h.coroutine
 async def test_a_wait_that_is_cancelled_loses_nothing_and_asks_for_nothing_more() -> None:
-    fake = FakeLibrary(screen=None)
+    fake = h.FakeLibrary(screen=None)
     async with opened(fake) as app:
         waiting = asyncio.ensure_future(anext(app))
-        await until(lambda: fake.asked)
+        await h.until(lambda: fake.asked)
         waiting.cancel()
-        fake.give(NOTICE)
-        await until(lambda: not fake.news)
-        assert (await anext(app), fake.asked) == (NOTICE, 1)
+        fake.give(h.NOTICE)
+        await h.until(lambda: not fake.news)
+        assert (await anext(app), fake.asked) == (h.NOTICE, 1)
 
 
-@coroutine
+@h.coroutine
 async def test_a_failure_is_raised_and_the_iteration_may_go_on() -> None:
-    fake = FakeLibrary(screen=None)
-    fake.give((STORAGE, refusal("storage.failed")), HOME)
+    fake = h.FakeLibrary(screen=None)
+    fake.give((h.STORAGE, h.refusal("storage.failed")), h.HOME)
     async with opened(fake) as app:
         with pytest.raises(StorageError):
             await anext(app)
-        assert await anext(app) == HOME
+        assert await anext(app) == h.HOME
 
 
-@coroutine
+@h.coroutine
 async def test_a_coroutine_sends_on_the_loop_and_a_function_on_threads() -> None:
     loop = threading.get_ident()
     places: list[bool] = []
@@ -101,38 +89,38 @@ async def test_a_coroutine_sends_on_the_loop_and_a_function_on_threads() -> None
         return len(completed) == 2
 
     for transport in (sending, blocking):
-        fake = FakeLibrary()
-        fake.give(request(1), request(2))
+        fake = h.FakeLibrary()
+        fake.give(h.request(1), h.request(2))
         async with opened(fake, transport):
-            await until(partial(has_two, fake.completed))
+            await h.until(partial(has_two, fake.completed))
         answers = {one["id"]: one.get("error") for one in fake.completed}
         assert answers == {1: None, 2: "offline" if transport is sending else None}
     assert places == [True, True, False, False]
 
 
-@coroutine
+@h.coroutine
 async def test_a_blocking_transport_delays_neither_loop_nor_close_nor_exit() -> None:
     began, hold = threading.Event(), threading.Event()
 
     def blocking(_: HttpRequest) -> Answer:
         began.set()
-        hold.wait(PATIENCE_S)
+        hold.wait(h.PATIENCE_S)
         return {"status": 200}
 
-    fake = FakeLibrary()
-    fake.give(request())
+    fake = h.FakeLibrary()
+    fake.give(h.request())
     async with opened(fake, blocking) as app:
-        await until(began.is_set)
+        await h.until(began.is_set)
         [thread] = [one for one in threading.enumerate() if one.name == "holdfast-http"]
         assert thread.daemon
         await app.session_status()
     assert thread.is_alive() and fake.closed
     hold.set()
-    await until(lambda: not thread.is_alive())
+    await h.until(lambda: not thread.is_alive())
 
 
 @pytest.mark.parametrize("stubborn", [False, True])
-@coroutine
+@h.coroutine
 async def test_closing_cancels_what_is_sent_and_ends_the_iteration(stubborn: bool) -> None:
     """A transport that ignored its cancellation made `close()` wait for ever."""
 
@@ -150,16 +138,16 @@ async def test_closing_cancels_what_is_sent_and_ends_the_iteration(stubborn: boo
             await release.wait()
         return {"status": 200}
 
-    fake = FakeLibrary(screen=None)
-    fake.give(request())
+    fake = h.FakeLibrary(screen=None)
+    fake.give(h.request())
     app = opened(fake, sending)
     async with app:
         await began.wait()
         waiting = asyncio.ensure_future(anext(app, "ended"))
-        await until(lambda: fake.asked)
+        await h.until(lambda: fake.asked)
     assert fake.closed
     assert await waiting == "ended"
-    await until(lambda: cancelled and not app._sending)
+    await h.until(lambda: cancelled and not app._sending)
     assert fake.completed == []
     release.set()
     with pytest.raises(ClosedError):
@@ -167,36 +155,36 @@ async def test_closing_cancels_what_is_sent_and_ends_the_iteration(stubborn: boo
     await app.close()
 
 
-@coroutine
+@h.coroutine
 async def test_a_close_waits_for_the_call_that_is_running_and_outlives_its_cancellation() -> None:
     inside, release = threading.Event(), threading.Event()
 
-    class Slow(FakeLibrary):
-        def session_lock(self, given: object) -> Reply:
+    class Slow(h.FakeLibrary):
+        def session_lock(self, given: object) -> h.Reply:
             inside.set()
-            release.wait(PATIENCE_S)
+            release.wait(h.PATIENCE_S)
             return self.other("session_lock", given)
 
     fake = Slow()
     app = opened(fake)
     await app.__aenter__()
     locking = asyncio.ensure_future(app.session_lock())
-    await until(inside.is_set)
+    await h.until(inside.is_set)
     closing = asyncio.ensure_future(app.close())
     await asyncio.sleep(0.02)
     assert not closing.done()
     closing.cancel()
     release.set()
     assert cast(Any, await locking)["called"] == "session_lock"
-    await until(lambda: fake.closed)
+    await h.until(lambda: fake.closed)
     await app.close()
 
 
-@coroutine
+@h.coroutine
 async def test_a_folder_that_cannot_be_opened_leaves_no_thread() -> None:
-    class Refusing(FakeLibrary):
-        def open(self, *_: object) -> tuple[int, Reply]:
-            return 0, (STORAGE, refusal("storage.failed"))
+    class Refusing(h.FakeLibrary):
+        def open(self, *_: object) -> tuple[int, h.Reply]:
+            return 0, (h.STORAGE, h.refusal("storage.failed"))
 
     def ours() -> list[str]:
         return [one.name for one in threading.enumerate() if one.name.startswith("holdfast_")]
@@ -204,6 +192,6 @@ async def test_a_folder_that_cannot_be_opened_leaves_no_thread() -> None:
     app = opened(Refusing())  # keep the executor: its finalizer would end the thread
     with pytest.raises(StorageError):
         await app.__aenter__()
-    await until(lambda: not ours())
+    await h.until(lambda: not ours())
     with pytest.raises(RuntimeError, match="async with"):
         await app.session_status()

@@ -5,25 +5,15 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+import fake_library as h
 import pytest
-from fake_library import (
-    FIRST,
-    HOME,
-    NOTICE,
-    STORAGE,
-    WAIT,
-    FakeLibrary,
-    opened,
-    refusal,
-    request,
-)
 from holdfast import BusyError, ClosedError, Runner
 from holdfast.transport import Answer
 from holdfast.types import HttpRequest
 from patience import eventually, patience
 
-BUSY = (BusyError.status, refusal("storage.busy", retryable=True))
-LATER = (STORAGE, refusal("storage.failed", retryable=True))
+BUSY = (BusyError.status, h.refusal("storage.busy", retryable=True))
+LATER = (h.STORAGE, h.refusal("storage.failed", retryable=True))
 #: The id and answer of a completed request.
 SENT = [{"id": 1, "status": 204}]
 
@@ -38,31 +28,31 @@ def sent(_: HttpRequest) -> Answer:
 @pytest.mark.parametrize(
     ("given", "come"),
     [
-        ([NOTICE, HOME], [FIRST, NOTICE, HOME]),
-        ([HOME, NOTICE], [HOME, NOTICE]),
-        ([LATER, NOTICE, LATER, HOME], [FIRST, NOTICE, HOME]),
+        ([h.NOTICE, h.HOME], [h.FIRST, h.NOTICE, h.HOME]),
+        ([h.HOME, h.NOTICE], [h.HOME, h.NOTICE]),
+        ([LATER, h.NOTICE, LATER, h.HOME], [h.FIRST, h.NOTICE, h.HOME]),
         # A failure withholds no screen
-        ([LATER, HOME], [FIRST, HOME]),
+        ([LATER, h.HOME], [h.FIRST, h.HOME]),
     ],
 )
 def test_the_first_screen_comes_first_unless_there_is_a_newer_one(
     given: list[Any], come: list[Any]
 ) -> None:
-    fake = FakeLibrary()
+    fake = h.FakeLibrary()
     fake.give(*given)
-    with opened(fake) as app:
-        assert app.screen == FIRST["screen"]
+    with h.opened(fake) as app:
+        assert app.screen == h.FIRST["screen"]
         for thing in come:
             assert app.news() == thing
-        assert app.screen == HOME["screen"]
+        assert app.screen == h.HOME["screen"]
         app.close()
         assert list(app) == []
 
 
 def test_asking_for_the_next_thing_acknowledges_the_last() -> None:
-    fake = FakeLibrary()
-    fake.give(NOTICE, HOME)
-    for number, _ in enumerate(opened(fake)):
+    fake = h.FakeLibrary()
+    fake.give(h.NOTICE, h.HOME)
+    for number, _ in enumerate(h.opened(fake)):
         # The library is asked when the host has dealt with what it got
         assert fake.asked == max(number, 1)
         if number == 2:
@@ -70,11 +60,11 @@ def test_asking_for_the_next_thing_acknowledges_the_last() -> None:
 
 
 def test_the_next_screen_but_wait_is_settled_and_the_rest_is_kept() -> None:
-    fake = FakeLibrary(screen=WAIT["screen"])
-    fake.give(NOTICE, WAIT, HOME)
-    with opened(fake) as app:
-        assert app.settled() == HOME["screen"]
-        assert app.news() == NOTICE
+    fake = h.FakeLibrary(screen=h.WAIT["screen"])
+    fake.give(h.NOTICE, h.WAIT, h.HOME)
+    with h.opened(fake) as app:
+        assert app.settled() == h.HOME["screen"]
+        assert app.news() == h.NOTICE
         app.close()
         with pytest.raises(ClosedError):
             app.settled()
@@ -84,36 +74,36 @@ def test_the_next_screen_but_wait_is_settled_and_the_rest_is_kept() -> None:
 
 
 def test_a_step_sends_completes_and_tells() -> None:
-    fake = FakeLibrary()
-    fake.give(request(), NOTICE)
+    fake = h.FakeLibrary()
+    fake.give(h.request(), h.NOTICE)
     seen: list[object] = []
-    runner = Runner(opened(fake), seen.append, sent)
+    runner = Runner(h.opened(fake), seen.append, sent)
     step = runner.step()
-    assert (seen, step.news, fake.completed) == ([NOTICE], [NOTICE], SENT)
+    assert (seen, step.news, fake.completed) == ([h.NOTICE], [h.NOTICE], SENT)
     assert "secret" not in repr(step)
     assert runner.step().idle
 
 
 def test_without_a_function_for_news_the_host_reads_them_itself() -> None:
-    fake = FakeLibrary()
-    fake.give(request(), NOTICE)
-    with opened(fake) as app:
+    fake = h.FakeLibrary()
+    fake.give(h.request(), h.NOTICE)
+    with h.opened(fake) as app:
         Runner(app, transport=sent).run_until_idle()
         assert (fake.completed, fake.asked) == (SENT, 0)
-        assert [app.news(), app.news()] == [FIRST, NOTICE]
+        assert [app.news(), app.news()] == [h.FIRST, h.NOTICE]
 
 
 def test_a_request_that_fails_leaves_the_others_alone() -> None:
     """A transport that raised ended the step, and an answer of no form the thread."""
-    fake = FakeLibrary()
-    fake.give(*map(request, (1, 2, 3)))
+    fake = h.FakeLibrary()
+    fake.give(*map(h.request, (1, 2, 3)))
 
     def transport(given: HttpRequest) -> Answer:
         if given["id"] == 1:
             raise OSError("no route")
         return {"status": 204, "body": b"no text" if given["id"] == 2 else None}
 
-    Runner(opened(fake), transport=transport).step()
+    Runner(h.opened(fake), transport=transport).step()
     assert fake.completed == [
         {"id": 1, "error": "offline"},
         {"id": 2, "error": "refused"},
@@ -123,23 +113,23 @@ def test_a_request_that_fails_leaves_the_others_alone() -> None:
 
 def test_a_request_that_was_taken_is_sent_also_if_the_step_fails() -> None:
     """The library gives it once."""
-    fake = FakeLibrary()
-    fake.requests += [request(), BUSY]
+    fake = h.FakeLibrary()
+    fake.requests += [h.request(), BUSY]
     with pytest.raises(BusyError):
-        Runner(opened(fake), transport=sent).step()
+        Runner(h.opened(fake), transport=sent).step()
     assert fake.completed == SENT
 
 
 def test_run_until_idle_has_a_limit() -> None:
-    fake = FakeLibrary()
-    fake.give(*map(request, (1, 2)))
+    fake = h.FakeLibrary()
+    fake.give(*map(h.request, (1, 2)))
 
     def again(given: HttpRequest) -> Answer:
-        fake.give(request(given["id"]))
+        fake.give(h.request(given["id"]))
         return {"status": 204}
 
     with pytest.raises(RuntimeError):
-        Runner(opened(fake), transport=again).run_until_idle(limit=5)
+        Runner(h.opened(fake), transport=again).run_until_idle(limit=5)
     assert len(fake.completed) == 10
 
 
@@ -149,8 +139,8 @@ def test_run_until_idle_has_a_limit() -> None:
 def test_the_thread_outlives_failures_and_ends_when_stopped(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    fake = FakeLibrary()
-    fake.give(LATER, LATER, NOTICE, NOTICE, request())
+    fake = h.FakeLibrary()
+    fake.give(LATER, LATER, h.NOTICE, h.NOTICE, h.request())
     failures = [RuntimeError("no window yet")]
     seen: list[object] = []
 
@@ -159,11 +149,11 @@ def test_the_thread_outlives_failures_and_ends_when_stopped(
             raise failures.pop()
         seen.append(given)
 
-    with Runner(opened(fake), tell, sent):
+    with Runner(h.opened(fake), tell, sent):
         eventually(lambda: fake.completed and seen, what="the request is completed")
         [thread] = [one for one in threading.enumerate() if one.name == "holdfast-runner"]
     assert not thread.is_alive()
-    assert (fake.completed, seen) == (SENT, [NOTICE])
+    assert (fake.completed, seen) == (SENT, [h.NOTICE])
     assert "no window yet" in caplog.text
 
 
@@ -176,14 +166,14 @@ def test_a_thread_that_does_not_start_costs_no_request(monkeypatch: pytest.Monke
         start(thread)
 
     monkeypatch.setattr(threading.Thread, "start", full)
-    fake = FakeLibrary()
-    fake.give(*map(request, (1, 2)))
-    with Runner(opened(fake), transport=sent):
+    fake = h.FakeLibrary()
+    fake.give(*map(h.request, (1, 2)))
+    with Runner(h.opened(fake), transport=sent):
         eventually(lambda: len(fake.completed) == 2, what="both requests are completed")
 
 
 def test_the_thread_ends_with_the_handle() -> None:
-    app = opened(FakeLibrary())
+    app = h.opened(h.FakeLibrary())
     Runner(app).start()
     [thread] = [one for one in threading.enumerate() if one.name == "holdfast-runner"]
     app.close()

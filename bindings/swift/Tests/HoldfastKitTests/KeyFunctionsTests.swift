@@ -12,8 +12,8 @@ private final class Prompting: KeyStore, @unchecked Sendable {
   private(set) var onScreen = 0
   private(set) var most = 0
   private var keepsPrompt = false
-  private var refusal: KeyResult?
-  private var isStubborn = false
+  var refusal: KeyResult?
+  var isStubborn = false
   /// What an erasure does before it erases.
   let before: @Sendable () async -> Void
 
@@ -21,17 +21,14 @@ private final class Prompting: KeyStore, @unchecked Sendable {
 
   func with<Value>(_ body: (Prompting) -> Value) -> Value { lock.withLock { body(self) } }
   func keepPrompt(_ keeps: Bool) { with { $0.keepsPrompt = keeps } }
-  func ignoreCancellation() { with { $0.isStubborn = true } }
-  func refuse(_ result: KeyResult?) { with { $0.refusal = result } }
 
   func load(_ name: KeyName, prompt: String?) async throws -> Data? {
     let key = with { $0.keys[name] }
     guard name == .biometric, key != nil else { return key }
     guard prompt?.isEmpty == false else { throw KeyFailure(.cancelled) }
     with {
-      ($0.prompts, $0.onScreen, $0.most) = (
-        $0.prompts + 1, $0.onScreen + 1, max($0.most, $0.onScreen + 1)
-      )
+      ($0.prompts, $0.onScreen) = ($0.prompts + 1, $0.onScreen + 1)
+      $0.most = max($0.most, $0.onScreen)
     }
     defer { with { $0.onScreen -= 1 } }
     while with({ $0.keepsPrompt }), !Task.isCancelled {
@@ -108,7 +105,7 @@ private final class Prompting: KeyStore, @unchecked Sendable {
   func whatThePromptRefusesIsTheOutcome(result: KeyResult, reason: DecisionReason) async throws {
     let keys = Prompting()
     let app = try await locked(keys)
-    keys.refuse(result)
+    keys.with { $0.refusal = result }
     try await app.sessionUnlock()
     #expect(try await app.shown().reason == reason)
     #expect(keys.with { $0.prompts } == 1)
@@ -132,7 +129,7 @@ private final class Prompting: KeyStore, @unchecked Sendable {
   @Test func aPromptThatIgnoresItsWithdrawalOpensNothing() async throws {
     let keys = Prompting()
     let app = try await locked(keys)
-    keys.ignoreCancellation()
+    keys.with { $0.isStubborn = true }
     let unlocking = await unlocking(app, keys)
     try await app.sessionLock()
     try await unlocking.value

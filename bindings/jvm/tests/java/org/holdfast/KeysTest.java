@@ -189,8 +189,7 @@ class KeysTest {
     Path file = folder.resolve("keys.p12");
     Pkcs12KeyStore store = new Pkcs12KeyStore(file, "secret".toCharArray());
     assertNull(store.load("device", null), "an absent file has no keys");
-    byte[] key = new byte[32];
-    Arrays.fill(key, (byte) 7);
+    byte[] key = "\7".repeat(32).getBytes();
     store.save("device", key, KeyProtection.DEVICE);
     store.save("session", new byte[32], KeyProtection.DEVICE);
     Pkcs12KeyStore again = new Pkcs12KeyStore(file, "secret".toCharArray());

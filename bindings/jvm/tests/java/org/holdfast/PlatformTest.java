@@ -17,14 +17,8 @@ class PlatformTest {
   /** In Java 8, and on Android only since 8.0 or later, or never. */
   private static final List<String> MISSING =
       List.of(
-          "java/util/Base64",
-          "java/time/",
-          "java/nio/file/",
-          "java/lang/ref/Cleaner",
-          "java/net/http/",
-          "java/lang/invoke/VarHandle",
-          "javax/xml/bind",
-          "sun/misc");
+          "java/util/Base64", "java/time/", "java/nio/file/", "java/lang/ref/Cleaner", "java/net/http/",
+          "java/lang/invoke/VarHandle", "javax/xml/bind", "sun/misc");
 
   @Test
   void the_classes_for_android_use_what_android_7_has() throws IOException {
