@@ -15,21 +15,18 @@ if TYPE_CHECKING:
     from .transport import Transport
     from .types import HttpRequest
 
-#: The template's kinds: table, columns, whether rows have a user_id, the function for `rpc`.
-KINDS: dict[str, tuple[str, list[str], bool, str]] = {
-    "activity": (
-        "activities",
-        ["type", "minutes", "occurred_at", "contact_id", "follows", "note"],
-        True,
-        "submit_activities",
-    ),
-    "contact": ("contacts", ["name", "municipality", "relation"], False, ""),
-    "contact_details": (
-        "contact_details",
-        ["contact_id", "phone", "address", "national_id"],
-        False,
-        "",
-    ),
+#: The template's kinds.
+KINDS: dict[str, dict[str, Any]] = {
+    "activity": {
+        "table": "activities",
+        "columns": ["user_id", "type", "minutes", "occurred_at", "contact_id", "follows", "note"],
+        "function": "submit_activities",
+    },
+    "contact": {"table": "contacts", "columns": ["name", "municipality", "relation"]},
+    "contact_details": {
+        "table": "contact_details",
+        "columns": ["contact_id", "phone", "address", "national_id"],
+    },
 }
 METHODS: list[dict[str, str]] = [{"id": "password", "flow": "password"}]
 #: A value that no column of the type uuid takes.
@@ -132,22 +129,15 @@ def named(backend: Mapping[str, Any], section: str, name: str, default: str) -> 
     return "" if names is None else str(names.get(name, default))
 
 
-def kinds(
-    queue: Mapping[str, Any] | None,
-    known: dict[str, tuple[str, list[str], bool, str]],
-    *,
-    has_org: bool,
-) -> list[Kind]:
+def kinds(queue: Mapping[str, Any] | None, known: dict[str, Any], *, has_org: bool) -> list[Kind]:
     """The kinds of queued items, with all columns that are sent; `known`: the template's."""
-    if queue is None:
-        queue = {name: {"table": table} for name, (table, *_) in known.items()}
     found = []
-    for name, kind in queue.items():
-        _, columns, has_user, function = known.get(name, ("", [], False, ""))
-        columns = kind.get("columns") or columns
-        has_user = has_user or "user_id" in columns
+    for name, kind in (known if queue is None else queue).items():
+        default = {"columns": [], "function": "", **known.get(name, {})}
+        columns = kind.get("columns") or default["columns"]
+        has_user = "user_id" in [*columns, *default["columns"]]
         keys = ["id"] + ["org_id"] * has_org + ["user_id"] * has_user
-        called = kind.get("function", function) if kind.get("upload") == "rpc" else ""
+        called = kind.get("function", default["function"]) if kind.get("upload") == "rpc" else ""
         every = keys + [column for column in columns if column not in keys]
         has_org_in_key = kind.get("primary_key") == "id_and_org_id"
         key = ("id", "org_id") if has_org_in_key else ("id",)
