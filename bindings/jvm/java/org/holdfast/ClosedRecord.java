@@ -25,24 +25,16 @@ public abstract class ClosedRecord extends Value implements Request {
   }
 
   /** Sets a field to a value or to null, which some fields distinguish from absence. */
-  final void put(String name, Object value) {
-    fields.put(name, value);
-  }
+  final void put(String name, Object value) { fields.put(name, value); }
 
   @Override
   @NotNull
-  public final Map<String, Object> toMap() {
-    return Json.read(Json.write(fields), 0);
-  }
+  public final Map<String, Object> toMap() { return Json.read(Json.write(fields), 0); }
 
   @Override
-  final Object content() {
-    return toMap();
-  }
+  final Object content() { return toMap(); }
 
   /** The names of the fields that are set. Without values, which can be secrets or personal. */
   @Override
-  public final String toString() {
-    return getClass().getSimpleName() + fields.keySet();
-  }
+  public final String toString() { return getClass().getSimpleName() + fields.keySet(); }
 }

@@ -33,13 +33,9 @@ final class Handle {
   }
 
   /** The handle in a reply of {@link #open} with the status 0. */
-  static Handle in(byte[] reply) {
-    return new Handle(ByteBuffer.wrap(reply).getLong(REPLY));
-  }
+  static Handle in(byte[] reply) { return new Handle(ByteBuffer.wrap(reply).getLong(REPLY)); }
 
-  byte[] call(byte[] operation, byte[] request) {
-    return call(token, operation, request);
-  }
+  byte[] call(byte[] operation, byte[] request) { return call(token, operation, request); }
 
   byte[] next(int what, int timeoutMs) {
     waiting.enter(Thread.currentThread());

@@ -48,9 +48,7 @@ public final class Holdfast extends Operations implements AutoCloseable {
 
   /** Opens the folder for a host that sends the requests itself; see {@link #next(int)}. */
   @NotNull
-  public static Holdfast open(@NotNull Config config) {
-    return open(config, null, null);
-  }
+  public static Holdfast open(@NotNull Config config) { return open(config, null, null); }
 
   /** Opens the folder, and sends the requests from now on. */
   @NotNull
@@ -80,23 +78,17 @@ public final class Holdfast extends Operations implements AutoCloseable {
 
   /** The reply of the open call: the version, and whether damaged files were set aside. */
   @NotNull
-  public OpenReply getOpened() {
-    return opened;
-  }
+  public OpenReply getOpened() { return opened; }
 
   // ---- what the host gets ----
 
   /** The newest screen that was given; null: none yet, as in a worker. */
   @Nullable
-  public Decision getScreen() {
-    return screen;
-  }
+  public Decision getScreen() { return screen; }
 
   /** The next thing; waits for it. Null: the handle is closed. */
   @Nullable
-  public NextReply next() {
-    return next(-1);
-  }
+  public NextReply next() { return next(-1); }
 
   /**
    * The next thing, beginning with the first screen: {@code NextScreen}, {@code NextAnswer}, {@code
@@ -150,9 +142,7 @@ public final class Holdfast extends Operations implements AutoCloseable {
   }
 
   /** The next request, after failures too; null: the handle is closed. */
-  NextReply nextRequest() {
-    return patiently(() -> taken(REQUESTS, -1));
-  }
+  NextReply nextRequest() { return patiently(() -> taken(REQUESTS, -1)); }
 
   private static NextReply patiently(Supplier<NextReply> next) {
     while (true) {
@@ -251,9 +241,7 @@ public final class Holdfast extends Operations implements AutoCloseable {
   }
 
   /** The number of open handles and unreleased replies in this process, for leak tests. */
-  public static long liveCount() {
-    return Handle.live();
-  }
+  public static long liveCount() { return Handle.live(); }
 
   /** What the library consists of. */
   @NotNull
@@ -266,7 +254,5 @@ public final class Holdfast extends Operations implements AutoCloseable {
    * stream: 0 errors, 1 and warnings, 2 and information, 3 everything; negative: none. Lines never
    * hold tokens, names, ids or payloads.
    */
-  public static void log(int level) {
-    Handle.log(level);
-  }
+  public static void log(int level) { Handle.log(level); }
 }

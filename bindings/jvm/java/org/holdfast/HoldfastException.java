@@ -31,20 +31,14 @@ public class HoldfastException extends RuntimeException {
 
   /** What is wrong, as {@code noun.reason}; stable. The message is for developers. */
   @NotNull
-  public final ErrorCode getCode() {
-    return ErrorCode.of(code);
-  }
+  public final ErrorCode getCode() { return ErrorCode.of(code); }
 
   /** The place in the request that is wrong, as a JSON Pointer; null: no single field. */
   @Nullable
-  public final String getField() {
-    return field;
-  }
+  public final String getField() { return field; }
 
   /** Whether the same call may succeed later. */
-  public final boolean isRetryable() {
-    return retryable;
-  }
+  public final boolean isRetryable() { return retryable; }
 
   /** Facts that belong to the code. */
   @NotNull

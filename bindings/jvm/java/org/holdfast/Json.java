@@ -75,9 +75,7 @@ final class Json {
     }
   }
 
-  private static String shown(String place) {
-    return place.isEmpty() ? "the request" : place;
-  }
+  private static String shown(String place) { return place.isEmpty() ? "the request" : place; }
 
   /**
    * The UTF-8 bytes. Half a surrogate pair, which UTF-8 cannot hold, becomes an escape, so that the

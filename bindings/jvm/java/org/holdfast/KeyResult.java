@@ -18,7 +18,5 @@ public enum KeyResult implements Code {
 
   @Override
   @NotNull
-  public String value() {
-    return name().toLowerCase(Locale.ROOT);
-  }
+  public String value() { return name().toLowerCase(Locale.ROOT); }
 }

@@ -9,9 +9,7 @@ public class KeyStoreException extends Exception {
   private final KeyResult result;
 
   /** An answer. */
-  public KeyStoreException(@NotNull KeyResult result) {
-    this(result, null);
-  }
+  public KeyStoreException(@NotNull KeyResult result) { this(result, null); }
 
   /** An answer, and what led to it. */
   public KeyStoreException(@NotNull KeyResult result, @Nullable Throwable cause) {
@@ -22,7 +20,5 @@ public class KeyStoreException extends Exception {
 
   /** The answer. */
   @NotNull
-  public KeyResult getResult() {
-    return result;
-  }
+  public KeyResult getResult() { return result; }
 }

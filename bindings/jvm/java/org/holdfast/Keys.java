@@ -42,9 +42,7 @@ final class Keys {
   /** The last prompt. Guarded by this. */
   private FutureTask<KeyResult> prompting;
 
-  Keys(KeyStore store) {
-    this.store = store;
-  }
+  Keys(KeyStore store) { this.store = store; }
 
   /**
    * Called by the natives, inside a call and on its thread: a number of HOLDFAST_KEY_*. {@code key} is

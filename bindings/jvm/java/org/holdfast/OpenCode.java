@@ -6,24 +6,16 @@ import org.jetbrains.annotations.NotNull;
 public abstract class OpenCode extends Value implements Code {
   private final String value;
 
-  OpenCode(String value) {
-    this.value = value;
-  }
+  OpenCode(String value) { this.value = value; }
 
   @Override
   @NotNull
-  public final String value() {
-    return value;
-  }
+  public final String value() { return value; }
 
   @Override
-  final Object content() {
-    return value;
-  }
+  final Object content() { return value; }
 
   @Override
   @NotNull
-  public final String toString() {
-    return value;
-  }
+  public final String toString() { return value; }
 }

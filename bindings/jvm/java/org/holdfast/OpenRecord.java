@@ -16,14 +16,10 @@ public abstract class OpenRecord extends Value {
 
   /** All fields as they came, as JSON values; cannot be changed. */
   @NotNull
-  public final Map<String, Object> toMap() {
-    return json;
-  }
+  public final Map<String, Object> toMap() { return json; }
 
   @Override
-  final Object content() {
-    return json;
-  }
+  final Object content() { return json; }
 
   /** The type, and the fields that are codes, numbers or flags. Without texts, which can be secrets
    * or personal. */
@@ -75,30 +71,20 @@ public abstract class OpenRecord extends Value {
     return Collections.unmodifiableMap(rest);
   }
 
-  static String string(Object value) {
-    return (String) value;
-  }
+  static String string(Object value) { return (String) value; }
 
-  static Boolean flag(Object value) {
-    return (Boolean) value;
-  }
+  static Boolean flag(Object value) { return (Boolean) value; }
 
   static Long integer(Object value) {
     return value instanceof Integer ? Long.valueOf((Integer) value) : (Long) value;
   }
 
-  static Double number(Object value) {
-    return ((Number) value).doubleValue();
-  }
+  static Double number(Object value) { return ((Number) value).doubleValue(); }
 
-  static Object any(Object value) {
-    return value;
-  }
+  static Object any(Object value) { return value; }
 
   @SuppressWarnings("unchecked") // the names of a JSON object are texts
-  static Map<String, Object> object(Object value) {
-    return (Map<String, Object>) value;
-  }
+  static Map<String, Object> object(Object value) { return (Map<String, Object>) value; }
 
   static <T> Reading<List<T>> list(Reading<T> each) {
     return values -> {

@@ -23,9 +23,7 @@ final class Sending {
     return thread;
   }
 
-  void start() {
-    thread("holdfast-requests", this::takeAll).start();
-  }
+  void start() { thread("holdfast-requests", this::takeAll).start(); }
 
   private void takeAll() {
     for (NextReply it; (it = app.nextRequest()) != null && !ends; ) {
@@ -78,9 +76,7 @@ final class Sending {
     }
   }
 
-  void cancel() {
-    threads.interrupt();
-  }
+  void cancel() { threads.interrupt(); }
 
   /** Takes no more requests, and waits for those in flight. */
   void finish() {

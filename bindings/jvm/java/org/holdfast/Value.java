@@ -10,7 +10,5 @@ abstract class Value {
   }
 
   @Override
-  public final int hashCode() {
-    return content().hashCode();
-  }
+  public final int hashCode() { return content().hashCode(); }
 }

@@ -22,9 +22,7 @@ public final class OkHttpSender implements HttpSender {
   private final OkHttpClient client;
 
   /** With a client of its own. */
-  public OkHttpSender() {
-    this(new OkHttpClient());
-  }
+  public OkHttpSender() { this(new OkHttpClient()); }
 
   /**
    * With the connections, the certificates and the proxy of a client. Its interceptors stay: one that

@@ -16,9 +16,7 @@ public class Collector implements NewsListener {
     notifyAll();
   }
 
-  public synchronized List<NextReply> seen() {
-    return new ArrayList<>(things);
-  }
+  public synchronized List<NextReply> seen() { return new ArrayList<>(things); }
 
   /** The next thing of the class that fits, behind the last one that was awaited; waits for it. */
   public synchronized <T extends NextReply> T await(Class<T> type, Predicate<T> fits)

@@ -17,9 +17,7 @@ import org.junit.jupiter.api.io.TempDir;
 class HoldfastTest {
   @TempDir Path folder;
 
-  private Config config() {
-    return Server.config(folder.resolve("data"));
-  }
+  private Config config() { return Server.config(folder.resolve("data")); }
 
   @Test
   void opens_and_decides() {

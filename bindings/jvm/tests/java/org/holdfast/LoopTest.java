@@ -21,9 +21,7 @@ class LoopTest {
   private Holdfast app;
 
   @BeforeEach
-  void count() {
-    before = Holdfast.liveCount();
-  }
+  void count() { before = Holdfast.liveCount(); }
 
   @AfterEach
   void close() {
@@ -32,13 +30,9 @@ class LoopTest {
     assertEquals(before, Holdfast.liveCount());
   }
 
-  private Config config() {
-    return Server.config(folder.resolve("data"));
-  }
+  private Config config() { return Server.config(folder.resolve("data")); }
 
-  private void open(HttpSender sender) {
-    app = Holdfast.open(config(), sender);
-  }
+  private void open(HttpSender sender) { app = Holdfast.open(config(), sender); }
 
   /** Begins to sign in, once the screen for it is shown. */
   private void signIn() throws Exception {
@@ -47,9 +41,7 @@ class LoopTest {
     app.signInComplete(Server.SOLO);
   }
 
-  private void visit() {
-    app.queueAdd(Server.visit(5));
-  }
+  private void visit() { app.queueAdd(Server.visit(5)); }
 
   // ---- next ----
 

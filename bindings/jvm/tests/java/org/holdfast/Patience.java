@@ -8,9 +8,7 @@ final class Patience {
 
   private Patience() {}
 
-  static long ms(long seconds) {
-    return (long) (TimeUnit.SECONDS.toMillis(seconds) * FACTOR);
-  }
+  static long ms(long seconds) { return (long) (TimeUnit.SECONDS.toMillis(seconds) * FACTOR); }
 
   /** Waits until the condition holds, or the patience ends: the caller asserts what it waited for. */
   static void until(Callable<Boolean> condition) throws Exception {

@@ -45,7 +45,5 @@ public final class PromptingKeyStore implements KeyStore {
   }
 
   @Override
-  public void erase(String name) {
-    keys.remove(name);
-  }
+  public void erase(String name) { keys.remove(name); }
 }

@@ -30,9 +30,7 @@ class SendersTest {
   private volatile long trickleMs;
   private volatile boolean closes;
 
-  static Stream<HttpSender> senders() {
-    return Stream.of(new JdkHttpSender(), new OkHttpSender());
-  }
+  static Stream<HttpSender> senders() { return Stream.of(new JdkHttpSender(), new OkHttpSender()); }
 
   @BeforeEach
   void serve() throws IOException {
@@ -41,9 +39,7 @@ class SendersTest {
   }
 
   @AfterEach
-  void end() throws IOException {
-    server.close();
-  }
+  void end() throws IOException { server.close(); }
 
   private void accept() {
     try {

@@ -21,9 +21,7 @@ class TypesTest {
   }
 
   @SuppressWarnings("unchecked")
-  private static Map<String, Object> map(Object value) {
-    return (Map<String, Object>) value;
-  }
+  private static Map<String, Object> map(Object value) { return (Map<String, Object>) value; }
 
   private static Map<String, Object> decision() {
     Map<String, Object> fields = new LinkedHashMap<>(Map.of("screen", "home", "reason", "active"));

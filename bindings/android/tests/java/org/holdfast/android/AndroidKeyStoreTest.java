@@ -38,9 +38,7 @@ class AndroidKeyStoreTest {
   }
 
   @AfterEach
-  void end() {
-    Security.removeProvider("AndroidKeyStore");
-  }
+  void end() { Security.removeProvider("AndroidKeyStore"); }
 
   private AndroidKeyStore store(PromptGate gate) {
     return new AndroidKeyStore(folder.resolve("keys").toFile(), "app.", () -> unlocked, gate);

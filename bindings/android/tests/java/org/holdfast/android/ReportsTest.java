@@ -40,14 +40,10 @@ class ReportsTest {
     final ConnectivityManager network = new ConnectivityManager();
 
     @Override
-    public <T> T getSystemService(Class<T> service) {
-      return service.cast(network);
-    }
+    public <T> T getSystemService(Class<T> service) { return service.cast(network); }
 
     @Override
-    public Holdfast holdfast() {
-      return app;
-    }
+    public Holdfast holdfast() { return app; }
   }
 
   private boolean offline() {
@@ -59,9 +55,7 @@ class ReportsTest {
     news.signIn(app);
   }
 
-  private void visit() {
-    app.queueAdd(Server.visit(5));
-  }
+  private void visit() { app.queueAdd(Server.visit(5)); }
 
   @Test
   void the_network_is_reported() throws Exception {

@@ -211,9 +211,7 @@ public final class AndroidKeyStore implements KeyStore {
     return new File(folder, name);
   }
 
-  private String aliases(String name) {
-    return prefix + name + ".";
-  }
+  private String aliases(String name) { return prefix + name + "."; }
 
   /** Deletes the keys that have sealed what has this name, but for one. */
   private void deleteAliases(String name, @Nullable String but)

@@ -46,7 +46,5 @@ public final class NetworkReport implements AutoCloseable {
   }
 
   @Override
-  public void close() {
-    manager.unregisterNetworkCallback(callback);
-  }
+  public void close() { manager.unregisterNetworkCallback(callback); }
 }

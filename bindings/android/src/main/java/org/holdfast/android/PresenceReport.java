@@ -25,14 +25,10 @@ public final class PresenceReport implements DefaultLifecycleObserver, AutoClose
   }
 
   @Override
-  public void onStop(LifecycleOwner owner) {
-    tell(executor, app::sessionBackground);
-  }
+  public void onStop(LifecycleOwner owner) { tell(executor, app::sessionBackground); }
 
   @Override
-  public void onStart(LifecycleOwner owner) {
-    tell(executor, app::sessionForeground);
-  }
+  public void onStart(LifecycleOwner owner) { tell(executor, app::sessionForeground); }
 
   static void tell(Executor executor, Runnable call) {
     executor.execute(() -> {
@@ -45,7 +41,5 @@ public final class PresenceReport implements DefaultLifecycleObserver, AutoClose
   }
 
   @Override
-  public void close() {
-    ProcessLifecycleOwner.get().getLifecycle().removeObserver(this);
-  }
+  public void close() { ProcessLifecycleOwner.get().getLifecycle().removeObserver(this); }
 }
