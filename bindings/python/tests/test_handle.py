@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import pickle
-import re
 import shutil
 import subprocess
 import sys
@@ -20,9 +19,7 @@ from fake_library import CONFIG, FakeLibrary, Reply, opened, refusal
 from holdfast import Holdfast, Library, NoMemoryError, NotFoundError
 from holdfast.errors import HoldfastError, InternalError
 from holdfast.library import FILE, SYSTEM
-from holdfast.operations import OPERATIONS
 
-ROOT = Path(__file__).resolve().parents[3]
 PACKAGE = Path(holdfast.__file__).parent
 
 
@@ -72,16 +69,6 @@ def test_every_status_has_its_exception() -> None:
 def test_a_handle_cannot_be_pickled() -> None:
     with opened(FakeLibrary()) as app, pytest.raises(TypeError, match="data_dir"):
         pickle.dumps(app)
-
-
-def test_every_function_of_the_header_has_its_method_and_every_shape_its_type() -> None:
-    header = (ROOT / "include" / "holdfast.h").read_text(encoding="utf-8")
-    form = r"holdfast_(\w+)\(holdfast \*self, const char \*request,\s+char \*\*reply\);"
-    declared = set(re.findall(form, header))
-    assert declared == set(OPERATIONS)
-    assert all(callable(getattr(Holdfast, name)) for name in declared)
-    schema = json.loads((ROOT / "include" / "holdfast.schema.json").read_text(encoding="utf-8"))
-    assert set(schema["$defs"]) - {"Flow"} | {"SignInFlow"} <= set(vars(holdfast.types))
 
 
 # ---- which library is loaded ----
