@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 
 import java
-import kotlin
 import python
 import swift
 import typescript
@@ -18,7 +17,7 @@ from model import ROOT, SCHEMA, Model
 
 def files(model: Model, *, built: bool = False) -> dict[str, str]:
     """The files, as paths below the root of the repository, and their texts."""
-    writers = [python, typescript, java, kotlin]
+    writers = [python, typescript, java]
     # In git, because SwiftPM builds a package from its repository as it stands.
     writers += [] if built else [swift]
     return {name: text for writer in writers for name, text in writer.files(model).items()}

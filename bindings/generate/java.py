@@ -1,8 +1,9 @@
-"""Java: the types in the class `Types`, and the operations in `Operations.java`.
+"""Java and Kotlin: the types in the class `Types`, and the operations in `Operations.java`.
 
 One import, `org.holdfast.Types.*`, brings every type. Replies are classes that cannot be changed
 and ignore what they do not know. Requests are filled by chained calls. The base classes
-`OpenRecord`, `ClosedRecord` and `OpenCode` are written by hand.
+`OpenRecord`, `ClosedRecord` and `OpenCode` are written by hand. Kotlin has the same types, whose
+annotations tell it what may be null, and the operations as suspend functions.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from collections.abc import Iterable
 import model as m
 
 ROOT = "bindings/jvm/generated/java/org/holdfast"
+KOTLIN = "bindings/jvm/generated/kotlin/org/holdfast/kotlin/AsyncOperations.kt"
 
 SCALARS = {
     "string": ("String", "String"),
@@ -31,7 +33,11 @@ READERS = {"string": "string", "boolean": "flag", "integer": "integer", "number"
 
 def files(model: m.Model) -> dict[str, str]:
     """The types and the operations."""
-    return {f"{ROOT}/Types.java": types(model), f"{ROOT}/Operations.java": operations(model)}
+    return {
+        f"{ROOT}/Types.java": types(model),
+        f"{ROOT}/Operations.java": operations(model),
+        KOTLIN: suspending(model),
+    }
 
 
 # ---- types ----
@@ -374,6 +380,31 @@ def method(model: m.Model, one: m.Operation) -> str:
     if one.request == "Empty":
         return plain
     return plain + f"{head}@NotNull {one.request} request) {{\n    {returned % 'request'}\n  }}\n"
+
+
+def suspending(model: m.Model) -> str:
+    """The text of `AsyncOperations.kt`."""
+    functions = "".join(function(one) for one in model.operations)
+    return (
+        f"{m.NOTICE}package org.holdfast.kotlin\n\nimport org.holdfast.Holdfast\n"
+        "import org.holdfast.Types.*\n\n"
+        "/** The operations of [AsyncHoldfast]. They throw HoldfastException. */\n"
+        "abstract class AsyncOperations internal constructor() {\n"
+        "  /** Makes a call on a thread that may block. */\n"
+        "  internal abstract suspend fun <Reply> on(call: Holdfast.() -> Reply): Reply\n"
+        f"{functions}}}\n"
+    )
+
+
+def function(one: m.Operation) -> str:
+    """The suspend function of an operation."""
+    name, reply = m.camel(one.name), "Unit" if one.reply == "EmptyReply" else one.reply
+    default = f" = {one.request}()" if one.optional else ""
+    parameter = "" if one.request == "Empty" else f"request: {one.request}{default}"
+    given = "request" if parameter else ""
+    about = one.about.replace("*/", "*&#47;").replace("[", "\\[")
+    head = f"\n  /** {about} */\n  suspend fun {name}({parameter}): {reply}"
+    return f"{head} = on {{ {name}({given}) }}\n"
 
 
 # ---- text ----

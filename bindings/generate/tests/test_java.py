@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 import java
-import kotlin
 import pytest
 from model import SCHEMA, Codes, Definition, Model
 
@@ -56,7 +55,7 @@ def test_comments_cannot_break_out() -> None:
 
 def test_each_operation_is_a_function_in_both_languages() -> None:
     operations = FILES[f"{java.ROOT}/Operations.java"]
-    suspending = kotlin.files(MODEL)[kotlin.FILE]
+    suspending = FILES[java.KOTLIN]
     for one in MODEL.operations:
         assert f'"{one.name}"' in operations
     assert "  public void sessionResume() {" in operations

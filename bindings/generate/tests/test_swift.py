@@ -7,7 +7,6 @@ import json
 import pytest
 import swift
 from model import SCHEMA, Model, Reader, camel
-from swift_text import comment, commented, identifier, literal
 
 MODEL = Model.load(SCHEMA)
 FILES = swift.files(MODEL)
@@ -37,14 +36,14 @@ def test_each_operation_is_a_method_with_an_example_that_is_compiled() -> None:
 
 
 def test_words_of_swift_stand_in_backticks() -> None:
-    assert identifier("guard") == "`guard`"
+    assert swift.identifier("guard") == "`guard`"
     assert "`guard`: Self" in text("Codes")
-    assert literal('a "b" \\(c)\n') == '"a \\"b\\" \\\\(c)\\u{a}"'
+    assert swift.literal('a "b" \\(c)\n') == '"a \\"b\\" \\\\(c)\\u{a}"'
 
 
 def test_a_description_stays_in_its_comment() -> None:
-    assert comment("Ends */ here\nand\rhere") == "/// Ends */ here and here\n"
-    assert commented("Ends */ here", "let a", 2) == "  /** Ends * / here */ let a\n"
+    assert swift.comment("Ends */ here\nand\rhere") == "/// Ends */ here and here\n"
+    assert swift.commented("Ends */ here", "let a", 2) == "  /** Ends * / here */ let a\n"
 
 
 def test_a_required_field_of_a_request_that_may_be_null_is_refused() -> None:

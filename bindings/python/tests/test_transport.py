@@ -14,6 +14,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, cast
 
@@ -377,17 +378,9 @@ def test_twenty_requests_use_two_connections(
     if scheme == "https":
         server.context = server_context(certificate)
         transport = HttpTransport(ssl.create_default_context(cafile=certificate))
-    found: list[object] = []
-
-    def work() -> None:
-        found.extend(statuses(transport, server, *["GET", "POST"] * 5))
-
-    threads = [threading.Thread(target=work) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert found == [200] * 20
+    with ThreadPoolExecutor(2) as both:
+        found = both.map(lambda _: statuses(transport, server, *["GET", "POST"] * 5), range(2))
+    assert list(found) == [[200] * 10] * 2
     assert server.connections <= 2
     transport.close()
     assert server.has_ended(server.connections)

@@ -68,19 +68,12 @@ final class HoldingSender: HTTPSender, @unchecked Sendable {
     await app.close()
   }
 
-  @Test func withoutANetworkSomethingIsLeft() async throws {
-    let app = try await signedIn(try configuration(freshFolder()))
-    try await app.networkReport(online: false)
-    _ = try await app.visit()
-    #expect(try await !app.syncInBackground())
-    await app.close()
-  }
-
-  @Test func aLockedSessionSendsNothing() async throws {
+  @Test func withoutANetworkOrASessionSomethingIsLeft() async throws {
     let config = try configuration(freshFolder(), biometric: .required)
     let app = try await signedIn(config, keyStore: MemoryKeyStore())
     try await app.networkReport(online: false)
     let id = try await app.visit()
+    #expect(try await !app.syncInBackground())
     try await app.sessionLock()
     try await app.networkReport(online: true)
     #expect(try await !app.syncInBackground())

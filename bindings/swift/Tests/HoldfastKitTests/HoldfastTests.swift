@@ -16,12 +16,8 @@ import Testing
     error = await #expect(throws: HoldfastError.self) { try await app.visit(.number(.nan)) }
     #expect(error?.field == "/payload/minutes")
     await app.close()
-  }
-
-  @Test func aConfigurationThatIsWrongDoesNotOpen() async throws {
-    var config = try configuration(freshFolder())
-    config.backend.url = "ftp://x"
-    let error = await #expect(throws: HoldfastError.self) { try await Holdfast(config) }
+    let wrong = try configuration(freshFolder(), url: "ftp://x")
+    error = await #expect(throws: HoldfastError.self) { try await Holdfast(wrong) }
     #expect(error?.field == "/backend/url")
   }
 

@@ -261,9 +261,7 @@ class SendersTest {
     Throwable unresolved = new java.nio.channels.UnresolvedAddressException();
     Throwable certificate = new java.security.cert.CertificateException();
     Object[][] table = {
-      {new java.net.UnknownHostException(), TransportError.DNS},
       {new java.net.ConnectException().initCause(unresolved), TransportError.DNS},
-      {new javax.net.ssl.SSLHandshakeException("x"), TransportError.TLS},
       {new IOException(certificate), TransportError.TLS},
       {new java.net.SocketTimeoutException(), TransportError.TIMEOUT},
       {new java.util.concurrent.TimeoutException(), TransportError.TIMEOUT},
@@ -271,7 +269,6 @@ class SendersTest {
       {new java.io.InterruptedIOException("interrupted"), TransportError.CANCELLED},
       {new InterruptedException(), TransportError.CANCELLED},
       {new java.util.concurrent.CancellationException(), TransportError.CANCELLED},
-      {new java.net.ConnectException(), TransportError.REFUSED},
       {new java.net.ProtocolException(), TransportError.REFUSED},
       {new java.net.NoRouteToHostException(), TransportError.OFFLINE},
       {new IOException("reset"), TransportError.OFFLINE},
