@@ -14,8 +14,8 @@ import keyring.backend
 import keyring.errors
 import pytest
 from fake_library import CONFIG, KEY, FakeLibrary, opened
-from holdfast import AsyncHoldfast, FileKeyStore, KeyringKeyStore, MemoryKeyStore
-from holdfast.keystore import KEY_FAILED, KEY_LOCKED, KEY_NOT_FOUND, KEY_OK, KeyStore, KeyStoreAnswer
+from holdfast import AsyncHoldfast, FileKeyStore, KeyringKeyStore, KeyStore, MemoryKeyStore
+from holdfast.keystore import KEY_FAILED, KEY_LOCKED, KEY_NOT_FOUND, KEY_OK, KeyStoreAnswer
 
 LOADED = [KEY_OK, KEY.hex()]
 

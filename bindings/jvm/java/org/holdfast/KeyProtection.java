@@ -1,7 +1,4 @@
 package org.holdfast;
 
 /** What protects a key; {@code BIOMETRIC} needs the user's presence, and is lost on re-enrolment. */
-public enum KeyProtection {
-  DEVICE,
-  BIOMETRIC
-}
+public enum KeyProtection { DEVICE, BIOMETRIC }
