@@ -22,13 +22,8 @@ export const LIMIT = { timeout: patienceMs(300) };
 export const folder = () => mkdtempSync(join(process.env.HOLDFAST_FOLDER, 'test-'));
 
 export function config(data_dir = folder(), more = {}) {
-  return {
-    data_dir,
-    backend: { url: BACKEND, api_key: KEY },
-    template: 'volunteers',
-    policy: { biometric: 'off' },
-    ...more,
-  };
+  const backend = { url: BACKEND, api_key: KEY };
+  return { data_dir, backend, template: 'volunteers', policy: { biometric: 'off' }, ...more };
 }
 
 /** The code blocks of a page in a language. */
@@ -39,9 +34,8 @@ export const blocks = (page, language) =>
 
 /** A request to the backend's control endpoint (Tests/server). */
 export async function control(method, path, sent = {}) {
-  const url = new URL(`${BACKEND}/_control${path}`);
-  if (method === 'GET') for (const [name, value] of Object.entries(sent)) url.searchParams.set(name, value);
-  const response = await fetch(url, { method, body: method === 'GET' ? null : JSON.stringify(sent) });
+  const body = method === 'GET' ? null : JSON.stringify(sent);
+  const response = await fetch(`${BACKEND}/_control${path}`, { method, body });
   const value = await response.json();
   if (response.status !== 200) throw new Error(JSON.stringify(value));
   return value;

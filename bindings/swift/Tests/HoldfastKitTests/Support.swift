@@ -31,13 +31,12 @@ func configuration(
 
 /// Open, and sign in.
 func signedIn(
-  _ config: Config, keyStore: (any KeyStore)? = nil, sender: any HTTPSender = URLSessionSender(),
-  email: String = "solo@example.org"
+  _ config: Config, keyStore: (any KeyStore)? = nil, sender: any HTTPSender = URLSessionSender()
 ) async throws -> Holdfast {
   let app = try await Holdfast(config, keyStore: keyStore, sender: sender)
   #expect(try await app.settled().screen == .signIn)
-  try await app.signInComplete(email: email, password: "holdfast-demo")
-  #expect(try await app.settled().screen == (email.hasPrefix("solo") ? .home : .selectOrg))
+  try await app.signInComplete(email: "solo@example.org", password: "holdfast-demo")
+  #expect(try await app.settled().screen == .home)
   return app
 }
 

@@ -43,10 +43,4 @@ public class Collector implements NewsListener {
     app.signInComplete(Server.SOLO);
     screen(Screen.HOME);
   }
-
-  /** Waits until so many more items are stored. */
-  public void stored(int items) throws InterruptedException, TimeoutException {
-    for (int left = items; left > 0; )
-      left -= await(NextSync.class, one -> one.getSync().getMessage() != null).getSync().getIds().size();
-  }
 }

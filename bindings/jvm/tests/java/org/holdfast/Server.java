@@ -36,15 +36,6 @@ public final class Server {
         .occurredAtMs(System.currentTimeMillis());
   }
 
-  /** Every request below the path fails, until {@link #heal}. */
-  public static void drop(String path) throws IOException, InterruptedException {
-    control("POST", "/faults", Map.of("match", Map.of("path", path), "action", "drop_before", "times", -1));
-  }
-
-  public static void heal() throws IOException, InterruptedException {
-    control("DELETE", "/faults", Map.of());
-  }
-
   /** The number of activities of the user with this e-mail address. */
   public static long activities(String email) throws IOException, InterruptedException {
     String query = "select count(*) as n from activities a join auth.users u on u.id = a.user_id where u.email = %s";

@@ -102,12 +102,13 @@ class ReportsTest {
     SyncWorker worker = new SyncWorker(phone, new WorkerParameters());
     assertEquals(ListenableWorker.Result.success(), worker.doWork());
     assertEquals(stored + 2, Server.activities("solo@example.org"));
-    Server.drop("/rest/v1");
+    Map<String, ?> dropped = Map.of("match", Map.of("path", "/rest/v1"), "action", "drop_before", "times", -1);
+    Server.control("POST", "/faults", dropped);
     try {
       visit();
       assertEquals(ListenableWorker.Result.retry(), worker.doWork());
     } finally {
-      Server.heal();
+      Server.control("DELETE", "/faults", Map.of());
     }
     assertEquals(ListenableWorker.Result.success(), worker.doWork());
     app.close();
