@@ -155,13 +155,15 @@ def operations(model: m.Model, *, asynchronous: bool = False) -> str:
         for name in (one.request, one.reply, *model.forms(one.request))
     }
     imports = "".join(f"    {name},\n" for name in sorted(names))
+    listed = "".join(f'    "{one.name}",\n' for one in model.operations)
+    operations = f"#: The names for `Library.call`.\nOPERATIONS = (\n{listed})\n\n\n"
     return (
         NOTICE.format(about="One method for every operation of the library.")
         + "\nfrom collections.abc import Mapping\n"
         + "from typing import Any, Unpack, cast, overload\n\n"
         + ("from .operations import OPERATIONS, Operations, given\n" if asynchronous else "")
         + f"from .types import (\n{imports})\n\n"
-        + ("\n" if asynchronous else operation_names(model) + GIVEN)
+        + ("\n" if asynchronous else operations + GIVEN)
         + f"class {class_name}:\n"
         + f'    """The operations of `{owner}`: a request is keywords, or a dict."""\n\n'
         + f"    {define} _call(self, name: str, request: Mapping[str, Any] | None) -> object:\n"
@@ -189,12 +191,6 @@ def method(model: m.Model, one: m.Operation, *, asynchronous: bool) -> str:
         + ("" if asynchronous else docstring(model, one))
         + f'        return cast({one.reply}, {wait}self._call("{one.name}", {sent}))\n'
     )
-
-
-def operation_names(model: m.Model) -> str:
-    """The list of the operations of a handle."""
-    names = "".join(f'    "{one.name}",\n' for one in model.operations)
-    return f"#: The names for `Library.call`.\nOPERATIONS = (\n{names})\n\n\n"
 
 
 # ---- docstrings ----

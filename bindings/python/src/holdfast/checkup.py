@@ -472,15 +472,13 @@ class Checkup:
             org = {"org": NIL} if names.memberships else {}
             self.function(project, "summary", names.summary, org)
 
-    def function(
-        self, project: Project, section: str, name: str, arguments: dict[str, str]
-    ) -> None:
+    def function(self, project: Project, section: str, name: str, values: dict[str, str]) -> None:
         """A call by GET runs in a transaction that can write nothing."""
         whose = " for the user" if project.token else ""
         step = f"function {name} ({section}){whose}"
-        query = urllib.parse.urlencode(arguments)
+        query = urllib.parse.urlencode(values)
         reply = project.rest(f"rpc/{name}?{query}")
-        takes = f"the argument {next(iter(arguments))}" if arguments else "no arguments"
+        takes = f"the argument {next(iter(values))}" if values else "no arguments"
         near = verdicts.suggested(reply)
         absent = (
             f"there is no such function with {takes}",
@@ -505,7 +503,7 @@ class Checkup:
         else:
             self.judge(step, reply, faults, f"it exists, with {takes}")
         is_list = isinstance(reply.value, list)
-        if project.token and arguments is ITEMS and reply.status == 200 and not is_list:
+        if project.token and values is ITEMS and reply.status == 200 and not is_list:
             self.fail(
                 f"function {name} ({section})",
                 "it returns no list",

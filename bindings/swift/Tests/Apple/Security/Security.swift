@@ -11,11 +11,7 @@ public typealias CFTypeRef = Any
 public typealias CFAllocator = AnyObject
 public final class CFError {}
 
-public struct SecAccessControlCreateFlags: OptionSet, Sendable {
-  public let rawValue: UInt
-  public init(rawValue: UInt) { self.rawValue = rawValue }
-  public static let biometryCurrentSet = SecAccessControlCreateFlags(rawValue: 1 << 3)
-}
+public enum SecAccessControlCreateFlags { case biometryCurrentSet }
 
 public final class SecAccessControl {
   public let accessible: CFString; init(_ one: CFString) { accessible = one }
@@ -55,7 +51,7 @@ public func SecItemCopyMatching(_ found: CFDictionary, _ result: Found) -> OSSta
 public func SecAccessControlCreateWithFlags(
   _ allocator: CFAllocator?, _ protection: CFString, _ flags: SecAccessControlCreateFlags,
   _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
-) -> SecAccessControl? { flags == .biometryCurrentSet ? SecAccessControl(protection) : nil }
+) -> SecAccessControl? { SecAccessControl(protection) }
 
 /// What LAContext is to the Keychain.
 open class StandInContext {

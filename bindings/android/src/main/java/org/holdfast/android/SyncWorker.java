@@ -35,11 +35,8 @@ public final class SyncWorker extends Worker {
 
   /** Asks for a run as soon as there is a network; a waiting one is enough. */
   public static void enqueue(@NotNull Context context) {
-    OneTimeWorkRequest request =
-        new OneTimeWorkRequest.Builder(SyncWorker.class)
-            .setConstraints(
-                new Constraints.Builder().setRequiredNetworkType(NetworkType.CONNECTED).build())
-            .build();
+    Constraints network = new Constraints.Builder().setRequiredNetworkType(NetworkType.CONNECTED).build();
+    OneTimeWorkRequest request = new OneTimeWorkRequest.Builder(SyncWorker.class).setConstraints(network).build();
     WorkManager.getInstance(context).enqueueUniqueWork(NAME, ExistingWorkPolicy.KEEP, request);
   }
 
