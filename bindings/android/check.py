@@ -42,11 +42,8 @@ def broken_rules(library: Path) -> list[str]:
         broken.append("it has DT_RELR relocations; Android reads them since API 30")
     if re.search(r"^ +TLS ", segments, re.MULTILINE):
         broken.append("it has thread-local storage of ELF; Android has that since API 29")
-    small = [
-        align
-        for align in re.findall(r"^ +LOAD .* (0x[0-9a-f]+)$", segments, re.MULTILINE)
-        if int(align, 16) % PAGE != 0
-    ]
+    aligned = re.findall(r"^ +LOAD .* (0x[0-9a-f]+)$", segments, re.MULTILINE)
+    small = [align for align in aligned if int(align, 16) % PAGE != 0]
     if small:
         broken.append(f"its segments are aligned to {small[0]}; pages of 16 kB need {PAGE:#x}")
     return broken

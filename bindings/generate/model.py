@@ -314,7 +314,7 @@ class Reader:
             required=required,
             about=about,
             long_about=about or named.get("description", ""),
-            default=text(schema["default"]) if "default" in schema else None,
+            default=json.dumps(schema["default"], ensure_ascii=False) if "default" in schema else None,
         )
 
     def _type(self, schema: Schema, context: str, *, inner: bool = True) -> Type:
@@ -418,11 +418,6 @@ def reference(schema: Schema) -> str | None:
     """The name of the definition that a schema refers to."""
     target = schema.get("$ref")
     return str(target).removeprefix("#/$defs/") if target else None
-
-
-def text(value: Any) -> str:  # noqa: ANN401
-    """A value as JSON."""
-    return json.dumps(value, ensure_ascii=False)
 
 
 # ---- names ----

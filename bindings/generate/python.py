@@ -156,14 +156,14 @@ def operations(model: m.Model, *, asynchronous: bool = False) -> str:
     }
     imports = "".join(f"    {name},\n" for name in sorted(names))
     listed = "".join(f'    "{one.name}",\n' for one in model.operations)
-    operations = f"#: The names for `Library.call`.\nOPERATIONS = (\n{listed})\n\n\n"
+    listing = f"#: The names for `Library.call`.\nOPERATIONS = (\n{listed})\n\n\n"
     return (
         NOTICE.format(about="One method for every operation of the library.")
         + "\nfrom collections.abc import Mapping\n"
         + "from typing import Any, Unpack, cast, overload\n\n"
         + ("from .operations import OPERATIONS, Operations, given\n" if asynchronous else "")
         + f"from .types import (\n{imports})\n\n"
-        + ("\n" if asynchronous else operations + GIVEN)
+        + ("\n" if asynchronous else listing + GIVEN)
         + f"class {class_name}:\n"
         + f'    """The operations of `{owner}`: a request is keywords, or a dict."""\n\n'
         + f"    {define} _call(self, name: str, request: Mapping[str, Any] | None) -> object:\n"

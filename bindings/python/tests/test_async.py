@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from functools import partial
 from typing import Any, cast
 
 import fake_library as h
@@ -85,14 +84,11 @@ async def test_a_coroutine_sends_on_the_loop_and_a_function_on_threads() -> None
         places.append(threading.get_ident() == loop)
         return {"status": 200}
 
-    def has_two(completed: list[Any]) -> bool:
-        return len(completed) == 2
-
     for transport in (sending, blocking):
         fake = h.FakeLibrary()
         fake.give(h.request(1), h.request(2))
         async with opened(fake, transport):
-            await h.until(partial(has_two, fake.completed))
+            await h.until(lambda fake=fake: len(fake.completed) == 2)
         answers = {one["id"]: one.get("error") for one in fake.completed}
         assert answers == {1: None, 2: "offline" if transport is sending else None}
     assert places == [True, True, False, False]

@@ -36,16 +36,8 @@ Script = bytes | Iterable[bytes] | None
 
 
 def request(url: str, **changes: object) -> HttpRequest:
-    value = {
-        "id": 1,
-        "purpose": "pull",
-        "method": "GET",
-        "url": url,
-        "headers": {},
-        "body": None,
-        "timeout_ms": int(patience(60) * 1000),
-    }
-    return cast(HttpRequest, value | changes)
+    value = {"id": 1, "purpose": "pull", "method": "GET", "url": url, "headers": {}, "body": None}
+    return cast(HttpRequest, value | {"timeout_ms": int(patience(60) * 1000)} | changes)
 
 
 class Server:

@@ -29,11 +29,10 @@ def main(arguments: list[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     try:
         configuration = json.loads(chosen.config.read_text("utf-8"))
+        if not isinstance(configuration, dict):
+            raise ValueError("an object is expected")
     except (OSError, ValueError) as error:
         print(f"{chosen.config}: {error}", file=sys.stderr)
-        return 2
-    if not isinstance(configuration, dict):
-        print(f"{chosen.config}: an object is expected", file=sys.stderr)
         return 2
     token = os.environ.get("HOLDFAST_ACCESS_TOKEN")
     password = None

@@ -99,8 +99,7 @@ public final class OkHttpSender implements HttpSender {
 
   private static byte[] bytes(ResponseBody body) throws IOException {
     BufferedSource source = body.source();
-    if (source.request(Http.BODY_LIMIT + 1L))
-      throw new ProtocolException("the response is over the limit");
+    if (source.request(Http.BODY_LIMIT + 1L)) throw new ProtocolException("the response is over the limit");
     return source.readByteArray();
   }
 }

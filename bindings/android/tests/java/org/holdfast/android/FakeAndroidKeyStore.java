@@ -217,12 +217,8 @@ public final class FakeAndroidKeyStore extends Provider {
   }
 
   /** AES-GCM. */
-  public static final class Aes extends HeldCipher {
-    public Aes() { super("AES/GCM/NoPadding"); }
-  }
+  public static final class Aes extends HeldCipher { public Aes() { super("AES/GCM/NoPadding"); } }
 
   /** RSA-OAEP. */
-  public static final class Rsa extends HeldCipher {
-    public Rsa() { super("RSA/ECB/OAEPWithSHA-256AndMGF1Padding"); }
-  }
+  public static final class Rsa extends HeldCipher { public Rsa() { super("RSA/ECB/OAEPWithSHA-256AndMGF1Padding"); } }
 }
