@@ -308,13 +308,14 @@ class Reader:
     def _field(self, key: str, schema: Schema, required: bool, context: str) -> Field:
         about = schema.get("description", "")
         named = self._raw.get(reference(schema) or "", {})
+        default = json.dumps(schema["default"], ensure_ascii=False) if "default" in schema else None
         return Field(
             name=key,
             type=self._type(schema, context),
             required=required,
             about=about,
             long_about=about or named.get("description", ""),
-            default=json.dumps(schema["default"], ensure_ascii=False) if "default" in schema else None,
+            default=default,
         )
 
     def _type(self, schema: Schema, context: str, *, inner: bool = True) -> Type:

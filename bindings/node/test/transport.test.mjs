@@ -60,9 +60,7 @@ test('no redirect is followed, no cookie is kept, and nothing is cached', h.LIMI
   const { url, got } = await server(t, {
     '/moved': (response) => response.writeHead(302, { Location: '/elsewhere' }).end(),
     '/': (response) =>
-      response
-        .writeHead(200, { 'Set-Cookie': 'a=b', 'Cache-Control': 'max-age=100', ETag: '"1"' })
-        .end('x'),
+      response.writeHead(200, { 'Set-Cookie': 'a=b', 'Cache-Control': 'max-age=100', ETag: '"1"' }).end('x'),
   });
   const moved = await send(`${url}/moved`);
   assert.deepEqual([moved.status, moved.headers.location], [302, '/elsewhere']);

@@ -51,9 +51,8 @@ function checked(files) {
 }
 
 test('the sources, the pages and the example are clean under strict', () => {
-  const { status, stdout } = spawnSync('tsc', ['-p', join(h.ROOT, 'bindings/node'), '--noEmit'], {
-    encoding: 'utf8',
-  });
+  const sources = ['-p', join(h.ROOT, 'bindings/node'), '--noEmit'];
+  const { status, stdout } = spawnSync('tsc', sources, { encoding: 'utf8' });
   assert.deepEqual([status, stdout], [0, '']);
   const files = { 'host.mjs': readFileSync(join(h.ROOT, 'examples/node/host.mjs'), 'utf8') };
   for (const page of ['bindings/node/README.md', 'docs/react-native.md']) {

@@ -152,10 +152,8 @@ struct AnyKey: CodingKey {
 extension KeyedDecodingContainer where Key == AnyKey {
   /// The members that have no field of their own.
   func others(than known: Set<String>) throws -> [String: JSON] {
-    var found: [String: JSON] = [:]
-    for key in allKeys where !known.contains(key.stringValue) {
-      found[key.stringValue] = try decode(JSON.self, forKey: key)
+    try allKeys.filter { !known.contains($0.stringValue) }.reduce(into: [:]) {
+      $0[$1.stringValue] = try decode(JSON.self, forKey: $1)
     }
-    return found
   }
 }

@@ -108,13 +108,10 @@
 
     public func save(_ name: KeyName, _ key: Data, protection: KeyProtection) async throws {
       guard key.count == Self.keyBytes else { throw KeyFailure(.failed) }
-      let status: OSStatus
-      switch protection {
-      case .device: status = saveForDevice(name, key)
-      case .biometric: status = saveForUser(name, key)
-      }
+      let isForUser = protection == .biometric
+      let status = isForUser ? saveForUser(name, key) : saveForDevice(name, key)
       if status == errSecSuccess { return }
-      throw KeyFailure(protection == .biometric ? reason(of: status) : refusal(status))
+      throw KeyFailure(isForUser ? reason(of: status) : refusal(status))
     }
 
     /// What was saved is not missing: others have erased it each time.

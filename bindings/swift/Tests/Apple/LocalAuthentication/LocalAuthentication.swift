@@ -15,8 +15,7 @@ public final class LAContext: StandInContext, @unchecked Sendable {
 
   public func invalidate() { keychain.with { state = .invalid } }
 
-  public func canEvaluatePolicy(_ policy: LAPolicy, error: UnsafeMutablePointer<NSError?>?) -> Bool
-  {
+  public func canEvaluatePolicy(_: LAPolicy, error: UnsafeMutablePointer<NSError?>?) -> Bool {
     error?.pointee = LAContext.error(keychain.biometryProblem)
     return keychain.biometryProblem == nil
   }

@@ -30,7 +30,8 @@ public final class JdkHttpSender implements HttpSender {
   public JdkHttpSender(@NotNull HttpClient client) {
     if (client.followRedirects() != HttpClient.Redirect.NEVER)
       throw new IllegalArgumentException("a redirect would carry credentials to another server");
-    if (client.cookieHandler().isPresent()) throw new IllegalArgumentException("the library's requests have no cookies");
+    if (client.cookieHandler().isPresent())
+      throw new IllegalArgumentException("the library's requests have no cookies");
     this.client = client;
   }
 

@@ -167,11 +167,8 @@ class HoldfastTest {
       app.sessionStatus();
       app.networkReport(new NetworkReportRequest(true));
       app.routeCheck(new RouteCheckRequest("/mentor"));
-      try {
-        app.signInBegin(new SignInBeginRequest("none"));
-      } catch (Invalid expected) {
-        // An error reply is released too.
-      }
+      // An error reply is released too.
+      assertThrows(Invalid.class, () -> app.signInBegin(new SignInBeginRequest("none")));
     }
   }
 
