@@ -140,4 +140,5 @@ def struct_for(store: KeyStore) -> KeyStoreStruct:
     @_answering
     def erase(name: str) -> None:
         store.erase(name)
+
     return KeyStoreStruct(ctypes.sizeof(KeyStoreStruct), None, LOAD(load), SAVE(save), ERASE(erase))
