@@ -43,8 +43,8 @@ def request(number: int = 1) -> dict[str, Any]:
 
 
 def refusal(code: str, *, retryable: bool = False) -> bytes:
-    fields = {"code": code, "message": "m", "field": None, "retryable": retryable, "detail": {}}
-    return json.dumps({"error": fields}).encode()
+    more = {"message": "m", "field": None, "retryable": retryable, "detail": dict[str, Any]()}
+    return json.dumps({"error": {"code": code, **more}}).encode()
 
 
 class FakeLibrary:
