@@ -28,13 +28,10 @@ public abstract class ClosedRecord extends Value implements Request {
   final void put(String name, Object value) { fields.put(name, value); }
 
   @Override
-  @NotNull
-  public final Map<String, Object> toMap() { return Json.read(Json.write(fields), 0); }
+  @NotNull public final Map<String, Object> toMap() { return Json.read(Json.write(fields), 0); }
 
-  @Override
-  final Object content() { return toMap(); }
+  @Override final Object content() { return toMap(); }
 
   /** The names of the fields that are set. Without values, which can be secrets or personal. */
-  @Override
-  public final String toString() { return getClass().getSimpleName() + fields.keySet(); }
+  @Override public final String toString() { return getClass().getSimpleName() + fields.keySet(); }
 }

@@ -47,8 +47,7 @@ public final class Holdfast extends Operations implements AutoCloseable {
   }
 
   /** Opens the folder for a host that sends the requests itself; see {@link #next(int)}. */
-  @NotNull
-  public static Holdfast open(@NotNull Config config) { return open(config, null, null); }
+  @NotNull public static Holdfast open(@NotNull Config config) { return open(config, null, null); }
 
   /** Opens the folder, and sends the requests from now on. */
   @NotNull
@@ -77,18 +76,15 @@ public final class Holdfast extends Operations implements AutoCloseable {
   }
 
   /** The reply of the open call: the version, and whether damaged files were set aside. */
-  @NotNull
-  public OpenReply getOpened() { return opened; }
+  @NotNull public OpenReply getOpened() { return opened; }
 
   // ---- what the host gets ----
 
   /** The newest screen that was given; null: none yet, as in a worker. */
-  @Nullable
-  public Decision getScreen() { return screen; }
+  @Nullable public Decision getScreen() { return screen; }
 
   /** The next thing; waits for it. Null: the handle is closed. */
-  @Nullable
-  public NextReply next() { return next(-1); }
+  @Nullable public NextReply next() { return next(-1); }
 
   /**
    * The next thing, beginning with the first screen: {@code NextScreen}, {@code NextAnswer}, {@code

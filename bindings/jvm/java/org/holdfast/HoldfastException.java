@@ -30,12 +30,10 @@ public class HoldfastException extends RuntimeException {
   }
 
   /** What is wrong, as {@code noun.reason}; stable. The message is for developers. */
-  @NotNull
-  public final ErrorCode getCode() { return ErrorCode.of(code); }
+  @NotNull public final ErrorCode getCode() { return ErrorCode.of(code); }
 
   /** The place in the request that is wrong, as a JSON Pointer; null: no single field. */
-  @Nullable
-  public final String getField() { return field; }
+  @Nullable public final String getField() { return field; }
 
   /** Whether the same call may succeed later. */
   public final boolean isRetryable() { return retryable; }

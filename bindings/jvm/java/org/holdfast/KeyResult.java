@@ -7,7 +7,5 @@ import org.jetbrains.annotations.NotNull;
 public enum KeyResult implements Code {
   OK, NOT_FOUND, LOCKED, CANCELLED, FAILED, LOCKOUT, LOCKOUT_PERMANENT, NOT_ENROLLED, INVALIDATED, UNAVAILABLE;
 
-  @Override
-  @NotNull
-  public String value() { return name().toLowerCase(Locale.ROOT); }
+  @Override @NotNull public String value() { return name().toLowerCase(Locale.ROOT); }
 }

@@ -19,6 +19,5 @@ public class KeyStoreException extends Exception {
   }
 
   /** The answer. */
-  @NotNull
-  public KeyResult getResult() { return result; }
+  @NotNull public KeyResult getResult() { return result; }
 }

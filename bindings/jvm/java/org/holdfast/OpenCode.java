@@ -8,14 +8,9 @@ public abstract class OpenCode extends Value implements Code {
 
   OpenCode(String value) { this.value = value; }
 
-  @Override
-  @NotNull
-  public final String value() { return value; }
+  @Override @NotNull public final String value() { return value; }
 
-  @Override
-  final Object content() { return value; }
+  @Override final Object content() { return value; }
 
-  @Override
-  @NotNull
-  public final String toString() { return value; }
+  @Override @NotNull public final String toString() { return value; }
 }

@@ -15,11 +15,9 @@ public abstract class OpenRecord extends Value {
   }
 
   /** All fields as they came, as JSON values; cannot be changed. */
-  @NotNull
-  public final Map<String, Object> toMap() { return json; }
+  @NotNull public final Map<String, Object> toMap() { return json; }
 
-  @Override
-  final Object content() { return json; }
+  @Override final Object content() { return json; }
 
   /** The type, and the fields that are codes, numbers or flags. Without texts, which can be secrets
    * or personal. */

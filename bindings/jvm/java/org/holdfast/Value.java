@@ -9,6 +9,5 @@ abstract class Value {
     return other != null && other.getClass() == getClass() && ((Value) other).content().equals(content());
   }
 
-  @Override
-  public final int hashCode() { return content().hashCode(); }
+  @Override public final int hashCode() { return content().hashCode(); }
 }

@@ -20,8 +20,7 @@ class LoopTest {
   private long before;
   private Holdfast app;
 
-  @BeforeEach
-  void count() { before = Holdfast.liveCount(); }
+  @BeforeEach void count() { before = Holdfast.liveCount(); }
 
   @AfterEach
   void close() {

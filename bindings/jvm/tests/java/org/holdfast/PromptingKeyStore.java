@@ -44,6 +44,5 @@ public final class PromptingKeyStore implements KeyStore {
     given = key;
   }
 
-  @Override
-  public void erase(String name) { keys.remove(name); }
+  @Override public void erase(String name) { keys.remove(name); }
 }

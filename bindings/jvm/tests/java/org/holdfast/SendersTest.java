@@ -38,8 +38,7 @@ class SendersTest {
     Sending.thread("server", this::accept).start();
   }
 
-  @AfterEach
-  void end() throws IOException { server.close(); }
+  @AfterEach void end() throws IOException { server.close(); }
 
   private void accept() {
     try {

@@ -37,8 +37,7 @@ class AndroidKeyStoreTest {
     keys = store(this::shown);
   }
 
-  @AfterEach
-  void end() { Security.removeProvider("AndroidKeyStore"); }
+  @AfterEach void end() { Security.removeProvider("AndroidKeyStore"); }
 
   private AndroidKeyStore store(PromptGate gate) {
     return new AndroidKeyStore(folder.resolve("keys").toFile(), "app.", () -> unlocked, gate);

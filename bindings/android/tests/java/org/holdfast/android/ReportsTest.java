@@ -39,11 +39,9 @@ class ReportsTest {
   private final class Phone extends Context implements SyncWorker.Host {
     final ConnectivityManager network = new ConnectivityManager();
 
-    @Override
-    public <T> T getSystemService(Class<T> service) { return service.cast(network); }
+    @Override public <T> T getSystemService(Class<T> service) { return service.cast(network); }
 
-    @Override
-    public Holdfast holdfast() { return app; }
+    @Override public Holdfast holdfast() { return app; }
   }
 
   private boolean offline() {

@@ -45,6 +45,5 @@ public final class NetworkReport implements AutoCloseable {
     PresenceReport.tell(executor, () -> app.networkReport(new NetworkReportRequest(online)));
   }
 
-  @Override
-  public void close() { manager.unregisterNetworkCallback(callback); }
+  @Override public void close() { manager.unregisterNetworkCallback(callback); }
 }

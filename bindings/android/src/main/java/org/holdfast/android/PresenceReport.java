@@ -24,11 +24,9 @@ public final class PresenceReport implements DefaultLifecycleObserver, AutoClose
     ProcessLifecycleOwner.get().getLifecycle().addObserver(this);
   }
 
-  @Override
-  public void onStop(LifecycleOwner owner) { tell(executor, app::sessionBackground); }
+  @Override public void onStop(LifecycleOwner owner) { tell(executor, app::sessionBackground); }
 
-  @Override
-  public void onStart(LifecycleOwner owner) { tell(executor, app::sessionForeground); }
+  @Override public void onStart(LifecycleOwner owner) { tell(executor, app::sessionForeground); }
 
   static void tell(Executor executor, Runnable call) {
     executor.execute(() -> {
@@ -40,6 +38,5 @@ public final class PresenceReport implements DefaultLifecycleObserver, AutoClose
     });
   }
 
-  @Override
-  public void close() { ProcessLifecycleOwner.get().getLifecycle().removeObserver(this); }
+  @Override public void close() { ProcessLifecycleOwner.get().getLifecycle().removeObserver(this); }
 }
