@@ -9,7 +9,7 @@ import stat
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from .keystore import KEY_LOCKED, KeyStoreAnswer
 
@@ -191,8 +191,7 @@ class KeyringKeyStore:
 
     def _ask(self, function: Any, *arguments: str) -> str | None:  # noqa: ANN401
         try:
-            answer: str | None = function(self._service, *arguments)
+            return cast("str | None", function(self._service, *arguments))
         except self._locked as error:
             log.warning("the keyring is locked, or its prompt was dismissed: %s", error)
             raise KeyStoreAnswer(KEY_LOCKED) from error
-        return answer
