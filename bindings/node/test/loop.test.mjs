@@ -1,7 +1,7 @@
 // The loop: what comes, to one reader, and what happens to it at the end.
 
 import assert from 'node:assert/strict';
-import { rmSync } from 'node:fs';
+import { renameSync } from 'node:fs';
 import { test } from 'node:test';
 import * as h from './support.mjs';
 
@@ -28,7 +28,7 @@ test('the screen of the open does not come once a call has led to another', h.LI
 test('a failure withholds no screen', h.LIMIT, async (t) => {
   const data = h.config();
   const app = await h.open(t, { ...h.memory(), onError: () => {} }, data);
-  rmSync(data.data_dir, { recursive: true });
+  renameSync(data.data_dir, `${data.data_dir}-gone`);
   assert.deepEqual(await app.next(), { screen: app.opened.screen });
   await assert.rejects(app.next(0), h.StorageError);
 });
