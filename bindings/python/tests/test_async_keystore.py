@@ -6,11 +6,13 @@ import asyncio
 import contextlib
 import json
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 
 import pytest
 from fake_library import CONFIG, KEY, PATIENCE_S, FakeLibrary, Reply, coroutine, until
 from holdfast import AsyncHoldfast, BusyError, ClosedError, KeyStoreAnswer, Library
+from holdfast.async_keystore import LoopKeyStore
 from holdfast.keystore import KEY_CANCELLED, KEY_FAILED, KEY_LOCKOUT, KEY_NOT_FOUND, KEY_OK
 
 #: What the library gets from the key store within `session_unlock`.
@@ -230,3 +232,21 @@ async def test_a_coroutine_without_an_end_has_failed(monkeypatch: pytest.MonkeyP
         assert cast(Any, await app.session_lock()) == [KEY_FAILED, KEY_NOT_FOUND]
         # What was given up does not take effect later
         await until(lambda: cancelled)
+
+
+@coroutine
+async def test_a_released_key_is_for_the_call_of_its_thread_alone() -> None:
+    keys = LoopKeyStore(Prompting())
+    keys.loop = asyncio.get_running_loop()
+
+    def loaded() -> object:
+        try:
+            return keys.load("biometric")
+        except KeyStoreAnswer as refused:
+            return refused.answer
+
+    def both() -> tuple[object, object]:
+        with ThreadPoolExecutor(1) as elsewhere:
+            return loaded(), elsewhere.submit(loaded).result(PATIENCE_S)
+
+    assert await asyncio.to_thread(keys.call, KEY, both) == (KEY, KEY_CANCELLED)

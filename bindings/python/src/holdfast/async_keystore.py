@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 from .errors import BusyError
@@ -57,8 +58,8 @@ class LoopKeyStore:
         self._prompt: asyncio.Task[Released] | None = None
         #: The number of the last call that withdrew a prompt.
         self._withdrawn = 0
-        #: What the prompt gave for the call that is made.
-        self._released: Released | None = None
+        #: `released` is what the prompt gave for the call that this thread makes.
+        self._call = threading.local()
         #: The coroutine that a call waits for.
         self._serving: asyncio.Task[Any] | None = None
 
@@ -66,7 +67,7 @@ class LoopKeyStore:
 
     def load(self, name: str) -> bytes | None:
         """What the prompt has just given, or what the store gives without a prompt."""
-        released = self._released
+        released: Released | None = getattr(self._call, "released", None)
         if name != "biometric" or released is None:
             return self._wait(self._store.load, name, None)
         if isinstance(released, KeyStoreAnswer):
@@ -90,11 +91,11 @@ class LoopKeyStore:
 
     def call(self, released: Released, call: Callable[..., object], *given: object) -> object:
         """Make a call in which the library gets this for "biometric"."""
-        self._released = released
+        self._call.released = released
         try:
             return call(*given)
         finally:
-            self._released = None
+            self._call.released = None
 
     # ---- on the loop ----
 
