@@ -79,8 +79,8 @@ typedef struct holdfast holdfast;
  * erase    NOT_FOUND counts as success. The library looks for the key afterwards.
  * destroy  NULL, or called once when the library will not use `context` again.
  * They are called inside the host's calls, on its thread, one at a time for each handle. They must
- * not call the library (HOLDFAST_BUSY), wait for a person, nor throw. The struct is copied. For a
- * keychain that answers on another thread, holdfast_keys.h has a mailbox. */
+ * not call the library (HOLDFAST_BUSY), wait for a person, nor throw. The struct is copied;
+ * `context` lives until destroy(). holdfast_keys.h: for a keychain that answers from elsewhere. */
 typedef struct holdfast_keystore {
   size_t size; /* sizeof(holdfast_keystore) */
   void *context;

@@ -113,7 +113,13 @@ const WORDS: [RegExp, TransportError][] = [
 /** The library's word for an exception of `fetch`. */
 export function failure(error: unknown): TransportError {
   for (let one = error, depth = 0; one && depth < 5; depth += 1) {
-    const { code, cause, message, errors, socket } = one as Record<string, any>;
+    const { code, cause, message, errors, socket } = one as {
+      code?: unknown;
+      cause?: unknown;
+      message?: unknown;
+      errors?: unknown;
+      socket?: { bytesRead?: unknown };
+    };
     // The peer ended a connection that had brought nothing: it speaks no HTTP, or no TLS.
     if (code === 'UND_ERR_SOCKET' && socket?.bytesRead === 0) return 'refused';
     if (/before secure TLS connection/.test(String(message))) return 'tls';

@@ -13,8 +13,8 @@ public class HoldfastException extends RuntimeException {
   private static final long serialVersionUID = 1;
 
   private static final byte[] NO_MEMORY =
-      "{'code':'memory.exhausted','message':'out of memory','retryable':true,'detail':{}}"
-          .replace('\'', '"').getBytes(StandardCharsets.UTF_8);
+      "{\"code\":\"memory.exhausted\",\"message\":\"out of memory\",\"retryable\":true,\"detail\":{}}"
+          .getBytes(StandardCharsets.UTF_8);
 
   private final String code;
   private final String field;

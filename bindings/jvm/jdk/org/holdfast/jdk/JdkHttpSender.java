@@ -1,11 +1,12 @@
 package org.holdfast.jdk;
 
-import java.io.*;
+import java.io.ByteArrayOutputStream;
 import java.net.ProtocolException;
 import java.net.URI;
 import java.net.http.*;
 import java.net.http.HttpRequest.*;
-import java.util.Map;
+import java.nio.ByteBuffer;
+import java.util.*;
 import java.util.concurrent.*;
 import org.holdfast.Http;
 import org.holdfast.HttpSender;
@@ -38,7 +39,7 @@ public final class JdkHttpSender implements HttpSender {
   @Override
   @NotNull
   public CompleteRequest send(@NotNull HttpRequest request) throws Exception {
-    CompletableFuture<HttpResponse<byte[]>> sent = client.sendAsync(converted(request), head -> limited());
+    CompletableFuture<HttpResponse<byte[]>> sent = client.sendAsync(converted(request), head -> new Limited());
     try {
       // The client's own limit ends with the head of the response.
       HttpResponse<byte[]> response = sent.get(request.getTimeoutMs(), TimeUnit.MILLISECONDS);
@@ -65,16 +66,43 @@ public final class JdkHttpSender implements HttpSender {
     return made.build();
   }
 
-  /** Collects a body; what is thrown over the limit ends the exchange. */
-  private static HttpResponse.BodySubscriber<byte[]> limited() {
-    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
-    return HttpResponse.BodySubscribers.mapping(
-        HttpResponse.BodySubscribers.ofByteArrayConsumer(
-            part -> {
-              part.ifPresent(bytes::writeBytes);
-              if (bytes.size() > Http.BODY_LIMIT)
-                throw new UncheckedIOException(new ProtocolException("the response is over the limit"));
-            }),
-        none -> bytes.toByteArray());
+  /** Collects a body up to the limit. */
+  private static final class Limited implements HttpResponse.BodySubscriber<byte[]> {
+    private final CompletableFuture<byte[]> body = new CompletableFuture<>();
+    private final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    private Flow.Subscription subscription;
+
+    @Override
+    public CompletionStage<byte[]> getBody() { return body; }
+
+    @Override
+    public void onSubscribe(Flow.Subscription given) {
+      subscription = given;
+      given.request(Long.MAX_VALUE);
+    }
+
+    @Override
+    public void onNext(List<ByteBuffer> parts) {
+      for (ByteBuffer one : parts) {
+        if (bytes.size() + one.remaining() > Http.BODY_LIMIT) {
+          subscription.cancel();
+          body.completeExceptionally(new ProtocolException("the response is over the limit"));
+          return;
+        }
+        byte[] part = new byte[one.remaining()];
+        one.get(part);
+        bytes.write(part, 0, part.length);
+      }
+    }
+
+    @Override
+    public void onError(Throwable failure) {
+      body.completeExceptionally(failure);
+    }
+
+    @Override
+    public void onComplete() {
+      body.complete(bytes.toByteArray());
+    }
   }
 }
