@@ -18,7 +18,8 @@ extension JSON {
     let cut = size.longest
     let rest = try JSONText(bytes, without: cut)
     defer { withExtendedLifetime(rest) {} }
-    let json = try build(rest.bytes, dialect, scalars, of: bytes, cut: cut)
+    let longest = min(size.longestToken, rest.bytes.count)
+    let json = try build(rest.bytes, dialect, scalars, longest: longest, of: bytes, cut: cut)
     let text = LongText(UnsafeRawBufferPointer(rebasing: bytes[cut]))
     guard text.problem == nil else {
       throw Failure(

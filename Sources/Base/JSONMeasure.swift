@@ -23,6 +23,8 @@ public struct JSONMeasure {
   private(set) var longest = 0..<0
   /// The number of that member.
   private(set) var longestMember = 0
+  /// The size of the longest string, number or word, with a string's closing quote.
+  private(set) var longestToken = 0
 
   public init(_ text: UnsafeRawBufferPointer) {
     withUnsafeTemporaryAllocation(of: Int.self, capacity: JSON.maxDepth + 1) { scan(text, $0) }
@@ -37,7 +39,6 @@ public struct JSONMeasure {
   ) {
     var level = 0
     var isKey = false
-    var longestToken = 0
     var place = 0
     levels[0] = 0
     while place < text.count {
@@ -88,6 +89,11 @@ public struct JSONMeasure {
         while place < text.count, NumberTokens.isPart(text[place]) { place += 1 }
         longestToken = max(longestToken, place - start)
         bytes += 32
+      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"):
+        // Also of a word that is none of JSON's, as far as the next other byte.
+        let start = place - 1
+        while place < text.count, ASCII.isLetter(text[place]) { place += 1 }
+        longestToken = max(longestToken, place - start)
       default: break
       }
     }

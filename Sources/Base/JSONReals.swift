@@ -1,4 +1,5 @@
 import CJansson
+import CPlatform
 
 // Real numbers in JSON text, one by one.
 //
@@ -135,9 +136,9 @@ private struct RealText {
 
   private static func read(_ bytes: UnsafeRawBufferPointer) -> UnsafeMutablePointer<json_t>? {
     guard
-      let number = json_loadb(
-        bytes.baseAddress?.assumingMemoryBound(to: CChar.self), bytes.count, JSON_DECODE_ANY_FLAG,
-        nil)
+      let number = platform_read_json(
+        bytes.baseAddress?.assumingMemoryBound(to: CChar.self), bytes.count, bytes.count,
+        JSON_DECODE_ANY_FLAG, nil)?.assumingMemoryBound(to: json_t.self)
     else { return nil }
     if number.pointee.type == JSON_REAL { return number }
     json_decref(number)

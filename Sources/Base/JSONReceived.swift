@@ -125,7 +125,8 @@ extension JSON {
     _ text: UnsafeRawBufferPointer, _ token: Range<Int>
   ) throws(Failure) -> Bool {
     do throws(Failure) {
-      _ = try build(UnsafeRawBufferPointer(rebasing: text[token]), .tolerant, true)
+      _ = try build(
+        UnsafeRawBufferPointer(rebasing: text[token]), .tolerant, true, longest: token.count)
       return false
     } catch {
       if error.code == .memoryExhausted { throw error }

@@ -152,7 +152,8 @@ extension JSON {
     }
     let json =
       dialect != .tolerant && size.longest.count >= longText
-      ? try parse(bytes, without: size, dialect, scalars) : try build(bytes, dialect, scalars)
+      ? try parse(bytes, without: size, dialect, scalars)
+      : try build(bytes, dialect, scalars, longest: size.longestToken)
     if dialect == .exact, holdsReals(json.raw) {
       try makeExact(json.raw, bytes)
       try checkMemory()
@@ -160,19 +161,21 @@ extension JSON {
     return json
   }
 
-  /// Lets jansson parse. `cut`: this many bytes of `whole` are missing in `bytes`, at this place.
+  /// Lets jansson parse. `longest`: at least the size of the longest token. `cut`: this many bytes of
+  /// `whole` are missing in `bytes`, at this place.
   static func build(
-    _ bytes: UnsafeRawBufferPointer, _ dialect: Dialect, _ scalars: Bool,
+    _ bytes: UnsafeRawBufferPointer, _ dialect: Dialect, _ scalars: Bool, longest: Int,
     of whole: UnsafeRawBufferPointer? = nil, cut: Range<Int> = 0..<0
   ) throws(Failure) -> JSON {
+    // Memory that was refused before explains nothing about this text.
+    try checkMemory()
     var problem = json_error_t()
     let flags =
       (dialect == .tolerant ? 0 : JSON_REJECT_DUPLICATES_FLAG)
       | (scalars ? JSON_DECODE_ANY_FLAG : 0)
     let start = bytes.baseAddress?.assumingMemoryBound(to: CChar.self)
-    let read = start.flatMap { json_loadb($0, bytes.count, flags, &problem) }
-    guard let raw = read, !platform_memory_exhausted() else {
-      json_decref(read)
+    let read = start.flatMap { platform_read_json($0, bytes.count, longest, flags, &problem) }
+    guard let raw = read?.assumingMemoryBound(to: json_t.self) else {
       try checkMemory()
       let duplicate = code(of: problem) == json_error_duplicate_key
       let place = Int(problem.position)

@@ -10,6 +10,7 @@
 
 #include <jansson.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -130,22 +131,28 @@ void swift_deallocPartialClassInstance(void *object, void *metadata, size_t size
 
 static _Thread_local bool exhausted = false;
 
-/* Memory that is given up when an allocation of jansson fails, so that it can go on until its
- * caller looks at the note. jansson does not check whether it could save a character: one that is
- * missing behind a backslash ends the process, and a missing quote lets it read on behind the text.
- */
-static _Atomic(void *) spare;
-enum { SPARE = 16384 };
-
 bool platform_memory_exhausted(void) { return exhausted; }
+void platform_memory_begin(void) { exhausted = false; }
 
-void platform_memory_begin(void) {
-  exhausted = false;
-  if (atomic_load_explicit(&spare, memory_order_relaxed) != NULL)
-    return;
-  void *none = NULL, *made = malloc(SPARE);
-  if (!atomic_compare_exchange_strong(&spare, &none, made))
-    plain_free(made);
+/* What jansson's lexer gets from while the heap refuses it memory. The lexer does not check whether
+ * it could save a character: one that is missing behind a backslash, or of a long number, ends the
+ * process, and a missing quote lets it read on behind the text. It saves a token in a buffer that
+ * doubles, so the room for all steps to the longest token is there before it begins. */
+static _Thread_local struct {
+  char *start, *next, *end;
+  size_t largest;
+} reserve;
+enum { LEAST_BUFFER = 32, SLACK = 1024, ON_STACK = 4096 };
+
+/* Only the lexer's buffer has such sizes again and again. What else has one may have it, too: the
+ * caller looks at the note before it uses anything. */
+static void *from_reserve(size_t size) {
+  bool may_be_buffer = size >= LEAST_BUFFER && size <= reserve.largest && (size & (size - 1)) == 0;
+  if (!may_be_buffer || size > (size_t)(reserve.end - reserve.next))
+    return NULL;
+  void *bytes = reserve.next;
+  reserve.next += size;
+  return bytes;
 }
 
 static void *allocate_or_note(size_t size) {
@@ -153,20 +160,57 @@ static void *allocate_or_note(size_t size) {
   if (bytes != NULL || size == 0)
     return bytes;
   exhausted = true;
-  void *given = atomic_exchange(&spare, NULL);
-  if (given == NULL)
+  return from_reserve(size);
+}
+
+static void release(void *bytes) {
+  uintptr_t address = (uintptr_t)bytes;
+  if (address - (uintptr_t)reserve.start >= (uintptr_t)(reserve.end - reserve.start))
+    __wrap_free(bytes);
+}
+
+static json_t *read_with(char *room, size_t size, size_t largest, const char *bytes, size_t count,
+                         size_t flags, json_error_t *problem) {
+  reserve.start = reserve.next = room;
+  reserve.end = room + size;
+  reserve.largest = largest;
+  json_t *json = json_loadb(bytes, count, flags, problem);
+  if (exhausted) {
+    json_decref(json);
+    json = NULL;
+  }
+  platform_zero(room, (size_t)(reserve.next - room));
+  reserve.start = reserve.next = reserve.end = NULL;
+  return json;
+}
+
+void *platform_read_json(const char *bytes, size_t count, size_t longest, size_t flags,
+                         void *problem) {
+  size_t largest = LEAST_BUFFER;
+  while (largest <= longest + 2)
+    largest *= 2;
+  size_t size = 2 * largest + SLACK;
+  if (size <= ON_STACK) {
+    max_align_t room[ON_STACK / sizeof(max_align_t)];
+    return read_with((char *)room, sizeof room, largest, bytes, count, flags, problem);
+  }
+  char *room = malloc(size);
+  if (room == NULL) {
+    exhausted = true;
     return NULL;
-  plain_free(given);
-  return malloc(size);
+  }
+  json_t *json = read_with(room, size, largest, bytes, count, flags, problem);
+  plain_free(room);
+  return json;
 }
 
 /* Not over another allocator: a SwiftPM build shares jansson with its host. */
 void platform_install_allocator(void) {
   json_malloc_t allocate = NULL;
-  json_free_t release = NULL;
-  json_get_alloc_funcs(&allocate, &release);
+  json_free_t free_function = NULL;
+  json_get_alloc_funcs(&allocate, &free_function);
   if (allocate == malloc)
-    json_set_alloc_funcs(allocate_or_note, __wrap_free);
+    json_set_alloc_funcs(allocate_or_note, release);
 }
 
 /* Debian's archive of jansson is position-independent but for json_loadf(), which nothing calls and

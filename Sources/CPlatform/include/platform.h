@@ -59,10 +59,14 @@ PLATFORM_HIDDEN void platform_zero(void *bytes, size_t count);
  * platform_memory_exhausted(). */
 PLATFORM_HIDDEN void platform_install_allocator(void);
 /* Whether an allocation of jansson has failed in this thread since platform_memory_begin(). jansson
- * does not always report that: its parser drops bytes that it has no room for (2.14, `lex_save`).
- */
+ * does not always report that: its lexer drops bytes that it has no room for (2.14, `lex_save`). */
 PLATFORM_HIDDEN bool platform_memory_exhausted(void);
 PLATFORM_HIDDEN void platform_memory_begin(void);
+/* json_loadb() for a text whose longest token (string or number, as written, without quotes) has at
+ * most so many bytes. Refused memory ends no process then. NULL also if an allocation has failed in
+ * this thread since platform_memory_begin(). `problem`: a json_error_t, or NULL. Returns a json_t. */
+PLATFORM_HIDDEN void *platform_read_json(const char *bytes, size_t count, size_t longest,
+                                         size_t flags, void *problem);
 /* A copy of a reply of `count` bytes, ended by a NUL; NULL when there is no memory. */
 PLATFORM_HIDDEN char *platform_reply(const char *bytes, size_t count);
 /* Zero and release a reply. */
