@@ -109,7 +109,7 @@ public enum UploadPolicy {
     // A correction's own row has its id.
     case .takenGiven where s.operation != .insert: s.isSingle ? .park(.refused) : .search
     case .takenOther where s.operation != .insert: refusedOther(s)
-    case .takenGiven: s.isSingle ? readBack(.unnamed, s) : .search
+    case .takenGiven: s.isSingle ? readBack(.given, s) : .search
     case .takenOther: s.isSingle ? readBack(.taken, s) : refusedOther(s)
     case .parentQueued: .wait(.parent, charged: false)
     case .denied: denied(s)
@@ -254,21 +254,21 @@ public enum UploadPolicy {
 
   /// The server does not have the items, or does not show them.
   private static func absent(_ s: UploadSituation) -> UploadVerdict {
+    if s.operation == .insert {
+      if s.cause.isAboutTheWay { return isOpen(s) }
+      if s.cause == .taken {
+        var refused = s
+        refused.answer = .takenOther
+        return refusedOther(refused)
+      }
+    }
     // A membership that has ended hides the user's own rows as well.
-    if s.operation != .insert {
-      if !isMemberAfterAll(s) { return .wait(.organisation, charged: true) }
-      // A policy that is replaced may hide the row for a while. A deletion that is done shows nothing any more, so it
-      // is not done before the row has stayed away.
-      return s.operation == .deletion && s.attempts != .many ? .wait(.time, charged: true) : gone(s)
-    }
-    if s.cause.isAboutTheWay { return isOpen(s) }
-    if s.cause == .taken {
-      var refused = s
-      refused.answer = .takenOther
-      return refusedOther(refused)
-    }
-    // Their ids are another user's, unless the membership has ended: that hides the user's own rows as well.
-    return isMemberAfterAll(s) ? .park(.conflict) : .wait(.organisation, charged: true)
+    if !isMemberAfterAll(s) { return .wait(.organisation, charged: true) }
+    // A replica may not have the row yet, and a policy that is replaced may hide it for a while. So the row has to
+    // stay away for minutes, unless the upload itself was refused.
+    if s.cause != .given, s.attempts != .many { return .wait(.time, charged: true) }
+    // The key of an insert is another row's then.
+    return s.operation == .insert ? .park(.conflict) : gone(s)
   }
 
   /// The way is open: what was refused are these items.

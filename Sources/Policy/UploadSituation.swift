@@ -26,6 +26,8 @@ public struct UploadSituation: Equatable, Sendable {
   public enum Cause: CaseIterable, Sendable {
     /// The answer to their upload did not name them, or their user cancelled them.
     case unnamed
+    /// A key is taken that the user gave, by another row or by this item's own.
+    case given
     /// A key is taken that no user gave.
     case taken
     /// Something on the way answered their upload as it does in an outage.
@@ -38,7 +40,7 @@ public struct UploadSituation: Equatable, Sendable {
     case longAgo
 
     /// Whether the answer is to tell if the way to the service is open.
-    public var isAboutTheWay: Bool { self != .unnamed && self != .taken }
+    public var isAboutTheWay: Bool { self != .unnamed && self != .given && self != .taken }
   }
 
   /// What the response says.

@@ -59,8 +59,9 @@ public struct UploadsDocument: Sendable {
     """
     `rows`, `ids`, `control`: see `UploadSituation.Request`. The cause is why the question was asked. `schema` stands for every
     refusal by the service itself. The membership is confirmed, where it is needed: without that, `park (conflict)` and
-    `park (blocked)` are `wait (organisation)`. While others get through, several items that fail for the third time are halved, and
-    a single one waits for itself.
+    `park (blocked)` are `wait (organisation)`. A replica may not show a row yet: unless the upload was refused for a key (`given`),
+    `park (conflict)` is `wait (time)` before the eighth attempt. While others get through, several items that fail for the third
+    time are halved, and a single one waits for itself.
     """,
     columns: [
       DecisionTable.Column(
@@ -81,6 +82,7 @@ public struct UploadsDocument: Sendable {
     s.isSingle = values[3] == "one"
     set(&s.history, values[4])
     s.othersSince = values[5] == "yes"
+    s.attempts = s.answer == .unnamed ? .many : .few
     return [words(UploadPolicy.judge(s))]
   }
 

@@ -23,7 +23,7 @@ import Testing
       UploadSituation.Membership.allCases.count,
     ]
     expect(axes.reduce(1 << 7, *) * (inserts + 2 * corrections), equals: UploadProduct.count)
-    expect(UploadProduct.count, equals: 4_423_680)
+    expect(UploadProduct.count, equals: 4_792_320)
     let (first, last) = (
       UploadProduct.situation(0), UploadProduct.situation(UploadProduct.count - 1)
     )

@@ -92,6 +92,35 @@ def test_ATK_18_the_same_item_again_is_done(
     assert user.app.of_type("item_parked") == []
 
 
+@BOTH
+def test_QUE_2_a_stored_item_that_a_replica_does_not_have_yet_is_no_conflict(
+    sign_in: MakeUser, directory: DirectoryFixtures, upload: str
+) -> None:
+    # Given an item whose answer is lost, and questions that a replica answers
+    user = user_of(sign_in, upload)
+    app = user.app
+    lagging: list[Any] = [
+        lambda request: (
+            {"status": 200, "headers": {"Content-Type": "application/json"}, "body": "[]"}
+            if request["purpose"] == "upload" and request["method"] == "GET"
+            else None
+        )
+    ]
+    user.phone.network.instead = lagging
+    user.phone.network.lose["upload"] = 1
+    item = add(app, minutes=30)
+    app.settle()
+    # When the replica has it a minute later
+    app.wait(60)
+    assert not app.of_type("item_parked")
+    lagging.clear()
+    app.wait(1000)
+    # Then it is stored, and nobody was told to register it again
+    assert app.queue_get({"id": item})["state"] == "stored"
+    assert not app.of_type("item_parked")
+    assert rows(directory, user) == {item: 30}
+
+
 @pytest.mark.parametrize("again", ["retry", "retry all", "edit"])
 @BOTH
 def test_ATK_18_a_conflict_stays_one_however_often_it_is_sent(
