@@ -19,7 +19,7 @@ public struct ContactTable {
     public let round: Int64
     /// It has the version that was asked for.
     public let isCurrent: Bool
-    /// It has a later one. `updated_at` in the server's form is ordered as text; rows that were not pulled have none.
+    /// It has a later one. `updated_at` in the server's form is ordered as text.
     public let isNewer: Bool
   }
 

@@ -21,6 +21,10 @@ public final class OwnRows {
     public let id: String
   }
 
+  /// The size of the largest row that is kept, as text. An item has half of it, and the server may write more than it
+  /// was sent.
+  public static var maxBytes: Int { 524_288 }
+
   /// The columns that are kept, with `id` and `updated_at`.
   public let columns: [String]
   /// Rows are kept whose time is at most so many days ago.

@@ -22,7 +22,7 @@ public struct RowsPage {
   /// The ids of the rows that have a place, usable or not.
   public let ids: [UUID]
 
-  /// The size of the largest row that is cached, as text.
+  /// The size of the largest contact that is cached, as text.
   public static var maxBytes: Int { 65_536 }
 
   /// Reads the rows, and hands the usable ones to `take`, one after another: together they would cost
@@ -50,7 +50,8 @@ public struct RowsPage {
       if let fault = RowsPage.read(row, of: source, into: &taken) { return (place, fault) }
       // What was left out may be in a column that is cached. A server that sends other columns must not fill
       // the cache with them.
-      guard row.isWhole, let text = try? row.text(of: source.kept), text.count <= RowsPage.maxBytes
+      let most = source.kind == nil ? RowsPage.maxBytes : OwnRows.maxBytes
+      guard row.isWhole, let text = try? row.text(of: source.kept), text.count <= most
       else { return (place, .ofRow) }
       text.fit()
       taken.text = text

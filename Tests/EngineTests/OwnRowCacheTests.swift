@@ -67,7 +67,7 @@ import Testing
     let rig = try rig()
     let kind = try activity(rig)
     try rig.ownRows.put([row(1)], kind, orgA, rig.session, areInserts: false, rig.now)
-    let large: JSON = ["occurred_at": .string(String(repeating: "x", count: 66_000))]
+    let large: JSON = ["occurred_at": .string(String(repeating: "x", count: OwnRows.maxBytes))]
     try rig.ownRows.put(
       [OwnRow(id: id(1), values: large, version: nil)], kind, orgA, rig.session,
       areInserts: false, rig.now)

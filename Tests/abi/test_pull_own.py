@@ -148,7 +148,7 @@ ROW = {
     ({"org_id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8eff"}, "org_id"),
     ({"occurred_at": None}, "occurred_at"),
     ({"occurred_at": "soon"}, "occurred_at"), ({"updated_at": "2026-11-20T10:00:00"}, "updated_at"),
-    ({"note": "x" * 66_000}, None), ({"deleted_at": 7}, "deleted_at"),
+    ({"note": "x" * 600_000}, None), ({"deleted_at": 7}, "deleted_at"),
 ])  # fmt: skip
 def test_a_row_that_cannot_be_used_costs_itself_and_is_named(
     user: SignedIn, change: dict[str, Any], column: str | None

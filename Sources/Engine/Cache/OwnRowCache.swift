@@ -46,9 +46,9 @@ extension OwnRows {
 
 /// The user's own rows in the cache, for the parts that correct them.
 ///
-/// `RowPuller` brings the rows. What this library stores or changes on the server is put here at once, without
-/// a version that the pull could meet: so the next pull, and the next reconcile, replaces it by the server's
-/// form of it. The row is written before its item leaves the queue, and hidden as long as both are there.
+/// `RowPuller` brings the rows. What this library stores or changes on the server is put here at once, just below its
+/// version: so the next pull, and the next reconcile, replaces it by the server's form of it, and no pull by an older
+/// one. The row is written before its item leaves the queue, and hidden as long as both are there.
 final class OwnRowCache {
   private let core: Core
   private let cache: CacheFile
@@ -91,19 +91,20 @@ final class OwnRowCache {
         let version = row.version ?? (areInserts ? "" : nil)
         let place = try table.place(of: tag, in: set, version: version)
         if let place, place.isNewer { continue }
-        guard text.count <= RowsPage.maxBytes else {
+        guard text.count <= OwnRows.maxBytes else {
           if let place { try table.remove(number: place.number) }
           continue
         }
         let sealed = try session.cacheKey.seal(
           text.bytes, CacheNames.rowContext(tag, of: set, session))
         let listedMS = own.listedMS(row.values, version: row.version) ?? nowMS
+        let below = String(row.version?.dropLast() ?? "")
         if let place {
           try table.replace(
-            number: place.number, version: "", round: round, listedMS: listedMS, sealed: sealed)
+            number: place.number, version: below, round: round, listedMS: listedMS, sealed: sealed)
         } else {
           try table.add(
-            number: try table.nextNumber(isListed: true), row: tag, org: set, version: "",
+            number: try table.nextNumber(isListed: true), row: tag, org: set, version: below,
             round: round, listedMS: listedMS, sealed: sealed)
         }
       }
