@@ -20,6 +20,7 @@ from support.directory_fixtures import PASSWORD, DirectoryFixtures, Person
 from support.errors import error_of
 from support.loop import Host
 from support.missing import ALWAYS, NAMES, NEXT, WAIT, aside, lose, shown, until_lost
+from support.own_rows import tables
 from support.phone import App, FilePhone, Phone
 from support.queue import add, stored
 from support.users import SignedIn
@@ -232,6 +233,71 @@ def test_FIX_6_each_loss_has_a_key_and_a_file_of_its_own(
     # They come back once: what was cancelled or sent afterwards stays so
     app = user.restart()
     assert app.queue_list()["items"] == []
+
+
+@pytest.mark.parametrize("columns", ["apart", "the same"])
+def test_COR_4_corrections_of_a_row_before_and_after_a_lost_key_are_both_made(
+    sign_in: MakeUser, directory: DirectoryFixtures, columns: str
+) -> None:
+    # Given a change of a stored row in a file whose key is lost
+    user = sign_in(tables=tables(change={}))
+    item = add(user.app, minutes=30, note="first")
+    user.app.settle()
+    older: dict[str, Any] = {"note": "older"} if columns == "apart" else {"minutes": 60}
+    user.offline().queue_edit({"id": item, "payload": older})
+    user.phone.close()
+    user.phone.network.up = True
+    lose(user.phone)
+    app = user.restart()
+    until_lost(app)
+    app.sign_in(user.person)
+    app.settle()
+    # When its user changes the row again, and then the key is back
+    app.go_offline()
+    app.queue_edit({"id": item, "payload": {"minutes": 90}})
+    user.phone.close()
+    bring_back(user.phone)
+    user.phone.network.up = True
+    app = user.restart()
+    app.settle()
+    # Then the row has both, and of one column the later value
+    [row] = directory.activities(user.person)
+    assert (row["minutes"], row["note"]) == (90, "older" if columns == "apart" else "first")
+    assert not app.of_type("item_parked")
+
+
+def test_COR_6_a_correction_from_before_a_lost_key_overwrites_nobody(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    # Given the same, and others who change what only the older correction changes
+    user = sign_in(tables=tables(change={}))
+    item = add(user.app, minutes=30, note="first")
+    user.app.settle()
+    user.offline().queue_edit({"id": item, "payload": {"note": "older"}})
+    user.phone.close()
+    user.phone.network.up = True
+    lose(user.phone)
+    directory.control.sql("update activities set note = 'theirs' where id = %s", item)
+    app = user.restart()
+    until_lost(app)
+    app.sign_in(user.person)
+    app.settle()
+    app.go_offline()
+    app.queue_edit({"id": item, "payload": {"minutes": 90}})
+    user.phone.close()
+    # When the key is back
+    bring_back(user.phone)
+    user.phone.network.up = True
+    app = user.restart()
+    app.settle()
+    # Then the user chooses
+    [shown] = app.item_list({"kind": "activity"})["items"]
+    assert shown["conflict"] is not None
+    assert shown["conflict"]["columns"] == [
+        {"name": "note", "base": "first", "theirs": "theirs", "mine": "older"}
+    ]
+    [row] = directory.activities(user.person)
+    assert row["note"] == "theirs"
 
 
 def test_FIX_6_a_damaged_file_is_opened_with_the_key_of_its_name(

@@ -61,13 +61,14 @@ final class KeylessFiles: Part {
     }
   }
 
-  /// Queue an item under the keys of this file. False: it is queued, or known as sent or cancelled.
+  /// Queue an item under the keys of this file. False: it is queued, or known as sent or cancelled, and adds nothing.
   private func carry(
     _ old: QueueRow, _ item: QueueItem, _ key: Key, _ session: OpenSession
   ) throws(Failure) -> Bool {
     let keys = try core.keys()
     let tag = keys.itemTag(item.id, session.owner)
-    guard try core.queue.find(tag) == nil else { return false }
+    let kind = core.configuration.backend.kind(item.kind)
+    if let queued = try core.queue.find(tag) { return try merge(item, into: queued, kind, session) }
     // A correction is of a row that is known as stored.
     if item.stored == nil, try core.fate(of: tag) != nil { return false }
     let row = QueueRow()
@@ -78,12 +79,32 @@ final class KeylessFiles: Part {
     // The server may have it: the answer to its last request may have been lost.
     row.attempts = max(old.attempts, 1)
     row.isEdited = old.isEdited
-    try row.put(item, core.configuration.backend.kind(item.kind), session.queueKey, keys)
+    try row.put(item, kind, session.queueKey, keys)
     if old.state == .parked, let rejection = try ParkReason.read(old, key) {
       row.state = .parked
       row.rejection = try session.queueKey.seal(rejection, ParkReason.context(row))
     }
     _ = try core.queue.insert(row)
+    return true
+  }
+
+  /// The user has corrected the same row again, without their older correction: columns that only that one changes
+  /// are joined to it. Returns whether there are any.
+  private func merge(
+    _ older: QueueItem, into row: QueueRow, _ kind: QueueKind?, _ session: OpenSession
+  ) throws(Failure) -> Bool {
+    guard let kind, let item = try row.read(session.queueKey), item.operation == .change,
+      older.becomesChange(kind)
+    else { return false }
+    if row.state == .sending {
+      throw Failure(.queueInFlight, "the next look joins them, when this one is answered")
+    }
+    let mayBeStored = row.attempts > 0
+    if mayBeStored, !row.isEdited { item.noteSent(kind) }
+    guard item.join(older) else { return false }
+    try row.put(item, kind, session.queueKey, try core.keys())
+    row.isEdited = mayBeStored
+    try core.queue.write(row)
     return true
   }
 

@@ -151,6 +151,33 @@ extension QueueItem {
     }
   }
 
+  /// Whether this is a change, or an edit of an insert that the server may have, which then becomes one.
+  func becomesChange(_ kind: QueueKind) -> Bool {
+    if operation == .insert, isRevised { return followUnread(kind) && operation == .change }
+    return operation == .change
+  }
+
+  /// Take over the columns that only an older change of the same row changes. Returns whether there are any.
+  func join(_ older: QueueItem) -> Bool {
+    guard let stored, let base = older.stored else { return false }
+    let joined = payload.shallowCopy
+    let row = stored.row.shallowCopy
+    var version = stored.version
+    for (column, value) in older.payload.members where payload[member: column] == nil {
+      let (seen, now) = (base.row[member: column] ?? .null, stored.row[member: column] ?? .null)
+      if StoredRow.holds(now, value) { continue }
+      joined.set(member: column, value)
+      if StoredRow.holds(now, seen) || older.wasSent(column, as: now) { continue }
+      // Others have changed it since, and no user has seen both. So the row is read and compared first.
+      row.set(member: column, seen)
+      version = nil
+    }
+    if joined.count == payload.count { return false }
+    payload = joined
+    self.stored = stored.moved(to: row, version: version, counted: stored.counted)
+    return true
+  }
+
   private func goOn(
     from row: JSON, version: String?, _ kind: QueueKind,
     _ isOpen: (_ column: String, _ wanted: JSON?, _ row: JSON) -> Bool
