@@ -69,6 +69,12 @@ public struct QueueTable {
     try database.exists("SELECT 1 FROM queue WHERE item = ?", .blob(item))
   }
 
+  /// Whether the list with this tag shows the item.
+  public func contains(_ item: [UInt8], in list: [UInt8]) throws(Failure) -> Bool {
+    try database.exists(
+      "SELECT 1 FROM queue WHERE item = ?1 AND list = ?2", .blob(item), .blob(list))
+  }
+
   public func find(_ item: [UInt8]) throws(Failure) -> QueueRow? {
     try database.first("SELECT * FROM queue WHERE item = ?", .blob(item)) {
       (row) throws(Failure) in QueueRow(row)

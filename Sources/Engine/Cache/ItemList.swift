@@ -130,7 +130,7 @@ final class ItemList: Part {
     switch entry {
     case .queued(let row): return try json(row, subject, waitingForParked)
     case .stored(let place, let sealed):
-      if try core.queue.contains(place.row) { return nil }
+      if try core.queue.contains(place.row, in: subject.set) { return nil }
       let session = subject.session
       let json = try session.cacheKey.openJSON(
         sealed, CacheNames.rowContext(place.row, of: subject.set, session))

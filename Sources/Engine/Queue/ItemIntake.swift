@@ -262,7 +262,9 @@ final class ItemIntake: Part {
   ) throws(Failure) -> (row: QueueRow, item: QueueItem)? {
     let id = try fields.uuid("id")
     if let row = try core.queuedItem(id, session) {
-      return try row.read(session.queueKey).map { (row, $0) }
+      guard let item = try row.read(session.queueKey) else { return nil }
+      try checkOrganisation(of: item, session)
+      return (row, item)
     }
     guard let (kind, own) = try storedRow(id, session) else {
       throw Core.notQueued(try core.fate(of: core.keys().itemTag(id, session.owner))?.fate)
@@ -278,6 +280,18 @@ final class ItemIntake: Part {
     row.org = keys.orgTag(item.org)
     row.createdMS = core.clock.now().wallMS
     return (row, item)
+  }
+
+  /// Two organisations may have a row with this id. Refuse what would correct the other one's.
+  private func checkOrganisation(
+    of item: QueueItem, _ session: OpenSession
+  ) throws(Failure) {
+    guard item.org != session.choice, session.choice != nil,
+      core.configuration.backend.kind(item.kind)?.primaryKey == .idAndOrgID,
+      try storedRow(item.id, session) != nil
+    else { return }
+    throw Failure(
+      .queueIDTaken, "an item of another organisation with this id is queued", field: "/id")
   }
 
   /// The user's own stored row with this id, in the place where they work.

@@ -124,7 +124,7 @@ extension Holdfast {
   /// - Parameter id: The item's id.
   /// - Parameter payload: The columns that change.
   /// - Parameter base: The `payload` of `item_list` that its user saw. Default: what the library has last.
-  /// - Throws: among others `session.none`, `session.locked`, `org.none`, `org.revoked`, `org.disabled`, `org.unknown_role`, `queue.unknown_kind`, `queue.invalid_payload`, `queue.unknown_column`, `queue.item_too_large`, `queue.not_found`, `queue.in_flight`, `queue.changed`, `config.not_configured`: see ``ErrorCode``.
+  /// - Throws: among others `session.none`, `session.locked`, `org.none`, `org.revoked`, `org.disabled`, `org.unknown_role`, `queue.unknown_kind`, `queue.invalid_payload`, `queue.unknown_column`, `queue.item_too_large`, `queue.id_taken`, `queue.not_found`, `queue.in_flight`, `queue.changed`, `config.not_configured`: see ``ErrorCode``.
   /// - Example: `try await app.queueEdit(id: "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", payload: ["type": "visit", "minutes": 45])` gives `{"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", "state": "pending"}`
   public func queueEdit(id: String, payload: Payload, base: Payload? = nil) async throws(HoldfastError) -> QueueEditReply { try await ask("queue_edit", ["id": id, "payload": payload, "base": base]) }
 
@@ -132,7 +132,7 @@ extension Holdfast {
   /// - Parameter id: The item's id.
   /// - Parameter force: Remove it at once, whatever the server has. Default: false.
   /// - Parameter base: The `payload` of `item_list` that its user saw: an item with other values is refused (`queue.changed`). Default: what the library has last.
-  /// - Throws: among others `session.none`, `session.locked`, `org.none`, `org.revoked`, `org.disabled`, `org.unknown_role`, `queue.not_found`, `queue.in_flight`, `queue.changed`, `config.not_configured`: see ``ErrorCode``.
+  /// - Throws: among others `session.none`, `session.locked`, `org.none`, `org.revoked`, `org.disabled`, `org.unknown_role`, `queue.id_taken`, `queue.not_found`, `queue.in_flight`, `queue.changed`, `config.not_configured`: see ``ErrorCode``.
   /// - Example: `try await app.queueCancel(id: "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", force: false)` gives `{"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", "released": 0, "state": null}`
   public func queueCancel(id: String, force: Bool? = nil, base: Payload? = nil) async throws(HoldfastError) -> QueueCancelReply { try await ask("queue_cancel", ["id": id, "force": force, "base": base]) }
 
