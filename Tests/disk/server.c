@@ -114,9 +114,9 @@ static json_t *memberships(int user, const char *url) {
   for (int org = 0; org < (user == 0 ? ORGANISATIONS : 1); org++)
     if (after == NULL || strncmp(org_id(org), after + strlen(filter), 36) > 0)
       json_array_append_new(rows,
-                          json_pack("{s:s,s:s,s:s,s:{s:s,s:s,s:s}}", "org_id", org_id(org), "role",
-                                    "peer_mentor", "status", "active", "organizations", "id",
-                                    org_id(org), "name", "Nordlys", "status", "active"));
+                            json_pack("{s:s,s:s,s:s,s:{s:s,s:s,s:s}}", "org_id", org_id(org),
+                                      "role", "peer_mentor", "status", "active", "organizations",
+                                      "id", org_id(org), "name", "Nordlys", "status", "active"));
   return rows;
 }
 

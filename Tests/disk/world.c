@@ -201,7 +201,8 @@ static bool must_try_again(world *it, const char *name, int tries, int32_t statu
   return false;
 }
 
-/* A call may be carried out, and lack the memory for its reply: then the item is cancelled already. */
+/* A call may be carried out, and lack the memory for its reply: then the item is cancelled already.
+ */
 static bool was_carried_out(const char *name, int tries, const json_t *reply) {
   const char *code = json_string_value(json_object_get(json_object_get(reply, "error"), "code"));
   return tries > 1 && strcmp(name, "queue_cancel") == 0 && code != NULL &&
