@@ -35,9 +35,6 @@ public struct Fields {
   @inline(never)
   public func pointer(_ name: StaticCString) -> String { path + "/" + name.string }
 
-  @inline(never)
-  public func pointer(member name: String) -> String { path + "/" + JSONPointer.escape(name) }
-
   /// A member; nil when it is absent or null.
   @inline(never)
   public func optional(_ name: StaticCString) -> JSON? {

@@ -264,14 +264,9 @@ public struct JSON: @unchecked Sendable {
     guard kind == .array else { return result }
     result.reserveCapacity(count)
     for index in 0..<count {
-      if let found = element(index) { result.append(found) }
+      if let found = json_array_get(raw, index) { result.append(JSON(borrowing: found)) }
     }
     return result
-  }
-
-  /// An element of an array; nil for other kinds, and where there is none.
-  public func element(_ index: Int) -> JSON? {
-    json_array_get(raw, index).map { JSON(borrowing: $0) }
   }
 
   /// The members of an object in their order; empty for other kinds.

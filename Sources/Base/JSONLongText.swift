@@ -5,8 +5,8 @@ import CPlatform
 //
 // jansson collects a string's text in a buffer that doubles, and copies it from there into a block of
 // that size: up to four times the text, and an escape takes up to six times the byte that it stands for.
-// So the text is taken out, jansson reads the rest with "" in its place, and the text is decoded into a
-// block of exactly its size. What is refused, and the field that is named, stay the same.
+// So the text is taken out, jansson reads the rest with "" in its place, and a copy of the text is decoded
+// in place. What is refused, and the field that is named, stay the same.
 
 extension JSON {
   /// A string with so many bytes is read so.
@@ -20,20 +20,18 @@ extension JSON {
     defer { withExtendedLifetime(rest) {} }
     let longest = min(size.longestToken, rest.bytes.count)
     let json = try build(rest.bytes, dialect, scalars, longest: longest, of: bytes, cut: cut)
-    let text = LongText(UnsafeRawBufferPointer(rebasing: bytes[cut]))
-    guard text.problem == nil else {
-      throw Failure(
-        .requestNotJSON, explanation(text.problem ?? json_error_invalid_syntax),
+    let text = try JSONText(UnsafeRawBufferPointer(rebasing: bytes[cut]))
+    defer { withExtendedLifetime(text) {} }
+    func refusal(_ code: json_error_code) -> Failure {
+      Failure(
+        .requestNotJSON, explanation(code),
         field: JSONPointer.locate(at: cut.lowerBound, in: bytes))
     }
-    let decoded = try text.decoded()
-    defer { withExtendedLifetime(decoded) {} }
-    let start = decoded.start.assumingMemoryBound(to: CChar.self)
-    guard let value = json_stringn(start, decoded.count) else {
+    if let problem = text.decodeEscapes() { throw refusal(problem) }
+    let start = text.start.assumingMemoryBound(to: CChar.self)
+    guard let value = json_stringn(start, text.count) else {
       try checkMemory()
-      throw Failure(
-        .requestNotJSON, explanation(json_error_invalid_utf8),
-        field: JSONPointer.locate(at: cut.lowerBound, in: bytes))
+      throw refusal(json_error_invalid_utf8)
     }
     // Members are in the order of the text, and none is there twice.
     var at = json_object_iter(json.raw)
@@ -45,45 +43,30 @@ extension JSON {
   }
 }
 
-/// The text of a JSON string, with its escapes.
-private struct LongText {
-  private let raw: UnsafeRawBufferPointer
-  /// What is wrong with it, except for its UTF-8.
-  private(set) var problem: json_error_code?
-  private var count = 0
-
-  init(_ raw: UnsafeRawBufferPointer) {
-    self.raw = raw
-    count = write(to: nil)
-  }
-
-  func decoded() throws(Failure) -> JSONText {
-    // No escape is shorter than what it stands for, so there are as many bytes to begin with.
-    let text = try JSONText(UnsafeRawBufferPointer(rebasing: raw[..<count]))
-    var copy = self
-    _ = copy.write(to: text.start)
-    return text
-  }
-
-  /// Decodes the text, or with nil only counts its bytes. Stops at a problem.
-  private mutating func write(to room: UnsafeMutableRawPointer?) -> Int {
+extension JSONText {
+  /// Puts what they stand for in place of the escapes of a JSON string; no escape is shorter than that.
+  /// Returns what is wrong with the string, except for its UTF-8.
+  fileprivate func decodeEscapes() -> json_error_code? {
+    let raw = bytes
     var size = 0
     var at = 0
+    // Without a check of bounds: most bytes of a text are plain.
+    func isPlain(_ place: Int) -> Bool {
+      let byte = start.load(fromByteOffset: place, as: UInt8.self)
+      return byte != UInt8(ascii: "\\") && byte >= 0x20
+    }
     func put(_ byte: UInt8) {
-      room?.storeBytes(of: byte, toByteOffset: size, as: UInt8.self)
+      start.storeBytes(of: byte, toByteOffset: size, as: UInt8.self)
       size += 1
     }
     while at < raw.count {
-      let start = at
-      while at < raw.count, raw[at] != UInt8(ascii: "\\"), raw[at] >= 0x20 { at += 1 }
-      if let room {
-        UnsafeMutableRawBufferPointer(start: room + size, count: at - start)
-          .copyMemory(from: UnsafeRawBufferPointer(rebasing: raw[start..<at]))
-      }
-      size += at - start
+      let plain = at
+      while at < raw.count, isPlain(at) { at += 1 }
+      (start + size).copyMemory(from: start + plain, byteCount: at - plain)
+      size += at - plain
       guard at < raw.count else { break }
       guard raw[at] == UInt8(ascii: "\\"), at + 1 < raw.count else {
-        return stop(json_error_invalid_syntax)
+        return json_error_invalid_syntax
       }
       let escape = raw[at + 1]
       at += 2
@@ -95,41 +78,33 @@ private struct LongText {
       case UInt8(ascii: "r"): put(0x0D)
       case UInt8(ascii: "t"): put(0x09)
       case UInt8(ascii: "u"):
-        guard let scalar = scalar(&at) else { return stop(json_error_invalid_syntax) }
-        guard scalar.value != 0 else { return stop(json_error_null_character) }
+        guard let scalar = JSON.scalar(raw, &at) else { return json_error_invalid_syntax }
+        guard scalar.value != 0 else { return json_error_null_character }
         for unit in UTF8.encode(scalar) ?? .init() { put(unit) }
-      default: return stop(json_error_invalid_syntax)
+      default: return json_error_invalid_syntax
       }
     }
-    return size
-  }
-
-  private mutating func stop(_ code: json_error_code) -> Int {
-    problem = code
-    return 0
-  }
-
-  /// The character of an escape with hexadecimal digits, or of two that are a pair of surrogates.
-  private func scalar(_ at: inout Int) -> Unicode.Scalar? {
-    guard let first = unit(&at) else { return nil }
-    guard first & 0xFC00 == 0xD800 else { return Unicode.Scalar(first) }
-    guard at + 2 <= raw.count, raw[at] == UInt8(ascii: "\\"), raw[at + 1] == UInt8(ascii: "u")
-    else {
-      return nil
-    }
-    at += 2
-    guard let second = unit(&at), second & 0xFC00 == 0xDC00 else { return nil }
-    return Unicode.Scalar(0x10000 + (first & 0x3FF) << 10 + second & 0x3FF)
-  }
-
-  private func unit(_ at: inout Int) -> UInt32? {
-    guard let value = JSON.unit(raw, at: at) else { return nil }
-    at += 4
-    return value
+    shrink(to: size)
+    return nil
   }
 }
 
 extension JSON {
+  /// The character of an escape with hexadecimal digits, which begin at `at`, or of two that are a pair
+  /// of surrogates.
+  fileprivate static func scalar(
+    _ text: UnsafeRawBufferPointer, _ at: inout Int
+  ) -> Unicode.Scalar? {
+    guard let first = unit(text, at: at) else { return nil }
+    at += 4
+    guard first & 0xFC00 == 0xD800 else { return Unicode.Scalar(first) }
+    guard at + 2 <= text.count, text[at] == UInt8(ascii: "\\"), text[at + 1] == UInt8(ascii: "u"),
+      let second = unit(text, at: at + 2), second & 0xFC00 == 0xDC00
+    else { return nil }
+    at += 6
+    return Unicode.Scalar(0x10000 + (first & 0x3FF) << 10 + second & 0x3FF)
+  }
+
   /// The UTF-16 unit that the four hexadecimal digits at this place stand for.
   static func unit(_ text: UnsafeRawBufferPointer, at place: Int) -> UInt32? {
     guard place + 4 <= text.count else { return nil }

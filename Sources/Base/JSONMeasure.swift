@@ -1,5 +1,3 @@
-import CPlatform
-
 /// What a JSON text holds, and what it costs, measured before jansson builds it.
 ///
 /// One pass over the text, without allocations: it follows strings, brackets and commas, with a stack of
@@ -9,16 +7,16 @@ import CPlatform
 /// The cost is that of jansson 2.14 over glibc's malloc: each block is rounded up to 16 bytes and has a
 /// head of 8. Where a table or a text grows, its former blocks count as well, because they exist beside the
 /// new one for a moment, and the heap may not use them again.
-public struct JSONMeasure {
+struct JSONMeasure {
   /// The deepest nesting. Beyond `JSON.maxDepth` the text is not read on.
-  public private(set) var depth = 0
+  private(set) var depth = 0
   /// Where a level was opened that is too deep.
   private(set) var tooDeepAt = 0
   /// The number of values. Each but the first of an object or array follows a comma; each object or array
   /// counts as one value more than it has.
   private(set) var values = 1
   /// At least the memory that jansson takes to build the value.
-  public private(set) var bytes = 512
+  private(set) var bytes = 512
   /// The longest string among the members of an object: its text without the quotes.
   private(set) var longest = 0..<0
   /// The number of that member.
@@ -26,12 +24,9 @@ public struct JSONMeasure {
   /// The size of the longest string, number or word, with a string's closing quote.
   private(set) var longestToken = 0
 
-  public init(_ text: UnsafeRawBufferPointer) {
+  init(_ text: UnsafeRawBufferPointer) {
     withUnsafeTemporaryAllocation(of: Int.self, capacity: JSON.maxDepth + 1) { scan(text, $0) }
   }
-
-  /// Whether the text has at most so many values, and is not nested too deep.
-  public func isWithin(values most: Int) -> Bool { depth <= JSON.maxDepth && values <= most }
 
   /// `levels`: for each open object or array twice the number of its commas, plus 1 for an object.
   private mutating func scan(
@@ -47,7 +42,7 @@ public struct JSONMeasure {
       switch byte {
       case UInt8(ascii: "\""):
         let start = place
-        JSONMeasure.skipString(text, &place)
+        JSONScan.skipString(text, &place)
         let size = place - start
         longestToken = max(longestToken, size)
         if isKey {
@@ -106,24 +101,5 @@ public struct JSONMeasure {
   /// A block of the heap. Large ones are rounded to pages.
   private static func block(_ size: Int) -> Int {
     max(32, (size + 23) & ~15) + (size >= 1 << 16 ? 4096 : 0)
-  }
-
-  /// Moves `place` from the start of a string's text behind its closing quote: the first quote with an
-  /// even number of backslashes before it. A token or an image is one long string, so the search is
-  /// the C library's.
-  static func skipString(_ bytes: UnsafeRawBufferPointer, _ place: inout Int) {
-    guard let base = bytes.baseAddress else { return }
-    let start = place
-    while place < bytes.count {
-      guard let quote = memchr(base + place, Int32(UInt8(ascii: "\"")), bytes.count - place) else {
-        place = bytes.count
-        return
-      }
-      let at = UnsafeRawPointer(quote) - base
-      place = at + 1
-      var first = at
-      while first > start, bytes[first - 1] == UInt8(ascii: "\\") { first -= 1 }
-      if (at - first) % 2 == 0 { return }
-    }
   }
 }

@@ -28,10 +28,7 @@ struct NumberTokens {
       switch bytes[at] {
       case UInt8(ascii: "\""):
         at += 1
-        while at < bytes.count, bytes[at] != UInt8(ascii: "\"") {
-          at += bytes[at] == UInt8(ascii: "\\") ? 2 : 1
-        }
-        at += 1
+        JSONScan.skipString(bytes, &at)
       case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"):
         let start = at
         while at < bytes.count, NumberTokens.isPart(bytes[at]) { at += 1 }
@@ -61,7 +58,7 @@ private struct WrittenNumber: Equatable {
   /// It has no decimals, once its exponent is applied.
   private(set) var isWhole: Bool
 
-  init(_ text: Slice<UnsafeRawBufferPointer>) {
+  init(_ text: some Sequence<UInt8>) {
     var decimals = 0
     var power = 0
     var hasPoint = false
@@ -102,36 +99,35 @@ private struct WrittenNumber: Equatable {
   }
 }
 
-/// The text of a double, as jansson writes it.
-private struct RealText {
-  private var room = [UInt8](repeating: 0, count: 32)
-  private var count = 0
-
-  /// The smallest number of digits that reads back as the same double; nil: no memory, or not a
-  /// real number. Without memory the text may also be empty: callers check the memory.
-  init?(shortening text: Slice<UnsafeRawBufferPointer>) {
-    guard let number = RealText.read(UnsafeRawBufferPointer(rebasing: text)) else { return nil }
+/// Texts of doubles, as jansson writes them.
+private enum RealText {
+  /// The text of the same double with the smallest number of digits; nil: not a real number, or no
+  /// memory.
+  static func shortest(_ text: Slice<UnsafeRawBufferPointer>) -> [UInt8]? {
+    guard let number = read(UnsafeRawBufferPointer(rebasing: text)) else { return nil }
     defer { json_decref(number) }
     let value = json_real_value(number)
     // Below the smallest normal double, fewer digits than 15 may be enough.
     let least = abs(value) < Double.leastNormalMagnitude ? 1 : 15
     for digits in least...17 {
-      count = room.withUnsafeMutableBytes {
-        json_dumpb(
-          number, $0.baseAddress?.assumingMemoryBound(to: CChar.self), $0.count,
-          JSON_ENCODE_ANY_FLAG | digits << JSON_REAL_PRECISION_SHIFT)
-      }
-      guard count <= room.count else { return nil }
-      if digits == 17 || reads(as: value) { return }
+      let text = written(number, digits)
+      if reads(text, as: value) { return text }
+    }
+    return nil
+  }
+
+  private static func written(_ number: UnsafeMutablePointer<json_t>, _ digits: Int) -> [UInt8] {
+    [UInt8](unsafeUninitializedCapacity: 32) { room, count in
+      let start = UnsafeMutableRawPointer(room.baseAddress)?.assumingMemoryBound(to: CChar.self)
+      let flags = JSON_ENCODE_ANY_FLAG | digits << JSON_REAL_PRECISION_SHIFT
+      count = min(json_dumpb(number, start, room.count, flags), room.count)
     }
   }
 
-  private func reads(as value: Double) -> Bool {
-    withBytes { bytes in
-      guard let number = RealText.read(bytes) else { return false }
-      defer { json_decref(number) }
-      return json_real_value(number) == value
-    }
+  private static func reads(_ text: [UInt8], as value: Double) -> Bool {
+    guard let number = text.withUnsafeBytes({ read($0) }) else { return false }
+    defer { json_decref(number) }
+    return json_real_value(number) == value
   }
 
   private static func read(_ bytes: UnsafeRawBufferPointer) -> UnsafeMutablePointer<json_t>? {
@@ -144,12 +140,6 @@ private struct RealText {
     json_decref(number)
     return nil
   }
-
-  func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
-    room.withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
-  }
-
-  var written: WrittenNumber { withBytes { WrittenNumber($0[...]) } }
 }
 
 extension JSONText {
@@ -165,12 +155,9 @@ extension JSONText {
     while let token = tokens.next() {
       move(start + copied, token.lowerBound - copied)
       copied = token.upperBound
-      let text = bytes[token]
       // A whole number below 10^17 can be shorter with 17 digits and no exponent.
-      if WrittenNumber(text).isReal, let short = RealText(shortening: text),
-        short.withBytes({ $0.count }) < text.count
-      {
-        short.withBytes { if let base = $0.baseAddress { move(base, $0.count) } }
+      if let short = RealText.shortest(bytes[token]), short.count < token.count {
+        short.withUnsafeBytes { if let from = $0.baseAddress { move(from, short.count) } }
       } else {
         move(start + token.lowerBound, token.count)
       }
@@ -181,24 +168,46 @@ extension JSONText {
 }
 
 extension JSON {
-  /// Whether the value is or contains a real number.
-  static func holdsReals(_ raw: UnsafeMutablePointer<json_t>?) -> Bool {
-    guard let raw else { return false }
+  /// Calls `replacement` with each real number in a value, in the order of the text: jansson keeps members
+  /// in it. What it returns takes the number's place.
+  private static func eachReal(
+    in raw: UnsafeMutablePointer<json_t>,
+    _ replacement: (UnsafeMutablePointer<json_t>) -> UnsafeMutablePointer<json_t>?
+  ) {
+    func visit(_ value: UnsafeMutablePointer<json_t>?) -> UnsafeMutablePointer<json_t>? {
+      guard let value else { return nil }
+      switch value.pointee.type {
+      case JSON_REAL: return replacement(value)
+      case JSON_ARRAY, JSON_OBJECT: eachReal(in: value, replacement)
+      default: break
+      }
+      return nil
+    }
     switch raw.pointee.type {
-    case JSON_REAL: return true
     case JSON_ARRAY:
-      for index in 0..<json_array_size(raw) where holdsReals(json_array_get(raw, index)) {
-        return true
+      for index in 0..<json_array_size(raw) {
+        if let other = visit(json_array_get(raw, index)) { json_array_set_new(raw, index, other) }
       }
     case JSON_OBJECT:
       var at = json_object_iter(raw)
       while let iterator = at {
-        if holdsReals(json_object_iter_value(iterator)) { return true }
+        if let other = visit(json_object_iter_value(iterator)) {
+          json_object_iter_set_new(raw, iterator, other)
+        }
         at = json_object_iter_next(raw, iterator)
       }
     default: break
     }
-    return false
+  }
+
+  /// Whether the value is or contains a real number.
+  static func holdsReals(_ raw: UnsafeMutablePointer<json_t>) -> Bool {
+    var found = raw.pointee.type == JSON_REAL
+    eachReal(in: raw) { _ in
+      found = true
+      return nil
+    }
+    return found
   }
 
   /// Make the real numbers of `raw`, which was read from `bytes`, what was written: refuse one that
@@ -211,7 +220,9 @@ extension JSON {
     while let token = tokens.next() {
       let number = WrittenNumber(bytes[token])
       guard number.isReal else { continue }
-      if !number.isSurelyExact, RealText(shortening: bytes[token])?.written != number {
+      if !number.isSurelyExact,
+        RealText.shortest(bytes[token]).map({ WrittenNumber($0) }) != number
+      {
         try checkMemory()
         throw Failure(
           .queueInvalidPayload, "a number with more digits than a double holds is not exact",
@@ -219,45 +230,12 @@ extension JSON {
       }
       areWhole.append(number.isWhole)
     }
-    if areWhole.contains(true) {
-      var reals = areWhole[...]
-      replaceWhole(in: raw, &reals)
-    }
-  }
-
-  /// jansson keeps members in the order of the text, so the n-th real number is that of the text.
-  private static func replaceWhole(
-    in raw: UnsafeMutablePointer<json_t>, _ areWhole: inout ArraySlice<Bool>
-  ) {
-    func replacement(
-      _ value: UnsafeMutablePointer<json_t>?, _ areWhole: inout ArraySlice<Bool>
-    ) -> UnsafeMutablePointer<json_t>? {
-      guard let value else { return nil }
-      guard value.pointee.type == JSON_REAL else {
-        replaceWhole(in: value, &areWhole)
-        return nil
-      }
-      guard areWhole.popFirst() == true, let whole = Int64(exactly: json_real_value(value)),
+    var rest = areWhole[...]
+    eachReal(in: raw) { value in
+      guard rest.popFirst() == true, let whole = Int64(exactly: json_real_value(value)),
         Fields.safe.contains(whole)
       else { return nil }
       return json_integer(whole)
-    }
-    switch raw.pointee.type {
-    case JSON_ARRAY:
-      for index in 0..<json_array_size(raw) {
-        if let whole = replacement(json_array_get(raw, index), &areWhole) {
-          json_array_set_new(raw, index, whole)
-        }
-      }
-    case JSON_OBJECT:
-      var at = json_object_iter(raw)
-      while let iterator = at {
-        if let whole = replacement(json_object_iter_value(iterator), &areWhole) {
-          json_object_iter_set_new(raw, iterator, whole)
-        }
-        at = json_object_iter_next(raw, iterator)
-      }
-    default: break
     }
   }
 }

@@ -15,12 +15,16 @@ public struct ReceivedJSON {
   public let value: JSON
   /// Nothing was replaced.
   public let isWhole: Bool
-
-  /// In place of a value that cannot be read.
-  public static var nothing: ReceivedJSON { ReceivedJSON(value: .null, isWhole: false) }
 }
 
 extension JSON {
+  /// The memory that a value of an answer may take. An answer of n bytes costs n as text, and 6 n
+  /// more allow one long text: jansson takes 4 n for it. A small value may cost a fixed amount,
+  /// whatever its shape.
+  public static func mostCost(_ text: UnsafeRawBufferPointer) -> Int {
+    max(6 * text.count, 1 << 19)
+  }
+
   /// Reads any value of a server's text. Throws `request.*` for text that is not JSON or costs too
   /// much in any case, or `memory.exhausted`. `levels`: what is nested deeper may be left out.
   public static func receive(
@@ -65,7 +69,7 @@ extension JSONText {
       let byte = bytes[place]
       place += 1
       switch byte {
-      case UInt8(ascii: "\""): JSONMeasure.skipString(bytes, &place)
+      case UInt8(ascii: "\""): JSONScan.skipString(bytes, &place)
       case UInt8(ascii: "{"), UInt8(ascii: "["):
         level += 1
         if level == most + 1 { first = place }

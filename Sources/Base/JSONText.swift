@@ -74,22 +74,13 @@ public final class JSONText {
 }
 
 extension JSON {
-  public enum Order: Sendable {
-    /// The order in which the members were set.
-    case given
-    /// The order of the keys: equal values give equal texts.
-    case sorted
-  }
-
   /// The value as compact text. Throws `memory.exhausted`.
   ///
   /// Every real number gets the smallest number of digits with which it reads back unchanged.
   /// jansson before 2.15 writes 17 digits, so 0.1 would become 0.10000000000000001, and a server
   /// that stores decimals would store that.
-  public func text(_ order: Order = .given) throws(Failure) -> JSONText {
-    var flags = JSON_COMPACT_FLAG | JSON_ENCODE_ANY_FLAG
-    if order == .sorted { flags |= JSON_SORT_KEYS_FLAG }
-    let text = try dumped(flags)
+  public func text() throws(Failure) -> JSONText {
+    let text = try dumped()
     if JSON.holdsReals(raw) {
       text.shortenReals()
       try JSON.checkMemory()
@@ -97,8 +88,9 @@ extension JSON {
     return text
   }
 
-  private func dumped(_ flags: Int) throws(Failure) -> JSONText {
+  private func dumped() throws(Failure) -> JSONText {
     var text = platform_text()
+    let flags = JSON_COMPACT_FLAG | JSON_ENCODE_ANY_FLAG
     let status = json_dump_callback(raw, platform_text_append, &text, flags)
     guard status == 0, !platform_memory_exhausted() else {
       platform_text_free(&text)
@@ -132,22 +124,14 @@ extension JSON {
     _ bytes: UnsafeRawBufferPointer, _ dialect: Dialect = .strict, most: Int = maxValues,
     bytes mostBytes: Int = .max, scalars: Bool = false
   ) throws(Failure) -> JSON {
-    try parse(
-      bytes, JSONMeasure(bytes), dialect, most: most, bytes: mostBytes, scalars: scalars)
-  }
-
-  /// The same for a text that was measured.
-  public static func parse(
-    _ bytes: UnsafeRawBufferPointer, _ size: JSONMeasure, _ dialect: Dialect = .strict,
-    most: Int = maxValues, bytes mostBytes: Int = .max, scalars: Bool = false
-  ) throws(Failure) -> JSON {
+    let size = JSONMeasure(bytes)
     guard size.depth <= maxDepth else {
       throw Failure(
         .requestTooDeep, "nested deeper than \(maxDepth)",
         // A server's text is read on without its deep parts; nobody is told where they are.
         field: dialect == .tolerant ? nil : JSONPointer.locate(at: size.tooDeepAt, in: bytes))
     }
-    guard size.isWithin(values: most), size.bytes <= mostBytes else {
+    guard size.values <= most, size.bytes <= mostBytes else {
       throw Failure(.requestTooManyValues, "more than \(most) values")
     }
     let json =
@@ -206,7 +190,6 @@ extension JSON {
 
 // The flags of jansson are macros with casts, which Swift does not import.
 private var JSON_COMPACT_FLAG: Int { 0x20 }
-private var JSON_SORT_KEYS_FLAG: Int { 0x80 }
 private var JSON_ENCODE_ANY_FLAG: Int { 0x200 }
 private var JSON_REJECT_DUPLICATES_FLAG: Int { 0x1 }
 private var JSON_DECODE_ANY_FLAG: Int { 0x4 }

@@ -94,6 +94,8 @@ int platform_letter_parts(uint32_t character, uint32_t parts[PLATFORM_LETTER_PAR
 }
 
 uint32_t platform_letter_base(uint32_t letter) {
+  if (letter < 0x80)
+    return letter;
   ptrdiff_t row = letter < PLANE ? row_of(bases, COUNT(bases), 2, letter) : -1;
   return row >= 0 && bases[row * 2] == letter ? bases[row * 2 + 1] : letter;
 }

@@ -90,7 +90,7 @@ final class Shared {
     lock = Lock(core, sessions)
     links = ItemLinks(core)
     ownRows = OwnRowCache(core, memory.cache)
-    summaryCache = SummaryCache(core, memory.cache)
+    summaryCache = SummaryCache(core: core, cache: memory.cache)
     syncRuns = SyncRunReporter(core, memory.news)
     parking = Parking(core, memory.notices, syncRuns)
     presenter = Presenter(memory, sessions)

@@ -28,34 +28,8 @@ public final class Backend {
   /// The kind of the queued items that the summary counts.
   public let summaryKind: String
 
-  init(
-    url: String, apiKey: String, kinds: [QueueKind], membershipsTable: String,
-    contactsTable: String, contactColumns: [String], withheld: [String], summaryFunction: String,
-    summaryKind: String
-  ) {
-    self.url = url
-    self.apiKey = apiKey
-    self.kinds = kinds
-    self.membershipsTable = membershipsTable
-    self.contactsTable = contactsTable
-    self.contactColumns = contactColumns
-    self.withheld = withheld
-    self.summaryFunction = summaryFunction
-    self.summaryKind = summaryKind
-  }
-
   /// The sections of the configuration that can be null: the app has no such thing.
-  public enum Section: Sendable {
-    case memberships, contacts, summary
-
-    fileprivate var name: StaticCString {
-      switch self {
-      case .memberships: "memberships"
-      case .contacts: "contacts"
-      case .summary: "summary"
-      }
-    }
-  }
+  public enum Section: String, Sendable { case memberships, contacts, summary }
 
   /// The host of the URL, with its port.
   public var host: String {
@@ -77,7 +51,7 @@ public final class Backend {
   /// Throws `config.not_configured` for a call whose section is null.
   public func require(_ section: Section) throws(Failure) {
     guard !has(section) else { return }
-    let name = section.name.string
+    let name = section.rawValue
     throw Failure(
       .configNotConfigured, "\"\(name)\" is null in the configuration", field: "/backend/" + name)
   }
@@ -104,7 +78,7 @@ public final class Backend {
     {
       throw Fields.unknown(unknown, ours, at: config.pointer("backend"))
     }
-    return try read(try config.fields("backend", known: known), template)
+    return try Backend(try config.fields("backend", known: known), template)
   }
 
   /// The field that other clients of Supabase, and its pages, call so.
@@ -115,7 +89,7 @@ public final class Backend {
   }
 
   /// A section that is absent is null without a template.
-  private static func read(_ fields: Fields, _ template: Template?) throws(Failure) -> Backend {
+  private init(_ fields: Fields, _ template: Template?) throws(Failure) {
     func has(_ section: StaticCString) -> Bool {
       !fields.isNull(section) && (template != nil || fields.optional(section) != nil)
     }
@@ -124,22 +98,18 @@ public final class Backend {
       ifPresent: "contacts", known: ["table", "columns", "withheld"])
     let summary = try fields.fields(ifPresent: "summary", known: ["function", "kind"])
     let hasOrg = has("memberships")
-    let columns = try readColumns(contacts, template, hasOrg: hasOrg)
-    let hasContacts = has("contacts")
-    let hasSummary = has("summary")
-    return Backend(
-      url: try readURL(fields),
-      apiKey: try readKey(fields),
-      kinds: try QueueKind.readAll(fields, template, hasOrg: hasOrg),
-      membershipsTable: hasOrg
-        ? try Identifier.read("table", in: memberships, default: "memberships") : "",
-      contactsTable: hasContacts
-        ? try Identifier.read("table", in: contacts, default: "contacts") : "",
-      contactColumns: columns.cached,
-      withheld: columns.withheld,
-      summaryFunction: hasSummary
-        ? try Identifier.read("function", in: summary, default: "activity_summary") : "",
-      summaryKind: try Identifier.read("kind", in: summary, default: "activity"))
+    (contactColumns, withheld) = try Backend.readColumns(contacts, template, hasOrg: hasOrg)
+    url = try Backend.readURL(fields)
+    apiKey = try Backend.readKey(fields)
+    kinds = try QueueKind.readAll(fields, template, hasOrg: hasOrg)
+    membershipsTable =
+      hasOrg ? try Identifier.read("table", in: memberships, default: "memberships") : ""
+    contactsTable =
+      has("contacts") ? try Identifier.read("table", in: contacts, default: "contacts") : ""
+    summaryFunction =
+      has("summary")
+      ? try Identifier.read("function", in: summary, default: "activity_summary") : ""
+    summaryKind = try Identifier.read("kind", in: summary, default: "activity")
   }
 
   /// Reads the base URL: scheme and host, optionally port and path. Every request carries the key or

@@ -16,10 +16,6 @@ public enum Callback {
     return try read(text, redirectURL: redirectURL)
   }
 
-  public static func read(_ url: String, redirectURL: String) throws(Failure) -> Callback {
-    try read(.string(url), redirectURL: redirectURL)
-  }
-
   private static func read(_ url: SecretBytes, redirectURL: String) throws(Failure) -> Callback {
     defer { withExtendedLifetime(url) {} }
     var redirectURL = redirectURL

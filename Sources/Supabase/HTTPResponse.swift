@@ -64,9 +64,8 @@ public final class HTTPResponse {
     let response = HTTPResponse(status: Int(try fields.integer("status", in: 100...599)))
     let headers = try Headers(fields)
     if let body = fields.optional("body") {
-      guard let text = ResponseText(body) else { throw fields.wrongType("body", "a string") }
-      response.isEmpty = body.withUTF8 { $0.isEmpty } ?? true
-      response.read(text, most, total: headers.value("content-range").flatMap { total($0) })
+      guard body.kind == .string else { throw fields.wrongType("body", "a string") }
+      response.read(body, most, total: headers.value("content-range").flatMap { total($0) })
     }
     response.dateMS = headers.value("date").flatMap { HTTPDate.parse($0) }
     response.retryAfterMS = headers.value("retry-after").flatMap {
@@ -96,12 +95,20 @@ public final class HTTPResponse {
     return digits.reduce(0) { 10 * $0 + Int($1 - UInt8(ascii: "0")) }
   }
 
-  private func read(_ text: ResponseText, _ most: Int, total: Int?) {
-    // An error that is given twice proves nothing.
-    switch text.content((200..<300).contains(status) ? .tolerant : .strict, most) {
-    case .value(let value): body = value
-    case .array: rows = ResponseRows(text, most: most, total: total)
-    case .nothing: break
+  private func read(_ string: JSON, _ most: Int, total: Int?) {
+    _ = string.withUTF8 { (bytes) -> Void in
+      isEmpty = bytes.isEmpty
+      // Some servers begin with the mark of UTF-8.
+      let isMarked = bytes.starts(with: [0xEF, 0xBB, 0xBF])
+      let text = UnsafeRawBufferPointer(rebasing: bytes[(isMarked ? 3 : 0)...])
+      if let array = JSONRows(text) {
+        rows = ResponseRows(array, in: string, most: most, total: total)
+        return
+      }
+      // An error that is given twice proves nothing.
+      let dialect: JSON.Dialect = (200..<300).contains(status) ? .tolerant : .strict
+      let read = try? JSON.receive(text, dialect, most: most, bytes: JSON.mostCost(text))
+      if let value = read?.value, value.kind == .object { body = value }
     }
   }
 }

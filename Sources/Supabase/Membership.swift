@@ -70,7 +70,7 @@ public struct MembershipsPage {
       guard let role = row.string("role") else { return (org, row.lacks("role")) }
       guard let status = row.string("status") else { return (org, row.lacks("status")) }
       // null: the server does not show the organisation, as it is no longer active.
-      let organisation = row.object("organizations")
+      let organisation = row.value("organizations")
       guard organisation?.kind == .object || row.isNull("organizations") else {
         return (org, row.lacks("organizations"))
       }

@@ -48,10 +48,9 @@ public struct RowsPage {
       }
       var taken = PulledRow(id: id, updatedAt: place.updatedAt)
       if let fault = RowsPage.read(row, of: source, into: &taken) { return (place, fault) }
-      // What was left out may be in a column that is cached. A server that sends other columns must not fill
-      // the cache with them.
+      // A server that sends other columns must not fill the cache with them.
       let most = source.kind == nil ? RowsPage.maxBytes : OwnRows.maxBytes
-      guard row.isWhole, let text = try? row.text(of: source.kept), text.count <= most
+      guard let text = try? row.text(of: source.kept), text.count <= most
       else { return (place, .ofRow) }
       text.fit()
       taken.text = text
@@ -63,7 +62,7 @@ public struct RowsPage {
 
   /// Read what the cache has of the row beside its text; returns why the row cannot be used.
   private static func read(
-    _ row: ResponseRow, of source: RowSource, into taken: inout PulledRow
+    _ row: JSONRow, of source: RowSource, into taken: inout PulledRow
   ) -> RowFault? {
     if let time = source.time {
       let text = time == "updated_at" ? taken.updatedAt : row.string(named: time)

@@ -14,8 +14,9 @@ public enum RedirectURL {
       guard returning.isEmpty else { throw missing(config, for: returning) }
       return nil
     }
-    let form = url.withUTF8 { Form(UnsafeRawBufferPointer($0)) }
-    if let fault = form.fault { throw config.invalid("redirect_url", fault) }
+    if let problem = url.withUTF8({ fault(UnsafeRawBufferPointer($0)) }) {
+      throw config.invalid("redirect_url", problem)
+    }
     return url
   }
 
@@ -28,45 +29,21 @@ public enum RedirectURL {
     return Failure(.requestMissingField, advice, field: config.pointer("redirect_url"))
   }
 
-  private enum Form {
-    /// https with a host, http on this machine, or a reverse-domain scheme with a path or a host.
-    case usable
-    case fragment
-    /// The query already holds what an answer holds.
-    case answer
-    case other
-
-    init(_ url: UnsafeRawBufferPointer) {
-      guard VisibleASCII.fills(url), let parts = URLParts(url) else {
-        self = .other
-        return
+  /// What is wrong with the URL; nil: https with a host, http on this machine, or a reverse-domain scheme
+  /// with a path or a host.
+  private static func fault(_ url: UnsafeRawBufferPointer) -> StaticCString? {
+    let other: StaticCString =
+      "https, a scheme like com.example.app:/, or http on this machine is expected"
+    guard VisibleASCII.fills(url), let parts = URLParts(url) else { return other }
+    if parts.fragment != nil { return "a fragment carries no answer: leave it out" }
+    if parts.hasAnswer { return "its query holds a code or an error, as an answer does" }
+    let isUsable =
+      switch parts.schemeName {
+      case "https": parts.hasHost
+      case "http": parts.hasHost && parts.isLoopback
+      default: parts.hasReverseDomainScheme && parts.leadsSomewhere
       }
-      guard parts.fragment == nil else {
-        self = .fragment
-        return
-      }
-      guard !parts.hasAnswer else {
-        self = .answer
-        return
-      }
-      let isUsable =
-        switch parts.schemeName {
-        case "https": parts.hasHost
-        case "http": parts.hasHost && parts.isLoopback
-        default: parts.hasReverseDomainScheme && parts.leadsSomewhere
-        }
-      self = isUsable ? .usable : .other
-    }
-
-    var fault: StaticCString? {
-      switch self {
-      case .usable: nil
-      case .fragment: "a fragment carries no answer: leave it out"
-      case .answer: "its query holds a code or an error, as an answer does"
-      case .other:
-        "https, a scheme like com.example.app:/, or http on this machine is expected"
-      }
-    }
+    return isUsable ? nil : other
   }
 }
 

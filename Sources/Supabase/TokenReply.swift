@@ -11,37 +11,30 @@ public final class TokenReply {
   public let expiresAtS: Int64?
   public let userID: UUID
 
-  private init(
-    accessToken: SecretBytes, refreshToken: SecretBytes, expiresInS: Int64, expiresAtS: Int64?,
-    userID: UUID
-  ) {
-    self.accessToken = accessToken
-    self.refreshToken = refreshToken
-    self.expiresInS = expiresInS
-    self.expiresAtS = expiresAtS
-    self.userID = userID
-  }
-
   /// Reads a session tolerantly: unknown members are ignored, numbers may have a fraction, and lifetimes may
   /// be texts, as redirects have them. Throws `session.invalid` with the member that is missing or malformed.
   /// `path` is the pointer of `json`.
   public static func read(_ json: JSON, at path: String = "") throws(Failure) -> TokenReply {
-    guard json.kind == .object else { throw invalid(path, "an object is expected") }
-    let access = try token("access_token", in: json, path)
-    let refresh = try token("refresh_token", in: json, path)
-    guard let lifetime = time(json["expires_in"], in: 0...315_360_000) else {
-      throw invalid(path + "/expires_in", "a number of seconds is expected")
+    try TokenReply(json, path)
+  }
+
+  private init(_ json: JSON, _ path: String) throws(Failure) {
+    guard json.kind == .object else { throw TokenReply.invalid(path, "an object is expected") }
+    accessToken = try TokenReply.token("access_token", in: json, path)
+    refreshToken = try TokenReply.token("refresh_token", in: json, path)
+    guard let lifetime = TokenReply.time(json["expires_in"], in: 0...315_360_000) else {
+      throw TokenReply.invalid(path + "/expires_in", "a number of seconds is expected")
     }
+    expiresInS = lifetime
+    expiresAtS = TokenReply.time(json["expires_at"], in: TokenReply.instants)
     guard let user = json["user"], user.kind == .object else {
-      throw invalid(path + "/user", "an object is expected")
+      throw TokenReply.invalid(path + "/user", "an object is expected")
     }
     guard let userID = user.uuid("id") else {
-      throw invalid(path + "/user/id", "a UUID is expected")
+      throw TokenReply.invalid(path + "/user/id", "a UUID is expected")
     }
-    try checkClaims(of: access, user: userID, path + "/access_token")
-    return TokenReply(
-      accessToken: access, refreshToken: refresh, expiresInS: lifetime,
-      expiresAtS: time(json["expires_at"], in: instants), userID: userID)
+    self.userID = userID
+    try TokenReply.checkClaims(of: accessToken, user: userID, path + "/access_token")
   }
 
   /// Times until the end of the year 9999, in seconds.

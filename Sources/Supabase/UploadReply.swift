@@ -59,12 +59,12 @@ public enum UploadReply {
     guard let rows else { return nil }
     var result: [UUID] = []
     result.reserveCapacity(rows.count)
-    rows.forEachRow { row in
-      guard let id = row.uuid("id") else { return }
+    for row in rows {
+      guard let id = row.uuid("id") else { return nil }
       result.append(id)
       if let text = row.string("updated_at") { version(id, text) }
     }
-    return result.count == rows.count ? result : nil
+    return result
   }
 
   /// The results of an upload function; nil when the body is not an array of such rows. Rows
@@ -73,9 +73,9 @@ public enum UploadReply {
     guard let rows else { return nil }
     var result: [RowResult] = []
     for row in rows {
-      guard row.kind == .object,
-        let status = row.string("status").flatMap({ RowResult.Status(rawValue: $0) })
-      else { return nil }
+      guard let status = row.string("status").flatMap({ RowResult.Status(rawValue: $0) }) else {
+        return nil
+      }
       guard let id = row.uuid("id") else { continue }
       let sqlstate = row.string("sqlstate")
       let message = row.string("message")
@@ -85,7 +85,7 @@ public enum UploadReply {
           column: row.string("column").flatMap { Identifier.isValid($0.utf8) ? $0 : nil }
             ?? ServerError.column(sqlstate, message, nil),
           version: row.string("updated_at"),
-          row: row["row"].flatMap { $0.kind == .object ? $0 : JSON?.none }))
+          row: row.value("row").flatMap { $0.kind == .object ? $0 : JSON?.none }))
     }
     let stored = result.ids { $0.status.isStored }
     let refused = result.ids { !$0.status.isStored }

@@ -3,22 +3,14 @@ import CPlatform
 
 /// The name of a key in a key store.
 public struct KeyName: Hashable, Sendable {
-  public enum Kind: Sendable {
+  /// The raw value is its name in the API.
+  public enum Kind: String, Sendable {
     /// Readable once the device has been unlocked after its start.
     case device
     /// As readable as `device`. It exists only while the session is unlocked.
     case session
     /// Released only after the user has proved presence, for example by a fingerprint.
     case biometric
-
-    /// Its name in the API.
-    var word: StaticCString {
-      switch self {
-      case .device: "device"
-      case .session: "session"
-      case .biometric: "biometric"
-      }
-    }
   }
 
   public let kind: Kind
@@ -41,14 +33,14 @@ public struct KeyName: Hashable, Sendable {
   /// As the key store gets it: `device`, `device_b`, `device_c`, … in letters and underscores, which
   /// every store takes.
   public var text: String {
-    guard number > 0 else { return kind.word.string }
+    guard number > 0 else { return kind.rawValue }
     var letters: [UInt8] = []
     var left = number
     while left > 0 {
       letters.insert(UInt8(ascii: "a") + UInt8(left % 26), at: 0)
       left /= 26
     }
-    return kind.word.string + "_" + String(decoding: letters, as: UTF8.self)
+    return kind.rawValue + "_" + String(decoding: letters, as: UTF8.self)
   }
 }
 
@@ -104,19 +96,19 @@ public protocol KeyStore: AnyObject {
 /// erased is looked for.
 public final class CheckedKeyStore {
   private let store: any KeyStore
-  private var troubles = KeyTroubles()
+  /// What the last refusal was about.
+  public private(set) var trouble: KeyTrouble?
+  /// The faults in the log. None is repeated until the operation has succeeded.
+  private var told: [KeyTrouble] = []
 
   public init(_ store: any KeyStore) { self.store = store }
-
-  /// What the last refusal was about.
-  public var trouble: KeyTrouble? { troubles.last }
 
   public func load(_ name: KeyName) throws(KeyRefusal) -> Key {
     let key: Key
     do throws(KeyRefusal) { key = try store.load(name) } catch {
-      throw troubles.note(KeyTrouble(.load, name, error))
+      throw note(.load, name, error)
     }
-    troubles.succeeded(.load, name)
+    noteSuccess(.load, name)
     return key
   }
 
@@ -133,20 +125,16 @@ public final class CheckedKeyStore {
       let isLost = error.isGone || error == .otherKey
       if isLost { try saveChecked(device.key, device.name) }
       guard name != .biometric else { return }
-      throw troubles.note(KeyTrouble(.readBack, device.name, error))
+      throw note(.readBack, device.name, error)
     }
   }
 
   private func saveChecked(_ key: Key, _ name: KeyName) throws(KeyRefusal) {
-    do throws(KeyRefusal) { try store.save(key, name) } catch {
-      throw troubles.note(KeyTrouble(.save, name, error))
-    }
-    troubles.succeeded(.save, name)
+    do throws(KeyRefusal) { try store.save(key, name) } catch { throw note(.save, name, error) }
+    noteSuccess(.save, name)
     guard name != .biometric else { return }
-    do throws(KeyRefusal) { try readBack(key, name) } catch {
-      throw troubles.note(KeyTrouble(.readBack, name, error))
-    }
-    troubles.succeeded(.readBack, name)
+    do throws(KeyRefusal) { try readBack(key, name) } catch { throw note(.readBack, name, error) }
+    noteSuccess(.readBack, name)
   }
 
   /// Throws unless the store has this key and no other under the name.
@@ -156,10 +144,8 @@ public final class CheckedKeyStore {
 
   /// Fails also when the store answers OK and still has the key, or cannot say.
   public func erase(_ name: KeyName) throws(KeyRefusal) {
-    do throws(KeyRefusal) { try eraseChecked(name) } catch {
-      throw troubles.note(KeyTrouble(.erase, name, error))
-    }
-    troubles.succeeded(.erase, name)
+    do throws(KeyRefusal) { try eraseChecked(name) } catch { throw note(.erase, name, error) }
+    noteSuccess(.erase, name)
   }
 
   private func eraseChecked(_ name: KeyName) throws(KeyRefusal) {
@@ -169,6 +155,26 @@ public final class CheckedKeyStore {
       return
     }
     throw .stillThere
+  }
+
+  /// Remember a trouble; returns its refusal, to throw.
+  @inline(never)
+  private func note(
+    _ operation: KeyTrouble.Operation, _ name: KeyName, _ answer: KeyRefusal
+  ) -> KeyRefusal {
+    let found = KeyTrouble(operation, name, answer)
+    trouble = found
+    if found.isFault, !told.contains(where: { $0.isAbout(operation, name) }) {
+      told.append(found)
+      Log.line(.warning, found.text("key store"))
+    }
+    return answer
+  }
+
+  @inline(never)
+  private func noteSuccess(_ operation: KeyTrouble.Operation, _ name: KeyName) {
+    if trouble?.isAbout(operation, name) == true { trouble = nil }
+    told.removeAll { $0.isAbout(operation, name) }
   }
 }
 

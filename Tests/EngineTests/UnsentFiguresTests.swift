@@ -31,7 +31,7 @@ import Testing
 
   private func sum(_ rig: Rig, since: Int64? = 1000, org: UUID? = orgA) throws -> [Int64] {
     let unsent = try UnsentFigures(rig.core, rig.session, in: org, since: since).sum()
-    return [unsent.figures.activities, unsent.figures.minutes, unsent.marked]
+    return [unsent.figures.activities, unsent.figures.minutes, unsent.items]
   }
 
   /// The same without any sum that was kept.
@@ -42,9 +42,8 @@ import Testing
       guard row.state != .parked, let item = try row.read(session.queueKey),
         org == nil || item.org == org
       else { return }
-      if item.mayBeCounted {
-        result[2] += 1
-      } else if since == nil || item.occurredAtMS ?? 0 >= since ?? 0 {
+      result[2] += 1
+      if !item.mayBeCounted, since == nil || item.occurredAtMS ?? 0 >= since ?? 0 {
         result[0] += 1
         result[1] += item.payload.int("minutes") ?? 0
       }

@@ -10,7 +10,7 @@ import Vault
     -> Callback
   {
     try Vault.start()
-    return try Callback.read(url, redirectURL: redirect)
+    return try Callback.read(.string(url), redirectURL: redirect)
   }
 
   /// The callback as text.
@@ -150,7 +150,7 @@ import Vault
     try Vault.start()
     let redirect = "app.example://signed-in"
     let callback = try Callback.read(
-      "app.example://signed-in?code=c&state=s" as JSON, redirectURL: redirect)
+      "app.example://signed-in?code=c&state=s", redirectURL: redirect)
     guard case .code(let code) = callback else {
       Issue.record("not taken")
       return

@@ -120,10 +120,18 @@ import Testing
     let rows = try #require(try response(200, "[\(small){\"id\":\(value)},{\"id\":2}]").rows)
     expect(rows.count, equals: 20_002)
     let kind: JSON.Kind? = value.hasPrefix("[{}") ? nil : .array
-    expect(Array(rows)[20_000]["id"]?.kind, equals: kind)
-    expect(Array(rows).last?.int("id"), equals: 2)
+    expect(Array(rows)[20_000].value["id"]?.kind, equals: kind)
+    expect(Array(rows).last?.value.int("id"), equals: 2)
     let torn = try response(200, "[\(small){\"id\":\(value)},{\"id\":2]")
     expect(torn.rows == nil)
+  }
+
+  @Test("What is in brackets and begins with no JSON is no array")
+  func noArray() throws {
+    for body in ["[object Object]", "[<html>]", "[,]", "[{a:1}]", "[error] upstream, [7]"] {
+      let response = try response(200, body)
+      expect(response.body == nil && response.rows == nil, "\(body)")
+    }
   }
 
   @Test("A body that is nested too deep is absent")

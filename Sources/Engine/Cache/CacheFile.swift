@@ -120,12 +120,8 @@ final class CacheFile {
 
   func dropIndex() { index = nil }
 
-  /// A page was stored, and its transaction is committed.
-  func updateIndex(_ writer: RowWriter?, of org: [UInt8]) {
-    guard let writer, let index, index.org == org else { return }
-    if writer.isIncomplete { return dropIndex() }
-    for change in writer.written { index.apply(change) }
-  }
+  /// Contacts have changed: the next search opens the blocks that it does not have.
+  func outdateIndex() { index?.version = nil }
 
   // MARK: Erasing
 

@@ -164,8 +164,6 @@ struct ContactBlockDraft {
     }
   }
 
-  var isEmpty: Bool { entries.isEmpty }
-
   /// Add a contact that the block does not have.
   mutating func add(_ tag: UUID, name: String, municipality: String) {
     var entry = Entry(tag: tag, start: texts.count)

@@ -5,8 +5,8 @@ import Vault
 
 /// Reads and writes the sealed blocks of an organisation's search index.
 ///
-/// **Reading.** A search needs all blocks of the organisation. It keeps the opened ones, and after
-/// another process has written the file it opens those that have another stamp. When a block cannot be
+/// **Reading.** A search needs all blocks of the organisation. It keeps the opened ones, and after a
+/// pull, of this process or another, it opens those that have another stamp. When a block cannot be
 /// used (it is damaged, belongs elsewhere, has another form or other columns), or the blocks do not have
 /// as many rows as the table, all of them are made again from the rows.
 ///
@@ -70,7 +70,7 @@ struct ContactBlocks {
       var block = known?.block(number, stamp: stamp)
       if block == nil { block = try read(number) }
       if block == nil { isWhole = false }
-      index.apply(ContactIndex.Change(number: number, stamp: stamp, block: block))
+      index.append(ContactIndex.Change(number: number, stamp: stamp, block: block))
     }
     if rows == nil { rows = try tables.contacts.count(of: org) }
     return isWhole && index.count == rows ? index : try rebuilt()
@@ -86,7 +86,7 @@ struct ContactBlocks {
     func end() throws(Failure) {
       guard number >= 0 else { return }
       let change = try made(number, draft)
-      index.apply(change)
+      index.append(change)
       changes.append(change)
     }
     try tables.contacts.each(of: org) { (row, tagBytes, sealed) throws(Failure) in

@@ -13,14 +13,7 @@ import CPlatform
 /// folded form. Then a word that begins a word of the name is better than one inside it, and both are better
 /// than the municipality. The ranks of all words add up; equal contacts are ordered by name.
 final class ContactIndex {
-  /// A block as the file has it.
-  struct Part {
-    let number: Int64
-    let stamp: Int64
-    let block: ContactBlock
-  }
-
-  /// A block that was written or, without content, removed.
+  /// A block that the file has; without content: that is removed there.
   struct Change {
     let number: Int64
     var stamp: Int64 = 0
@@ -28,10 +21,10 @@ final class ContactIndex {
   }
 
   let org: [UInt8]
-  /// The file's `foreignVersion` that this mirrors.
-  let version: Int64
-  /// By number.
-  private var parts: [Part] = []
+  /// The file's `foreignVersion` that this mirrors; nil: the blocks have changed since.
+  var version: Int64?
+  /// The blocks, by number.
+  private var parts: [Change] = []
 
   init(org: [UInt8], version: Int64) {
     self.org = org
@@ -41,40 +34,20 @@ final class ContactIndex {
   // MARK: Contents
 
   /// Rows of the file, also those that could not be read.
-  var count: Int { parts.reduce(0) { $0 + $1.block.count } }
+  var count: Int { parts.reduce(0) { $0 + ($1.block?.count ?? 0) } }
 
-  var isEmpty: Bool { parts.allSatisfy { $0.block.unreadable == $0.block.count } }
+  var isEmpty: Bool { parts.allSatisfy { $0.block?.unreadable == $0.block?.count } }
 
   /// The block, if this has it with that stamp.
   func block(_ number: Int64, stamp: Int64) -> ContactBlock? {
-    let at = place(of: number)
-    guard at < parts.count, parts[at].number == number, parts[at].stamp == stamp else {
+    guard let at = parts.sortedPlace(of: number, { $0.number }), parts[at].stamp == stamp else {
       return nil
     }
     return parts[at].block
   }
 
-  func apply(_ change: Change) {
-    let at = place(of: change.number)
-    let isThere = at < parts.count && parts[at].number == change.number
-    guard let block = change.block else {
-      if isThere { parts.remove(at: at) }
-      return
-    }
-    let part = Part(number: change.number, stamp: change.stamp, block: block)
-    if isThere { parts[at] = part } else { parts.insert(part, at: at) }
-  }
-
-  /// Where the block with this number is, or would be.
-  private func place(of number: Int64) -> Int {
-    var low = 0
-    var high = parts.count
-    while low < high {
-      let middle = (low + high) / 2
-      if parts[middle].number < number { low = middle + 1 } else { high = middle }
-    }
-    return low
-  }
+  /// Add a block with a higher number than those before it.
+  func append(_ change: Change) { parts.append(change) }
 
   // MARK: Searching
 
@@ -115,7 +88,7 @@ final class ContactIndex {
       exact.withUnsafeBufferPointer { exact in
         let words = ContactIndex.words(folded, exact)
         for part in parts {
-          part.block.forEach { record in
+          part.block?.forEach { record in
             guard record.isReadable else { return }
             let rank = ContactIndex.rank(record, words)
             if rank == Fit.none { return }
@@ -233,13 +206,8 @@ private struct Best {
       guard let last = found.last, Best.precedes((record, rank), last) else { return }
       found.removeLast()
     }
-    var low = 0
-    var high = found.count
-    while low < high {
-      let middle = (low + high) / 2
-      if Best.precedes(found[middle], (record, rank)) { low = middle + 1 } else { high = middle }
-    }
-    found.insert((record, rank), at: low)
+    let at = found.sortedPlace { Best.precedes($0, (record, rank)) }
+    found.insert((record, rank), at: at)
   }
 
   private static func precedes(

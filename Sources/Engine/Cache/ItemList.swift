@@ -103,22 +103,9 @@ final class ItemList: Part {
   private static func merged(
     _ queued: [QueueRow], _ stored: [(place: ListPlace, sealed: [UInt8])]
   ) -> [Entry] {
-    var result: [Entry] = []
-    result.reserveCapacity(queued.count + stored.count)
-    var at = 0
-    for row in queued {
-      let entry = Entry.queued(row)
-      while at < stored.count, stored[at].place.precedes(entry.place) {
-        result.append(.stored(stored[at].place, sealed: stored[at].sealed))
-        at += 1
-      }
-      result.append(entry)
-    }
-    while at < stored.count {
-      result.append(.stored(stored[at].place, sealed: stored[at].sealed))
-      at += 1
-    }
-    return result
+    var all = queued.map { Entry.queued($0) }
+    all += stored.map { Entry.stored($0.place, sealed: $0.sealed) }
+    return all.ordered { $0.place.precedes($1.place) }
   }
 
   // MARK: An item

@@ -43,6 +43,10 @@ struct RowPull {
   private(set) var skipped: Int64 = 0
   /// Of the first row that could not be used.
   private(set) var fault: RowFault?
+  /// The last page was stored.
+  var isDone = false
+  /// The pull is given up.
+  var problem: ListProblem?
 
   /// `failures`: of the requests before it, in a row.
   init(_ source: RowSource, after cursor: Cursor?, round: Int64 = 0, failures: Int64 = 0) {
@@ -56,9 +60,12 @@ struct RowPull {
   /// Whether every row was read, and not only what has changed.
   var hasReadAll: Bool { isWhole || sinceMS != 0 }
 
+  var isOver: Bool { isDone || problem != nil }
+
   mutating func count<Place>(_ page: Page<Place>) {
     skipped += Int64(page.skipped)
     fault = fault ?? page.fault
+    if page.isCut { problem = .loop }
   }
 
   mutating func fail() { pageSize = max(1, pageSize / 2) }
@@ -118,23 +125,4 @@ struct RowPull {
   }
 
   func isOld(_ now: Instant) -> Bool { sinceMS != 0 && RowPull.isOld(since: sinceMS, now) }
-}
-
-/// What one page did to a pull.
-struct PullStep {
-  var pull: RowPull
-  var isDone = false
-  /// The pull is given up.
-  var problem: ListProblem?
-  /// Rows that were read before were erased.
-  var hasErased = false
-
-  init(_ pull: RowPull) { self.pull = pull }
-
-  var isOver: Bool { isDone || problem != nil }
-
-  mutating func count<Place>(_ page: Page<Place>) {
-    pull.count(page)
-    if page.isCut { problem = .loop }
-  }
 }

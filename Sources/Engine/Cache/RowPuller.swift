@@ -134,53 +134,66 @@ final class RowPuller: Part {
     try pauses.succeed(.pull)
   }
 
-  /// Store one page and its position in one transaction. nil if the cache was lost meanwhile: then
-  /// the pull starts again.
-  private func step(
-    _ pull: RowPull, of set: [UInt8], _ session: OpenSession,
-    _ body: (CacheTables, DatasetTable.Entry, inout PullStep) throws(Failure) -> Void
-  ) throws(Failure) -> PullStep? {
-    var step = PullStep(pull)
+  /// Store one page and its position in one transaction, and go on. If the cache was lost meanwhile, the pull
+  /// starts again.
+  private func store(
+    _ sent: RowPull, of set: [UInt8], _ session: OpenSession, _ now: Instant,
+    _ body: (CacheTables, DatasetTable.Entry, inout RowPull) throws(Failure) -> Void
+  ) throws(Failure) {
     let tables = try cache.open()
-    guard pulls.isUnderWay(pull) else { return nil }
-    let place = CacheNames.org(pull.source.org, session, try core.keys())
+    guard pulls.isUnderWay(sent) else { return }
+    let place = CacheNames.org(sent.source.org, session, try core.keys())
+    var pull = sent
     var isLost = false
+    var hasErased = false
     do throws(Failure) {
       try tables.database.transaction { () throws(Failure) in
         let known = try tables.datasets.read(.rows, of: set)
         // Erased meanwhile, perhaps by another process, so that the rows of the earlier pages are gone; or begun by
         // another handle, after whose pages this one goes on.
         isLost =
-          try pull.isAtStart
-          ? cursor(in: known, of: set, pull.source, session) != nil : known?.wasRead != true
+          try sent.isAtStart
+          ? cursor(in: known, of: set, sent.source, session) != nil : known?.wasRead != true
         if isLost { return }
         let entry = known ?? DatasetTable.Entry()
-        if pull.isAtStart { step.pull.begin(in: entry) }
-        if step.pull.round != entry.round {
+        if sent.isAtStart {
+          pull.begin(in: entry)
+          if entry.cursor != nil { hasErased = try erase(set, sent.source, entry, tables) }
+        }
+        if pull.round != entry.round {
           // Another handle has begun at the first row, or a reconcile; that one completes.
-          step.isDone = true
+          pull.isDone = true
         } else {
-          try body(tables, entry, &step)
+          try body(tables, entry, &pull)
         }
-        if step.isDone, let sinceMS = pull.source.sinceMS {
-          step.pull.removed += Int64(try tables.contacts.removeListed(of: set, before: sinceMS))
+        if pull.isDone, let sinceMS = pull.source.sinceMS {
+          pull.removed += Int64(try tables.contacts.removeListed(of: set, before: sinceMS))
         }
-        if step.isOver {
-          entry.skipped = step.pull.skipped
-          entry.problem = step.problem?.rawValue
+        if pull.isOver {
+          entry.skipped = pull.skipped
+          entry.problem = pull.problem?.rawValue
         }
         try tables.datasets.write(.rows, of: set, in: place, entry)
       }
-      if step.hasErased { try tables.database.flush() }
+      if hasErased { try tables.database.flush() }
     } catch  where tables.database.isDamaged {
       try cache.replace()
-      return nil
+      return
     }
-    guard !isLost else {
-      pulls.restart()
-      return nil
+    guard !isLost else { return pulls.restart() }
+    if pull.source.kind == nil, pull.rows + pull.removed > sent.rows + sent.removed {
+      cache.outdateIndex()
     }
-    return step
+    try proceed(pull, now)
+  }
+
+  /// Remove the rows that were read with other columns; whether there were any.
+  private func erase(
+    _ set: [UInt8], _ source: RowSource, _ entry: DatasetTable.Entry, _ tables: CacheTables
+  ) throws(Failure) -> Bool {
+    if source.kind == nil { cache.dropIndex() }
+    entry.asOfMS = nil
+    return try tables.contacts.removeAll(of: set) + tables.blocks.removeAll(of: set) > 0
   }
 
   // MARK: Changes
@@ -192,73 +205,61 @@ final class RowPuller: Part {
   ) throws(Failure) {
     let source = sent.source
     let set = CacheNames.set(source, session, try core.keys())
-    var writer: RowWriter?
-    let taken = try step(pull, of: set, session) { (tables, entry, step) throws(Failure) in
-      if sent.isAtStart, entry.cursor != nil {
-        // The rows were read with other columns: remove all.
-        if source.kind == nil { cache.dropIndex() }
-        entry.asOfMS = nil
-        let erased = try tables.contacts.removeAll(of: set) + tables.blocks.removeAll(of: set)
-        step.hasErased = erased > 0
-      }
-      let pageWriter = try RowWriter(core, session, source, of: set, tables)
+    try store(pull, of: set, session, now) { (tables, entry, pull) throws(Failure) in
+      let writer = try RowWriter(core, session, source, of: set, tables)
       let answer = try RowsPage(rows, of: source) { (row) throws(Failure) in
-        try pageWriter.take(row, round: entry.round, &step.pull)
+        try writer.take(row, round: entry.round, &pull)
       }
-      step.count(answer.page)
-      guard !step.isOver else { return }
-      try pageWriter.writeBlocks()
-      writer = pageWriter
+      pull.count(answer.page)
+      guard !pull.isOver else { return }
+      try writer.writeBlocks()
       switch sent.stage {
       case .changes(let before):
-        try advance(after: before, answer.page, of: set, session, now, entry, &step)
+        try advance(after: before, answer.page, of: set, session, now, entry, &pull)
       case .missing(let ids, let then):
         let rest = sent.rest(of: ids, after: answer.ids)
-        step.pull.stage = rest.isEmpty ? .versions(after: then) : .missing(rest, then: then)
+        pull.stage = rest.isEmpty ? .versions(after: then) : .missing(rest, then: then)
         if rest.isEmpty { try note(then, pull, in: entry, of: set, session) }
       case .versions: break
       }
     }
-    guard let taken else { return }
-    cache.updateIndex(writer, of: set)
-    try proceed(taken, now)
   }
 
   /// Continue after the last row of the page; after the last page, begin a reconcile if it is due.
   private func advance(
     after before: Cursor?, _ page: Page<Cursor>, of set: [UInt8], _ session: OpenSession,
-    _ now: Instant, _ entry: DatasetTable.Entry, _ step: inout PullStep
+    _ now: Instant, _ entry: DatasetTable.Entry, _ pull: inout RowPull
   ) throws(Failure) {
     if let last = page.last {
       if let before, !last.isBeyond(before) {
-        step.problem = .loop
+        pull.problem = .loop
         return
       }
       let place = last.capped(at: try core.serverMS(now)).json
-      place.set("columns", RowPuller.form(step.pull.source))
+      place.set("columns", RowPuller.form(pull.source))
       entry.cursor = try session.cacheKey.seal(
         place, CacheNames.datasetContext(set, session, "cursor"))
-      step.pull.stage = .changes(after: last)
+      pull.stage = .changes(after: last)
     }
     // Rows without id and time do not advance the position.
     guard page.isLast || page.last == nil else { return }
-    if step.pull.isWhole, step.pull.rows == 0, step.pull.fault != nil {
+    if pull.isWhole, pull.rows == 0, pull.fault != nil {
       entry.cursor = nil
-      step.problem = .unusableRow
+      pull.problem = .unusableRow
       return
     }
-    if step.pull.isWhole, entry.reconciledMS == nil { entry.reconciledMS = now.wallMS }
+    if pull.isWhole, entry.reconciledMS == nil { entry.reconciledMS = now.wallMS }
     entry.asOfMS = now.wallMS
     guard isReconcileDue(entry, now) else {
-      step.isDone = true
+      pull.isDone = true
       return
     }
     // Begin a reconcile, or continue one that was interrupted.
     if let position = try position(in: entry, of: set, session, now) {
-      step.pull.reconcile(round: entry.round, after: position.after, since: position.sinceMS)
+      pull.reconcile(round: entry.round, after: position.after, since: position.sinceMS)
     } else {
       entry.round += 1
-      step.pull.reconcile(round: entry.round, after: nil, since: now.wallMS)
+      pull.reconcile(round: entry.round, after: nil, since: now.wallMS)
     }
   }
 
@@ -301,14 +302,13 @@ final class RowPuller: Part {
   ) throws(Failure) {
     let keys = try core.keys()
     let set = CacheNames.set(sent.source, session, keys)
-    var writer: RowWriter?
-    let taken = try step(sent, of: set, session) { (tables, entry, step) throws(Failure) in
+    try store(sent, of: set, session, now) { (tables, entry, pull) throws(Failure) in
       let page = answer.page
-      step.count(page)
-      guard !step.isOver else { return }
+      pull.count(page)
+      guard !pull.isOver else { return }
       guard page.skipped == 0 else {
         // A row without an id may be any row, so no row counts as deleted.
-        finishReconcile(entry, &step)
+        finishReconcile(entry, &pull)
         return
       }
       var missing: [UUID] = []
@@ -319,47 +319,42 @@ final class RowPuller: Part {
         if !isKnown { missing.append(row.id) }
       }
       if page.isLast {
-        let lastWriter = try RowWriter(core, session, sent.source, of: set, tables)
-        step.pull.removed += Int64(try lastWriter.removeUnmet(round: entry.round))
-        try lastWriter.writeBlocks()
-        writer = lastWriter
-        finishReconcile(entry, &step)
+        let writer = try RowWriter(core, session, sent.source, of: set, tables)
+        pull.removed += Int64(try writer.removeUnmet(round: entry.round))
+        try writer.writeBlocks()
+        finishReconcile(entry, &pull)
       } else if let end = page.last {
         if let last, end <= last {
-          step.problem = .loop
+          pull.problem = .loop
         } else if missing.isEmpty {
           try note(end, sent, in: entry, of: set, session)
-          step.pull.stage = .versions(after: end)
+          pull.stage = .versions(after: end)
         } else {
-          step.pull.stage = .missing(missing, then: end)
+          pull.stage = .missing(missing, then: end)
         }
       }
     }
-    guard let taken else { return }
-    cache.updateIndex(writer, of: set)
-    try proceed(taken, now)
   }
 
   /// What was deleted after the reconcile began may not have been found, so it is as old as its beginning.
-  private func finishReconcile(_ entry: DatasetTable.Entry, _ step: inout PullStep) {
+  private func finishReconcile(_ entry: DatasetTable.Entry, _ pull: inout RowPull) {
     entry.reconciled = nil
-    entry.reconciledMS = step.pull.sinceMS
-    step.isDone = true
+    entry.reconciledMS = pull.sinceMS
+    pull.isDone = true
   }
 
   // MARK: The end
 
   /// Continue with the next page, or end the pull.
-  private func proceed(_ step: PullStep, _ now: Instant) throws(Failure) {
-    guard step.isOver else { return pulls.proceed(step.pull) }
-    pulls.finish(step.pull, now.monotonicMS)
-    problems.notePull(step.pull, step.problem, now)
-    if step.problem == nil { reachability.noteSuccess() } else { reachability.noteFailure() }
-    let (pull, problem) = (step.pull, step.problem)
+  private func proceed(_ pull: RowPull, _ now: Instant) throws(Failure) {
+    guard pull.isOver else { return pulls.proceed(pull) }
+    pulls.finish(pull, now.monotonicMS)
+    problems.notePull(pull, pull.problem, now)
+    if pull.problem == nil { reachability.noteSuccess() } else { reachability.noteFailure() }
     Log.line(
-      pull.skipped > 0 || problem != nil ? .warning : .info,
+      pull.skipped > 0 || pull.problem != nil ? .warning : .info,
       "\(pull.source.name) pulled: \(pull.rows) rows, \(pull.removed) removed, \(pull.skipped) not usable, "
-        + (problem?.rawValue ?? "done"))
+        + (pull.problem?.rawValue ?? "done"))
     news.notePull()
   }
 }

@@ -23,11 +23,6 @@ final class RowWriter {
   private let tables: CacheTables
   private var nextNumber: Int64?
   private var changes: [Change] = []
-  /// The blocks that `writeBlocks` wrote.
-  private(set) var written: [ContactIndex.Change] = []
-  /// A block was missing or could not be used: the written one lacks rows, and so would an index in
-  /// memory. The next search notices that and makes the blocks again.
-  private(set) var isIncomplete = false
 
   init(
     _ core: Core, _ session: OpenSession, _ source: RowSource, of org: [UInt8],
@@ -110,13 +105,13 @@ final class RowWriter {
     while let number = next {
       next = nil
       // Before it is sealed, the draft and the texts are gone: together they are as large as the page.
-      let change = try changed(number, &next, blocks)
-      try blocks.write(change)
-      written.append(change)
+      try blocks.write(try changed(number, &next, blocks))
     }
   }
 
-  /// The block with the changes of its rows. `next`: the number of the next block that has any.
+  /// The block with the changes of its rows. `next`: the number of the next block that has any. If the
+  /// block was missing or could not be used, this one lacks rows; the next search notices that, and makes
+  /// the blocks again.
   private func changed(
     _ number: Int64, _ next: inout Int64?, _ blocks: ContactBlocks
   ) throws(Failure) -> ContactIndex.Change {
@@ -135,9 +130,6 @@ final class RowWriter {
     var draft = ContactBlockDraft(block, adding: size)
     for place in places {
       let change = changes[place]
-      // Only the first row of a new block has none beside it.
-      let isFirst = change.number % ContactBlockTable.rows == 0
-      if block == nil, !change.isNew || draft.isEmpty && !isFirst { isIncomplete = true }
       if !change.isNew { draft.remove(change.tag) }
       if let texts = change.texts {
         draft.add(change.tag, name: texts.name, municipality: texts.municipality)

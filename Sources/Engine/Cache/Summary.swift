@@ -22,14 +22,9 @@ struct CachedSummary {
 /// they were read (`sent`), and what is still queued (`queued`). An item moves from one to the next
 /// and is never in two: figures that were read during an upload may or may not count its items, so
 /// they are dropped and requested again.
-final class SummaryCache {
-  private let core: Core
-  private let cache: CacheFile
-
-  init(_ core: Core, _ cache: CacheFile) {
-    self.core = core
-    self.cache = cache
-  }
+struct SummaryCache {
+  let core: Core
+  let cache: CacheFile
 
   func read(
     of org: [UInt8], _ session: OpenSession, _ tables: CacheTables
@@ -109,7 +104,7 @@ final class Summary: Part {
     try core.database.requireUnchanged()
     let asOfMS = summary.entry?.asOfMS
     var banners = try presenter.dataBanners(.summary, asOfMS: asOfMS)
-    banners.isUnsent = unsent.isAny
+    banners.isUnsent = unsent.items > 0
     return [
       "summary": summary.figures, "as_of_ms": JSON(asOfMS), "sent": summary.sent.json,
       "queued": unsent.figures.json, "banners": presenter.banners(banners, asOfMS: asOfMS),

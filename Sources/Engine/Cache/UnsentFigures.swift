@@ -8,21 +8,14 @@ import Vault
 /// What is queued of the kind that the summary counts.
 struct Unsent {
   var figures = Figures()
-  /// How many items these are of.
+  /// How many items there are, also those that the server's figures may count already.
   var items: Int64 = 0
-  /// How many more items there are which the server's figures may count already.
-  var marked: Int64 = 0
-
-  var isAny: Bool { items > 0 || marked > 0 }
-
-  init() {}
 
   static func + (left: Unsent, right: Unsent) -> Unsent {
     var result = left
     result.figures.activities += right.figures.activities
     result.figures.minutes += right.figures.minutes
     result.items += right.items
-    result.marked += right.marked
     return result
   }
 }
@@ -81,15 +74,12 @@ struct UnsentFigures {
 
   /// Parked items are left out: they wait for the user, and may never be stored.
   private func add(_ row: QueueRow, to result: inout Unsent) throws(Failure) {
+    let backend = core.configuration.backend
     guard row.state != .parked, let item = try row.read(session.queueKey),
-      org == nil || item.org == org
+      org == nil || item.org == org, item.kind == backend.summaryKind
     else { return }
-    if let counted = Counted(item, core.configuration.backend) {
-      result.figures.add(counted, since: sinceMS)
-      result.items += 1
-    } else if item.kind == core.configuration.backend.summaryKind {
-      result.marked += 1
-    }
+    result.items += 1
+    if let counted = Counted(item, backend) { result.figures.add(counted, since: sinceMS) }
   }
 
   @inline(never)
@@ -182,21 +172,15 @@ struct UnsentFigures {
       let json = try session.queueKey.openJSON(sealed, context(level, block)),
       json.int("since_ms") == sinceMS,
       json.string("kind") == core.configuration.backend.summaryKind,
-      let items = json.int("items"), let marked = json.int("marked"),
-      let through = json.int("through")
+      let items = json.int("items"), let through = json.int("through")
     else { return nil }
-    var unsent = Unsent()
-    unsent.figures = Figures(json)
-    unsent.items = items
-    unsent.marked = marked
-    return Sum(unsent: unsent, through: through)
+    return Sum(unsent: Unsent(figures: Figures(json), items: items), through: through)
   }
 
   @inline(never)
   private func write(_ level: Int64, _ block: Int64, _ sum: Sum) throws(Failure) {
     let json = sum.unsent.figures.json
     json.set("items", .int(sum.unsent.items))
-    json.set("marked", .int(sum.unsent.marked))
     json.set("through", .int(sum.through))
     json.set("since_ms", JSON(sinceMS))
     json.set("kind", .string(core.configuration.backend.summaryKind))

@@ -172,7 +172,7 @@ extension UploadSettlement {
       named.append(id)
       let one = batch.filter { $0.id == id }
       if one.isEmpty { continue }
-      switch try compare(one, with: row, received) {
+      switch try compare(one, with: row.value, received) {
       case .settled: break
       case .open: open.append(id)
       case .hidden: try settle(one, .schema, one.inquiry?.reason, received)

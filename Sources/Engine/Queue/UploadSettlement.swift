@@ -282,9 +282,9 @@ final class UploadSettlement: Part {
       guard let id = row.uuid("id"), let item = batch.items.first(where: { $0.id == id }),
         let payload = try sentPayload(item, key)
       else { continue }
-      if StoredRow.isOther(row, than: payload) {
+      if StoredRow.isOther(row.value, than: payload) {
         others.append(id)
-      } else if batch.kind.own?.deletion == .deletedAt, row["deleted_at"]?.isNull == false {
+      } else if batch.kind.own?.deletion == .deletedAt, !row.isNull("deleted_at") {
         deleted.append(id)
       }
     }
