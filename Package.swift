@@ -125,7 +125,11 @@ let package = Package(
     core("Policy", on: ["Base"]),
     core("Supabase", on: ["Policy", "Vault"]),
     core("Engine", on: ["Store", "Policy", "Supabase"]),
-    core("Holdfast", on: ["Engine", "CHoldfast"]),
+    // The exported function of each operation. No Swift imports it.
+    .target(
+      name: "COperations", dependencies: ["CHoldfast"], publicHeadersPath: ".",
+      cSettings: [.headerSearchPath("../../include"), checkedBuffers]),
+    core("Holdfast", on: ["Engine", "CHoldfast", "COperations"]),
     .target(
       name: "HoldfastKit", dependencies: named(["CHoldfast", "Holdfast"] + (isKit ? apple : [])),
       path: "bindings/swift/Sources/HoldfastKit", swiftSettings: [.swiftLanguageMode(.v6)]),

@@ -29,7 +29,7 @@ $(ARM64)/swift: $(SOURCES) mk/cross.sh $(ARM64)/cc | .build/checked-lib
 	@rm -rf $@
 	@$(cross) swift $@ aarch64-none-none-elf - $(ARM64_HEADERS) -D__linux__=1 -D_GNU_SOURCE
 
-$(ARM64)/c: $(wildcard Sources/CPlatform/*.c Sources/CPlatform/*.h Sources/CPlatform/include/*.h) mk/cross.sh $(ARM64)/cc
+$(ARM64)/c: $(wildcard Sources/COperations/*.c Sources/CPlatform/*.c Sources/CPlatform/*.h Sources/CPlatform/include/*.h) mk/cross.sh $(ARM64)/cc
 	@rm -rf $@
 	@$(cross) c $@ - $(ARM64)/cc $(ARM64_HARDENED)
 

@@ -32,9 +32,9 @@ compile_swift() {
 
 compile_c() {
   local file
-  for file in Sources/CPlatform/*.c; do
+  for file in Sources/CPlatform/*.c Sources/COperations/*.c; do
     $cc -c -fPIC -O2 -g -ffunction-sections -fstack-protector-strong -Wall -Wextra -Werror -D_FORTIFY_SOURCE=3 \
-      -DHOLDFAST_EMBEDDED "$@" -ISources/CPlatform/include -o "$folder/$(basename "$file" .c).o" "$file"
+      -DHOLDFAST_EMBEDDED "$@" -ISources/CPlatform/include -Iinclude -o "$folder/$(basename "$file" .c).o" "$file"
   done
 }
 

@@ -29,7 +29,7 @@ build/lib-%-char/libholdfast.so: .build-embedded/release/libHoldfastStatic.a .bu
 	@rm -rf .build/$*-char
 	@mk/cross.sh c .build/$*-char - $(CLANG) -f$*-char $(HARDENED)
 	@cp $< .build/$*-char/swift.a
-	@ar d .build/$*-char/swift.a $(notdir $(patsubst %.c,%.c.o,$(wildcard Sources/CPlatform/*.c)))
+	@ar d .build/$*-char/swift.a $(notdir $(patsubst %.c,%.c.o,$(wildcard Sources/COperations/*.c Sources/CPlatform/*.c)))
 	@mkdir -p $(@D)
 	@$(CLANG) -shared -fuse-ld=lld -o $@ .build/$*-char/*.o -Wl,--whole-archive .build/$*-char/swift.a -Wl,--no-whole-archive \
 	  $(LINK) $(RELR) $(LIBRARIES) -lm

@@ -88,12 +88,29 @@ def ranges(wanted: str) -> list[tuple[int, int]]:
     return found
 
 
+def folded(code: int) -> list[int]:
+    """The small letters and marks of a character."""
+    if parts(code):
+        return [each for part in parts(code) for each in folded(part)]
+    small = chr(code).casefold()
+    return [ord(small)] if len(small) == 1 else [code]
+
+
+def is_capital(code: int) -> bool:
+    """Whether a small letter has the same parts."""
+    small = chr(code).casefold()
+    if kind(code) != "letter" or small == chr(code) or len(small) > 1:
+        return False
+    return ord(small) // PLANE == code // PLANE and folded(code) == folded(ord(small))
+
+
 def capitals() -> list[tuple[int, int, int, int]]:
     """Runs of capitals: first, how many, the distance between two, and to the small letters."""
     left = {
         code: ord(chr(code).casefold()) - code
         for code in ALL
-        if kind(code) == "letter" and not parts(code) and chr(code).casefold() != chr(code)
+        if chr(code).casefold() != chr(code)
+        and (is_capital(code) or (kind(code) == "letter" and not parts(code)))
     }
     runs: list[tuple[int, int, int, int]] = []
     while left:
@@ -122,14 +139,15 @@ def table(kind_of_number: str, name: str, numbers: list[int]) -> str:
 
 def text() -> str:
     """The file."""
-    whole = {code: parts(code) for code in ALL if parts(code)}
+    whole = {code: parts(code) for code in ALL if parts(code) and not is_capital(code)}
     seconds = sorted({each[1] for each in whole.values() if len(each) == 2})
     bases = {code: ord(base(code)) for code in ALL if base(code) != chr(code)}
     runs = capitals()
     made = [
         f"/* Made by mk/letters.py from Unicode {VERSION}. Codes are those within their plane. */\n"
         "/* clang-format off */\n#include <stdint.h>\n",
-        "/* Characters with parts: the first part, and the number of the second one, or 0. */",
+        "/* Characters with parts: the first part, and the number of the second one, or 0.\n"
+        " * Capitals have those of their small letters. */",
         table("uint16_t", "part_codes", list(whole)),
         table("uint16_t", "part_firsts", [each[0] for each in whole.values()]),
         table(

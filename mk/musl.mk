@@ -18,7 +18,7 @@ $(MUSL)/swift: $(SOURCES) mk/cross.sh $(MUSL)/bundle/lib/libjansson.a | .build/c
 	@$(cross) swift $@ $(shell uname -m)-unknown-linux-gnu - $(MUSL_HEADERS) -D_GNU_SOURCE \
 	  2> >(grep -v 'libc not found for' >&2)
 
-$(MUSL)/c: $(wildcard Sources/CPlatform/*.c Sources/CPlatform/*.h Sources/CPlatform/include/*.h) mk/cross.sh $(MUSL)/bundle/lib/libjansson.a
+$(MUSL)/c: $(wildcard Sources/COperations/*.c Sources/CPlatform/*.c Sources/CPlatform/*.h Sources/CPlatform/include/*.h) mk/cross.sh $(MUSL)/bundle/lib/libjansson.a
 	@rm -rf $@
 	@$(cross) c $@ - "$(CLANG) --target=$(MUSL_TARGET)" $(MUSL_HEADERS)
 

@@ -14,7 +14,34 @@
 #include <time.h>
 #include <unistd.h>
 
-static int sync_folder_of(const char *path);
+/* Write a file or folder to the disk itself: fsync(), where that is enough. Returns 0 or -1. */
+static int sync_file(int descriptor) {
+#ifdef F_FULLFSYNC
+  /* fsync() of Apple's systems leaves the bytes in the disk's own memory. Some file systems know
+   * nothing better. */
+  if (fcntl(descriptor, F_FULLFSYNC) == 0)
+    return 0;
+#endif
+  return fsync(descriptor);
+}
+
+static int sync_folder_of(const char *path) {
+  char folder[PATH_MAX];
+  const char *slash = strrchr(path, '/');
+  size_t length = slash == NULL ? 0 : (size_t)(slash - path);
+  if (length >= sizeof folder)
+    return ENAMETOOLONG;
+  if (length == 0)
+    strcpy(folder, slash == NULL ? "." : "/");
+  else
+    memcpy(folder, path, length), folder[length] = 0;
+  int descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0)
+    return errno;
+  int result = sync_file(descriptor) == 0 ? 0 : errno;
+  close(descriptor);
+  return result;
+}
 
 /* The name of a folder is durable once its parent folder is synced. */
 static int make_folder(const char *path) {
@@ -82,40 +109,8 @@ int platform_read_at(const char *path, int64_t offset, void *bytes, size_t count
   return read_from(private_open(path, O_RDONLY, false), offset, bytes, count, length);
 }
 
-int platform_read(const char *path, void *bytes, size_t capacity, size_t *length) {
-  return platform_read_at(path, 0, bytes, capacity, length);
-}
-
 int platform_read_secret(const char *path, void *bytes, size_t capacity, size_t *length) {
   return read_from(private_open(path, O_RDONLY, true), 0, bytes, capacity, length);
-}
-
-static int sync_folder_of(const char *path) {
-  char folder[PATH_MAX];
-  const char *slash = strrchr(path, '/');
-  size_t length = slash == NULL ? 0 : (size_t)(slash - path);
-  if (length >= sizeof folder)
-    return ENAMETOOLONG;
-  if (length == 0)
-    strcpy(folder, slash == NULL ? "." : "/");
-  else
-    memcpy(folder, path, length), folder[length] = 0;
-  int descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0)
-    return errno;
-  int result = private_sync(descriptor) == 0 ? 0 : errno;
-  close(descriptor);
-  return result;
-}
-
-int private_sync(int descriptor) {
-#ifdef F_FULLFSYNC
-  /* fsync() of Apple's systems leaves the bytes in the disk's own memory. Some file systems know
-   * nothing better. */
-  if (fcntl(descriptor, F_FULLFSYNC) == 0)
-    return 0;
-#endif
-  return fsync(descriptor);
 }
 
 bool platform_syncs_fully(void) {
@@ -136,7 +131,7 @@ static int write_all(int file, const void *bytes, size_t length) {
       return errno;
     done += (size_t)put;
   }
-  return private_sync(file) == 0 ? 0 : errno;
+  return sync_file(file) == 0 ? 0 : errno;
 }
 
 static int put_at(int file, int64_t offset, const void *bytes, size_t count) {
@@ -214,7 +209,7 @@ int platform_write_secret(const char *path, const void *bytes, size_t length) {
 
 int platform_create(const char *path) {
   int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-  int result = file < 0 || private_sync(file) != 0 ? errno : 0;
+  int result = file < 0 || sync_file(file) != 0 ? errno : 0;
   if (file >= 0)
     close(file);
   if (result != 0 && result != EEXIST)
@@ -244,7 +239,7 @@ static int overwrite(const char *path) {
       result = errno;
     left -= put > 0 ? put : 0;
   }
-  if (result == 0 && private_sync(file) != 0)
+  if (result == 0 && sync_file(file) != 0)
     result = errno;
   close(file);
   return result;

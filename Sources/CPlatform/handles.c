@@ -38,9 +38,8 @@ typedef struct {
   bool has_wake[PLATFORM_READERS];      /* made when it is first asked for */
   dev_t device;
   ino_t folder;
-  uint64_t told; /* how often another handle of this process has changed the data file */
-  int forks;     /* of the process, when the handle was made */
-  pid_t process;
+  bool told;   /* another handle of this process has changed the data since the last call began */
+  int process; /* that made it: process_number() */
   pthread_mutex_t exclusive; /* one lock per handle */
   pthread_t owner;           /* the thread that holds it, to recognise a call from a callback */
   bool owned;
@@ -49,26 +48,26 @@ typedef struct {
 static pthread_mutex_t table = PTHREAD_MUTEX_INITIALIZER;
 static slot *slots[SLOT_COUNT]; /* allocated on first use, never released */
 
-/* How many forks made this process: a child must not touch its parent's handles. */
-static int forks;
-
 /* A page that is 1 here and that a fork clears in the child, also one that runs no fork hooks. NULL
- * where the system has no such page. It tells without a system call in which process a call runs.
+ * where the system has no such page. It tells without a system call that a fork made this process.
  */
 static volatile char *unforked;
 
-/* Whether a fork without hooks made this process from the one that made the handle. */
-static bool is_inherited(const slot *it) {
-  return it->forks != forks || (unforked != NULL ? *unforked == 0 : it->process != getpid());
+/* A number that differs from that of the process which a fork made this one from. The table must be
+ * locked. */
+static int process_number(void) {
+  static int forks;
+  if (unforked == NULL)
+    return (int)getpid();
+  if (*unforked == 0) {
+    forks += 1;
+    *unforked = 1;
+  }
+  return forks;
 }
 
-/* A new handle belongs to this process. The table must be locked. */
-static void note_process(void) {
-  if (unforked == NULL || *unforked != 0)
-    return;
-  forks += 1;
-  *unforked = 1;
-}
+/* Whether the handle belongs to a parent process, whose handles a child must not touch. */
+static bool is_inherited(const slot *it) { return it->process != process_number(); }
 
 static void make_unforked(void) {
 #ifdef MADV_WIPEONFORK
@@ -138,9 +137,6 @@ static void after_fork(void) {
 }
 
 static void after_fork_in_child(void) {
-  forks += 1;
-  if (unforked != NULL)
-    *unforked = 1;
   platform_log_after_fork(true);
   pthread_mutex_unlock(&table);
 }
@@ -157,7 +153,6 @@ uintptr_t platform_handle_new(void *object, const char *folder) {
   stat(folder, &status);
   uintptr_t handle = 0;
   pthread_mutex_lock(&table);
-  note_process();
   for (size_t index = 0; index < SLOT_COUNT && handle == 0; index++) {
     if (slots[index] == NULL) {
       slots[index] = calloc(1, sizeof(slot));
@@ -173,11 +168,10 @@ uintptr_t platform_handle_new(void *object, const char *folder) {
     it->users = 0;
     it->closing = false;
     it->disowned = false;
-    it->told = 0;
+    it->told = false;
     it->device = status.st_dev;
     it->folder = status.st_ino;
-    it->forks = forks;
-    it->process = getpid();
+    it->process = process_number();
     it->owned = false;
     handle = value_of(index, it->generation);
   }
@@ -190,7 +184,6 @@ uintptr_t platform_handle_new(void *object, const char *folder) {
 bool platform_handles_disown(void (*disown)(void *object)) {
   bool all = true;
   pthread_mutex_lock(&table);
-  note_process();
   for (size_t index = 0; index < SLOT_COUNT && slots[index] != NULL; index++) {
     slot *it = slots[index];
     if (it->object == NULL || it->disowned || !is_inherited(it))
@@ -237,6 +230,7 @@ platform_entry platform_handle_enter(uintptr_t handle, bool exclusive, void **ob
     pthread_mutex_lock(&table);
     it->owner = pthread_self();
     it->owned = true;
+    it->told = false;
     pthread_mutex_unlock(&table);
   }
   *object = it->object;
@@ -274,21 +268,13 @@ void *platform_handle_close(uintptr_t handle) {
   return object;
 }
 
-bool platform_handle_open(uintptr_t handle) {
-  pthread_mutex_lock(&table);
-  slot *it = find(handle);
-  bool open = it != NULL && !it->closing;
-  pthread_mutex_unlock(&table);
-  return open;
-}
-
 int platform_handle_descriptor(uintptr_t handle, int reader) {
   pthread_mutex_lock(&table);
   slot *it = find(handle);
   int descriptor = -1;
   if (it != NULL && !it->closing && !is_inherited(it)) {
     if (!it->has_wake[reader])
-      it->has_wake[reader] = private_wake_make(&it->wakes[reader], false);
+      it->has_wake[reader] = private_wake_make(&it->wakes[reader]);
     if (it->has_wake[reader])
       descriptor = it->wakes[reader].readable;
   }
@@ -296,35 +282,27 @@ int platform_handle_descriptor(uintptr_t handle, int reader) {
   return descriptor;
 }
 
-uint64_t platform_handle_told(uintptr_t handle) {
-  pthread_mutex_lock(&table);
-  const slot *it = find(handle);
-  uint64_t told = it == NULL ? 0 : it->told;
-  pthread_mutex_unlock(&table);
-  return told;
-}
-
 void platform_handle_tell(uintptr_t handle) {
   pthread_mutex_lock(&table);
   const slot *self = find(handle);
   for (size_t index = 0; self != NULL && index < SLOT_COUNT && slots[index] != NULL; index++) {
     slot *it = slots[index];
-    if (it->object == NULL || it->closing || it == self || it->forks != forks ||
+    if (it->object == NULL || it->closing || it == self || is_inherited(it) ||
         it->device != self->device || it->folder != self->folder)
       continue;
-    it->told += 1;
+    it->told = true;
     raise_all(it);
   }
   pthread_mutex_unlock(&table);
 }
 
-void platform_handle_signal(uintptr_t handle, uint32_t readers, uint64_t told) {
+void platform_handle_signal(uintptr_t handle, uint32_t readers) {
   pthread_mutex_lock(&table);
   slot *it = find(handle);
   for (int reader = 0; it != NULL && !it->closing && reader < PLATFORM_READERS; reader++) {
     if (!it->has_wake[reader])
       continue;
-    if ((readers >> reader & 1) != 0 || it->told != told)
+    if ((readers >> reader & 1) != 0 || it->told)
       private_wake_raise(&it->wakes[reader]);
     else
       private_wake_lower(&it->wakes[reader]);
@@ -332,11 +310,8 @@ void platform_handle_signal(uintptr_t handle, uint32_t readers, uint64_t told) {
   pthread_mutex_unlock(&table);
 }
 
-platform_entry platform_handle_wait(uintptr_t handle, int reader, int timeout_ms) {
-  int descriptor = platform_handle_descriptor(handle, reader);
-  if (descriptor < 0)
-    return PLATFORM_CLOSED;
-  struct pollfd item = {.fd = descriptor, .events = POLLIN};
-  poll(&item, 1, timeout_ms);
-  return platform_handle_open(handle) ? PLATFORM_ENTERED : PLATFORM_CLOSED;
+void platform_handle_wait(uintptr_t handle, int reader, int timeout_ms) {
+  struct pollfd item = {.fd = platform_handle_descriptor(handle, reader), .events = POLLIN};
+  if (item.fd >= 0)
+    poll(&item, 1, timeout_ms);
 }

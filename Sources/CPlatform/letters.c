@@ -80,6 +80,7 @@ int platform_letter_parts(uint32_t character, uint32_t parts[PLATFORM_LETTER_PAR
     return syllable % 28 == 0 ? 2 : 3;
   }
   while (character >= 0x80 && character < PLANE && lasts < PLATFORM_LETTER_PARTS - 1) {
+    character = small_letter(character);
     ptrdiff_t row = row_of(part_codes, COUNT(part_codes), 1, character);
     if (row < 0 || part_codes[row] != character)
       break;

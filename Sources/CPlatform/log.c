@@ -12,18 +12,7 @@ static platform_log_fn sink = NULL;
 static void *sink_context = NULL;
 static int32_t sink_level = -1;
 
-enum { MOST_INSIDE = 64 };
-static pthread_t inside[MOST_INSIDE]; /* the threads that are in the function */
-static int inside_count = 0;
-
-/* The place of this thread among those inside, or -1. The lock must be held. */
-static int own_place(void) {
-  for (int at = 0; at < inside_count; at++) {
-    if (pthread_equal(inside[at], pthread_self()))
-      return at;
-  }
-  return -1;
-}
+static _Thread_local bool is_inside = false; /* this thread is in the function */
 
 void platform_log_set(int32_t level, platform_log_fn fn, void *context) {
   pthread_mutex_lock(&guard);
@@ -42,26 +31,20 @@ bool platform_log_wants(int32_t level) {
 
 void platform_log(int32_t level, const char *line) {
   pthread_mutex_lock(&guard);
-  bool is_free = own_place() < 0 && inside_count < MOST_INSIDE;
-  platform_log_fn fn = level <= sink_level && is_free ? sink : NULL;
+  platform_log_fn fn = level <= sink_level && !is_inside ? sink : NULL;
   void *context = sink_context;
-  if (fn != NULL)
-    inside[inside_count++] = pthread_self();
   pthread_mutex_unlock(&guard);
   if (fn == NULL)
     return;
+  is_inside = true;
   fn(context, level, line);
-  pthread_mutex_lock(&guard);
-  int at = own_place();
-  if (at >= 0)
-    inside[at] = inside[--inside_count];
-  pthread_mutex_unlock(&guard);
+  is_inside = false;
 }
 
 void platform_log_before_fork(void) { pthread_mutex_lock(&guard); }
 void platform_log_after_fork(bool in_child) {
-  /* The other threads do not exist there. */
+  /* A function that forks need not return there. */
   if (in_child)
-    inside_count = 0;
+    is_inside = false;
   pthread_mutex_unlock(&guard);
 }

@@ -12,9 +12,6 @@
  * the descriptor, or -errno or -PLATFORM_... */
 PLATFORM_HIDDEN int private_open(const char *path, int how, bool is_secret);
 
-/* Write a file or folder to the disk itself: fsync(), where that is enough. Returns 0 or -1. */
-PLATFORM_HIDDEN int private_sync(int descriptor);
-
 /* Tests build with PLATFORM_PORTABLE what other systems than Linux use. */
 #if defined(__linux__) && !defined(PLATFORM_PORTABLE)
 #define PLATFORM_LINUX
@@ -27,7 +24,7 @@ typedef struct {
   bool raised;  /* the library has raised it since it last lowered it */
 } private_wake;
 
-PLATFORM_HIDDEN bool private_wake_make(private_wake *wake, bool raised);
+PLATFORM_HIDDEN bool private_wake_make(private_wake *wake);
 PLATFORM_HIDDEN void private_wake_raise(private_wake *wake);
 PLATFORM_HIDDEN void private_wake_lower(private_wake *wake);
 /* A duplicate of the descriptor that the host holds stays as it is; that of a pipe is raised. */

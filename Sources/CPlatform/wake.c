@@ -8,9 +8,9 @@
 #ifdef PLATFORM_LINUX
 #include <sys/eventfd.h>
 
-bool private_wake_make(private_wake *wake, bool raised) {
-  wake->readable = wake->writable = eventfd(raised, EFD_NONBLOCK | EFD_CLOEXEC);
-  wake->raised = raised;
+bool private_wake_make(private_wake *wake) {
+  wake->readable = wake->writable = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  wake->raised = false;
   return wake->readable >= 0;
 }
 
@@ -24,7 +24,7 @@ void private_wake_close(const private_wake *wake) { close(wake->readable); }
 
 #else
 
-bool private_wake_make(private_wake *wake, bool raised) {
+bool private_wake_make(private_wake *wake) {
   int ends[2];
   if (pipe(ends) != 0)
     return false;
@@ -35,8 +35,6 @@ bool private_wake_make(private_wake *wake, bool raised) {
     private_wake_close(wake);
     return false;
   }
-  if (raised)
-    private_wake_raise(wake);
   return true;
 }
 

@@ -63,25 +63,7 @@ public final class Configuration {
   /// The configuration asks for the built-in key store.
   public let usesKeyFiles: Bool
 
-  private init(
-    dataFolder: String, backend: Backend, methods: [AuthMethod], redirectURL: String?,
-    routes: [RoleRoutes], limits: Limits, language: Language, clock: Clock.Kind,
-    role: Role,
-    usesKeyFiles: Bool
-  ) {
-    self.dataFolder = dataFolder
-    self.backend = backend
-    self.methods = methods
-    self.redirectURL = redirectURL
-    self.routes = routes
-    self.limits = limits
-    self.language = language
-    self.clock = clock
-    self.role = role
-    self.usesKeyFiles = usesKeyFiles
-  }
-
-  @export(interface) public static func read(_ config: JSON) throws(Failure) -> Configuration {
+  @export(interface) public init(_ config: JSON) throws(Failure) {
     let fields = try Fields(
       config,
       known: [
@@ -89,26 +71,22 @@ public final class Configuration {
         "keystore", "clock", "role", "template", "development",
       ])
     let isDevelopment = try fields.bool(ifPresent: "development") ?? false
-    let usesKeyFiles = try readKeyStore(fields) || isDevelopment
-    let methods = try AuthMethod.readAll(fields)
+    usesKeyFiles = try Configuration.readKeyStore(fields) || isDevelopment
+    methods = try AuthMethod.readAll(fields)
     let folder = try fields.string("data_dir")
     if folder.utf8.contains(0) { throw fields.invalid("data_dir", "a path is expected") }
     if folder.utf8.first == UInt8(ascii: "~") {
       throw fields.invalid(
         "data_dir", "only a shell replaces ~: write the path in full, or ./~ for such a name")
     }
-    let backend = try Backend.read(in: fields)
-    return Configuration(
-      dataFolder: folder,
-      backend: backend,
-      methods: methods,
-      redirectURL: try RedirectURL.read(fields, for: methods),
-      routes: try readRoutes(fields, backend),
-      limits: try readLimits(fields, isDevelopment: isDevelopment),
-      language: try readLanguage(fields),
-      clock: try fields.choice(ifPresent: "clock", Clock.Kind.self) ?? .system,
-      role: try fields.choice(ifPresent: "role", Role.self) ?? .app,
-      usesKeyFiles: usesKeyFiles)
+    dataFolder = folder
+    backend = try Backend.read(in: fields)
+    redirectURL = try RedirectURL.read(fields, for: methods)
+    routes = try Configuration.readRoutes(fields, backend)
+    limits = try Configuration.readLimits(fields, isDevelopment: isDevelopment)
+    language = try Configuration.readLanguage(fields)
+    clock = try fields.choice(ifPresent: "clock", Clock.Kind.self) ?? .system
+    role = try fields.choice(ifPresent: "role", Role.self) ?? .app
   }
 
   /// Whether the configuration names the built-in key files.
@@ -170,37 +148,24 @@ public final class Configuration {
       "erase_on_switch", "lock_on_background", "stored_items", "stored_items_s",
     ]
     guard let fields = try config.fields(ifPresent: "policy", known: known) else { return limits }
-    let seconds: ClosedRange<Int64> = 0...315_360_000
-    if let value = try fields.integer(ifPresent: "session_window_s", in: seconds) {
-      limits.sessionWindowMS = value * 1000
+    func read(
+      _ name: StaticCString, _ limit: inout Int64, in range: ClosedRange<Int64> = 0...315_360_000,
+      unit: Int64 = 1000
+    ) throws(Failure) {
+      if let value = try fields.integer(ifPresent: name, in: range) { limit = value * unit }
     }
-    if let value = try fields.integer(ifPresent: "background_timeout_s", in: seconds) {
-      limits.backgroundTimeoutMS = value * 1000
-    }
-    if let value = try fields.integer(ifPresent: "offline_limit_s", in: seconds) {
-      limits.offlineLimitMS = value * 1000
-    }
-    if let value = try fields.integer(ifPresent: "guard_timeout_ms", in: 0...60_000) {
-      limits.guardTimeoutMS = value
-    }
-    if let value = try fields.integer(ifPresent: "refresh_margin_s", in: 0...86_400) {
-      limits.refreshMarginMS = value * 1000
-    }
+    try read("session_window_s", &limits.sessionWindowMS)
+    try read("background_timeout_s", &limits.backgroundTimeoutMS)
+    try read("offline_limit_s", &limits.offlineLimitMS)
+    try read("guard_timeout_ms", &limits.guardTimeoutMS, in: 0...60_000, unit: 1)
+    try read("refresh_margin_s", &limits.refreshMarginMS, in: 0...86_400)
     if let value = try fields.choice(ifPresent: "biometric", Limits.Biometric.self) {
       limits.biometric = value
     }
-    if let value = try fields.integer(ifPresent: "pull_interval_s", in: 10...31_536_000) {
-      limits.pullIntervalMS = value * 1000
-    }
-    if let value = try fields.integer(ifPresent: "reconcile_interval_s", in: 10...31_536_000) {
-      limits.reconcileIntervalMS = value * 1000
-    }
-    if let value = try fields.integer(ifPresent: "stored_items", in: 0...1_000_000) {
-      limits.storedItems = value
-    }
-    if let value = try fields.integer(ifPresent: "stored_items_s", in: seconds) {
-      limits.storedItemsMS = value * 1000
-    }
+    try read("pull_interval_s", &limits.pullIntervalMS, in: 10...31_536_000)
+    try read("reconcile_interval_s", &limits.reconcileIntervalMS, in: 10...31_536_000)
+    try read("stored_items", &limits.storedItems, in: 0...1_000_000, unit: 1)
+    try read("stored_items_s", &limits.storedItemsMS)
     if let value = try fields.choice(ifPresent: "lock_on_background", Limits.LockOnBackground.self)
     {
       limits.lockOnBackground = value

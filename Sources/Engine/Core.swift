@@ -3,16 +3,7 @@ import Policy
 import Store
 import Vault
 
-/// Counts the changes in memory on which the next wake-up depends (see `WakeTimer`). A part
-/// advances it when one of its values changes.
-final class Revision {
-  private(set) var value: UInt = 0
-
-  func advance() { value &+= 1 }
-}
-
-/// What every part needs: configuration, clock, keys, the main database with its tables, texts and
-/// the revision.
+/// What every part needs: configuration, clock, keys, the main database with its tables, and texts.
 final class Core {
   let configuration: Configuration
   let clock: Clock
@@ -20,14 +11,12 @@ final class Core {
   /// Names this handle in leases.
   /// Made when it is first used: to ask the system when the process began takes longer than a statement.
   private(set) lazy var holder = Holder(bootID: clock.now().bootID, nonce: Random.word())
-  let revision: Revision
   let neighbours: Neighbours
   /// What the running call reads, in all files.
   let reads = CallReads()
   private(set) var database: Database {
     didSet {
       database.call = reads
-      revision.advance()
       steadyOffset = nil
       ownerOfKnownLinks = nil
     }
@@ -40,10 +29,8 @@ final class Core {
   private var steadyOffset: (bootID: String, ms: Int64)?
 
   init(
-    _ configuration: Configuration, _ clock: Clock, _ keyRing: KeyRing, _ database: Database,
-    _ revision: Revision = Revision()
+    _ configuration: Configuration, _ clock: Clock, _ keyRing: KeyRing, _ database: Database
   ) {
-    self.revision = revision
     self.configuration = configuration
     neighbours = Neighbours(folder: configuration.dataFolder)
     self.clock = clock

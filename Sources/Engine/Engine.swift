@@ -6,17 +6,16 @@ public import Vault
 
 /// The state machine: one per handle, called by one thread at a time.
 ///
-/// It owns the parts and has one function per operation of the C API. What must last is in the
-/// files; a call reads it again if another process has written there. Memory holds only what may be
-/// lost: requests in flight, what the host shows, and the readable session.
-///
-/// `Parts` has the parts with the rules.
+/// What must last is in the files; a call reads it again if another process has written there. Memory
+/// (`Parts`) holds only what may be lost: requests in flight, what the host shows, and the readable
+/// session. `run` names the rules of every operation.
 ///
 /// What another module calls here is `@export(interface)`: without it, Embedded Swift compiles the body, and
 /// most of this module with it, once more in that module.
 public final class Engine {
   private let core: Core
   private let parts: Parts
+  private let loop: HostLoop
 
   /// Opens the files. `keyStore` nil: the built-in file store, if the configuration asks for it.
   @export(interface) public init(_ configuration: Configuration, keyStore: (any KeyStore)?)
@@ -36,6 +35,7 @@ public final class Engine {
     let opened = try Engine.openMain(in: folder, at: clock.now())
     core = Core(configuration, clock, keyRing, opened.database)
     parts = Parts(core, hasRecovered: opened.replaced)
+    loop = HostLoop(parts)
     try start()
   }
 
@@ -70,7 +70,7 @@ public final class Engine {
           guard tries <= Engine.recoveries, try parts.recovery.recover() else { throw error }
         case .storageFull:
           // What is left is reclaimed later.
-          guard !core.database.isTight, releaseReserve() else { return }
+          guard !core.database.isTight, parts.reserve.release() else { return }
         default: throw error
         }
       }
@@ -78,7 +78,7 @@ public final class Engine {
   }
 
   /// How often a call may recover: it makes the file sound, and sets it aside when that was not enough.
-  @export(interface) public static var recoveries: Int { 2 }
+  private static var recoveries: Int { 2 }
 
   /// Give back what this handle holds. Called once, before the handle is dropped.
   @export(interface) public func close() {
@@ -98,16 +98,43 @@ public final class Engine {
 
   // MARK: Calls
 
-  /// A call begins to read; see `CallReads`.
-  @export(interface) public func beginReads(mayRunAgain: Bool = true, isAlone: Bool = false) {
-    core.reads.begin(mayRunAgain: mayRunAgain, isAlone: isAlone)
+  /// How often a call runs again because others write. From the second time on, it lets nobody else write.
+  private static var mostRuns: Int { 4 }
+
+  /// Make a call. It runs again on what another process has committed meanwhile; on a file that was made
+  /// sound, or on a new one with the data that could be recovered; or, if it may use the reserve, in the
+  /// room that was kept for it.
+  @export(interface) public func call(
+    mayUseReserve: Bool, _ body: () throws(Failure) -> JSON
+  ) throws(Failure) -> JSON {
+    var (runs, recoveries, mayRelease) = (0, 0, mayUseReserve)
+    while true {
+      core.reads.begin(mayRunAgain: true, isAlone: runs > 1)
+      defer { core.reads.end() }
+      do throws(Failure) {
+        try begin()
+        let reply = try body()
+        if core.reads.mustRunAgain { throw Failure(.storageBusy, "another process is writing") }
+        return reply
+      } catch {
+        let isOutdated = core.reads.mustRunAgain
+        core.reads.begin(mayRunAgain: false)
+        switch error.code {
+        case _ where isOutdated && runs < Engine.mostRuns:
+          runs += 1
+          // What it did in memory is undone.
+          parts.inFlight.restoreFinished()
+        case .storageDamaged:
+          recoveries += 1
+          guard recoveries <= Engine.recoveries, try parts.recovery.recover() else { throw error }
+        case .storageFull where mayRelease:
+          mayRelease = false
+          guard parts.reserve.release() else { throw error }
+        default: throw error
+        }
+      }
+    }
   }
-
-  /// The call has read all that it needs. It holds no transaction any more.
-  @export(interface) public func endReads() { core.reads.end() }
-
-  /// Another process has committed between two reads of the call, which has changed nothing: run it again.
-  @export(interface) public var mustRunAgain: Bool { core.reads.mustRunAgain }
 
   /// Whether a damaged main file was set aside when the current one was opened.
   @export(interface) public var recovered: Bool { parts.recovery.hasRecovered }
@@ -121,28 +148,21 @@ public final class Engine {
   @export(interface) public var unlockPrompt: JSON { core.text(.unlockPrompt) }
 
   /// Prepare for a call. While that fails, no host is urged to ask: it would in vain.
-  @export(interface) public func begin() throws(Failure) {
-    parts.loop.canAsk = false
-    parts.loop.begin()
+  private func begin() throws(Failure) {
+    loop.canAsk = false
+    loop.begin()
     try parts.recovery.followFiles()
     parts.sessions.followNeighbours()
     // A call does not fail because an erasure is owed, or a sign-in failed before.
     do throws(Failure) { try parts.sessions.keys.erasures.eraseOwed() } catch {}
     do throws(Failure) { try parts.sessions.keepUsable() } catch {}
     try parts.sessions.confirmVault()
-    parts.loop.canAsk = true
-    do throws(Failure) { try parts.loop.noteSilence() } catch {}
+    loop.canAsk = true
+    do throws(Failure) { try loop.noteSilence() } catch {}
   }
 
-  /// Replace a damaged file; returns false when the failure had another cause.
-  @export(interface) public func recover() throws(Failure) -> Bool { try parts.recovery.recover() }
-  /// The disk is full: give the call the room that was kept. Returns false when there is none.
-  @export(interface) public func releaseReserve() -> Bool { parts.reserve.release() }
-
-  /// Building the reply failed; give the same again.
-  @export(interface) public func replyWasLost() { parts.loop.replyWasLost() }
-  /// The call runs again, because another process has written meanwhile: what it did in memory is undone.
-  @export(interface) public func willRunAgain() { parts.loop.willRunAgain() }
+  /// The reply of the call is made: what `next` has found is the host's. Until then, it is given again.
+  @export(interface) public func replyWasMade() { loop.give() }
 
   // MARK: Other handles on the folder
 
@@ -166,156 +186,66 @@ public final class Engine {
 
   /// The awaited readers that should ask now, as bits. If the storage cannot be read now, the next call tells.
   @export(interface) public func wanting() -> UInt32 {
+    core.reads.begin(mayRunAgain: false)
+    defer { core.reads.end() }
     var bits: UInt32 = 0
     for what in Wanted.allCases {
       let bit = UInt32(1) << UInt32(what.rawValue)
-      if awaited & bit != 0, (try? parts.loop.wants(what)) ?? false { bits |= bit }
+      if awaited & bit != 0, (try? loop.wants(what)) ?? false { bits |= bit }
     }
     return bits
   }
 
   // MARK: Operations
 
-  @export(interface) public func setClock(_ request: JSON) throws(Failure) -> JSON {
-    try core.setClock(request)
-  }
-
-  @export(interface) public func sessionAdopt(_ request: JSON) throws(Failure) -> JSON {
-    let fields = try Fields(request, known: ["session"])
-    let reply = try TokenReply.read(try fields.required("session"), at: "/session")
-    try parts.sessionStart.begin(reply)
-    try parts.decider.decide(.navigate)
-    return [:]
-  }
-
-  @export(interface) public func signInBegin(_ request: JSON) throws(Failure) -> JSON {
-    try parts.signIn.begin(request)
-  }
-
-  @export(interface) public func signInComplete(_ request: JSON) throws(Failure) -> JSON {
-    try parts.signIn.complete(request)
-  }
-
-  @export(interface) public func signInCancel(_ request: JSON) throws(Failure) -> JSON {
-    try parts.signIn.cancel(request)
-  }
-
-  @export(interface) public func sessionResume(_ request: JSON) throws(Failure) -> JSON {
-    parts.loop.isOnScreen = true
-    return try parts.lifecycle.resume(request)
-  }
-
-  @export(interface) public func sessionUnlock(_ request: JSON) throws(Failure) -> JSON {
-    try parts.lifecycle.unlock(request)
-  }
-
-  @export(interface) public func sessionLock(_ request: JSON) throws(Failure) -> JSON {
-    try parts.lifecycle.lock(request)
-  }
-
-  @export(interface) public func sessionBackground(_ request: JSON) throws(Failure) -> JSON {
-    parts.loop.isOnScreen = false
-    return try parts.lifecycle.background(request)
-  }
-
-  @export(interface) public func sessionForeground(_ request: JSON) throws(Failure) -> JSON {
-    parts.loop.isOnScreen = true
-    return try parts.lifecycle.foreground(request)
-  }
-
-  @export(interface) public func sessionStatus(_ request: JSON) throws(Failure) -> JSON {
-    try parts.lifecycle.status(request)
-  }
-
-  @export(interface) public func sessionToken(_ request: JSON) throws(Failure) -> JSON {
-    try parts.token.get(request)
-  }
-
-  @export(interface) public func sessionLogout(_ request: JSON) throws(Failure) -> JSON {
-    try parts.lifecycle.logOut(request)
-  }
-
-  @export(interface) public func orgList(_ request: JSON) throws(Failure) -> JSON {
-    try parts.orgSelection.list(request)
-  }
-
-  @export(interface) public func orgSelect(_ request: JSON) throws(Failure) -> JSON {
-    try parts.orgSelection.select(request)
-  }
-
-  @export(interface) public func routeCheck(_ request: JSON) throws(Failure) -> JSON {
-    try parts.orgSelection.checkRoute(request)
-  }
-
-  @export(interface) public func queueAdd(_ request: JSON) throws(Failure) -> JSON {
-    try parts.intake.add(request)
-  }
-
-  @export(interface) public func queueList(_ request: JSON) throws(Failure) -> JSON {
-    try parts.report.list(request)
-  }
-
-  @export(interface) public func queueGet(_ request: JSON) throws(Failure) -> JSON {
-    try parts.report.get(request)
-  }
-
-  @export(interface) public func queueEdit(_ request: JSON) throws(Failure) -> JSON {
-    try parts.intake.edit(request)
-  }
-
-  @export(interface) public func queueCancel(_ request: JSON) throws(Failure) -> JSON {
-    try parts.intake.cancel(request)
-  }
-
-  @export(interface) public func queueRetry(_ request: JSON) throws(Failure) -> JSON {
-    try parts.intake.retry(request)
-  }
-
-  @export(interface) public func queueExport(_ request: JSON) throws(Failure) -> JSON {
-    try parts.report.export(request)
-  }
-
-  @export(interface) public func queueExplain(_ request: JSON) throws(Failure) -> JSON {
-    try parts.report.explain(request)
-  }
-
-  @export(interface) public func itemList(_ request: JSON) throws(Failure) -> JSON {
-    try parts.items.list(request)
-  }
-
-  @export(interface) public func contactSearch(_ request: JSON) throws(Failure) -> JSON {
-    try parts.search.search(request)
-  }
-
-  @export(interface) public func contactGet(_ request: JSON) throws(Failure) -> JSON {
-    try parts.search.get(request)
-  }
-
-  @export(interface) public func summaryGet(_ request: JSON) throws(Failure) -> JSON {
-    try parts.summary.get(request)
-  }
-
-  @export(interface) public func setNetwork(_ request: JSON) throws(Failure) -> JSON {
-    let reply = try parts.lifecycle.setNetwork(request)
-    try parts.signIn.followNetwork()
-    return reply
-  }
-
-  @export(interface) public func syncNow(_ request: JSON) throws(Failure) -> JSON {
-    try parts.sync.start(request)
-  }
-
-  @export(interface) public func syncStatus(_ request: JSON) throws(Failure) -> JSON {
-    try parts.sync.status(request)
-  }
-
-  @export(interface) public func complete(_ request: JSON) throws(Failure) -> JSON {
-    try parts.loop.complete()
+  /// Carry out an operation: each is a function of the rules that it is about.
+  @export(interface)
+  public func run(_ operation: Operation, _ request: JSON) throws(Failure) -> JSON {
+    switch operation {
+    case .clockSet: return try core.setClock(request)
+    case .sessionAdopt: return try parts.sessionStart.adopt(request)
+    case .signInBegin: return try parts.signIn.begin(request)
+    case .signInComplete: return try parts.signIn.complete(request)
+    case .signInCancel: return try parts.signIn.cancel(request)
+    case .sessionResume:
+      loop.isOnScreen = true
+      return try parts.lifecycle.resume(request)
+    case .sessionUnlock: return try parts.lifecycle.unlock(request)
+    case .sessionLock: return try parts.lifecycle.lock(request)
+    case .sessionBackground:
+      loop.isOnScreen = false
+      return try parts.lifecycle.background(request)
+    case .sessionForeground:
+      loop.isOnScreen = true
+      return try parts.lifecycle.foreground(request)
+    case .sessionStatus: return try parts.lifecycle.status(request)
+    case .sessionToken: return try parts.token.get(request)
+    case .sessionLogout: return try parts.lifecycle.logOut(request)
+    case .orgList: return try parts.orgSelection.list(request)
+    case .orgSelect: return try parts.orgSelection.select(request)
+    case .routeCheck: return try parts.orgSelection.checkRoute(request)
+    case .queueAdd: return try parts.intake.add(request)
+    case .queueList: return try parts.report.list(request)
+    case .queueGet: return try parts.report.get(request)
+    case .queueEdit: return try parts.intake.edit(request)
+    case .queueCancel: return try parts.intake.cancel(request)
+    case .queueRetry: return try parts.intake.retry(request)
+    case .queueExport: return try parts.report.export(request)
+    case .queueExplain: return try parts.report.explain(request)
+    case .itemList: return try parts.items.list(request)
+    case .contactSearch: return try parts.search.search(request)
+    case .contactGet: return try parts.search.get(request)
+    case .summaryGet: return try parts.summary.get(request)
+    case .networkReport: return try parts.lifecycle.setNetwork(request)
+    case .syncNow: return try parts.sync.start(request)
+    case .syncStatus: return try parts.sync.status(request)
+    case .complete: return try loop.complete()
+    }
   }
 
   /// Take a response, in memory alone. Fails only for a malformed request.
   @export(interface) public func keepResponse(_ request: JSON) throws(Failure) {
-    try parts.loop.keepResponse(request)
+    try loop.keepResponse(request)
   }
 
   // MARK: What the host gets
@@ -324,22 +254,21 @@ public final class Engine {
   /// clock is set.
   @export(interface) public func firstScreen() throws(Failure) -> JSON {
     guard core.configuration.role == .app, !core.clock.isManual else { return .null }
-    _ = try parts.lifecycle.resume([:])
-    return parts.news.takeScreen() ?? .null
+    return try loop.firstScreen() ?? .null
   }
 
   /// The next thing for this reader; nil: there is nothing now.
   @export(interface) public func next(_ what: Wanted) throws(Failure) -> JSON? {
-    let found = try parts.loop.next(what)
+    let found = try loop.next(what)
     parts.reserve.followRoom()
     return found
   }
 
   /// There is nothing: in how many milliseconds the reader should ask again; nil: after a call or a response.
   @export(interface) public func wakeIn(_ what: Wanted) throws(Failure) -> Int64? {
-    try parts.loop.promise(what)
+    try loop.promise(what)
   }
 
   /// The longest sleep of a thread that waits.
-  @export(interface) public var longestWaitMS: Int64 { parts.loop.longestWaitMS }
+  @export(interface) public var longestWaitMS: Int64 { loop.longestWaitMS }
 }

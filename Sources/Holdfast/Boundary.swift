@@ -22,15 +22,14 @@ enum Boundary {
     let entry = platform_handle_enter(value, true, &object)
     guard entry == PLATFORM_ENTERED, let object else { return refuse(entry, value, reply) }
     let engine = Unmanaged<Engine>.fromOpaque(object).takeUnretainedValue()
-    let told = platform_handle_told(value)
     let status = run(engine, request, reply, dialect, room, keeps, body)
     if engine.takeChange() { platform_handle_tell(value) }
-    if engine.isAwaited { signal(value, engine, told) }
+    if engine.isAwaited { platform_handle_signal(value, engine.wanting()) }
     release(platform_handle_leave(value, true))
     return status
   }
 
-  /// One operation; see `OperationRules`.
+  /// One operation; see `Engine.run`.
   @inline(never)
   static func call(
     _ handle: OpaquePointer?, _ operation: Operation, _ request: Text?, _ reply: ReplyOut?
@@ -38,16 +37,8 @@ enum Boundary {
     call(
       handle, request, reply, operation.dialect, room: operation.room, keeps: operation == .complete
     ) {
-      (engine, request) throws(Failure) in try operation.run(engine, request)
+      (engine, request) throws(Failure) in try engine.run(operation, request)
     }
-  }
-
-  /// Raise the descriptors of the readers that should ask.
-  private static func signal(_ handle: UInt, _ engine: Engine, _ told: UInt64) {
-    engine.beginReads(mayRunAgain: false)
-    let readers = engine.wanting()
-    engine.endReads()
-    platform_handle_signal(handle, readers, told)
   }
 
   /// A reader begins to wait: its descriptor, which is returned, is raised from now on while it should ask.
@@ -58,8 +49,7 @@ enum Boundary {
     }
     let engine = Unmanaged<Engine>.fromOpaque(object).takeUnretainedValue()
     let descriptor = platform_handle_descriptor(handle, Int32(what.rawValue))
-    // What no call has looked at yet keeps the descriptor raised.
-    if engine.await(what) { signal(handle, engine, 0) }
+    if engine.await(what) { platform_handle_signal(handle, engine.wanting()) }
     release(platform_handle_leave(handle, true))
     return descriptor
   }
@@ -72,7 +62,6 @@ enum Boundary {
   ) -> Int32 {
     platform_memory_begin()
     platform_patience_begin()
-    var hasBegun = false
     var isKept = false
     do throws(Failure) {
       var json = try read(request, dialect)
@@ -82,49 +71,18 @@ enum Boundary {
         try engine.keepResponse(json)
         isKept = true
       }
-      var tries = 0
-      var runs = 0
-      var hasReleased = false
-      while true {
-        engine.beginReads(isAlone: runs > 1)
-        defer { engine.endReads() }
-        do throws(Failure) {
-          hasBegun = true
-          try engine.begin()
-          let result = try body(engine, json)
-          if engine.mustRunAgain { throw Failure(.storageBusy, "another process is writing") }
-          return try respond(result, .ok, reply)
-        } catch {
-          let isOutdated = engine.mustRunAgain
-          engine.beginReads(mayRunAgain: false)
-          // Run the call again: on what another process has committed meanwhile; on a file that was
-          // made sound, or on a new one with the data that could be recovered; or in the room that was
-          // kept for it.
-          switch error.code {
-          case _ where isOutdated && runs < mostRuns:
-            runs += 1
-            engine.willRunAgain()
-          case .storageDamaged:
-            tries += 1
-            guard tries <= Engine.recoveries, try engine.recover() else { throw error }
-          case .storageFull where room == .reserve && !hasReleased:
-            hasReleased = true
-            guard engine.releaseReserve() else { throw error }
-          default: throw error
-          }
-        }
+      let result = try engine.call(mayUseReserve: room == .reserve) { () throws(Failure) in
+        try body(engine, json)
       }
+      let status = try respond(result, .ok, reply)
+      engine.replyWasMade()
+      return status
     } catch {
-      // Before a call begins, what the last one gave is not confirmed.
-      if hasBegun, error.code == .memoryExhausted { engine.replyWasLost() }
       // A later call works the response off.
       if isKept, let status = try? respond([:], .ok, reply) { return status }
       return fail(error, reply)
     }
   }
-
-  /// How often a call runs again because others write. From the second time on, it lets nobody else write.
-  private static var mostRuns: Int { 4 }
 
   /// The room on the disk that a call may use. The reserve is for all calls but those that add items.
   enum Room { case ordinary, reserve }

@@ -54,7 +54,7 @@ public func holdfast_open(
     }
     // First, so that every later failure releases the context.
     let store = try keyStore(keystore)
-    let configuration = try Configuration.read(try Boundary.read(config))
+    let configuration = try Configuration(try Boundary.read(config))
     try disownCopies()
     let engine = try Engine(configuration, keyStore: store)
     let object = Unmanaged.passRetained(engine).toOpaque()
@@ -204,7 +204,7 @@ public func holdfast_next(
     }
     // Wait at least 10 ms: a manual clock stands still, and the loop must not spin.
     let pause = hasFailed ? 1000 : max(10, min(wakeMS ?? Int64.max, longestMS))
-    _ = platform_handle_wait(handle, Int32(what.rawValue), Int32(clamping: min(left, pause)))
+    platform_handle_wait(handle, Int32(what.rawValue), Int32(clamping: min(left, pause)))
     Boundary.release(platform_handle_leave(handle, false))
     if hasFailed { return status }
   }

@@ -47,41 +47,4 @@ extension Operation {
     default: .reserve
     }
   }
-
-  func run(_ engine: Engine, _ request: JSON) throws(Failure) -> JSON {
-    switch self {
-    case .clockSet: try engine.setClock(request)
-    case .sessionAdopt: try engine.sessionAdopt(request)
-    case .signInBegin: try engine.signInBegin(request)
-    case .signInComplete: try engine.signInComplete(request)
-    case .signInCancel: try engine.signInCancel(request)
-    case .sessionResume: try engine.sessionResume(request)
-    case .sessionUnlock: try engine.sessionUnlock(request)
-    case .sessionLock: try engine.sessionLock(request)
-    case .sessionBackground: try engine.sessionBackground(request)
-    case .sessionForeground: try engine.sessionForeground(request)
-    case .sessionStatus: try engine.sessionStatus(request)
-    case .sessionToken: try engine.sessionToken(request)
-    case .sessionLogout: try engine.sessionLogout(request)
-    case .orgList: try engine.orgList(request)
-    case .orgSelect: try engine.orgSelect(request)
-    case .routeCheck: try engine.routeCheck(request)
-    case .queueAdd: try engine.queueAdd(request)
-    case .queueList: try engine.queueList(request)
-    case .queueGet: try engine.queueGet(request)
-    case .queueEdit: try engine.queueEdit(request)
-    case .queueCancel: try engine.queueCancel(request)
-    case .queueRetry: try engine.queueRetry(request)
-    case .queueExport: try engine.queueExport(request)
-    case .queueExplain: try engine.queueExplain(request)
-    case .itemList: try engine.itemList(request)
-    case .contactSearch: try engine.contactSearch(request)
-    case .contactGet: try engine.contactGet(request)
-    case .summaryGet: try engine.summaryGet(request)
-    case .networkReport: try engine.setNetwork(request)
-    case .syncNow: try engine.syncNow(request)
-    case .syncStatus: try engine.syncStatus(request)
-    case .complete: try engine.complete(request)
-    }
-  }
 }

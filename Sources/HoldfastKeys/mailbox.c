@@ -280,22 +280,15 @@ void holdfast_mailbox_free(holdfast_mailbox *box) {
 
 holdfast_mailbox *holdfast_mailbox_new(int32_t wait_ms) {
   holdfast_mailbox *box = calloc(1, sizeof *box);
+  if (box == NULL)
+    return NULL;
+  /* These fail on no system that the library is built for. */
   pthread_condattr_t attributes;
-  if (box == NULL || pthread_condattr_init(&attributes) != 0) {
-    free(box);
-    return NULL;
-  }
+  pthread_condattr_init(&attributes);
   set_clock(&attributes);
-  bool made = pthread_cond_init(&box->changed, &attributes) == 0;
+  pthread_cond_init(&box->changed, &attributes);
   pthread_condattr_destroy(&attributes);
-  if (made && pthread_mutex_init(&box->lock, NULL) != 0) {
-    pthread_cond_destroy(&box->changed);
-    made = false;
-  }
-  if (!made) {
-    free(box);
-    return NULL;
-  }
+  pthread_mutex_init(&box->lock, NULL);
   box->shares = 1;
   box->wait_ms = wait_ms;
   return box;

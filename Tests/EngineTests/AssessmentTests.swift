@@ -37,7 +37,7 @@ import Vault
   private let now = Rig.start
 
   private func configuration(_ policy: String = "") throws -> Configuration {
-    try Configuration.read(
+    try Configuration(
       try json(
         #"{"data_dir":"x","policy":{\#(policy)},"auth_methods":[],"template":"volunteers","#
           + #""backend":{"url":"https://x.co","api_key":"k"}}"#))

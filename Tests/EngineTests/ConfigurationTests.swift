@@ -8,7 +8,7 @@ import class Foundation.FileManager
 
 @Suite struct ConfigurationTests {
   private func read(_ members: String) throws(Failure) -> Configuration {
-    try Configuration.read(
+    try Configuration(
       try json(
         #"{"data_dir":"/d","redirect_url":"com.example.app:/in","#
           + #""backend":{"url":"https://x.supabase.co","api_key":"key"},\#(members)}"#))
@@ -90,7 +90,7 @@ import class Foundation.FileManager
       atPath: folder.path + "/data", withIntermediateDirectories: false)
     try FileManager.default.createSymbolicLink(
       atPath: folder.path + "/link", withDestinationPath: "data")
-    let configuration = try Configuration.read(
+    let configuration = try Configuration(
       try json(
         #"{"data_dir":"\#(folder.path)/link","auth_methods":[],"#
           + #""backend":{"url":"https://x.supabase.co","api_key":"key"}}"#))

@@ -162,7 +162,7 @@ import Testing
       PendingSignIn(
         .password(email: "a", password: "b"), over: try rig.sessions.row(),
         deadlineMS: rig.now.monotonicMS + 1000))
-    rig.hostView.remember(["screen": "wait"], .wait, .signingIn)
+    rig.hostView.remember(Decision(.wait, .signingIn), ["screen": "wait"])
     try rig.decider.followChange()
     try expect(emitted(rig).isEmpty)
     rig.pendingSignIn.end()

@@ -6,7 +6,6 @@ import Testing
 @testable import Engine
 
 @Suite struct InFlightTests {
-  private let revision = Revision()
   private let at = Rig.start
 
   private func request(_ rig: Rig) throws -> Request {
@@ -22,7 +21,7 @@ import Testing
   @Test func aRequestIsLateWhenItsTimeOutAndTheGraceHavePassed() throws {
     // Given a request with a time-out of 30 s
     let rig = try Rig.atHome()
-    let list = InFlight(revision, after: 0)
+    let list = InFlight(after: 0)
     let request = try request(rig)
     expect(request.timeoutMS, equals: 30_000)
     try list.send(request, .validate, generation: 1, at)
@@ -35,7 +34,7 @@ import Testing
   @Test func aLateRequestStaysUntilItIsFinished() throws {
     // Given
     let rig = try Rig.atHome()
-    let list = InFlight(revision, after: 0)
+    let list = InFlight(after: 0)
     try list.send(try request(rig), .validate, generation: 1, at)
     try list.send(try request(rig), .validate, generation: 1, later(1))
     // When
@@ -51,7 +50,7 @@ import Testing
   @Test func aCallThatRunsAgainHasProcessedNothing() throws {
     // Given
     let rig = try Rig.atHome()
-    let list = InFlight(revision, after: 0)
+    let list = InFlight(after: 0)
     try list.send(try request(rig), .validate, generation: 1, at)
     list.finish(1)
     // When the call runs again
@@ -60,7 +59,7 @@ import Testing
     expect(list.find(1) != nil)
     // A call that ends has processed it.
     list.finish(1)
-    list.confirmTaken()
+    list.forgetFinished()
     list.restoreFinished()
     expect(list.find(1) == nil)
   }
@@ -75,37 +74,30 @@ import Testing
   @Test func aRequestIsGivenOnce() throws {
     // Given
     let rig = try Rig.atHome()
-    let list = InFlight(revision, after: 0)
+    let list = InFlight(after: 0)
     try list.send(try request(rig), .validate, generation: 1, at)
     expect(list.holdsMade)
     // When
     expect(given(list), equals: [1])
-    list.confirmTaken()
     // Then
     expect(!list.holdsMade)
     expect(given(list).isEmpty)
   }
 
-  @Test func aLostReplyKeepsItsRequestBeforeNewerOnes() throws {
-    // Given a call that gave request 1, and a request 2 that was made since
+  @Test func aRequestStaysBeforeNewerOnesUntilItIsGiven() throws {
+    // Given a call that found request 1, and a request 2 that was made since
     let rig = try Rig.atHome()
-    let list = InFlight(revision, after: 0)
+    let list = InFlight(after: 0)
     try list.send(try request(rig), .validate, generation: 1, at)
-    _ = list.take(at)
+    expect(list.next(at)?.id, equals: 1)
     try list.send(try request(rig), .validate, generation: 1, at)
-    // When the reply was lost
-    list.restoreTaken()
     // Then
     expect(given(list), equals: [1, 2])
-    // And a reply that has reached the host is not repeated
-    list.confirmTaken()
-    list.restoreTaken()
-    expect(given(list).isEmpty)
   }
 
   @Test func aRequestThatHasFinishedOrRunOutIsNotGiven() throws {
     let rig = try Rig.atHome()
-    let list = InFlight(revision, after: 0)
+    let list = InFlight(after: 0)
     for _ in 0..<2 { try list.send(try request(rig), .validate, generation: 1, at) }
     list.finish(1)
     let late = Instant(
@@ -116,7 +108,7 @@ import Testing
   @Test func aResponseIsKeptUntilItIsWorkedOff() throws {
     // Given
     let rig = try Rig.atHome()
-    let list = InFlight(revision, after: 0)
+    let list = InFlight(after: 0)
     try list.send(try request(rig), .validate, generation: 1, at)
     let sent = try #require(list.find(1))
     // When a response comes, and another one
@@ -134,7 +126,7 @@ import Testing
   @Test func removeAllForgetsRequestsAndNeverRepeatsAnID() throws {
     // Given
     let rig = try Rig.atHome()
-    let list = InFlight(revision, after: 0)
+    let list = InFlight(after: 0)
     try list.send(try request(rig), .validate, generation: 1, at)
     // When
     list.removeAll()
@@ -149,25 +141,12 @@ import Testing
     let rig = try Rig.atHome()
     let backend = rig.core.configuration.backend
     let bearer = try rig.session.accessToken
-    let list = InFlight(revision, after: 0)
+    let list = InFlight(after: 0)
     // When, then
     try list.send(AuthRequests.user(backend, bearer: bearer), .validate, generation: 1, at)
     expect(list.contains(.validate))
     expect(!list.contains(.summary))
     try list.send(try request(rig), .validate, generation: 1, at)
     expect(list.contains(.summary))
-  }
-
-  @Test func everyChangeOfTheListAdvancesTheRevision() throws {
-    // Given
-    let rig = try Rig.atHome()
-    let list = InFlight(revision, after: 0)
-    // When, then
-    var last = revision.value
-    try list.send(try request(rig), .validate, generation: 1, at)
-    expect(revision.value != last)
-    last = revision.value
-    list.finish(1)
-    expect(revision.value != last)
   }
 }

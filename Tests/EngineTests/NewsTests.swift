@@ -14,18 +14,14 @@ import Testing
       durationMS: 10, outcome: outcome)
   }
 
-  /// The run that is given with the state of sync, and whether there is one.
-  private func sync(_ news: News) throws -> (isTold: Bool, run: RunReport?) {
-    var given: RunReport?
-    let state = try news.takeSync { (run) throws(Failure) in
-      given = run
-      return [:]
-    }
-    return (state != nil, given)
+  /// Take the state of sync: the run that is given with it, and whether there is one.
+  private func sync(_ news: News) -> (isTold: Bool, run: RunReport?) {
+    defer { news.dropSync() }
+    return (news.hasSync, news.run)
   }
 
   @Test func onlyTheNewestScreenIsGivenOnce() {
-    let news = News(Revision())
+    let news = News()
     expect(news.isEmpty)
     news.show(["screen": "home"], now)
     news.show(["screen": "unlock"], now)
@@ -36,7 +32,7 @@ import Testing
   }
 
   @Test func answersComeInTheirOrderAndAreDiscardedByTheirOperation() throws {
-    let news = News(Revision())
+    let news = News()
     try news.answer("contact_get", ["request": 1])
     try news.answer("session_token", ["expires_ms": 5])
     try news.answer("contact_get", ["request": 2])
@@ -49,7 +45,7 @@ import Testing
   }
 
   @Test func progressIsNotedAtMostEvery200MS() {
-    let news = News(Revision())
+    let news = News()
     expect(news.wantsProgress(now))
     news.noteProgress(run(1), now)
     expect(!news.wantsProgress(now))
@@ -61,43 +57,23 @@ import Testing
   }
 
   @Test func theEndOfARunIsTold() throws {
-    let news = News(Revision())
+    let news = News()
     news.noteEnd(run(2, .syncCompleted))
-    try expect(sync(news).run?.sent, equals: 2)
+    expect(sync(news).run?.sent, equals: 2)
     // Once: a pull that follows says nothing of it
     news.notePull()
-    let after = try sync(news)
+    let after = sync(news)
     expect(after.isTold && after.run == nil)
-    try expect(!sync(news).isTold)
+    expect(!sync(news).isTold)
   }
 
   @Test func aRunThatEndsBeforeTheLastEndWasGivenAddsToIt() throws {
-    let news = News(Revision())
+    let news = News()
     news.noteEnd(run(2, parked: 1, .syncCompletedParked))
     news.noteEnd(run(3, .syncCompleted))
-    let told = try #require(try sync(news).run)
+    let told = try #require(sync(news).run)
     expect(
       [told.sent, told.parked, Int64(told.ids.count), told.durationMS], equals: [5, 1, 5, 20])
     expect(told.outcome, equals: .syncCompletedParked)
-  }
-
-  @Test func aLostReplyGivesTheSameAgain() throws {
-    // Given
-    let news = News(Revision())
-    news.show(["screen": "home"], now)
-    try news.answer("session_token", [:])
-    news.noteEnd(run(1, .syncCompleted))
-    // When what a call gave did not reach the host
-    _ = news.takeScreen()
-    _ = news.takeAnswer()
-    _ = try sync(news)
-    news.restore()
-    // Then
-    expect(news.takeScreen() != nil && news.takeAnswer() != nil)
-    try expect(sync(news).run?.sent, equals: 1)
-    // And what has reached it is not repeated
-    news.confirm()
-    news.restore()
-    expect(news.isEmpty)
   }
 }

@@ -50,18 +50,6 @@ import Testing
     try expect(take(other), equals: nil)
   }
 
-  @Test func aLostReplyGivesTheSameAgain() throws {
-    let rig = try Rig.atHome()
-    try add(rig, "server_rule")
-    try expect(take(rig), equals: "server_rule")
-    rig.notices.restore()
-    try expect(rig.notices.hasAny())
-    try expect(take(rig), equals: "server_rule")
-    rig.notices.confirm()
-    rig.notices.restore()
-    try expect(!rig.notices.hasAny())
-  }
-
   @Test func noneIsShownToAnotherUser() throws {
     // Given notices for one user, and for everybody
     let rig = try Rig.atHome()

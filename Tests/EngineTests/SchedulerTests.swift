@@ -127,7 +127,7 @@ import Testing
     }
     // Then
     let after = rig.snapshot()
-    expect(after.revision, equals: before.revision)
+    expect(after.memory, equals: before.memory)
     expect(after.version, equals: before.version)
     expect(after.files, equals: before.files)
     expect(after.keyLoads, equals: before.keyLoads)

@@ -123,8 +123,7 @@ import Testing
     note(.pendingSignIn, rig.pendingSignIn.pending != nil)
     note(.liveContacts, rig.live.next != nil)
     note(.contactAnswer, try showsContact(rig))
-    note(.screen, rig.news.takeScreen() != nil)
-    rig.news.restore()
+    note(.screen, rig.news.screen != nil)
     note(.membershipCheck, rig.check.isNeeded)
     note(.requests, !rig.inFlight.requests.isEmpty)
     note(.readBacks, !rig.uploads.readBacks.isEmpty)
@@ -138,8 +137,7 @@ import Testing
 
   /// Whether the answer still has its contact; without one it says why, and is not lost.
   private func showsContact(_ rig: Rig) throws -> Bool {
-    let event = try #require(rig.news.takeAnswer())
-    rig.news.restore()
+    let event = try #require(rig.news.answer)
     if event["contact"]?.isNull == false { return true }
     expect(event["message"]?.string("code"), equals: "contact_withdrawn")
     return false

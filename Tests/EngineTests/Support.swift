@@ -78,6 +78,7 @@ final class MemoryKeyStore: KeyStore {
   let keyStore: MemoryKeyStore
   let clock: Clock
   let parts: Parts
+  let loop: HostLoop
   var core: Core { parts.core }
   var news: News { parts.news }
   var signInFlow: SignIn { parts.signIn }
@@ -92,7 +93,7 @@ final class MemoryKeyStore: KeyStore {
     try Vault.start()
     folder = try shared ?? TemporaryFolder()
     keyStore = sharedKeys ?? MemoryKeyStore()
-    let configuration = try Configuration.read(
+    let configuration = try Configuration(
       try json(
         #"{"data_dir":"\#(folder.path)","clock":"manual","locale":"en","template":"volunteers","policy":{\#(policy)},"#
           + #""redirect_url":"app.example:/signed-in","#
@@ -106,6 +107,7 @@ final class MemoryKeyStore: KeyStore {
       configuration, clock,
       KeyRing(keyStore, deadlineMS: configuration.limits.guardTimeoutMS, clock), opened.database)
     parts = Parts(core, hasRecovered: opened.replaced)
+    loop = HostLoop(parts)
     try parts.recovery.findUnfinished()
   }
 
@@ -280,13 +282,12 @@ final class MemoryKeyStore: KeyStore {
       taken.append(answer)
     }
     while let notice = try parts.notices.take() { taken.append(notice) }
-    let state = try news.takeSync { (run) throws(Failure) in try parts.sync.describe(run) }
-    if let state {
+    if news.hasSync {
+      let state = try parts.sync.describe(news.run)
+      news.dropSync()
       state.set("type", state["message"]?.isNull == false ? "sync_completed" : "sync")
       taken.append(state)
     }
-    news.confirm()
-    parts.notices.confirm()
     return taken
   }
 
@@ -300,7 +301,7 @@ final class MemoryKeyStore: KeyStore {
   /// Everything that a function that only reads must leave alone. (The WAL index is left out: SQLite
   /// notes its readers there.)
   struct Snapshot: Equatable {
-    var revision: UInt
+    var memory: String
     var version: FileVersion?
     var files: [String: [UInt8]]
     var keyLoads: Int
@@ -310,12 +311,56 @@ final class MemoryKeyStore: KeyStore {
     var files: [String: [UInt8]] = [:]
     for name in folder.names where !name.hasSuffix("-shm") { files[name] = folder.bytes(name) }
     return Snapshot(
-      revision: core.revision.value, version: core.database.version, files: files,
-      keyLoads: keyStore.loads)
+      memory: memory, version: core.database.version, files: files, keyLoads: keyStore.loads)
+  }
+
+  /// The parts that a decision or a job depends on, as text.
+  private var memory: String {
+    var text = ""
+    dump(parts.reachability, to: &text)
+    dump(parts.hostView, to: &text)
+    dump(parts.news, to: &text)
+    dump(parts.inFlight, to: &text)
+    dump(parts.pendingSignIn, to: &text)
+    dump(parts.uploads, to: &text)
+    dump(parts.pulls, to: &text)
+    dump(parts.live, to: &text)
+    dump(parts.recoveryState, to: &text)
+    let (tokens, check) = (parts.tokens, parts.check)
+    dump([tokens.needsValidation, tokens.isRefused, check.isNeeded, check.hasFailed], to: &text)
+    dump([check.sinceMS, parts.sessions.judgedGeneration], to: &text)
+    return text
+  }
+}
+
+extension News {
+  func takeScreen() -> JSON? {
+    defer { dropScreen() }
+    return screen
+  }
+
+  func takeAnswer() -> JSON? {
+    guard let answer else { return nil }
+    dropAnswer()
+    return answer
+  }
+}
+
+extension Notices {
+  func take() throws -> JSON? {
+    guard let (number, notice) = try next() else { return nil }
+    give(number)
+    return notice
   }
 }
 
 extension InFlight {
+  func take(_ now: Instant) -> JSON? {
+    guard let request = next(now) else { return nil }
+    defer { give(request) }
+    return request.outgoing
+  }
+
   /// Take all requests that were made; returns the last one.
   func last(_ now: Instant) -> JSON? {
     var last: JSON?
@@ -422,7 +467,7 @@ func contacts(_ org: UUID?) -> RowSource {
 
 extension Rig {
   static func backend() throws -> Backend {
-    try Configuration.read(
+    try Configuration(
       try json(
         #"{"data_dir":"/tmp","template":"volunteers","redirect_url":"app.example:/signed-in","#
           + #""backend":{"url":"https://x.supabase.co","api_key":"key"}}"#)

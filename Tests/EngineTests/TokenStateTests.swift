@@ -132,17 +132,4 @@ import Testing
     rig.advance(1000)
     expect(!rig.tokens.refuse([2], rig.now))
   }
-
-  @Test func everyChangeThatAWakeUpDependsOnAdvancesTheRevision() throws {
-    let rig = try Rig()
-    for change in [
-      { rig.tokens.requireValidation() }, { rig.tokens.confirm(rig.now) }, { rig.tokens.refuse() },
-      { rig.tokens.forgetRefusal() },
-      { rig.tokens.replace(expiresMS: 1, lifetimeMS: 1, rig.now) }, { rig.tokens.forgetEnd() },
-    ] {
-      let before = rig.core.revision.value
-      change()
-      expect(rig.core.revision.value != before)
-    }
-  }
 }

@@ -127,26 +127,21 @@ PLATFORM_HIDDEN bool platform_callback_runs(void);
 PLATFORM_HIDDEN void *platform_handle_leave(uintptr_t handle, bool exclusive);
 /* Close a handle. Returns the object if no call is inside, for the caller to release; else NULL. */
 PLATFORM_HIDDEN void *platform_handle_close(uintptr_t handle);
-/* Whether the handle is open. */
-PLATFORM_HIDDEN bool platform_handle_open(uintptr_t handle);
 /* Who waits on a handle: bit 0 of the number takes news, bit 1 requests. */
 enum { PLATFORM_READERS = 4 };
 /* The descriptor that is readable while this reader should ask; -1 for an invalid handle, or where
  * none could be made. */
 PLATFORM_HIDDEN int platform_handle_descriptor(uintptr_t handle, int reader);
-/* How often another handle of this process on the folder has told of a change. The caller must have
- * entered the handle, as for the two below. */
-PLATFORM_HIDDEN uint64_t platform_handle_told(uintptr_t handle);
 /* Tell the other handles of this process on the folder that this one changed the data: their
- * descriptors become readable. */
+ * descriptors become readable. The caller must have entered the handle, as for the one below. */
 PLATFORM_HIDDEN void platform_handle_tell(uintptr_t handle);
 /* Make the descriptors of these readers readable, as bits, and those of the others not. All stay
- * readable if another handle told of a change after platform_handle_told() returned `told`: what
- * the caller found out may be older. */
-PLATFORM_HIDDEN void platform_handle_signal(uintptr_t handle, uint32_t readers, uint64_t told);
+ * readable if another handle has told of a change since the caller entered: what it found out may
+ * be older. */
+PLATFORM_HIDDEN void platform_handle_signal(uintptr_t handle, uint32_t readers);
 /* Wait until the reader's descriptor is readable, the handle is closed, or the time is over. The
  * caller must have entered the handle, but not exclusively. */
-PLATFORM_HIDDEN platform_entry platform_handle_wait(uintptr_t handle, int reader, int timeout_ms);
+PLATFORM_HIDDEN void platform_handle_wait(uintptr_t handle, int reader, int timeout_ms);
 
 /* ---- handles of other processes on a folder ---- */
 
@@ -184,7 +179,6 @@ PLATFORM_HIDDEN int platform_check_folder(const char *folder, bool has_keys, con
  * this user alone. */
 PLATFORM_HIDDEN int platform_read_secret(const char *path, void *bytes, size_t capacity,
                                          size_t *length);
-PLATFORM_HIDDEN int platform_read(const char *path, void *bytes, size_t capacity, size_t *length);
 /* Read at most `count` bytes from `offset`; sets *length to the number read. */
 PLATFORM_HIDDEN int platform_read_at(const char *path, int64_t offset, void *bytes, size_t count,
                                      size_t *length);

@@ -5,15 +5,8 @@ import Supabase
 import Vault
 
 /// Answers searches and single contacts from the cache.
-final class ContactSearch: Part {
-  let refresh: Refresh
-  private let decider: Decider
-
-  init(_ shared: Shared, refresh: Refresh, decider: Decider) {
-    self.refresh = refresh
-    self.decider = decider
-    super.init(shared)
-  }
+struct ContactSearch: Rules {
+  let parts: Parts
 
   // MARK: Searching
 

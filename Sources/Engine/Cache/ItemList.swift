@@ -10,15 +10,8 @@ import Vault
 /// Both tables have an index by (time, tag), and a page is merged from the next rows of both, so its cost depends
 /// on neither's length. What is in both is shown as the queue has it: a change over the stored row, an item
 /// that was just stored. The position of a page's end is a time and a tag, which outlast a restart.
-final class ItemList: Part {
-  private let report: ItemReport
-  private let decider: Decider
-
-  init(_ shared: Shared, report: ItemReport, decider: Decider) {
-    self.report = report
-    self.decider = decider
-    super.init(shared)
-  }
+struct ItemList: Rules {
+  let parts: Parts
 
   /// What is listed, and for whom.
   private struct Subject {

@@ -21,11 +21,8 @@ struct LiveRequest {
 final class LiveContacts {
   private static var limitMS: Int64 { 30_000 }
 
-  private let revision: Revision
-  private var requests: [LiveRequest] = [] { didSet { revision.advance() } }
+  private var requests: [LiveRequest] = []
   private var lastNumber: Int64 = 0
-
-  init(_ revision: Revision) { self.revision = revision }
 
   /// Ask for a contact; the number is in the answer.
   func add(_ contact: UUID, in org: UUID?, _ now: Instant) -> Int64 {

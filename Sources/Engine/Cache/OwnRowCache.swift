@@ -49,14 +49,8 @@ extension OwnRows {
 /// `RowPuller` brings the rows. What this library stores or changes on the server is put here at once, just below its
 /// version: so the next pull, and the next reconcile, replaces it by the server's form of it, and no pull by an older
 /// one. The row is written before its item leaves the queue, and hidden as long as both are there.
-final class OwnRowCache {
-  private let core: Core
-  private let cache: CacheFile
-
-  init(_ core: Core, _ cache: CacheFile) {
-    self.core = core
-    self.cache = cache
-  }
+struct OwnRowCache: Rules {
+  let parts: Parts
 
   /// The row; nil when it is not cached, or cannot be read.
   func find(

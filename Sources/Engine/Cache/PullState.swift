@@ -17,16 +17,14 @@ final class PullState {
     fileprivate init(_ kind: QueueKind?) { self.kind = kind }
   }
 
-  private let revision: Revision
   /// Contacts, then the user's own rows of each kind; one that fails goes to the end, so that it holds up no other.
-  private(set) var rows: [Rows] = [] { didSet { revision.advance() } }
+  private(set) var rows: [Rows] = []
   /// The summary must be pulled, whatever its age.
-  private(set) var needsSummary = false { didSet { revision.advance() } }
+  private(set) var needsSummary = false
   /// When the summary was last pulled, by the monotonic clock.
-  private(set) var summaryMS: Int64? { didSet { revision.advance() } }
+  private(set) var summaryMS: Int64?
 
-  init(_ revision: Revision, _ backend: Backend) {
-    self.revision = revision
+  init(_ backend: Backend) {
     if backend.has(.contacts) { rows.append(Rows(nil)) }
     for kind in backend.kinds where kind.own != nil { rows.append(Rows(kind)) }
   }

@@ -25,13 +25,8 @@ import Vault
 /// again, because the upload's rows are cached already (`OwnRowCache`). A row that cannot be used is skipped; a whole pull
 /// without one usable row is no complete pull (`unusable_row`). If the cache is lost meanwhile, the
 /// pull starts again.
-final class RowPuller: Part {
-  private let refresh: Refresh
-
-  init(_ shared: Shared, refresh: Refresh) {
-    self.refresh = refresh
-    super.init(shared)
-  }
+struct RowPuller: Rules {
+  let parts: Parts
 
   // MARK: When
 

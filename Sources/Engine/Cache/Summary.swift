@@ -22,9 +22,8 @@ struct CachedSummary {
 /// they were read (`sent`), and what is still queued (`queued`). An item moves from one to the next
 /// and is never in two: figures that were read during an upload may or may not count its items, so
 /// they are dropped and requested again.
-struct SummaryCache {
-  let core: Core
-  let cache: CacheFile
+struct SummaryCache: Rules {
+  let parts: Parts
 
   func read(
     of org: [UInt8], _ session: OpenSession, _ tables: CacheTables
@@ -81,15 +80,8 @@ struct SummaryCache {
 }
 
 /// `summary_get`, and the request for the figures.
-final class Summary: Part {
-  private let refresh: Refresh
-  private let decider: Decider
-
-  init(_ shared: Shared, refresh: Refresh, decider: Decider) {
-    self.refresh = refresh
-    self.decider = decider
-    super.init(shared)
-  }
+struct Summary: Rules {
+  let parts: Parts
 
   func get(_ request: JSON) throws(Failure) -> JSON {
     _ = try Fields(request, known: [])

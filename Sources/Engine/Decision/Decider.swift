@@ -9,13 +9,8 @@ import Vault
 /// 1. `assess` reads the facts. 2. `SessionPolicy.decide` judges them. 3. `carryOut` does what the
 /// decision asks for: clear, lock, choose. 4. `show` renders the decision, remembers it, and makes it
 /// the next thing that the host gets. `followChange` does the same where the host shows something else.
-final class Decider: Part {
-  private let recovery: Recovery
-
-  init(_ shared: Shared, recovery: Recovery) {
-    self.recovery = recovery
-    super.init(shared)
-  }
+struct Decider: Rules {
+  let parts: Parts
 
   // MARK: Assessing
 
@@ -172,8 +167,7 @@ final class Decider: Part {
   private func show(_ decision: Decision, _ rendered: JSON) throws(Failure) {
     try JSON.checkMemory()
     hostView.remember(
-      rendered, decision.screen, decision.reason, over: try sessions.row(), as: decision,
-      checkSinceMS: check.sinceMS)
+      decision, rendered, over: try sessions.row(), checkSinceMS: check.sinceMS)
     news.show(rendered, core.clock.now())
   }
 

@@ -7,10 +7,9 @@ struct Shown {
   /// Identifies the decision: screen, route, organisation, role and banners; for `select_org` also
   /// the reason and the organisations offered. Empty: no decision was made yet.
   var fingerprint = ""
+  var decision: Decision?
   /// The host was told to wait: another screen must follow.
   var isWaiting = false
-  /// The screen of that decision.
-  var screen: Screen?
   /// The host was told that a biometric prompt may open the session. A sign-in that is tried meanwhile
   /// changes nothing in that.
   var canUnlock = false
@@ -18,14 +17,11 @@ struct Shown {
   var generation: Int64 = 0
   /// When the user of that row was last authenticated.
   var authenticatedMS: Int64 = 0
-  /// Why that screen is shown.
-  var reason = Reason.sessionMissing
   /// When the membership check had begun, from which the deadline of a `wait` follows.
   var checkSinceMS: Int64 = 0
 
-  /// The whole decision, to render it again with other banners.
-  var decision: Decision?
-
+  var screen: Screen? { decision?.screen }
+  var reason: Reason { decision?.reason ?? .sessionMissing }
   /// The host was told to wait for a sign-in.
   var isSigningIn: Bool { screen == .wait && reason == .signingIn }
 }
@@ -45,16 +41,15 @@ enum Visit {
 
 /// Remembers what the host shows, so that it gets a changed decision, and no unchanged one.
 final class HostView {
-  private let revision: Revision
-  private(set) var shown = Shown() { didSet { revision.advance() } }
-
-  private(set) var visit = Visit.nobody { didSet { revision.advance() } }
+  private(set) var shown = Shown()
+  private(set) var visit = Visit.nobody
 
   /// When the user was last authenticated whose start was refused because no biometric key opens the session;
   /// nil: none was.
   private var refusedMS: Int64?
-
-  init(_ revision: Revision) { self.revision = revision }
+  /// The digest of the access token that the host was given or told of; empty: it waits for one; nil: it
+  /// never asked, and is not told. (`SessionToken` writes it.)
+  var toldToken: [UInt8]?
 
   // MARK: The user
 
@@ -81,15 +76,14 @@ final class HostView {
   // MARK: Decisions
 
   func remember(
-    _ decision: JSON, _ screen: Screen, _ reason: Reason, over row: SessionRow = SessionRow(),
-    as made: Decision? = nil, checkSinceMS: Int64 = 0
+    _ decision: Decision, _ rendered: JSON, over row: SessionRow = SessionRow(),
+    checkSinceMS: Int64 = 0
   ) {
     let before = shown.canUnlock
     shown = Shown(
-      fingerprint: HostView.fingerprint(of: decision), isWaiting: screen == .wait, screen: screen,
-      canUnlock: decision.bool("can_unlock") ?? false, generation: row.generation,
-      authenticatedMS: row.authenticatedMS, reason: reason, checkSinceMS: checkSinceMS,
-      decision: made)
+      fingerprint: HostView.fingerprint(of: rendered), decision: decision,
+      isWaiting: decision.screen == .wait, canUnlock: rendered.bool("can_unlock") ?? false,
+      generation: row.generation, authenticatedMS: row.authenticatedMS, checkSinceMS: checkSinceMS)
     if shown.isSigningIn { shown.canUnlock = before }
   }
 

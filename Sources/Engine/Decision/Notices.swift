@@ -10,9 +10,7 @@ import Vault
 final class Notices {
   private let core: Core
   /// The notice that the host has, until it asks for the next one.
-  private var given: Int64? { didSet { core.revision.advance() } }
-  /// `given` before this call; nil: the call has not changed it.
-  private var before: Int64??
+  private var given: Int64?
 
   init(_ core: Core) { self.core = core }
 
@@ -55,7 +53,6 @@ final class Notices {
   func acknowledge() throws(Failure) {
     guard let number = given else { return }
     try core.notices.remove(number)
-    keep()
     given = nil
   }
 
@@ -65,17 +62,16 @@ final class Notices {
     return try core.notices.first(for: try core.sessionTable.read().owner, but: given) != nil
   }
 
-  /// The oldest one, with its text. One whose seal does not open is damaged: it says nothing, and goes.
-  func take() throws(Failure) -> JSON? {
+  /// The oldest one that the host does not have, with its text. One whose seal does not open is damaged: it
+  /// says nothing, and goes.
+  func next() throws(Failure) -> (number: Int64, notice: JSON)? {
     guard let keys = core.keyRing.keys else { return nil }
     try acknowledge()
     let owner = try core.sessionTable.read().owner
     while let (number, sealed) = try core.notices.first(for: owner) {
       if let notice = try keys.notices.openJSON(sealed, Notices.context(number)) {
         notice.set("text", core.text(text(of: notice)))
-        keep()
-        given = number
-        return notice
+        return (number, notice)
       }
       Log.line(.warning, "a notice is unreadable")
       try core.notices.remove(number)
@@ -89,22 +85,11 @@ final class Notices {
     return MessageCode(rawValue: notice.string("reason") ?? "") ?? .rejected
   }
 
+  /// The host has it.
+  func give(_ number: Int64) { given = number }
+
   /// Another main file is in use: all its notices are given.
   func forgetGiven() { given = nil }
-
-  // MARK: Lost replies
-
-  private func keep() { if before == nil { before = .some(given) } }
-
-  /// The reply of this call was lost: give the same again.
-  func restore() {
-    guard let before else { return }
-    given = before
-    self.before = nil
-  }
-
-  /// A new call begins: what the last one gave has reached the host.
-  func confirm() { before = nil }
 
   private static func context(_ number: Int64) -> SealContext {
     SealContext(table: "notice", row: "\(number)".utf8.map { $0 }, column: "sealed")

@@ -4,17 +4,8 @@ import Store
 import Supabase
 
 /// Renders decisions and the parts that replies share with them as the JSON of the API.
-final class Presenter: MemoryUser {
-  let core: Core
-  let memory: Memory
-  private let sessions: SessionStore
-
-  init(_ memory: Memory, _ sessions: SessionStore) {
-    core = memory.core
-    self.memory = memory
-    self.sessions = sessions
-  }
-
+struct Presenter: Rules {
+  let parts: Parts
   private var configuration: Configuration { core.configuration }
 
   func render(_ decision: Decision) throws(Failure) -> JSON {

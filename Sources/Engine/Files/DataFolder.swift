@@ -109,14 +109,10 @@ enum DataFolder {
 
   /// A file that is being set aside has its label as the end of its name, until the fresh file is there
   /// and has the name that stays. So a recovery that was cut short is seen, and goes on.
-  private enum Label: CaseIterable {
-    case damaged, keyless
-
-    var text: String { self == .damaged ? "damaged" : "keyless" }
-  }
+  private enum Label: String, CaseIterable { case damaged, keyless }
 
   private static func movedPath(_ label: Label, in folder: String) -> String {
-    mainPath(in: folder) + "." + label.text
+    mainPath(in: folder) + "." + label.rawValue
   }
 
   /// The label of a file whose recovery was cut short; nil: there is none.
@@ -158,7 +154,7 @@ enum DataFolder {
       keyless.close()
       if isCurrent {
         try setMainAside(in: folder, .keyless, at: now)
-        _ = try setAside(cachePath(in: folder), Label.keyless.text, at: now.wallMS)
+        _ = try setAside(cachePath(in: folder), Label.keyless.rawValue, at: now.wallMS)
       }
     }
     return try openMain(in: folder, at: now).database
@@ -167,7 +163,7 @@ enum DataFolder {
   /// Whether a file of the folder has this name, and a main file was renamed to it.
   static func isAside(_ name: String, in folder: String) -> Bool {
     for label in Label.allCases {
-      let start = "holdfast.db.\(label.text)-"
+      let start = "holdfast.db.\(label.rawValue)-"
       let time = name.utf8.dropFirst(start.utf8.count)
       if name.utf8.starts(with: start.utf8), !time.isEmpty, time.allSatisfy({ ASCII.isDigit($0) }) {
         return platform_exists(folder + "/" + name)
@@ -267,7 +263,7 @@ enum DataFolder {
   private static func freeName(in folder: String, _ label: Label, at nowMS: Int64) -> String {
     var time = nowMS
     while true {
-      let name = "holdfast.db.\(label.text)-\(time)"
+      let name = "holdfast.db.\(label.rawValue)-\(time)"
       if !platform_exists(folder + "/" + name) { return name }
       time += 1
     }

@@ -10,7 +10,9 @@ import Vault
 /// the cache comes from the server.
 ///
 /// The main file lists them (`KeylessList`), so that a start looks into none of them before its key is back.
-final class KeylessFiles: Part {
+struct KeylessFiles: Rules {
+  let parts: Parts
+
   /// Look whether keys are back. That they are not, and that a file cannot be read now, fails no call.
   func carryOver() {
     do throws(Failure) {

@@ -14,7 +14,7 @@ import Vault
 ///
 /// Damage may bring back an item that was stored shortly before. Items keep their ids, so the server
 /// stores nothing twice.
-final class Recovery: Part {
+struct Recovery: Rules {
   /// What became of a file.
   private struct Report {
     var carried: Int64 = 0
@@ -23,18 +23,20 @@ final class Recovery: Part {
     var hasSession = false
   }
 
-  /// A damaged file was set aside when the current one was opened.
-  private(set) var hasRecovered: Bool
-  /// The data files are gone and could not be made anew.
-  private var isAway = false
-  /// A file that was set aside waits for the device key.
-  private(set) var isNeeded = false { didSet { core.revision.advance() } }
+  struct State {
+    /// A damaged file was set aside when the current one was opened.
+    var hasRecovered: Bool
+    /// The data files are gone and could not be made anew.
+    fileprivate var isAway = false
+    /// A file that was set aside waits for the device key.
+    fileprivate(set) var isNeeded = false
 
-  init(_ shared: Shared, hasRecovered: Bool) {
-    self.hasRecovered = hasRecovered
-    super.init(shared)
+    init(hasRecovered: Bool) { self.hasRecovered = hasRecovered }
   }
 
+  let parts: Parts
+  var hasRecovered: Bool { parts.recoveryState.hasRecovered }
+  var isNeeded: Bool { parts.recoveryState.isNeeded }
   private var folder: String { core.configuration.dataFolder }
 
   // MARK: Files
@@ -43,7 +45,7 @@ final class Recovery: Part {
   func findUnfinished() throws(Failure) {
     let aside = try core.meta.text(.salvage)
     if let aside { try DataFolder.checkAside(aside, in: folder) }
-    isNeeded = aside != nil
+    parts.recoveryState.isNeeded = aside != nil
   }
 
   /// Be ready for a call: another process may have set a file aside or changed its schema, or the disk
@@ -68,13 +70,15 @@ final class Recovery: Part {
         throw Failure(.storageFailed, "the main file is another project's")
       }
     } catch {
-      if !isAway { Log.line(.warning, "no call works: the data files cannot be opened") }
-      isAway = true
+      if !parts.recoveryState.isAway {
+        Log.line(.warning, "no call works: the data files cannot be opened")
+      }
+      parts.recoveryState.isAway = true
       throw error
     }
-    isAway = false
+    parts.recoveryState.isAway = false
     replaceConnection(next.database)
-    hasRecovered = next.replaced
+    parts.recoveryState.hasRecovered = next.replaced
     try findUnfinished()
   }
 
@@ -118,7 +122,7 @@ final class Recovery: Part {
     let next = try DataFolder.openMain(
       in: folder, damaged: damaged.fileID, at: core.clock.now())
     core.use(next.database)
-    if next.replaced { hasRecovered = true }
+    if next.replaced { parts.recoveryState.hasRecovered = true }
     try findUnfinished()
     if try core.keyState() == .ready { try completeIfNeeded() }
     return true
@@ -135,9 +139,9 @@ final class Recovery: Part {
       // A file may have been damaged before it had carried over another one.
       var done: [String] = []
       while let next = try completeNext(done, keys) { done.append(next) }
-      isNeeded = false
+      parts.recoveryState.isNeeded = false
     } catch {
-      isNeeded = error.code.retryable
+      parts.recoveryState.isNeeded = error.code.retryable
       throw error
     }
   }

@@ -4,7 +4,9 @@ import Store
 import Supabase
 
 /// The host's loop: `next` gives one thing at a time, `complete` takes responses.
-final class HostLoop: Part {
+///
+/// `wake_in_ms` is computed from what is stored and in flight, never from a flag, so no wake-up is lost.
+final class HostLoop: Rules {
   /// How often to look whether another process changed the file.
   private static var lookIntervalMS: Int64 { 1000 }
   /// How often a waiting host on the screen looks whether another process has opened the folder.
@@ -12,19 +14,14 @@ final class HostLoop: Part {
   /// A host asks for requests within this time; see `noteSilence`.
   private static var silenceMS: Int64 { 5000 }
 
-  let scheduler: Scheduler
-  let refresh: Refresh
-  let memberships: MembershipUpdate
-  let signIn: SignIn
-  let settlement: UploadSettlement
-  let uploader: Uploader
-  let rowPuller: RowPuller
-  let summary: Summary
-  let search: ContactSearch
-  private let token: SessionToken
-  private let lifecycle: AppLifecycle
-  private let sync: SyncControl
-  private let decider: Decider
+  /// What `next` has found.
+  private enum Found { case screen, answer, sync, notice(Int64), request(InFlightRequest) }
+
+  let parts: Parts
+  /// What the running call has found for the host. It is the host's when the reply is made.
+  private var found: Found?
+  /// By `Wanted`.
+  private var readers = [Reader](repeating: Reader(), count: 4)
   /// The last call could begin.
   var canAsk = true
   /// The host has not said that the app left the screen.
@@ -34,31 +31,19 @@ final class HostLoop: Part {
   /// A request waited when it was last looked.
   private var isWaiting = false
 
-  init(
-    _ shared: Shared, scheduler: Scheduler, refresh: Refresh, memberships: MembershipUpdate,
-    signIn: SignIn, settlement: UploadSettlement, uploader: Uploader, rowPuller: RowPuller,
-    summary: Summary, search: ContactSearch, token: SessionToken, lifecycle: AppLifecycle,
-    sync: SyncControl, decider: Decider
-  ) {
-    self.scheduler = scheduler
-    self.refresh = refresh
-    self.memberships = memberships
-    self.signIn = signIn
-    self.settlement = settlement
-    self.uploader = uploader
-    self.rowPuller = rowPuller
-    self.summary = summary
-    self.search = search
-    self.token = token
-    self.lifecycle = lifecycle
-    self.sync = sync
-    self.decider = decider
-    isOnScreen = shared.core.configuration.role == .app
-    askedMS = shared.core.clock.now().monotonicMS
-    super.init(shared)
+  init(_ parts: Parts) {
+    self.parts = parts
+    isOnScreen = parts.core.configuration.role == .app
+    askedMS = parts.core.clock.now().monotonicMS
   }
 
   // MARK: Giving
+
+  /// The screen to begin with.
+  func firstScreen() throws(Failure) -> JSON? {
+    _ = try lifecycle.resume([:])
+    return findScreen()?["screen"]
+  }
 
   /// One thing for the host; nil: there is nothing now.
   ///
@@ -68,18 +53,18 @@ final class HostLoop: Part {
     let now = core.clock.now()
     if what.includesRequests { hear(now) }
     if what.includesNews {
-      // A disk that does not take it hides no screen; `take` tries again.
+      // A disk that does not take it hides no screen; `findNews` tries again.
       try? notices.acknowledge()
       // Where another handle has written or time has passed meanwhile, the screen may be old: look first.
-      if !core.neighbours.urgesLook, news.hasFreshScreen(now), let screen = news.takeScreen() {
-        return ["screen": screen]
-      }
+      if !core.neighbours.urgesLook, news.hasFreshScreen(now) { return findScreen() }
     }
-    wakeTimer.beginLook(what)
+    // Whoever looks may do what the others were woken for.
+    for index in readers.indices { readers[index].isWoken = false }
+    readers[what.rawValue] = Reader()
     let failure = try workOffKept(now)
     try look(now)
-    if what.includesNews, let found = try takeNews() { return found }
-    if what.includesRequests, let request = try nextRequest(now) { return ["request": request] }
+    if what.includesNews, let news = try findNews() { return news }
+    if what.includesRequests, let request = try findRequest(now) { return request }
     if let failure { throw failure }
     return nil
   }
@@ -89,7 +74,7 @@ final class HostLoop: Part {
   func promise(_ what: Wanted) throws(Failure) -> Int64? {
     let now = core.clock.now()
     let wakeMS = try wakeIn(what, now)
-    wakeTimer.promise(what, wakeMS, now)
+    readers[what.rawValue].promise(wakeMS, now)
     return beforeNextLook(wakeMS)
   }
 
@@ -113,23 +98,52 @@ final class HostLoop: Part {
     }
   }
 
-  private func takeNews() throws(Failure) -> JSON? {
-    if let screen = news.takeScreen() { return ["screen": screen] }
-    if let answer = news.takeAnswer() { return ["answer": answer] }
-    if let notice = try notices.take() { return ["notice": notice] }
-    let state = try news.takeSync { (run) throws(Failure) in try sync.describe(run) }
-    return state.map { ["sync": $0] }
+  private func findScreen() -> JSON? {
+    guard let screen = news.screen else { return nil }
+    found = .screen
+    return ["screen": screen]
   }
 
-  /// Make the next request, and give it.
-  private func nextRequest(_ now: Instant) throws(Failure) -> JSON? {
-    if let request = inFlight.take(now) { return request }
-    while let job = try scheduler.next(now) {
-      try send(job, now)
-      if let request = inFlight.take(now) { return request }
-      try scheduler.prepare(now)
+  private func findNews() throws(Failure) -> JSON? {
+    if let screen = findScreen() { return screen }
+    if let answer = news.answer {
+      found = .answer
+      return ["answer": answer]
     }
-    return nil
+    if let (number, notice) = try notices.next() {
+      found = .notice(number)
+      return ["notice": notice]
+    }
+    guard news.hasSync else { return nil }
+    let state = try sync.describe(news.run)
+    found = .sync
+    return ["sync": state]
+  }
+
+  /// The next request; it is made if there is none.
+  private func findRequest(_ now: Instant) throws(Failure) -> JSON? {
+    while true {
+      if let request = inFlight.next(now), let outgoing = request.outgoing {
+        found = .request(request)
+        return ["request": outgoing]
+      }
+      guard let job = try scheduler.next(now) else { return nil }
+      try send(job, now)
+      if inFlight.next(now) == nil { try scheduler.prepare(now) }
+    }
+  }
+
+  /// The reply of the call is made: the host has what was found.
+  func give() {
+    switch found {
+    case .screen: news.dropScreen()
+    case .answer: news.dropAnswer()
+    case .notice(let number): notices.give(number)
+    case .sync: news.dropSync()
+    case .request(let request): inFlight.give(request)
+    case nil: break
+    }
+    found = nil
   }
 
   // MARK: Responses
@@ -205,31 +219,16 @@ final class HostLoop: Part {
 
   // MARK: Between calls
 
-  /// A new call begins: what the last one gave has reached the host.
+  /// A new call begins. What the last one has found, and no reply was made of, is given again.
   func begin() {
-    news.confirm()
-    notices.confirm()
-    inFlight.confirmTaken()
-  }
-
-  /// Building the reply failed; give the same again.
-  func replyWasLost() {
-    news.restore()
-    notices.restore()
-    inFlight.restoreTaken()
-  }
-
-  func willRunAgain() {
-    replyWasLost()
-    inFlight.restoreFinished()
+    found = nil
+    inFlight.forgetFinished()
   }
 
   private func wakeIn(_ what: Wanted, _ now: Instant) throws(Failure) -> Int64? {
     if core.neighbours.urgesLook || core.database.hasForeignCommits { return 0 }
     if what.includesNews, try token.hasNews() { return 0 }
-    return try wakeTimer.wakeIn(what, now) { (now) throws(Failure) in
-      try scheduler.nextWakeMS(what, now)
-    }
+    return try scheduler.nextWakeMS(what, now)
   }
 
   /// How long the host may sleep. The user looks at the app: what another process changes must show soon.
@@ -245,7 +244,11 @@ final class HostLoop: Part {
   /// time is over.
   func wants(_ what: Wanted) throws(Failure) -> Bool {
     guard canAsk else { return false }
+    if readers[what.rawValue].isWoken { return true }
     let now = core.clock.now()
-    return wakeTimer.isDue(what, try wakeIn(what, now), now)
+    let wakeMS = try wakeIn(what, now)
+    let isDue = readers[what.rawValue].isDue(wakeMS, now)
+    readers[what.rawValue].isWoken = isDue
+    return isDue
   }
 }

@@ -26,6 +26,8 @@ final class InFlightRequest {
   let deadlineMS: Int64
   /// The response, from when the host has passed it until it is worked off.
   fileprivate(set) var response: HTTPResponse?
+  /// The request for the host, until it is given.
+  fileprivate(set) var outgoing: JSON?
 
   init(
     id: Int64, purpose: Purpose, content: Content, generation: Int64, deadlineMS: Int64
@@ -40,31 +42,17 @@ final class InFlightRequest {
 
 /// The requests that wait for a response, and those among them that were not given to the host yet.
 final class InFlight {
-  /// A rendered request for the host.
-  private struct Outgoing {
-    let id: Int64
-    let request: JSON
-  }
-
   /// A response may arrive this long after the request's time-out.
   private static var graceMS: Int64 { 5000 }
 
-  private let revision: Revision
-  private(set) var requests: [InFlightRequest] = [] { didSet { revision.advance() } }
+  private(set) var requests: [InFlightRequest] = []
   private(set) var lastID: Int64
-  /// Made, and not given yet: by the current call, by `complete`, or by a call whose reply was lost.
-  private var made: [Outgoing] = []
-  /// What the current call has given.
-  private var taken: Outgoing?
   /// The requests whose responses the current call has processed.
   private var finished: [InFlightRequest] = []
 
   /// Request ids start after `base`. Each handle has a random one, so that a late response to
   /// another handle's request is not taken for a response to one of this handle's.
-  init(_ revision: Revision, after base: Int64) {
-    self.revision = revision
-    lastID = base
-  }
+  init(after base: Int64) { lastID = base }
 
   func contains(_ purpose: Purpose) -> Bool { requests.contains { $0.purpose == purpose } }
 
@@ -86,24 +74,23 @@ final class InFlight {
   /// Keep the response until it is worked off. The first one counts.
   func keep(_ response: HTTPResponse, for request: InFlightRequest) {
     if request.response == nil { request.response = response }
-    revision.advance()
   }
 
   /// The requests whose responses are not worked off yet.
   var answered: [InFlightRequest] { requests.filter { $0.response != nil } }
 
-  /// Put a request in flight; `take` gives it to the host.
+  /// Put a request in flight; `next` gives it to the host.
   func send(
     _ request: Request, _ content: InFlightRequest.Content, generation: Int64, _ now: Instant
   ) throws(Failure) {
     lastID += 1
     let rendered = try request.rendered(id: lastID)
     try JSON.checkMemory()
-    requests.append(
-      InFlightRequest(
-        id: lastID, purpose: request.purpose, content: content, generation: generation,
-        deadlineMS: now.monotonicMS + request.timeoutMS + InFlight.graceMS))
-    made.append(Outgoing(id: lastID, request: rendered))
+    let made = InFlightRequest(
+      id: lastID, purpose: request.purpose, content: content, generation: generation,
+      deadlineMS: now.monotonicMS + request.timeoutMS + InFlight.graceMS)
+    made.outgoing = rendered
+    requests.append(made)
     Log.line(.debug, "request \(lastID): \(request.purpose.rawValue)")
   }
 
@@ -119,40 +106,25 @@ final class InFlight {
     finished = []
   }
 
+  /// A new call begins.
+  func forgetFinished() { finished = [] }
+
   /// Remove the requests with this purpose: what their responses say is too old.
   func remove(_ purpose: Purpose) { requests.removeAll { $0.purpose == purpose } }
 
   /// Remove all requests; late responses to them are ignored.
-  func removeAll() {
-    requests = []
-    made = []
-  }
+  func removeAll() { requests = [] }
 
   // MARK: Giving
 
-  /// Take a request that was made, if its time is not over.
-  func take(_ now: Instant) -> JSON? {
-    while let outgoing = made.first {
-      made.removeFirst()
-      guard let request = find(outgoing.id), request.deadlineMS > now.monotonicMS else { continue }
-      taken = outgoing
-      return outgoing.request
-    }
-    return nil
+  /// The request to give, whose time is not over.
+  func next(_ now: Instant) -> InFlightRequest? {
+    requests.first { $0.outgoing != nil && $0.deadlineMS > now.monotonicMS }
   }
+
+  /// The host has it.
+  func give(_ request: InFlightRequest) { request.outgoing = nil }
 
   /// Whether a request is made, and not given.
-  var holdsMade: Bool { made.contains { find($0.id) != nil } }
-
-  /// The reply of this call was lost: give its request again.
-  func restoreTaken() {
-    if let taken { made.insert(taken, at: 0) }
-    taken = nil
-  }
-
-  /// A new call begins: what the last one gave has reached the host.
-  func confirmTaken() {
-    taken = nil
-    finished = []
-  }
+  var holdsMade: Bool { requests.contains { $0.outgoing != nil } }
 }

@@ -10,66 +10,25 @@ final class Problem {
   let subject: Problems.Subject
   /// The server's, that of a list, or that of the cause.
   let code: String
-  /// Why no answer comes from the service.
-  let cause: SignInCause?
-  /// As far as the server or the configuration names them.
-  let table: String?
-  let column: String?
   /// When it was first seen, by the device's clock.
   let sinceMS: Int64
+  /// Why no answer comes from the service.
+  var cause: SignInCause?
+  /// As far as the server or the configuration names them.
+  var table: String?
+  var column: String?
   /// How long access tokens live, if that is the problem.
-  private(set) var lifetimeS: Int64?
+  var lifetimeS: Int64?
 
-  // One initialiser with all that is optional as parameters crashed on arm64 (Embedded Swift 6.3).
-  init(_ subject: Problems.Subject, _ error: ServerError, _ code: String, _ now: Instant) {
+  init(_ subject: Problems.Subject, _ code: String, _ now: Instant) {
     self.subject = subject
     self.code = code
-    cause = nil
-    table = ServerError.table(code, error.message) ?? subject.table
-    column = error.column
     sinceMS = now.wallMS
-  }
-
-  init(_ purpose: Purpose, _ cause: SignInCause, _ now: Instant) {
-    subject = Problems.Subject("backend", purpose)
-    code = cause.rawValue
-    self.cause = cause
-    (table, column) = (nil, nil)
-    sinceMS = now.wallMS
-  }
-
-  init(_ subject: Problems.Subject, _ problem: ListProblem, _ fault: RowFault?, _ now: Instant) {
-    self.subject = subject
-    code = problem.rawValue
-    cause = nil
     table = subject.table
-    column = problem == .unusableRow ? fault?.column : nil
-    sinceMS = now.wallMS
-  }
-
-  /// Access tokens that live too short.
-  init(lifetimeS: Int64, _ now: Instant) {
-    subject = Problems.Subject("backend", .refresh)
-    code = Problem.lifetime
-    cause = nil
-    (table, column) = (nil, nil)
-    sinceMS = now.wallMS
-    self.lifetimeS = lifetimeS
-  }
-
-  /// Nothing asks for requests.
-  init(silence purpose: Purpose, _ now: Instant) {
-    subject = Problems.Subject("host", purpose)
-    code = Problem.silence
-    cause = nil
-    (table, column) = (nil, nil)
-    sinceMS = now.wallMS
   }
 
   static var lifetime: String { "token_lifetime" }
   static var silence: String { "nobody_asks" }
-
-  func live(_ seconds: Int64) { lifetimeS = seconds }
 
   func isSame(as other: Problem) -> Bool {
     code == other.code && table == other.table && column == other.column
@@ -252,7 +211,10 @@ final class Problems {
       if outcome.isOfWorkingSchema { end(subject) }
       return
     }
-    set(Problem(subject, error, code, now))
+    let problem = Problem(subject, code, now)
+    problem.table = ServerError.table(code, error.message) ?? subject.table
+    problem.column = error.column
+    set(problem)
   }
 
   /// Note what the list of memberships says.
@@ -261,19 +223,27 @@ final class Problems {
       "memberships", .membershipCheck, table: core.configuration.backend.membershipsTable,
       isOfList: true)
     guard let problem = read.problem else { return end(subject) }
-    set(Problem(subject, problem, read.fault, now))
+    set(subject, problem, read.fault, now)
   }
 
   /// Note what a pull says that has ended.
   func notePull(_ pull: RowPull, _ problem: ListProblem?, _ now: Instant) {
     let subject = Problems.subject(pull, isOfList: true)
     if let problem = problem ?? pull.fault.map({ _ in .unusableRow }) {
-      set(Problem(subject, problem, pull.fault, now))
+      set(subject, problem, pull.fault, now)
     } else {
       // A pull of changes does not meet the row again that could not be used.
       let loop = ListProblem.loop.rawValue
       all.removeAll { $0.subject.isSame(as: subject) && (pull.hasReadAll || $0.code == loop) }
     }
+  }
+
+  private func set(
+    _ subject: Subject, _ found: ListProblem, _ fault: RowFault?, _ now: Instant
+  ) {
+    let problem = Problem(subject, found.rawValue, now)
+    if found == .unusableRow { problem.column = fault?.column }
+    set(problem)
   }
 
   private func end(_ subject: Subject) { all.removeAll { $0.subject.isSame(as: subject) } }
@@ -294,38 +264,47 @@ final class Problems {
   /// A refresh brought a token that is too long to be used.
   func noteLongToken(_ now: Instant) {
     guard !hasLongToken else { return }
-    all.append(Problem(.refresh, .tokenTooLong, now))
+    all.append(Problems.obstacle(.tokenTooLong, .refresh, now))
     Log.line(.warning, "a refresh brings a token that is too long")
+  }
+
+  private static func obstacle(
+    _ cause: SignInCause, _ purpose: Purpose, _ now: Instant
+  ) -> Problem {
+    let problem = Problem(Subject("backend", purpose), cause.rawValue, now)
+    problem.cause = cause
+    return problem
   }
 
   private var hasLongToken: Bool { all.contains { $0.cause == .tokenTooLong } }
 
   /// A refresh succeeded, with an access token of this lifetime.
   func note(lifetimeS: Int64, _ now: Instant) {
-    if hasLongToken { all.removeAll { $0.cause == .tokenTooLong } }
+    all.removeAll { $0.cause == .tokenTooLong }
     let known = all.firstIndex { $0.code == Problem.lifetime }
     guard RefreshPolicy.isTooShort(lifetimeMS: lifetimeS * 1000) else {
       if let known { all.remove(at: known) }
       return
     }
-    if let known { return all[known].live(lifetimeS) }
-    all.append(Problem(lifetimeS: lifetimeS, now))
+    if let known {
+      all[known].lifetimeS = lifetimeS
+      return
+    }
+    let problem = Problem(Subject("backend", .refresh), Problem.lifetime, now)
+    problem.lifetimeS = lifetimeS
+    all.append(problem)
     Log.line(.warning, "access tokens live \(lifetimeS) s: too short")
   }
 
   /// A request waits, and nothing has asked for a while.
   func noteSilence(_ purpose: Purpose, _ now: Instant) {
     guard !all.contains(where: { $0.code == Problem.silence }) else { return }
-    all.append(Problem(silence: purpose, now))
+    all.append(Problem(Subject("host", purpose), Problem.silence, now))
     Log.line(.warning, "a request waits, and nothing asks for it: call holdfast_next")
   }
 
   /// Something asks again.
-  func endSilence() {
-    if all.contains(where: { $0.code == Problem.silence }) {
-      all.removeAll { $0.code == Problem.silence }
-    }
-  }
+  func endSilence() { all.removeAll { $0.code == Problem.silence } }
 
   /// What the server refused of this kind was the fault of an item.
   func end(kind: String) {
@@ -356,7 +335,7 @@ final class Problems {
       return
     }
     if cause.isSilence, silences < Problems.silencesOfProblem { return }
-    connection = Problem(request.purpose, cause, now)
+    connection = Problems.obstacle(cause, request.purpose, now)
     let host = core.configuration.backend.host
     Log.line(.warning, "no answer of the service: \(cause.rawValue), host \(host)")
   }

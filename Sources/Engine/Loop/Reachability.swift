@@ -1,13 +1,10 @@
 /// What this process knows about reaching the server.
 final class Reachability {
-  private let revision: Revision
   /// The last value from the host; online until then.
-  private(set) var isOnline = true { didSet { revision.advance() } }
+  private(set) var isOnline = true
   /// Cached data counts as stale. Set when a refresh, validation, membership check, upload or read
   /// fails; cleared by a sign-in, refresh, validation or complete pull of contacts.
   private(set) var isFailing = false
-
-  init(_ revision: Revision) { self.revision = revision }
 
   /// Returns true when the network has come back.
   func setOnline(_ isOnline: Bool) -> Bool {

@@ -8,7 +8,7 @@ import Supabase
 /// `next` and the queries after a call only read. Changes that must come first, such as reclaiming
 /// a dead process's lease, are made by `prepare`, which only `HostLoop` calls. A pending preparation is
 /// a reason to ask.
-final class Scheduler: Part {
+struct Scheduler: Rules {
   /// A request that can be sent now.
   enum Job {
     case refresh(OpenSession)
@@ -66,23 +66,7 @@ final class Scheduler: Part {
   /// How often to check another process's refresh: it may end long before its lease.
   private static var refreshIntervalMS: Int64 { 1000 }
 
-  private let decider: Decider
-  private let refresh: Refresh
-  private let uploader: Uploader
-  private let rowPuller: RowPuller
-  private let summary: Summary
-
-  init(
-    _ shared: Shared, decider: Decider, refresh: Refresh, uploader: Uploader, rowPuller: RowPuller,
-    summary: Summary
-  ) {
-    self.decider = decider
-    self.refresh = refresh
-    self.uploader = uploader
-    self.rowPuller = rowPuller
-    self.summary = summary
-    super.init(shared)
-  }
+  let parts: Parts
 
   // MARK: What is sent next
 

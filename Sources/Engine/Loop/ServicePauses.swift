@@ -17,10 +17,8 @@ import Vault
 /// A pause that lasts is never shortened by a later failure: several requests may have been in flight.
 /// How long a pause is says `Backoff`. Uploads pause where `UploadPolicy` says so (`UploadSettlement`), until an upload
 /// is judged, the network comes back or the user asks.
-final class ServicePauses {
-  private let core: Core
-
-  init(_ core: Core) { self.core = core }
+struct ServicePauses {
+  let core: Core
 
   private func state(
     of stored: PauseTable.Entry, _ now: SteadyTime

@@ -5,15 +5,8 @@ import Supabase
 import Vault
 
 /// `sync_now`, `sync_status`, and the state of sync that `next` gives.
-final class SyncControl: Part {
-  private let refresh: Refresh
-  private let decider: Decider
-
-  init(_ shared: Shared, refresh: Refresh, decider: Decider) {
-    self.refresh = refresh
-    self.decider = decider
-    super.init(shared)
-  }
+struct SyncControl: Rules {
+  let parts: Parts
 
   /// Check the memberships, pull and send next. A pause that a server asked for goes on, and
   /// so does that of a refresh that failed: the auth service is not asked more often because a user pulls.

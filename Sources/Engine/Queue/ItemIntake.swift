@@ -5,9 +5,9 @@ import Supabase
 import Vault
 
 /// Takes items into the queue and lets the user change them: add, edit, cancel, retry.
-final class ItemIntake: Part {
+struct ItemIntake: Rules {
   /// Memo of the last batch key: the next item usually has the same.
-  private struct LastBatchKey {
+  struct LastBatchKey {
     let lookup: Key
     let org: UUID?
     let kind: String
@@ -15,13 +15,7 @@ final class ItemIntake: Part {
     let key: [UInt8]
   }
 
-  private let decider: Decider
-  private var lastBatchKey: LastBatchKey?
-
-  init(_ shared: Shared, decider: Decider) {
-    self.decider = decider
-    super.init(shared)
-  }
+  let parts: Parts
 
   // MARK: Adding
 
@@ -34,9 +28,6 @@ final class ItemIntake: Part {
     if fields.optional("operation") != nil {
       throw fields.invalid("operation", "corrections are made by queue_edit and queue_cancel")
     }
-    // Adding only adds work: what was due stays due, so the wake-up is not computed again.
-    let due = wakeTimer.knownDue()
-    defer { wakeTimer.keepDue(due) }
     let (session, current) = try decider.requirePlace()
     let org = try readOrganisation(fields, session) ?? current
     _ = try ItemReport.readState(fields)
@@ -183,13 +174,13 @@ final class ItemIntake: Part {
     _ item: QueueItem, _ kind: QueueKind, _ keys: KeyRing.Keys
   ) -> [UInt8] {
     let columns = item.columns(kind, hasUser: kind.hasUser)
-    if let last = lastBatchKey, last.lookup === keys.lookup, last.org == item.org,
+    if let last = parts.lastBatchKey, last.lookup === keys.lookup, last.org == item.org,
       last.kind == item.kind, last.columns == columns
     {
       return last.key
     }
     let key = item.batchKey(columns, keys)
-    lastBatchKey = LastBatchKey(
+    parts.lastBatchKey = LastBatchKey(
       lookup: keys.lookup, org: item.org, kind: item.kind, columns: columns, key: key)
     return key
   }

@@ -4,10 +4,8 @@ import Supabase
 import Vault
 
 /// Links queued items to the queued items that they depend on.
-final class ItemLinks {
-  private let core: Core
-
-  init(_ core: Core) { self.core = core }
+struct ItemLinks: Rules {
+  let parts: Parts
 
   /// The items that an item depends on: those it names, and those its columns refer to. An item that was
   /// `accepted` before may be of a kind, or have columns, which only another version of the app lists.

@@ -5,15 +5,8 @@ import Supabase
 import Vault
 
 /// Reports on the queue: lists, single items, the export, and why nothing is sent.
-final class ItemReport: Part {
-  private let refresh: Refresh
-  private let decider: Decider
-
-  init(_ shared: Shared, refresh: Refresh, decider: Decider) {
-    self.refresh = refresh
-    self.decider = decider
-    super.init(shared)
-  }
+struct ItemReport: Rules {
+  let parts: Parts
 
   static func readState(_ fields: Fields) throws(Failure) -> ItemState.Code? {
     guard let word = try fields.string(ifPresent: "state", maximum: 16) else { return nil }

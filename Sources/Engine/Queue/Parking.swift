@@ -4,16 +4,8 @@ import Store
 import Vault
 
 /// Parks items: the user decides what becomes of them.
-final class Parking {
-  private let core: Core
-  private let notices: Notices
-  private let syncRuns: SyncRunReporter
-
-  init(_ core: Core, _ notices: Notices, _ syncRuns: SyncRunReporter) {
-    self.core = core
-    self.notices = notices
-    self.syncRuns = syncRuns
-  }
+struct Parking: Rules {
+  let parts: Parts
 
   /// Park the items of a batch.
   func park(

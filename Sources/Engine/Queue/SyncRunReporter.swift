@@ -5,14 +5,8 @@ import Vault
 
 /// Notes the progress of a run for the host, and its end, when none of the owner's items can be sent any
 /// more.
-final class SyncRunReporter {
-  private let core: Core
-  private let news: News
-
-  init(_ core: Core, _ news: News) {
-    self.core = core
-    self.news = news
-  }
+struct SyncRunReporter: Rules {
+  let parts: Parts
 
   /// Items are proved to be stored: count them, and keep their ids for the host.
   func countStored(_ ids: [UUID], of owner: [UInt8], _ now: Instant) throws(Failure) {

@@ -12,16 +12,11 @@ import Vault
 /// Only an id that the server names proves that an item is stored. The session may have changed since,
 /// so every item is settled under its own owner, and only a response to the current session changes the
 /// state of the token or the membership.
-final class UploadSettlement: Part {
+struct UploadSettlement: Rules {
   /// A question names its ids in the URL.
   static var mostInQuestion: Int { 100 }
 
-  private let refresh: Refresh
-
-  init(_ shared: Shared, refresh: Refresh) {
-    self.refresh = refresh
-    super.init(shared)
-  }
+  let parts: Parts
 
   /// A response, for whom it counts, and when it came.
   struct Received {

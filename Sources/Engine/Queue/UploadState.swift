@@ -15,9 +15,8 @@ final class UploadState {
     var storedGroup: RetryGroup?
   }
 
-  private let revision: Revision
   /// Batches whose ids must be read back.
-  private(set) var readBacks: [UploadBatch] = [] { didSet { revision.advance() } }
+  private(set) var readBacks: [UploadBatch] = []
   /// How many items the next upload has.
   private(set) var size = UploadSize()
   /// Whether uploads get through: all of them, and those of each batch key.
@@ -25,8 +24,6 @@ final class UploadState {
   private var known: [Known] = []
   /// The batch keys of items whose kind this handle's configuration does not list.
   private var unknownKinds: [[UInt8]] = []
-
-  init(_ revision: Revision) { self.revision = revision }
 
   // MARK: Questions
 

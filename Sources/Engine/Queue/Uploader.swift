@@ -9,18 +9,13 @@ import Vault
 /// Items are leased to this handle before they are sent. The leases of a dead or late process are
 /// reclaimed: its items become pending and are charged with an attempt, because the server may have
 /// them.
-final class Uploader: Part {
+struct Uploader: Rules {
   /// An upload's time-out and grace.
   private static var leaseMS: Int64 { 75_000 }
   /// How often other processes' leases are checked.
   private static var leaseCheckMS: Int64 { 5000 }
 
-  private let settlement: UploadSettlement
-
-  init(_ shared: Shared, settlement: UploadSettlement) {
-    self.settlement = settlement
-    super.init(shared)
-  }
+  let parts: Parts
 
   // MARK: Sending
 

@@ -5,21 +5,8 @@ import Supabase
 import Vault
 
 /// Start, return, background, network, lock, unlock and log-out, and the status of the session.
-final class AppLifecycle: Part {
-  private let keyless: KeylessFiles
-  private let refresh: Refresh
-  let uploader: Uploader
-  let decider: Decider
-
-  init(
-    _ shared: Shared, keyless: KeylessFiles, refresh: Refresh, uploader: Uploader, decider: Decider
-  ) {
-    self.uploader = uploader
-    self.keyless = keyless
-    self.refresh = refresh
-    self.decider = decider
-    super.init(shared)
-  }
+struct AppLifecycle: Rules {
+  let parts: Parts
 
   /// The app has started. For a user who is in, it is back on the screen: a call that is made twice undoes
   /// nothing.
@@ -76,6 +63,7 @@ final class AppLifecycle: Part {
       confirmWithServer()
     }
     try decider.followChange()
+    try signIn.followNetwork()
     return [:]
   }
 

@@ -11,16 +11,9 @@ import Vault
 /// and leaves the wrap (`SessionKeys.withdraw`): whoever comes back in this process still holds the vault. The policy
 /// asks for no lock where no biometric key could open the session again, because that would end the session
 /// (`LockPolicy.locked`); the user may.
-final class Lock {
-  private let core: Core
-  private let sessions: SessionStore
-
-  init(_ core: Core, _ sessions: SessionStore) {
-    self.core = core
-    self.sessions = sessions
-  }
-
-  private var keys: SessionKeys { sessions.keys }
+struct Lock: Rules {
+  let parts: Parts
+  private var keys: SessionKeys { parts.sessionKeys }
 
   enum Cause {
     /// Its user asks; a refresh by another process must not keep the session open.

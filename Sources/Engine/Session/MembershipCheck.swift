@@ -8,20 +8,16 @@ final class MembershipCheck {
   private let core: Core
   private let reachability: Reachability
   private let hostView: HostView
-  private var state = State() { didSet { core.revision.advance() } }
-
-  private struct State {
-    /// A request must be sent, or is in flight.
-    var isNeeded = false
-    /// When the host began to wait for the response, by the monotonic clock.
-    var sinceMS: Int64 = 0
-    /// The server has responded in this process.
-    var isConfirmed = false
-    /// The last request failed; the next one follows after the back-off.
-    var hasFailed = false
-    /// What the pages so far have brought.
-    var read = MembershipRead()
-  }
+  /// A request must be sent, or is in flight.
+  private(set) var isNeeded = false
+  /// When the host began to wait for the response, by the monotonic clock.
+  private(set) var sinceMS: Int64 = 0
+  /// The server has responded in this process.
+  private var hasAnswer = false
+  /// The last request failed; the next one follows after the back-off.
+  private(set) var hasFailed = false
+  /// What the pages so far have brought; the next request continues it.
+  private(set) var read = MembershipRead()
 
   init(_ core: Core, _ reachability: Reachability, _ hostView: HostView) {
     self.core = core
@@ -32,15 +28,9 @@ final class MembershipCheck {
   /// An app without organisations has nothing to ask for, so nothing is open.
   private var isUsed: Bool { core.configuration.backend.hasOrganisations }
 
-  var isNeeded: Bool { state.isNeeded }
-  /// When the host began to wait for the response, by the monotonic clock.
-  var sinceMS: Int64 { state.sinceMS }
-  var isConfirmed: Bool { state.isConfirmed || !isUsed }
-  var hasFailed: Bool { state.hasFailed }
-  /// What the pages so far have brought; the next request continues it.
-  var read: MembershipRead { state.read }
+  var isConfirmed: Bool { hasAnswer || !isUsed }
   /// A request must be sent or is in flight, and no earlier response counts meanwhile.
-  var isPending: Bool { state.isNeeded && !state.isConfirmed }
+  var isPending: Bool { isNeeded && !hasAnswer }
 
   /// What happens to the earlier response.
   enum Request {
@@ -52,7 +42,7 @@ final class MembershipCheck {
 
   /// Ask the server for the memberships.
   func ask(_ request: Request, _ now: Instant) {
-    if request == .discardingAnswer || !state.isNeeded { state.sinceMS = now.monotonicMS }
+    if request == .discardingAnswer || !isNeeded { sinceMS = now.monotonicMS }
     begin(request)
   }
 
@@ -63,49 +53,49 @@ final class MembershipCheck {
 
   private func begin(_ request: Request) {
     guard isUsed else { return }
-    if request == .discardingAnswer { state.isConfirmed = false }
-    state.isNeeded = true
-    state.hasFailed = false
-    state.read = MembershipRead()
+    if request == .discardingAnswer { hasAnswer = false }
+    isNeeded = true
+    hasFailed = false
+    read = MembershipRead()
   }
 
   /// A page came that is not the last one.
-  func goOn(_ read: MembershipRead) { state.read = read }
+  func goOn(_ read: MembershipRead) { self.read = read }
 
   /// The server responded.
   func confirm() {
-    state.isNeeded = false
-    state.isConfirmed = true
-    state.hasFailed = false
-    state.read = MembershipRead()
+    reset()
+    hasAnswer = true
   }
 
   /// The server did not respond with a list.
   func fail() {
-    state.hasFailed = true
-    state.read = MembershipRead()
+    hasFailed = true
+    read = MembershipRead()
   }
 
   /// Forget the request and the response. The start stays, because a waiting host was told a
   /// deadline.
-  func reset() { state = State(sinceMS: state.sinceMS) }
+  func reset() {
+    isNeeded = false
+    hasAnswer = false
+    hasFailed = false
+    read = MembershipRead()
+  }
 
   // MARK: Time
 
   /// How long the host still waits before the cached memberships are used.
   func timeoutLeftMS(_ now: Instant) -> Int64 {
-    state.sinceMS + core.configuration.limits.guardTimeoutMS - now.monotonicMS
+    sinceMS + core.configuration.limits.guardTimeoutMS - now.monotonicMS
   }
 
   /// How long ago the host began to wait.
-  func ageMS(_ now: Instant) -> Int64 { now.monotonicMS - state.sinceMS }
+  func ageMS(_ now: Instant) -> Int64 { now.monotonicMS - sinceMS }
 
   func freshness(_ now: Instant) -> Situation.Freshness {
     if isConfirmed { return .confirmed }
-    guard state.isNeeded else { return .cached }
-    guard reachability.isOnline, !state.hasFailed, timeoutLeftMS(now) > 0 else {
-      return .unreachable
-    }
-    return .pending
+    guard isNeeded else { return .cached }
+    return reachability.isOnline && !hasFailed && timeoutLeftMS(now) > 0 ? .pending : .unreachable
   }
 }

@@ -15,13 +15,8 @@ import Vault
 /// of the chosen membership. `cache.db` is another file: its erasure commits first, then the rest
 /// together, so no crash leaves a stored end with its data still cached. An erasure that fails is
 /// owed, and tried again with each response.
-final class MembershipUpdate: Part {
-  private let refresh: Refresh
-
-  init(_ shared: Shared, refresh: Refresh) {
-    self.refresh = refresh
-    super.init(shared)
-  }
+struct MembershipUpdate: Rules {
+  let parts: Parts
 
   func send(_ session: OpenSession, _ now: Instant) throws(Failure) {
     let read = check.read

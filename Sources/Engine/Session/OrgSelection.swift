@@ -22,13 +22,8 @@ extension Situation.Membership {
 
 /// The choice of organisation. The stored choice says where the user works; the server's list of
 /// memberships says whether that is allowed.
-final class OrgSelection: Part {
-  private let decider: Decider
-
-  init(_ shared: Shared, decider: Decider) {
-    self.decider = decider
-    super.init(shared)
-  }
+struct OrgSelection: Rules {
+  let parts: Parts
 
   func list(_ request: JSON) throws(Failure) -> JSON {
     _ = try Fields(request, known: [])

@@ -7,9 +7,7 @@ import Vault
 final class OwedKeyErasures {
   private let core: Core
   /// The key store still has to erase a key, as far as this process knows.
-  private(set) var isOwing = false {
-    didSet { if isOwing != oldValue { core.revision.advance() } }
-  }
+  private(set) var isOwing = false
   /// What the key store has refused, also if the file has not taken it, as the bits of
   /// `MetaTable.Name.owedKeyErasures`.
   private var refused: Int64 = 0

@@ -86,8 +86,7 @@ final class PendingSignInState {
   /// More callbacks than this do not wait: the oldest of them is dropped.
   private static var mostWaiting: Int { 4 }
 
-  private let revision: Revision
-  private var state = State() { didSet { revision.advance() } }
+  private var state = State()
 
   private struct State {
     var pending: PendingSignIn?
@@ -95,8 +94,6 @@ final class PendingSignInState {
     /// Why an earlier one failed, for the user.
     var earlier: SignInFailure?
   }
-
-  init(_ revision: Revision) { self.revision = revision }
 
   var pending: PendingSignIn? { state.pending }
 

@@ -13,10 +13,12 @@ import Vault
 /// sends the stored token once more.
 ///
 /// A response ends the session only if it proves the end (`SessionEnd`).
-final class Refresh: Part {
+struct Refresh: Rules {
   /// How long a lease lasts: the request's time-out and grace.
   private static var leaseMS: Int64 { 25_000 }
   private static var leaseName: String { "refresh" }
+
+  let parts: Parts
 
   // MARK: When
 

@@ -11,7 +11,7 @@ import Vault
 ///
 /// An order for all sessions of a user who has signed in here again since ends all sessions but the
 /// new one, with the new one's token.
-final class Revocation {
+struct Revocation: Rules {
   /// What a request of an order does.
   enum Step { case refresh, logout, logoutOfOthers }
 
@@ -24,13 +24,7 @@ final class Revocation {
   /// An access token this close to its end is refreshed first.
   private static var marginMS: Int64 { 5000 }
 
-  private let core: Core
-  private let inFlight: InFlight
-
-  init(_ core: Core, _ inFlight: InFlight) {
-    self.core = core
-    self.inFlight = inFlight
-  }
+  let parts: Parts
 
   private static var context: SealContext { SealContext(table: "revocation", column: "sealed") }
 

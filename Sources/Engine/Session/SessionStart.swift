@@ -8,7 +8,7 @@ import Vault
 ///
 /// `SessionKeys` describes the order of the steps. All of them are taken under the file's write lock, so
 /// a late response cannot replace the keys of a newer session.
-final class SessionStart: Part {
+struct SessionStart: Rules {
   private enum Adoption {
     /// Another session was stored meanwhile.
     case late
@@ -18,12 +18,7 @@ final class SessionStart: Part {
     case sameUser
   }
 
-  private let recovery: Recovery
-
-  init(_ shared: Shared, recovery: Recovery) {
-    self.recovery = recovery
-    super.init(shared)
-  }
+  let parts: Parts
 
   /// Store the session over the one of `generation`. Returns false when that one is gone.
   func adopt(_ reply: TokenReply, ifGeneration generation: Int64) throws(Failure) -> Bool {
@@ -54,11 +49,15 @@ final class SessionStart: Part {
   }
 
   /// Take a session that the host passes.
-  func begin(_ reply: TokenReply) throws(Failure) {
+  func adopt(_ request: JSON) throws(Failure) -> JSON {
+    let fields = try Fields(request, known: ["session"])
+    let reply = try TokenReply.read(try fields.required("session"), at: "/session")
     try recovery.beginAnew()
     guard try adopt(reply, ifGeneration: try sessions.row().generation) else {
       throw Failure(.storageBusy, "another process changed the session meanwhile")
     }
+    try decider.decide(.navigate)
+    return [:]
   }
 
   private func store(

@@ -12,7 +12,7 @@ import Vault
 /// neither revive a session nor touch the next one.
 ///
 /// Other parts keep values in memory for a session. `reset` drops them, by scope.
-final class SessionStore: MemoryUser {
+struct SessionStore: Rules {
   /// What ends.
   enum Scope {
     /// The mirror is absent or has another generation than the row, which is read again.
@@ -31,25 +31,23 @@ final class SessionStore: MemoryUser {
     case file
   }
 
-  let core: Core
-  let memory: Memory
-  let keys: SessionKeys
-  /// The readable session, or nil. It mirrors the row of its generation.
-  private(set) var session: OpenSession? { didSet { core.revision.advance() } }
-  /// The user whose state is in memory, also while the session is closed.
-  private var owner: [UInt8]?
-  /// The generation of a row that did not open.
-  private var corruptGeneration: Int64?
-  /// The generation of the row that was last brought into the mirror, and is judged. 0: none was.
-  var judgedGeneration: Int64 { session?.generation ?? corruptGeneration ?? 0 }
-  /// `ready` unless the key store gave no answer, or had no key, when the mirror was last brought up to date.
-  private(set) var keyState = Situation.Keys.ready
-
-  init(_ memory: Memory) {
-    core = memory.core
-    self.memory = memory
-    keys = SessionKeys(core)
+  struct Mirror {
+    /// The readable session, or nil. It mirrors the row of its generation.
+    fileprivate(set) var session: OpenSession?
+    /// The user whose state is in memory, also while the session is closed.
+    fileprivate var owner: [UInt8]?
+    /// The generation of a row that did not open.
+    fileprivate var corruptGeneration: Int64?
+    /// `ready` unless the key store gave no answer, or had no key, when the mirror was last brought up to date.
+    fileprivate(set) var keyState = Situation.Keys.ready
   }
+
+  let parts: Parts
+  var keys: SessionKeys { parts.sessionKeys }
+  var session: OpenSession? { parts.mirror.session }
+  var keyState: Situation.Keys { parts.mirror.keyState }
+  /// The generation of the row that was last brought into the mirror, and is judged. 0: none was.
+  var judgedGeneration: Int64 { session?.generation ?? parts.mirror.corruptGeneration ?? 0 }
 
   // MARK: The row
 
@@ -133,28 +131,28 @@ final class SessionStore: MemoryUser {
   /// Bring the mirror up to date with `row`; returns the state of the row. If the key store does not
   /// answer or has no key (`keyState`), the row counts as sealed, and the next call asks the store again.
   func reload(_ row: SessionRow) throws(Failure) -> Situation.Record {
-    keyState = .ready
+    parts.mirror.keyState = .ready
     if let session, session.mirrors(row) { return .open }
-    if let owner, owner != row.owner { reset(.user) }
+    if let owner = parts.mirror.owner, owner != row.owner { reset(.user) }
     reset(.mirror)
-    owner = row.owner
+    parts.mirror.owner = row.owner
     if row.wrapSession == nil { keys.forgetVault() }
     if let closed = closedRecord(row) { return closed }
     switch try keys.open(row) {
     case .locked: return .sealed
     case .missing:
-      keyState = core.keyRing.miss(.session)
+      parts.mirror.keyState = core.keyRing.miss(.session)
       return .sealed
     case .refused(let refusal):
-      keyState = refusal == .locked ? .locked : .failed
+      parts.mirror.keyState = refusal == .locked ? .locked : .failed
       core.keyRing.forget()
       return .sealed
     case .open(let vault):
-      session = try open(row, with: vault)
-      guard let session else {
-        corruptGeneration = row.generation
+      guard let session = try open(row, with: vault) else {
+        parts.mirror.corruptGeneration = row.generation
         return .corrupt
       }
+      parts.mirror.session = session
       // Another process signed the same user in again: the server has not answered for this session.
       if session.memberships == nil, check.isConfirmed { check.reset() }
       return .open
@@ -164,7 +162,7 @@ final class SessionStore: MemoryUser {
   /// The state of the row, without changing the mirror; nil if only `reload` can tell.
   func record(_ row: SessionRow) -> Situation.Record? {
     if let session { return session.mirrors(row) ? .open : nil }
-    return corruptGeneration == row.generation ? .corrupt : closedRecord(row)
+    return parts.mirror.corruptGeneration == row.generation ? .corrupt : closedRecord(row)
   }
 
   /// The state of a row that has nothing to open; nil if it may open.
@@ -256,8 +254,8 @@ final class SessionStore: MemoryUser {
   }
 
   private func dropMirror() {
-    session = nil
-    corruptGeneration = nil
+    parts.mirror.session = nil
+    parts.mirror.corruptGeneration = nil
     cache.dropIndex()
   }
 }

@@ -8,21 +8,11 @@ import Vault
 ///
 /// The library alone refreshes the session, so the host asks for the token before a call and keeps
 /// none. A host that has asked once on this handle is told when there is another one.
-final class SessionToken: Part {
+struct SessionToken: Rules {
   /// The next `holdfast_next` sends the refresh; its response usually comes within this time.
   private static var responseMS: Int64 { 1000 }
 
-  private let refresh: Refresh
-  private let decider: Decider
-  /// The digest of the token that the host was given or told of; empty: it waits for one; nil: it never asked, and is
-  /// not told.
-  private var told: [UInt8]?
-
-  init(_ shared: Shared, refresh: Refresh, decider: Decider) {
-    self.refresh = refresh
-    self.decider = decider
-    super.init(shared)
-  }
+  let parts: Parts
 
   /// The token of the open session, unless it is about to end or the server refused it.
   func get(_ request: JSON) throws(Failure) -> JSON {
@@ -31,12 +21,12 @@ final class SessionToken: Part {
     let row = try sessions.row()
     let now = core.clock.now()
     if try refresh.isNeeded(session, row, now) {
-      told = []
+      hostView.toldToken = []
       throw Failure(
         .sessionRefreshing, "another access token is needed; holdfast_next asks for it",
         detail: ["wait_ms": JSON(try waitMS(now))])
     }
-    told = session.tokenDigest
+    hostView.toldToken = session.tokenDigest
     return ["access_token": session.accessToken.json, "expires_ms": .int(row.expiresMS)]
   }
 
@@ -51,7 +41,7 @@ final class SessionToken: Part {
     guard let (session, row) = try otherToken() else { return }
     news.discard("session_token")
     try news.answer("session_token", ["expires_ms": .int(row.expiresMS)])
-    told = session.tokenDigest
+    hostView.toldToken = session.tokenDigest
   }
 
   /// Whether there is another token to tell of.
@@ -59,7 +49,7 @@ final class SessionToken: Part {
 
   /// The session, if its token is another one than the host has.
   private func otherToken() throws(Failure) -> (OpenSession, SessionRow)? {
-    guard let told, let assessment = try decider.assessUnchanged(),
+    guard let told = hostView.toldToken, let assessment = try decider.assessUnchanged(),
       decider.canUse(assessment.situation), let session = sessions.session,
       session.tokenDigest != told,
       try !refresh.isNeeded(session, assessment.row, core.clock.now())

@@ -5,22 +5,12 @@ import Supabase
 import Vault
 
 /// Signing in: methods, PKCE, and the exchange of a proof for a session.
-final class SignIn: Part {
+struct SignIn: Rules {
   /// A sign-in without a response for this long is given up.
   private static var exchangeLimitMS: Int64 { 60_000 }
 
-  private let recovery: Recovery
-  private let sessionStart: SessionStart
-  private let decider: Decider
-  private let stored: StoredSignIns
-
-  init(_ shared: Shared, recovery: Recovery, sessionStart: SessionStart, decider: Decider) {
-    self.recovery = recovery
-    self.sessionStart = sessionStart
-    self.decider = decider
-    stored = StoredSignIns(shared.core)
-    super.init(shared)
-  }
+  let parts: Parts
+  private var stored: StoredSignIns { StoredSignIns(core: core) }
 
   // MARK: Beginning
 

@@ -5,16 +5,14 @@ import Vault
 
 /// What outlives the process while a sign-in is under way elsewhere: the verifiers of sign-ins in a
 /// browser, and nonces. All of it is sealed.
-final class StoredSignIns {
+struct StoredSignIns {
   /// How long a sign-in may stay open in the browser. The server's own limit (300 s at least) is
   /// usually shorter. The server's expiry error has its own reason.
   private static var limitMS: Int64 { 900_000 }
   /// How many are kept. A code is tried with one verifier after the other, and the server counts tries.
   private static var most: Int { 8 }
 
-  private let core: Core
-
-  init(_ core: Core) { self.core = core }
+  let core: Core
 
   private static func context(_ state: [UInt8]) -> SealContext {
     SealContext(table: "sign_in", row: state, column: "sealed")
