@@ -17,6 +17,7 @@ final class KeyRing {
     let signIns: Key
     let revocations: Key
     let queues: Key
+    let lastBatchKey = LastBatchKey()
 
     init(_ device: NamedKey) throws(Failure) {
       self.device = device

@@ -17,7 +17,6 @@ final class Parts: Rules {
   let pendingSignIn = PendingSignInState()
   let check: MembershipCheck
   let uploads = UploadState()
-  var lastBatchKey: ItemIntake.LastBatchKey?
   let pulls: PullState
   let live = LiveContacts()
   let cache: CacheFile
@@ -95,7 +94,6 @@ extension Rules {
   var report: ItemReport { ItemReport(parts: parts) }
   var uploader: Uploader { Uploader(parts: parts) }
   var settlement: UploadSettlement { UploadSettlement(parts: parts) }
-  var parking: Parking { Parking(parts: parts) }
   var syncRuns: SyncRunReporter { SyncRunReporter(parts: parts) }
 
   // The cache.

@@ -3,8 +3,8 @@ import Base
 /// The codes of all messages to users. They are stable; `Messages` has a text for each of them in
 /// every language.
 ///
-/// `Reason`, `Banner` and `ItemFault` share their raw values with this list, so a reason, banner or
-/// fault leads to its message by its code. A code that is used in several places (`offline` is a
+/// `Reason` and `Banner` share their raw values with this list, so a reason or banner leads to its
+/// message by its code. A code that is used in several places (`offline` is a
 /// banner and an explanation) has the same text in all of them.
 public enum MessageCode: String, CaseIterable, Sendable {
   // Reasons of a decision.

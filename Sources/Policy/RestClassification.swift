@@ -1,15 +1,5 @@
 import Base
 
-/// What is wrong with an item. Sending it again unchanged would fail again.
-public enum ItemFault: String, CaseIterable, Sendable {
-  case rejected
-  case invalidValue = "invalid_value"
-  case missingValue = "missing_value"
-  case tooLong = "too_long"
-  case duplicate
-  case serverRule = "server_rule"
-}
-
 /// The meaning of a response of the data service for the request.
 public enum RestOutcome: Equatable, Sendable {
   /// Read the body. For an upload, only the ids in it prove what is stored: the status is 201 also
@@ -18,8 +8,9 @@ public enum RestOutcome: Equatable, Sendable {
   case answered
   /// The requested page is beyond the end.
   case endOfData
-  /// A row is refused. `BlamePolicy` says whether one of the items is at fault.
-  case itemFault(ItemFault, BlamePolicy.Ground)
+  /// A row is refused: sending it again unchanged would fail again. `BlamePolicy` says whether one of
+  /// the items is at fault.
+  case itemFault(MessageCode, BlamePolicy.Ground)
   /// A unique key exists already: read the ids back. Items that are stored are done; the others are
   /// refused for a column.
   case duplicateKey

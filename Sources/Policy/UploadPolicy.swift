@@ -13,8 +13,8 @@ public enum UploadVerdict: Equatable, Sendable {
   case search
   /// They are sent again in two halves.
   case halve(charged: Bool)
-  /// The user decides.
-  case park(UploadParking)
+  /// The user decides; the message tells why.
+  case park(MessageCode)
 }
 
 extension UploadVerdict {
@@ -53,26 +53,6 @@ public enum UploadFailure: CaseIterable, Sendable {
   case firewall
 }
 
-/// Why an item is parked.
-public enum UploadParking: Equatable, Sendable {
-  /// The server refuses it.
-  case refused
-  case tooLong
-  case missingColumn
-  /// Its id is taken.
-  case conflict
-  /// It is refused on the way.
-  case blocked
-  /// Nobody can say whether the server has it.
-  case unknownOutcome
-  /// Others have changed the same columns of its row.
-  case changedElsewhere
-  /// Others have deleted its row.
-  case deletedElsewhere
-  /// The user may not change its row.
-  case notAllowed
-}
-
 /// The single function that decides from a response what becomes of the items of a request: when uploads
 /// pause, and how a bad item is isolated. `docs/uploads.md` is generated from it.
 ///
@@ -104,10 +84,10 @@ public enum UploadPolicy {
     case .named: .stored
     case .unnamed: readBack(.unnamed, s)
     case .nothing: readBack(.gateway, s)
-    case .refusedGiven: s.isSingle ? .park(.refused) : .search
+    case .refusedGiven: s.isSingle ? .park(.rejected) : .search
     case .refusedOther: refusedOther(s)
     // A correction's own row has its id.
-    case .takenGiven where s.operation != .insert: s.isSingle ? .park(.refused) : .search
+    case .takenGiven where s.operation != .insert: s.isSingle ? .park(.rejected) : .search
     case .takenOther where s.operation != .insert: refusedOther(s)
     case .takenGiven: s.isSingle ? readBack(.given, s) : .search
     case .takenOther: s.isSingle ? readBack(.taken, s) : refusedOther(s)
@@ -139,7 +119,7 @@ public enum UploadPolicy {
   /// A refusal for what no user gave is the single item's only if another one got through since the one
   /// before.
   private static func refusedOther(_ s: UploadSituation) -> UploadVerdict {
-    s.isSingle && s.history != .none && s.othersSince ? .park(.refused) : failed(s)
+    s.isSingle && s.history != .none && s.othersSince ? .park(.rejected) : failed(s)
   }
 
   /// The first time the memberships are checked. If the membership is confirmed, the row is refused.

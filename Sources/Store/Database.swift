@@ -185,8 +185,20 @@ public final class Database {
 
   /// Several statements without arguments.
   public func execute(_ sql: String) throws(Failure) {
+    try require(sql.withCString { result(of: $0) })
+  }
+
+  /// The same of a text that need not be copied.
+  func execute(statements: StaticCString) throws(Failure) {
+    try require(result(of: statements.start))
+  }
+
+  private func result(of sql: UnsafePointer<CChar>) -> Int32 {
     if depth == 0 { pauseReads() }
-    let result = sql.withCString { sqlite3_exec(connection, $0, nil, nil, nil) }
+    return sqlite3_exec(connection, sql, nil, nil, nil)
+  }
+
+  private func require(_ result: Int32) throws(Failure) {
     guard result == SQLITE_OK else {
       throw failure(result == SQLITE_ERROR ? SQLITE_CORRUPT : result)
     }
@@ -399,8 +411,7 @@ public final class Database {
     if depth == 0, sqlite3_total_changes(connection) != changesBefore {
       reads.version = nil
       call?.noteCommit()
-      keepReadCache()
-      keepCheckedSchema()
+      followOwnCommit()
     }
   }
 

@@ -23,12 +23,6 @@ extension Database {
     checkedSchema = (number, version)
   }
 
-  /// Called after a commit on this connection: it has not changed the schema.
-  func keepCheckedSchema() {
-    guard let version = lastCommit, let known = checkedSchema?.version else { return }
-    if version.commits == known.commits &+ 1 { checkedSchema?.version = version }
-  }
-
   /// A failure that no statement of the library has on its own schema.
   func isStrange(_ result: Int32) -> Bool {
     let kind = result & 0xFF

@@ -26,16 +26,6 @@ public struct DependencyTable {
     try !database.exists("SELECT 1 FROM dependency LIMIT 1")
   }
 
-  /// Whether the item depends, directly or through others, on an item that is parked.
-  public func waitsForParked(_ item: [UInt8]) throws(Failure) -> Bool {
-    try database.exists(
-      """
-      WITH RECURSIVE above(item) AS (SELECT parent FROM dependency WHERE item = ?1
-        UNION SELECT parent FROM dependency JOIN above USING (item))
-      SELECT 1 FROM above JOIN queue USING (item) WHERE state = 3 LIMIT 1
-      """, .blob(item))
-  }
-
   /// Those of the owner's items between two numbers that depend, directly or through others, on an item
   /// that is parked, sorted by number. One walk from the parked ones down: a walk up from each would go through a
   /// chain once for each of its items.
@@ -67,11 +57,5 @@ public struct DependencyTable {
   /// Nothing depends on `parent` any more.
   public func removeChildren(of parent: [UInt8]) throws(Failure) {
     try database.run("DELETE FROM dependency WHERE parent = ?", .blob(parent))
-  }
-
-  /// Remove the dependencies of the owner's items, while these are still in the queue.
-  public func removeAll(of owner: [UInt8]) throws(Failure) {
-    try database.run(
-      "DELETE FROM dependency WHERE item IN (SELECT item FROM queue WHERE owner = ?)", .blob(owner))
   }
 }

@@ -112,36 +112,3 @@ public enum WaitReason: Equatable, Sendable {
     }
   }
 }
-
-/// How a request's result changes an item.
-public struct Transition: Sendable {
-  let state: ItemState
-  /// With an attempt, because the server may have stored the item.
-  let isCharged: Bool
-  /// nil: as before.
-  var history: FailureHistory?
-  var retryGroup: RetryGroup?
-  /// The server's reason, sealed.
-  var rejection: [UInt8]?
-
-  /// To be sent again; with a retry group, in batches of that group alone.
-  public static func pending(
-    charged: Bool = false, history: FailureHistory? = nil, retryGroup: RetryGroup? = nil
-  ) -> Transition {
-    Transition(state: .pending, isCharged: charged, history: history, retryGroup: retryGroup)
-  }
-
-  /// With a retry group, once it is pending.
-  public static func waiting(
-    _ reason: WaitReason, charged: Bool = false, history: FailureHistory? = nil,
-    retryGroup: RetryGroup? = nil
-  ) -> Transition {
-    Transition(
-      state: .waiting(reason), isCharged: charged, history: history, retryGroup: retryGroup)
-  }
-
-  /// Refused for good. Never charged: what was refused is not stored.
-  public static func parked(rejection: [UInt8]?) -> Transition {
-    Transition(state: .parked, isCharged: false, rejection: rejection)
-  }
-}

@@ -24,27 +24,15 @@ public struct LeaseTable {
       "DELETE FROM lease WHERE name = ?1 AND holder = ?2", .text(name), .blob(holder))
   }
 
-  /// The other holder of an unexpired lease; nil: it is free or ours.
-  public func holder(_ name: String, notBy holder: [UInt8], now: SteadyTime) throws(Failure)
-    -> [UInt8]?
-  {
+  /// The unexpired lease of another holder; nil: it is free or ours.
+  public func other(
+    _ name: String, than holder: [UInt8], now: SteadyTime
+  ) throws(Failure) -> (holder: [UInt8], until: SteadyTime)? {
     try database.first(
       """
-      SELECT holder FROM lease
+      SELECT holder, expires_ms FROM lease
       WHERE name = ?1 AND holder <> ?2 AND expires_ms > ?3 AND expires_ms <= ?3 + 3600000
       """, .text(name), .blob(holder), .int(now.ms)
-    ) { (row) throws(Failure) in row.blob(0) }
-  }
-
-  /// When another holder's lease expires; nil: it is free or ours.
-  public func heldUntil(_ name: String, notBy holder: [UInt8], now: SteadyTime) throws(Failure)
-    -> SteadyTime?
-  {
-    try database.first(
-      """
-      SELECT expires_ms FROM lease
-      WHERE name = ?1 AND holder <> ?2 AND expires_ms > ?3 AND expires_ms <= ?3 + 3600000
-      """, .text(name), .blob(holder), .int(now.ms)
-    ) { (row) throws(Failure) in SteadyTime(ms: row.int(0)) }
+    ) { (row) throws(Failure) in (row.blob(0), SteadyTime(ms: row.int(1))) }
   }
 }

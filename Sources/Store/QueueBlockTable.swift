@@ -3,9 +3,9 @@ public import Base
 /// Sealed sums over the items of a block, so that no sum needs all items.
 ///
 /// A block is a range of sequence numbers, whose size depends on its level: 64, 4096 or 262,144. Above
-/// them a root sums up all items up to a number. The statements that change what an item counts for
-/// forget the sums with this item, in their transaction, and a reader makes them again. New items have
-/// higher numbers than all before, so adding one changes no sum that is kept.
+/// them a root sums up all items up to a number. A change of what an item counts for removes the sums with
+/// this item (the triggers of `Schema.main`), and a reader makes them again. New items have higher numbers
+/// than all before, so adding one changes no sum that is kept.
 public struct QueueBlockTable {
   /// The number of levels below the root.
   public static var levels: Int64 { 3 }
@@ -44,32 +44,9 @@ public struct QueueBlockTable {
       "INSERT OR REPLACE INTO queue_block(level, block, owner, org, sealed) VALUES (?, ?, ?, ?, ?)",
       .int(level), .int(block), .blob(owner), .blob(org), .blob(sealed))
   }
-
-  /// Items of these blocks of the lowest level have changed.
-  @inline(never)
-  func forget(_ blocks: [Int64]) throws(Failure) {
-    var last: Int64?
-    for block in blocks.ordered() where block != last {
-      last = block
-      for level in 0...QueueBlockTable.levels {
-        let isRoot = level == QueueBlockTable.levels
-        try database.run(
-          "DELETE FROM queue_block WHERE level = ?1 AND block = ?2", .int(level),
-          .int(isRoot ? 0 : block >> (6 * level)))
-      }
-    }
-  }
-
-  func forget(_ sequence: Int64) throws(Failure) {
-    try forget([QueueBlockTable.block(of: sequence, 0)])
-  }
-
-  func removeAll() throws(Failure) { try database.run("DELETE FROM queue_block") }
 }
 
 extension QueueTable {
-  var blocks: QueueBlockTable { QueueBlockTable(database) }
-
   /// The first item's number from this one on, whoever owns it.
   @inline(never)
   public func firstNumber(from sequence: Int64) throws(Failure) -> Int64? {

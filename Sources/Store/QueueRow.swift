@@ -69,14 +69,8 @@ public final class QueueRow {
     rejection = row.blob(ifPresent: Column.rejection)
   }
 
-  /// The body's size in a row of `SELECT * FROM queue`.
-  static func size(_ row: Row) -> Int64 { row.count(Column.size) }
-
   /// Whether a row of `SELECT * FROM queue` is found by its tag: a text never equals a blob.
   static func hasTag(_ row: Row) -> Bool { row.isBlob(Column.item) }
-
-  /// Whether the item of a row of `SELECT * FROM queue` is sent alone.
-  static func isAlone(_ row: Row) -> Bool { row.int(Column.history) > 0 }
 
   /// A row of a damaged file, if it has the form of ours: the tags have their length. Its seal proves the
   /// rest; a state or a number that makes no sense does not cost the item. An item that was being sent is

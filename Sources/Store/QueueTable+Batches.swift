@@ -40,27 +40,27 @@ extension QueueTable {
         ]
       ) { (row) throws(Failure) in
         guard QueueRow.hasTag(row) else { throw database.damage("an item's tag is damaged") }
+        let item = QueueRow(row)
         if let head = rows.first {
           if head.history.isAlone { return false }
-          if QueueRow.isAlone(row) { return true }
+          if item.history.isAlone { return true }
         }
-        size += QueueRow.size(row)
+        size += item.size
         if !rows.isEmpty, size > maximumSize { return false }
-        rows.append(QueueRow(row))
+        rows.append(item)
         return true
       }
       guard let first = rows.first, let last = rows.last else {
         // The head is there and no item has its key: it is no blob, which only damage makes.
         throw database.damage("an item's batch key is damaged")
       }
-      let taken = try database.run(
+      try database.run(
         """
         UPDATE queue SET state = 1, wait_reason = 0, lease = ?5, lease_ms = ?6, edited = 0
         WHERE owner = ?1 AND state = 0 AND retry_group = ?3 AND batch_key = ?2 AND seq <= ?4
           AND (history <= 0 OR seq = ?7)
         """, .blob(owner), .blob(head.batchKey), .int(head.retryGroup.number), .int(last.sequence),
         .blob(holder), .int(leaseEnd.ms), .int(first.sequence))
-      try move(taken, of: owner, from: .pending, to: .sending)
       return rows
     }
   }
@@ -114,7 +114,7 @@ extension QueueTable {
     ) { (row) throws(Failure) in row.count(0) }
   }
 
-  /// Whether any item is leased: a start asks, and to group the leases takes a statement twice as long.
+  /// Whether any item is leased: to group the leases takes a statement twice as long.
   public func hasLeases() throws(Failure) -> Bool {
     try database.exists("SELECT 1 FROM queue INDEXED BY queue_leased WHERE state = 1 LIMIT 1")
   }
@@ -173,28 +173,14 @@ extension QueueTable {
   /// End a dead or late holder's leases. Its requests may have been sent, so each item is charged
   /// with an attempt. A damaged file may name no holder: `leases` gives an empty one then.
   public func reclaim(from holder: [UInt8]) throws(Failure) {
-    let lease = Value(holder.isEmpty ? nil : holder)
     try inSlices { (most) throws(Failure) in
-      try database.transaction { () throws(Failure) in
-        // A holder may have items of a user who has signed out since.
-        let owners = try database.all(
-          """
-          SELECT owner, count(*) FROM (SELECT owner FROM queue INDEXED BY queue_leased
-            WHERE state = 1 AND lease IS ?1 ORDER BY lease_ms, seq LIMIT ?2) GROUP BY owner
-          """, lease, .int(most)
-        ) { (row) throws(Failure) in (owner: row.blob(0), items: Int(row.count(1))) }
-        let number = try database.run(
-          """
-          UPDATE queue SET state = 0, wait_reason = 0, lease = NULL, lease_ms = 0,
-            attempts = attempts + 1
-          WHERE seq IN (SELECT seq FROM queue INDEXED BY queue_leased
-            WHERE state = 1 AND lease IS ?1 ORDER BY lease_ms, seq LIMIT ?2)
-          """, lease, .int(most))
-        for (owner, items) in owners {
-          try move(items, of: owner, from: .sending, to: .pending)
-        }
-        return number
-      }
+      try database.run(
+        """
+        UPDATE queue SET state = 0, wait_reason = 0, lease = NULL, lease_ms = 0,
+          attempts = attempts + 1
+        WHERE seq IN (SELECT seq FROM queue INDEXED BY queue_leased
+          WHERE state = 1 AND lease IS ?1 ORDER BY lease_ms, seq LIMIT ?2)
+        """, Value(holder.isEmpty ? nil : holder), .int(most))
     }
   }
 }

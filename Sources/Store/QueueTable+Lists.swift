@@ -19,19 +19,13 @@ extension QueueTable {
   /// item that waits for its parent was refused for it, and of one that was refused on the way the
   /// server was asked, so they are not stored.)
   public func mayBeStored(org: [UInt8]?, of owner: [UInt8]) throws(Failure) -> Bool {
-    // The index has these items alone, so finding one is a step in it.
-    guard let org else {
-      return try database.exists(
-        """
-        SELECT 1 FROM queue INDEXED BY queue_attempted WHERE owner = ?1 AND attempts > 0
-          AND (state < 2 OR state = 2 AND wait_reason NOT IN (1, 6)) LIMIT 1
-        """, .blob(owner))
-    }
-    return try database.exists(
+    // The index has these items alone, and they are few.
+    try database.exists(
       """
-      SELECT 1 FROM queue INDEXED BY queue_attempted WHERE owner = ?1 AND org = ?2 AND attempts > 0
+      SELECT 1 FROM queue INDEXED BY queue_attempted
+      WHERE owner = ?1 AND (?2 IS NULL OR org = ?2) AND attempts > 0
         AND (state < 2 OR state = 2 AND wait_reason NOT IN (1, 6)) LIMIT 1
-      """, .blob(owner), .blob(org))
+      """, .blob(owner), Value(org))
   }
 
   // MARK: The user's lists

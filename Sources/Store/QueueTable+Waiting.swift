@@ -32,14 +32,12 @@ extension QueueTable {
   public func pause(
     like sequence: Int64, of owner: [UInt8], _ reason: WaitReason
   ) throws(Failure) {
-    try moving(of: owner, from: .pending, to: .waiting(reason)) { () throws(Failure) in
-      try database.run(
-        """
-        UPDATE queue SET state = 2, wait_reason = ?3, not_before_ms = ?4
-        WHERE owner = ?1 AND state = 0
-          AND batch_key = (SELECT batch_key FROM queue WHERE seq = ?2)
-        """, .blob(owner), .int(sequence), .int(reason.code), .int(reason.notBeforeMS))
-    }
+    try database.run(
+      """
+      UPDATE queue SET state = 2, wait_reason = ?3, not_before_ms = ?4
+      WHERE owner = ?1 AND state = 0
+        AND batch_key = (SELECT batch_key FROM queue WHERE seq = ?2)
+      """, .blob(owner), .int(sequence), .int(reason.code), .int(reason.notBeforeMS))
   }
 
   /// Whether items pause together. Those that were found to be at fault do not: each waits for itself.
@@ -63,16 +61,16 @@ extension QueueTable {
       """, .blob(owner), .blob(batchKey), .int(sequence))
   }
 
-  /// The items in a pause of our own, by batch key: one of each, and how many there are.
-  public func paused(
-    of owner: [UInt8]
-  ) throws(Failure) -> [(item: [UInt8], count: Int64)] {
+  /// The items that wait for a reason, by batch key: one of each, and how many there are.
+  public func waiting(
+    of owner: [UInt8], for reason: WaitReason
+  ) throws(Failure) -> [(batchKey: [UInt8], item: [UInt8], count: Int64)] {
     try database.all(
       """
-      SELECT item, count(*) FROM queue WHERE owner = ?1 AND state = 2 AND wait_reason = 2
-      GROUP BY batch_key
-      """, .blob(owner)
-    ) { (row) throws(Failure) in (row.blob(0), row.int(1)) }
+      SELECT batch_key, item, count(*) FROM queue
+      WHERE owner = ?1 AND state = 2 AND wait_reason = ?2 GROUP BY batch_key
+      """, .blob(owner), .int(reason.code)
+    ) { (row) throws(Failure) in (row.blob(0), row.blob(1), row.int(2)) }
   }
 
   /// How long until the first item is due that waits for a time, 0 or less: now; nil: none does. An item
@@ -116,82 +114,50 @@ extension QueueTable {
   ) throws(Failure) {
     // Without due items there is no write, so no wait for another process's write lock.
     guard let left = try leftMS(of: owner, now: now, longest: longest), left <= 0 else { return }
-    try promote(of: owner, .time(until: now), longest.ownMS, aloneMS: longest.aloneMS)
-    try promote(of: owner, .server(until: now), longest.askedMS)
-    try promote(of: owner, .blocked(until: now), longest.blockedMS)
-  }
-
-  /// The same for one reason, which tells the present time.
-  private func promote(
-    of owner: [UInt8], _ reason: WaitReason, _ longestMS: Int64, aloneMS: Int64? = nil
-  ) throws(Failure) {
     try inSlices { (most) throws(Failure) in
-      try moving(of: owner, from: .waiting(reason), to: .pending) { () throws(Failure) in
-        try database.run(
-          """
-          UPDATE queue SET state = 0, wait_reason = 0 WHERE seq IN (SELECT seq FROM queue
-            WHERE owner = ?1 AND state = 2 AND wait_reason = ?2
-              AND (not_before_ms <= ?3
-                OR not_before_ms - ?3 > CASE WHEN history > 0 THEN ?6 ELSE ?4 END)
-            LIMIT ?5)
-          """, .blob(owner), .int(reason.code), .int(reason.notBeforeMS), .int(longestMS),
-          .int(most), .int(aloneMS ?? longestMS))
-      }
+      try database.run(
+        """
+        UPDATE queue SET state = 0, wait_reason = 0 WHERE seq IN (SELECT seq FROM queue
+          WHERE owner = ?1 AND state = 2 AND wait_reason IN (2, 5, 6)
+            AND (not_before_ms <= ?2 OR not_before_ms - ?2 > CASE wait_reason
+              WHEN 5 THEN ?3 WHEN 6 THEN ?4 ELSE iif(history > 0, ?5, ?6) END)
+          LIMIT ?7)
+        """, .blob(owner), .int(now.ms), .int(longest.askedMS), .int(longest.blockedMS),
+        .int(longest.aloneMS), .int(longest.ownMS), .int(most))
     }
   }
 
   /// Items in a pause become pending, except where a server asked for it: all, or those with this batch key that
   /// do not fail alone.
   public func endOwnPauses(of owner: [UInt8], batchKey: [UInt8]? = nil) throws(Failure) {
-    try moving(of: owner, from: .waiting(.time(until: 0)), to: .pending) { () throws(Failure) in
-      try database.run(
-        """
-        UPDATE queue SET state = 0, wait_reason = 0
-        WHERE owner = ?1 AND state = 2 AND wait_reason = 2
-          AND (?2 IS NULL OR batch_key = ?2 AND history <= 0)
-        """, .blob(owner), Value(batchKey))
-    }
+    try database.run(
+      """
+      UPDATE queue SET state = 0, wait_reason = 0
+      WHERE owner = ?1 AND state = 2 AND wait_reason = 2
+        AND (?2 IS NULL OR batch_key = ?2 AND history <= 0)
+      """, .blob(owner), Value(batchKey))
   }
 
   /// Items that wait for themselves become pending: those that the service fails for, and those that were
   /// refused on the way no more than `most` times, so that nothing shows that they are at fault.
   public func endPausesAlone(of owner: [UInt8], most: Int64) throws(Failure) {
-    for reason in [WaitReason.time(until: 0), .blocked(until: 0)] {
-      try moving(of: owner, from: .waiting(reason), to: .pending) { () throws(Failure) in
-        try database.run(
-          """
-          UPDATE queue SET state = 0, wait_reason = 0
-          WHERE owner = ?1 AND state = 2 AND wait_reason = ?2 AND history > 0 AND (history <= ?3 OR ?2 = 2)
-          """, .blob(owner), .int(reason.code), .int(most))
-      }
-    }
+    try database.run(
+      """
+      UPDATE queue SET state = 0, wait_reason = 0
+      WHERE owner = ?1 AND state = 2 AND wait_reason IN (2, 6) AND history > 0
+        AND (wait_reason = 2 OR history <= ?2)
+      """, .blob(owner), .int(most))
   }
 
   // MARK: Kind
 
-  // A batch key has one kind, so one of its items tells the kind of all.
-
-  /// The batch keys whose items wait because a process does not know their kind, each with one item.
-  public func heldKinds(
-    of owner: [UInt8]
-  ) throws(Failure) -> [(batchKey: [UInt8], item: [UInt8])] {
-    try database.all(
-      """
-      SELECT batch_key, item FROM queue WHERE owner = ?1 AND state = 2 AND wait_reason = 4
-      GROUP BY batch_key
-      """, .blob(owner)
-    ) { (row) throws(Failure) in (row.blob(0), row.blob(1)) }
-  }
-
-  /// The kind of these items is known: they become pending.
+  /// The kind of these items is known; a batch key has one. They become pending.
   public func releaseKind(batchKey: [UInt8], of owner: [UInt8]) throws(Failure) {
-    try moving(of: owner, from: .waiting(.kind), to: .pending) { () throws(Failure) in
-      try database.run(
-        """
-        UPDATE queue SET state = 0, wait_reason = 0
-        WHERE owner = ?1 AND state = 2 AND wait_reason = 4 AND batch_key = ?2
-        """, .blob(owner), .blob(batchKey))
-    }
+    try database.run(
+      """
+      UPDATE queue SET state = 0, wait_reason = 0
+      WHERE owner = ?1 AND state = 2 AND wait_reason = 4 AND batch_key = ?2
+      """, .blob(owner), .blob(batchKey))
   }
 
   // MARK: Organisation
@@ -210,46 +176,22 @@ extension QueueTable {
   /// The user is not (or no longer) in the organisation: its items that are pending or wait for a
   /// time wait for the organisation.
   public func withhold(org: [UInt8], of owner: [UInt8]) throws(Failure) {
-    try database.transaction { () throws(Failure) in
-      try moving(of: owner, from: .pending, to: .waiting(.organisation)) { () throws(Failure) in
-        try database.run(
-          "UPDATE queue SET state = 2, wait_reason = 3 WHERE owner = ?1 AND org = ?2 AND state = 0",
-          .blob(owner), .blob(org))
-      }
-      for reason in [WaitReason.time(until: 0), .server(until: 0), .blocked(until: 0)] {
-        try moving(of: owner, from: .waiting(reason), to: .waiting(.organisation)) {
-          () throws(Failure) in
-          try database.run(
-            """
-            UPDATE queue SET wait_reason = 3
-            WHERE owner = ?1 AND org = ?2 AND state = 2 AND wait_reason = ?3
-            """, .blob(owner), .blob(org), .int(reason.code))
-        }
-      }
-    }
+    try database.run(
+      """
+      UPDATE queue SET state = 2, wait_reason = 3
+      WHERE owner = ?1 AND org = ?2 AND (state = 0 OR state = 2 AND wait_reason IN (2, 5, 6))
+      """, .blob(owner), .blob(org))
   }
 
   /// The user is in the organisation again, or (nil) the app has no organisations any more: what waits
   /// for it becomes pending, or waits for its parents.
   public func release(org: [UInt8]?, of owner: [UInt8]) throws(Failure) {
-    try database.transaction { () throws(Failure) in
-      try moving(of: owner, from: .waiting(.organisation), to: .waiting(.dependency)) {
-        () throws(Failure) in
-        try database.run(
-          """
-          UPDATE queue SET wait_reason = 1
-          WHERE owner = ?1 AND (?2 IS NULL OR org = ?2) AND state = 2 AND wait_reason = 3
-            AND item IN (SELECT item FROM dependency)
-          """, .blob(owner), Value(org))
-      }
-      try moving(of: owner, from: .waiting(.organisation), to: .pending) { () throws(Failure) in
-        try database.run(
-          """
-          UPDATE queue SET state = 0, wait_reason = 0
-          WHERE owner = ?1 AND (?2 IS NULL OR org = ?2) AND state = 2 AND wait_reason = 3
-          """, .blob(owner), Value(org))
-      }
-    }
+    try database.run(
+      """
+      UPDATE queue SET state = iif(item IN (SELECT item FROM dependency), 2, 0),
+        wait_reason = iif(item IN (SELECT item FROM dependency), 1, 0)
+      WHERE owner = ?1 AND (?2 IS NULL OR org = ?2) AND state = 2 AND wait_reason = 3
+      """, .blob(owner), Value(org))
   }
 
   /// Forget that items were denied which still wait for their organisation: that was without a
@@ -281,14 +223,12 @@ extension QueueTable {
     try dependencies.removeChildren(of: parent)
     var released = 0
     for child in children {
-      released += try moving(child) { () throws(Failure) in
-        try database.run(
-          """
-          UPDATE queue SET state = 0, wait_reason = 0
-          WHERE item = ?1 AND state = 2 AND wait_reason = 1
-            AND NOT EXISTS (SELECT 1 FROM dependency WHERE item = ?1)
-          """, .blob(child))
-      }
+      released += try database.run(
+        """
+        UPDATE queue SET state = 0, wait_reason = 0
+        WHERE item = ?1 AND state = 2 AND wait_reason = 1
+          AND NOT EXISTS (SELECT 1 FROM dependency WHERE item = ?1)
+        """, .blob(child))
     }
     return released
   }

@@ -18,20 +18,14 @@ public struct QueueTable {
       let added = try insertRow(row)
       // A constraint that is not ours can make SQLite ignore the row.
       guard added == 1 else { throw database.damage("an item was not stored") }
-      let number = try database.lastInsertedRow()
-      try move(of: row.owner, from: nil, to: Place(row.state))
-      return number
+      return try database.lastInsertedRow()
     }
   }
 
   private func insertRow(_ row: QueueRow) throws(Failure) -> Int {
     do throws(Failure) { return try insertWithNumber(row) } catch {
       // After the largest number of all, SQLite says that the disk is full.
-      if error.code == .storageFull {
-        _ = try database.first("SELECT seq FROM sqlite_sequence WHERE name = 'queue'") {
-          (row) throws(Failure) in row.count(0)
-        }
-      }
+      if error.code == .storageFull { _ = try lastNumber() }
       throw error
     }
   }
@@ -93,27 +87,25 @@ public struct QueueTable {
     ) { (row) throws(Failure) in row.blob(0) }
   }
 
+  /// Remove an item. It depends on nothing any more; others may still depend on it.
   public func remove(_ item: [UInt8]) throws(Failure) {
-    try delete(item)
-    try dependencies.removeParents(of: item)
+    try database.run("DELETE FROM queue WHERE item = ?", .blob(item))
   }
 
   /// Remove items that are proved to be stored, and release the items that waited only for them.
   public func removeStored(_ items: [[UInt8]]) throws(Failure) {
-    // Most queues have no dependencies; then the two statements per item are not needed.
+    // Most queues have no dependencies; then the statement per item is not needed.
     let hasDependencies = try !dependencies.isEmpty()
-    try delete(items)
-    guard hasDependencies else { return }
     for item in items {
-      try dependencies.removeParents(of: item)
-      try releaseDependents(of: item)
+      try remove(item)
+      if hasDependencies { try releaseDependents(of: item) }
     }
   }
 
   public func removeAll(of owner: [UInt8]) throws(Failure) {
-    try dependencies.removeAll(of: owner)
+    try database.run("DELETE FROM queue_block WHERE owner = ?", .blob(owner))
     try database.run("DELETE FROM queue WHERE owner = ?", .blob(owner))
-    try removeCounts(of: owner)
+    try database.run("DELETE FROM queue_count WHERE owner = ?", .blob(owner))
     try SyncRunTable(database).end(of: owner)
   }
 
@@ -136,41 +128,37 @@ public struct QueueTable {
   /// Store a row as it is in memory, but for its place in the order of registration. A lease lasts while the
   /// item is being sent.
   public func write(_ row: QueueRow) throws(Failure) {
-    try moving(row.item, isRewritten: true) { () throws(Failure) in
-      try database.run(
-        """
-        UPDATE queue SET batch_key = ?2, state = ?3, wait_reason = ?4, not_before_ms = ?5, attempts = ?6,
-          history = ?7, edited = ?8, size = ?9, list = ?10, listed_ms = ?11, body = ?12, rejection = ?13,
-          retry_group = ?14, lease = CASE ?3 WHEN 1 THEN lease END,
-          lease_ms = CASE ?3 WHEN 1 THEN lease_ms ELSE 0 END
-        WHERE item = ?1
-        """, .blob(row.item), .blob(row.batchKey), .int(row.state.code.rawValue),
-        .int(row.state.waitReason?.code ?? 0),
-        .int(row.state.waitReason?.until?.ms ?? row.notBefore.ms), .int(row.attempts),
-        .int(row.history.number), .int(row.isEdited ? 1 : 0), .int(row.size),
-        Value(row.list), Value(row.listedMS), .blob(row.body), Value(row.rejection),
-        .int(row.retryGroup.number))
-    }
+    try database.run(
+      """
+      UPDATE queue SET batch_key = ?2, state = ?3, wait_reason = ?4, not_before_ms = ?5, attempts = ?6,
+        history = ?7, edited = ?8, size = ?9, list = ?10, listed_ms = ?11, body = ?12, rejection = ?13,
+        retry_group = ?14, lease = CASE ?3 WHEN 1 THEN lease END,
+        lease_ms = CASE ?3 WHEN 1 THEN lease_ms ELSE 0 END
+      WHERE item = ?1
+      """, .blob(row.item), .blob(row.batchKey), .int(row.state.code.rawValue),
+      .int(row.state.waitReason?.code ?? 0),
+      .int(row.state.waitReason?.until?.ms ?? row.notBefore.ms), .int(row.attempts),
+      .int(row.history.number), .int(row.isEdited ? 1 : 0), .int(row.size),
+      Value(row.list), Value(row.listedMS), .blob(row.body), Value(row.rejection),
+      .int(row.retryGroup.number))
   }
 
-  /// Change an item as its request's result says, and end its lease.
-  public func transition(_ sequence: Int64, _ transition: Transition) throws(Failure) {
-    let state = transition.state
-    try database.transaction { () throws(Failure) in
-      guard let (owner, place, _) = try place(of: sequence) else { return }
-      let moved = try database.run(
-        """
-        UPDATE queue SET state = ?2, wait_reason = ?3, not_before_ms = ?4, attempts = attempts + ?5,
-          history = ifnull(?6, history), rejection = ?7, lease = NULL, lease_ms = 0,
-          retry_group = CASE ?2 WHEN 3 THEN 0 ELSE ifnull(?8, retry_group) END
-        WHERE seq = ?1
-        """, .int(sequence), .int(state.code.rawValue), .int(state.waitReason?.code ?? 0),
-        .int(state.waitReason?.notBeforeMS ?? 0), .int(transition.isCharged ? 1 : 0),
-        Value(transition.history?.number), Value(transition.rejection),
-        Value(transition.retryGroup?.number))
-      try move(moved, of: owner, from: place, to: Place(state))
-      if (place == .parked) != (state == .parked) { try blocks.forget(sequence) }
-    }
+  /// Change an item as its request's result says, and end its lease. `charged`: with an attempt, because
+  /// the server may have stored it. `history` and `retryGroup`: nil as before. `rejection`: why it is
+  /// parked, sealed.
+  public func transition(
+    _ sequence: Int64, _ state: ItemState, charged isCharged: Bool = false,
+    history: FailureHistory? = nil, retryGroup: RetryGroup? = nil, rejection: [UInt8]? = nil
+  ) throws(Failure) {
+    try database.run(
+      """
+      UPDATE queue SET state = ?2, wait_reason = ?3, not_before_ms = ?4, attempts = attempts + ?5,
+        history = ifnull(?6, history), rejection = ?7, lease = NULL, lease_ms = 0,
+        retry_group = CASE ?2 WHEN 3 THEN 0 ELSE ifnull(?8, retry_group) END
+      WHERE seq = ?1
+      """, .int(sequence), .int(state.code.rawValue), .int(state.waitReason?.code ?? 0),
+      .int(state.waitReason?.notBeforeMS ?? 0), .int(isCharged ? 1 : 0),
+      Value(history?.number), Value(rejection), Value(retryGroup?.number))
   }
 
   public func assign(_ sequence: Int64, retryGroup: RetryGroup) throws(Failure) {
@@ -189,43 +177,27 @@ public struct QueueTable {
       .blob(owner), .int(group.number), .int(other.number))
   }
 
-  /// Try again at the user's request: one item, or (nil) all that are parked. How many. An item that
-  /// was refused on the way keeps the end of its pause: until then a refusal is not counted again.
+  /// Try again at the user's request: one item, or (nil) all that are parked. How many. One that
+  /// follows another waits for it. An item that was refused on the way keeps the end of its pause:
+  /// until then a refusal is not counted again.
   public func retry(_ item: [UInt8]?, of owner: [UInt8]) throws(Failure) -> Int {
-    try database.transaction { () throws(Failure) in
-      guard let item else { return try retryParked(of: owner) }
-      return try moving(item) { () throws(Failure) in
-        try database.run(
-          """
-          UPDATE queue SET retry_group = 0, history = max(history, 0), rejection = NULL,
-            not_before_ms = CASE WHEN state = 2 AND wait_reason = 6 THEN not_before_ms ELSE 0 END,
-            state = CASE WHEN item IN (SELECT item FROM dependency) THEN 2 ELSE 0 END,
-            wait_reason = CASE WHEN item IN (SELECT item FROM dependency) THEN 1 ELSE 0 END
-          WHERE owner = ?1 AND item = ?2 AND (state = 3 OR (state = 2 AND wait_reason <> 1))
-          """, .blob(owner), .blob(item))
-      }
+    guard let item else {
+      return try database.run(
+        """
+        UPDATE queue SET retry_group = 0, history = max(history, 0), rejection = NULL,
+          not_before_ms = 0,
+          state = iif(item IN (SELECT item FROM dependency), 2, 0),
+          wait_reason = iif(item IN (SELECT item FROM dependency), 1, 0)
+        WHERE owner = ?1 AND state = 3
+        """, .blob(owner))
     }
-  }
-
-  private func retryParked(of owner: [UInt8]) throws(Failure) -> Int {
-    try blocks.forget(
-      try database.all("SELECT seq FROM queue WHERE owner = ?1 AND state = 3", .blob(owner)) {
-        (row) throws(Failure) in QueueBlockTable.block(of: row.count(0), 0)
-      })
-    let waiting = try database.run(
+    return try database.run(
       """
-      UPDATE queue SET retry_group = 0, history = max(history, 0), rejection = NULL, not_before_ms = 0,
-        state = 2, wait_reason = 1
-      WHERE owner = ?1 AND state = 3 AND item IN (SELECT item FROM dependency)
-      """, .blob(owner))
-    try move(waiting, of: owner, from: .parked, to: .waiting(.dependency))
-    let pending = try database.run(
-      """
-      UPDATE queue SET retry_group = 0, history = max(history, 0), rejection = NULL, not_before_ms = 0,
-        state = 0, wait_reason = 0
-      WHERE owner = ?1 AND state = 3
-      """, .blob(owner))
-    try move(pending, of: owner, from: .parked, to: .pending)
-    return waiting + pending
+      UPDATE queue SET retry_group = 0, history = max(history, 0), rejection = NULL,
+        not_before_ms = iif(state = 2 AND wait_reason = 6, not_before_ms, 0),
+        state = iif(item IN (SELECT item FROM dependency), 2, 0),
+        wait_reason = iif(item IN (SELECT item FROM dependency), 1, 0)
+      WHERE owner = ?1 AND item = ?2 AND (state = 3 OR (state = 2 AND wait_reason <> 1))
+      """, .blob(owner), .blob(item))
   }
 }

@@ -32,14 +32,16 @@ extension Database {
     if let readCache, readCache.version != lastCommit { self.readCache = nil }
   }
 
-  /// Called after a commit on this connection. Writers drop the cached rows that they change, so
-  /// the others stay valid, if no other connection has committed in between.
-  func keepReadCache() {
+  /// Called after a commit on this connection. Writers drop the cached rows that they change, and the
+  /// schema has not changed. So what was known stays so, if nobody else has committed in between.
+  func followOwnCommit() {
     guard let version = lastCommit else { return }
-    if let readCache, version.commits == readCache.version.commits &+ 1 {
-      readCache.version = version
+    func isNext(_ known: FileVersion?) -> Bool {
+      known.map { version.commits == $0.commits &+ 1 } ?? false
     }
-    if let known = knownVersion, version.commits == known.commits &+ 1 { knownVersion = version }
+    if let readCache, isNext(readCache.version) { readCache.version = version }
+    if isNext(knownVersion) { knownVersion = version }
+    if isNext(checkedSchema?.version) { checkedSchema?.version = version }
   }
 
   /// Whether another connection, in any process, has committed since this was last asked, or since the file

@@ -58,38 +58,23 @@ public struct Row {
 
   public func text(ifPresent column: Int32) -> String? { isNull(column) ? nil : text(column) }
 
-  // The same by a column's name.
-
   func isBlob(_ column: Int32) -> Bool { sqlite3_column_type(statement, column) == SQLITE_BLOB }
+}
 
-  func isBlob<Column: RawRepresentable>(_ column: Column) -> Bool where Column.RawValue == Int32 {
-    isBlob(column.rawValue)
-  }
-
-  func int<Column: RawRepresentable>(_ column: Column) -> Int64 where Column.RawValue == Int32 {
-    int(column.rawValue)
-  }
-
-  func integer<Column: RawRepresentable>(_ column: Column) -> Int64?
-  where Column.RawValue == Int32 { integer(column.rawValue) }
-
-  func count<Column: RawRepresentable>(_ column: Column) -> Int64 where Column.RawValue == Int32 {
-    count(column.rawValue)
-  }
-
-  func int<Column: RawRepresentable>(
-    ifPresent column: Column
-  ) -> Int64? where Column.RawValue == Int32 { int(ifPresent: column.rawValue) }
-
-  func blob<Column: RawRepresentable>(_ column: Column) -> [UInt8] where Column.RawValue == Int32 {
-    blob(column.rawValue)
-  }
-
-  func blob<Column: RawRepresentable>(
-    ifPresent column: Column
-  ) -> [UInt8]? where Column.RawValue == Int32 { blob(ifPresent: column.rawValue) }
-
-  func text<Column: RawRepresentable>(
-    ifPresent column: Column
-  ) -> String? where Column.RawValue == Int32 { text(ifPresent: column.rawValue) }
+/// The same by a column's name.
+extension Row {
+  func isBlob(_ column: some RawRepresentable<Int32>) -> Bool { isBlob(column.rawValue) }
+  func int(_ column: some RawRepresentable<Int32>) -> Int64 { int(column.rawValue) }
+  func integer(_ column: some RawRepresentable<Int32>) -> Int64? { integer(column.rawValue) }
+  func count(_ column: some RawRepresentable<Int32>) -> Int64 { count(column.rawValue) }
+  func int(
+    ifPresent column: some RawRepresentable<Int32>
+  ) -> Int64? { int(ifPresent: column.rawValue) }
+  func blob(_ column: some RawRepresentable<Int32>) -> [UInt8] { blob(column.rawValue) }
+  func blob(
+    ifPresent column: some RawRepresentable<Int32>
+  ) -> [UInt8]? { blob(ifPresent: column.rawValue) }
+  func text(
+    ifPresent column: some RawRepresentable<Int32>
+  ) -> String? { text(ifPresent: column.rawValue) }
 }

@@ -1,3 +1,5 @@
+import Base
+
 extension Schema {
   /// `holdfast.db`: everything that must not be lost. Sequence, state, attempts, times and sizes are in clear;
   /// identifiers are keyed tags; everything else is sealed. An item of a kind that the user lists (`OwnRows`) has
@@ -76,7 +78,47 @@ extension Schema {
         CREATE TABLE pause(service TEXT PRIMARY KEY, attempts INTEGER NOT NULL,
           not_before_ms INTEGER NOT NULL, asked INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
         """,
-      version: 1, digest: "U6Pc3y7PT1U87IwQnUVxyBomnvXWydQrFmZiCymWmTA")
+      triggers: itemTriggers, version: 1, digest: "U6Pc3y7PT1U87IwQnUVxyBomnvXWydQrFmZiCymWmTA")
+  }
+
+  /// The counts of items by state (`QueueTable+Counts`), the sums of what they count for
+  /// (`QueueBlockTable`) and what they depend on follow each change of an item. A parked item counts
+  /// for nothing.
+  private static var itemTriggers: StaticCString {
+    """
+    CREATE TEMP TRIGGER IF NOT EXISTS item_added AFTER INSERT ON main.queue BEGIN
+      INSERT INTO queue_count(owner, state, wait_reason, items)
+      VALUES (new.owner, new.state, new.wait_reason, 1)
+      ON CONFLICT(owner, state, wait_reason) DO UPDATE SET items = items + 1;
+    END;
+    CREATE TEMP TRIGGER IF NOT EXISTS item_moved AFTER UPDATE OF state, wait_reason ON main.queue
+    WHEN old.state IS NOT new.state OR old.wait_reason IS NOT new.wait_reason BEGIN
+      UPDATE queue_count SET items = items - 1
+      WHERE owner = old.owner AND state = old.state AND wait_reason = old.wait_reason;
+      INSERT INTO queue_count(owner, state, wait_reason, items)
+      VALUES (new.owner, new.state, new.wait_reason, 1)
+      ON CONFLICT(owner, state, wait_reason) DO UPDATE SET items = items + 1;
+    END;
+    CREATE TEMP TRIGGER IF NOT EXISTS item_parked AFTER UPDATE OF state ON main.queue
+    WHEN (old.state = 3) IS NOT (new.state = 3) BEGIN
+      DELETE FROM queue_block WHERE level = 0 AND block = old.seq >> 6
+        OR level = 1 AND block = old.seq >> 12 OR level = 2 AND block = old.seq >> 18
+        OR level = 3 AND block = 0;
+    END;
+    CREATE TEMP TRIGGER IF NOT EXISTS item_rewritten AFTER UPDATE OF body ON main.queue BEGIN
+      DELETE FROM queue_block WHERE level = 0 AND block = old.seq >> 6
+        OR level = 1 AND block = old.seq >> 12 OR level = 2 AND block = old.seq >> 18
+        OR level = 3 AND block = 0;
+    END;
+    CREATE TEMP TRIGGER IF NOT EXISTS item_removed AFTER DELETE ON main.queue BEGIN
+      UPDATE queue_count SET items = items - 1
+      WHERE owner = old.owner AND state = old.state AND wait_reason = old.wait_reason;
+      DELETE FROM queue_block WHERE level = 0 AND block = old.seq >> 6
+        OR level = 1 AND block = old.seq >> 12 OR level = 2 AND block = old.seq >> 18
+        OR level = 3 AND block = 0;
+      DELETE FROM dependency WHERE item = old.item;
+    END;
+    """
   }
 
   /// `cache.db`: copies of the server's data, in sets of rows: the contacts of an organisation, or the user's own
@@ -97,6 +139,6 @@ extension Schema {
           reconciled_ms INTEGER, round INTEGER NOT NULL, reconciled BLOB, skipped INTEGER NOT NULL,
           problem TEXT, sealed BLOB, PRIMARY KEY(org, name)) WITHOUT ROWID;
         """,
-      version: 1, digest: "KQEt5VQGuVNGm4I-QtBYm8PrWqr9sJV7bRzXxBNNtsM")
+      triggers: "", version: 1, digest: "KQEt5VQGuVNGm4I-QtBYm8PrWqr9sJV7bRzXxBNNtsM")
   }
 }

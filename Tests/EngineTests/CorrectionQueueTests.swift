@@ -25,7 +25,7 @@ import Testing
   /// Answer the next question.
   private func answer(_ rig: Rig, _ status: Int, _ body: String? = nil) throws {
     let question = try #require(rig.uploads.readBacks.first)
-    rig.uploads.removeFirstReadBack()
+    rig.uploads.readBacks.removeFirst()
     try finish(rig, question, status, body)
   }
 
@@ -230,7 +230,7 @@ import Testing
         requests += 1
         for number in [deletion, change] where try rig.state(id(number)).hasPrefix("waits for time") {
           let row = try #require(try rig.row(id(number)))
-          try rig.core.queue.transition(row.sequence, .pending())
+          try rig.core.queue.transition(row.sequence, .pending)
         }
         guard try rig.core.queue.hasPending(of: try rig.session.owner) else { break }
         try finish(rig, try rig.upload(), 200, "")

@@ -259,7 +259,7 @@ private final class World {
     try rig.core.pauses.clear("upload")
     var batch: UploadBatch
     if let question = rig.uploads.readBacks.first {
-      rig.uploads.removeFirstReadBack()
+      rig.uploads.readBacks.removeFirst()
       batch = question
     } else {
       guard try rig.core.queue.hasPending(of: try rig.session.owner) else { return try wake() }

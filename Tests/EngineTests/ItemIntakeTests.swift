@@ -26,7 +26,7 @@ import Testing
     try rig.add(id(1))
     let request: JSON = ["id": .uuid(id(1))]
     try rig.core.queue.transition(
-      try #require(try rig.row(id(1))).sequence, .waiting(.organisation, charged: true))
+      try #require(try rig.row(id(1))).sequence, .waiting(.organisation), charged: true)
     // When
     let reply = try rig.intake.cancel(request)
     // Then

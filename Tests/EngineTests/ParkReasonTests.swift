@@ -12,7 +12,7 @@ import Testing
     try rig.add(id(1))
     return (
       try #require(try rig.row(id(1))),
-      ParkReason(code: "server_rule", sqlstate: "P0001", message: "no", field: "minutes")
+      ParkReason(.serverRule, sqlstate: "P0001", message: "no", field: "minutes")
     )
   }
 
@@ -56,7 +56,7 @@ import Testing
 
   @Test func aRefusedRequestGivesSQLStateMessageAndColumn() throws {
     let rejection = ParkReason(
-      code: "missing_value",
+      .missingValue,
       try response(
         400,
         #"{"code":"23502","message":"null value in column \"minutes\" of relation \"a\""}"#))
@@ -81,6 +81,6 @@ import Testing
     let row = try #require(UploadReply.rows(response.rows)?.first)
     let rig = try Rig.atHome()
     try rig.add(id(1))
-    expect(ParkReason(row, try rig.upload()).code, equals: code)
+    expect(ParkReason(row, try rig.upload()).code.rawValue, equals: code)
   }
 }

@@ -18,7 +18,7 @@ import class Foundation.FileManager
     let row = try #require(try rig.row(id(2)))
     try rig.core.queue.transition(
       row.sequence,
-      .parked(rejection: try ParkReason(.conflict).sealed(for: row, try rig.session.queueKey)))
+      .parked, rejection: try ParkReason(.conflict).sealed(for: row, try rig.session.queueKey))
     try rig.core.queue.transition(
       try #require(try rig.row(id(3))).sequence, .waiting(.organisation))
     rig.core.database.close()

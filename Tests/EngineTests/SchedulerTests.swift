@@ -305,7 +305,7 @@ import Testing
     case "item that may be stored":
       try rig.add(id(8))
       let sequence = try #require(try rig.row(id(8))).sequence
-      try rig.core.queue.transition(sequence, .pending(charged: true))
+      try rig.core.queue.transition(sequence, .pending, charged: true)
       try rig.core.queue.transition(sequence, .waiting(.organisation))
     case "lock due":
       // Nobody has been here for an hour, and no call has locked yet.

@@ -238,7 +238,7 @@ final class MemoryKeyStore: KeyStore {
   /// The item has failed alone so often.
   func fail(_ id: UUID, alone count: Int64) throws {
     let row = try #require(try row(id))
-    try core.queue.transition(row.sequence, .pending(history: .alone(failures: count)))
+    try core.queue.transition(row.sequence, .pending, history: .alone(failures: count))
   }
 
   func row(_ id: UUID, of user: UUID = alice) throws -> QueueRow? {

@@ -27,7 +27,7 @@ import Testing
       case "organisation": try rig.core.queue.transition(sequence, .waiting(.organisation))
       case "dependency": try rig.core.queue.transition(sequence, .waiting(.dependency))
       case "kind": try rig.core.queue.transition(sequence, .waiting(.kind))
-      case "parked": try rig.core.queue.transition(sequence, .parked(rejection: nil))
+      case "parked": try rig.core.queue.transition(sequence, .parked)
       default: break
       }
     }

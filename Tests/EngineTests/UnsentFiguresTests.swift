@@ -94,7 +94,7 @@ import Testing
         try fill(rig, added..<added + 30)
         added += 30
       case 1: if let row { try rig.core.queue.remove(row.item) }
-      case 2: if let row { try rig.core.queue.transition(row.sequence, .parked(rejection: nil)) }
+      case 2: if let row { try rig.core.queue.transition(row.sequence, .parked) }
       case 3: _ = try rig.core.queue.retry(below(2) == 0 ? nil : row?.item, of: session.owner)
       case 4:
         if let row, let item = try row.read(session.queueKey) {

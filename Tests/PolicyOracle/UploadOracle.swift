@@ -24,7 +24,7 @@ public enum UploadOracle {
     let missing = s.operation == .deletion ? UploadVerdict.stored : .park(.deletedElsewhere)
     switch (s.request, s.answer) {
     // The row's own id is never taken: a key in it is, by another row.
-    case (.upload, .takenGiven): return s.isSingle ? .park(.refused) : .search
+    case (.upload, .takenGiven): return s.isSingle ? .park(.rejected) : .search
     case (.upload, .takenOther): return ofKind(s)
     case (.upload, .denied) where s.isCurrent && isMember:
       return s.isSingle ? .park(.notAllowed) : .search
@@ -76,7 +76,7 @@ public enum UploadOracle {
       (.nothing, _, false), (.firewall, _, false), (.tooLargeForGateway, _, false):
       return .again(charged: true)
     // One item is at fault, or all are too large.
-    case (.refusedGiven, true, _): return .park(.refused)
+    case (.refusedGiven, true, _): return .park(.rejected)
     case (.refusedGiven, false, _), (.takenGiven, false, _): return .search
     case (.tooLarge, true, _): return .park(.tooLong)
     case (.tooLarge, false, _): return .halve(charged: false)
@@ -101,7 +101,7 @@ public enum UploadOracle {
   /// The failure may be of the kind.
   private static func ofKind(_ s: UploadSituation) -> UploadVerdict {
     let isRefused = s.answer != .schema && s.answer != .tooSlow
-    if isRefused, s.isSingle, s.history != .none, s.othersSince { return .park(.refused) }
+    if isRefused, s.isSingle, s.history != .none, s.othersSince { return .park(.rejected) }
     if s.asksForPause { return .wait(.kind, charged: true) }
     let isAlone = s.isSingle && [.alone, .last].contains(s.history)
     let isLongAlone = s.isSingle && s.attempts == .many && !s.othersQueued

@@ -88,7 +88,7 @@ import Testing
       equals: "Tilgangen din til organisasjonen er avsluttet. Du kan velge en annen organisasjon.")
   }
 
-  @Test("Every reason, banner and fault has the message of its own code, except four reasons")
+  @Test("Every reason and banner has the message of its own code, except four reasons")
   func codes() {
     for reason in Reason.allCases {
       guard let code = reason.messageCode else { continue }
@@ -97,7 +97,6 @@ import Testing
     let silent = Reason.allCases.filter { $0.messageCode == nil }
     expect(silent, equals: [.active, .unlocked, .chosen, .switched])
     for banner in Banner.allCases { expect(MessageCode(rawValue: banner.rawValue) != nil) }
-    for fault in ItemFault.allCases { expect(MessageCode(rawValue: fault.rawValue) != nil) }
   }
 
   @Test("The codes are in lower case, unique, and found by their raw values")

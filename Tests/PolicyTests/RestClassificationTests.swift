@@ -19,7 +19,7 @@ import Testing
   @Test(
     "QUE-3: the faults of a row; whom each blames, BlamePolicyTests say",
     arguments: [
-      (400, "23514", ItemFault.serverRule), (400, "23502", .missingValue),
+      (400, "23514", MessageCode.serverRule), (400, "23502", .missingValue),
       (400, "22P02", .invalidValue), (400, "22003", .invalidValue), (400, "22007", .invalidValue),
       (400, "22008", .invalidValue), (400, "22P05", .invalidValue), (400, "22021", .invalidValue),
       (400, "22023", .invalidValue), (400, "22001", .tooLong), (400, "P0001", .serverRule),
@@ -27,7 +27,7 @@ import Testing
       (400, "PGRST102", .rejected), (409, "PT409", .serverRule),
       (400, "PT400", .serverRule),
     ])
-  func itemFault(status: Int, code: String, fault: ItemFault) {
+  func itemFault(status: Int, code: String, fault: MessageCode) {
     guard case .itemFault(let found, _) = outcome(status, code) else {
       expect(outcome(status, code), equals: .itemFault(fault, .value))
       return

@@ -38,11 +38,11 @@ import Testing
     let queue = QueueTable(table.database)
     try queue.fill(4)
     for number in 0..<3 { try table.add(queueRow(number).item, on: queueRow(number + 1).item) }
-    try expect(!table.waitsForParked(queueRow(0).item))
-    try queue.transition(4, .parked(rejection: nil))
-    for number in 0..<3 { try expect(table.waitsForParked(queueRow(number).item)) }
+    try expect(table.waitingForParked(of: tag(1), in: 1...4), equals: [])
+    try queue.transition(4, .parked)
     // An item does not wait for itself.
-    try expect(!table.waitsForParked(queueRow(3).item))
+    try expect(table.waitingForParked(of: tag(1), in: 1...4), equals: [1, 2, 3])
+    try expect(table.waitingForParked(of: tag(1), in: 2...2), equals: [2])
   }
 
   @Test func eachSideIsRemovedByItself() throws {
@@ -59,7 +59,7 @@ import Testing
     let queue = QueueTable(table.database)
     for number in 0..<2 { _ = try queue.insert(queueRow(number, owner: UInt8(number + 1))) }
     for number in 0..<2 { try table.add(queueRow(number).item, on: tag(9)) }
-    try table.removeAll(of: tag(2))
+    try queue.removeAll(of: tag(2))
     try expect(table.children(of: tag(9)), equals: [queueRow(0).item])
   }
 }

@@ -21,39 +21,39 @@ import Testing
     ] as [(SteadyTime, Bool)])
   func aLeaseHoldsForAtMostAnHourBeforeItsEnd(now: SteadyTime, isHeld: Bool) throws {
     try table.take("refresh", holder: [1], until: 1000)
-    try expect(table.holder("refresh", notBy: [2], now: now), equals: (isHeld ? [1] : nil))
-    try expect(table.heldUntil("refresh", notBy: [2], now: now), equals: (isHeld ? 1000 : nil))
+    try expect(table.other("refresh", than: [2], now: now)?.holder, equals: (isHeld ? [1] : nil))
+    try expect(table.other("refresh", than: [2], now: now)?.until, equals: (isHeld ? 1000 : nil))
   }
 
   @Test func aLeaseHoldsAgainstOthersOnly() throws {
     try table.take("refresh", holder: [1], until: 1000)
-    try expect(table.holder("refresh", notBy: [1], now: 10), equals: nil)
-    try expect(table.heldUntil("refresh", notBy: [1], now: 10), equals: nil)
-    try expect(table.holder("other", notBy: [2], now: 10), equals: nil)
+    try expect(table.other("refresh", than: [1], now: 10)?.holder, equals: nil)
+    try expect(table.other("refresh", than: [1], now: 10)?.until, equals: nil)
+    try expect(table.other("other", than: [2], now: 10)?.holder, equals: nil)
   }
 
   @Test func takingAgainRenewsOrPassesItOn() throws {
     try table.take("refresh", holder: [1], until: 1000)
     try table.take("refresh", holder: [1], until: 2000)
-    try expect(table.heldUntil("refresh", notBy: [2], now: 1500), equals: 2000)
+    try expect(table.other("refresh", than: [2], now: 1500)?.until, equals: 2000)
     try table.take("refresh", holder: [2], until: 3000)
-    try expect(table.holder("refresh", notBy: [1], now: 2500), equals: [2])
-    try expect(table.holder("refresh", notBy: [2], now: 2500), equals: nil)
+    try expect(table.other("refresh", than: [1], now: 2500)?.holder, equals: [2])
+    try expect(table.other("refresh", than: [2], now: 2500)?.holder, equals: nil)
   }
 
   @Test func onlyTheHolderReleasesIt() throws {
     try table.take("refresh", holder: [1], until: 1000)
     try table.take("other", holder: [1], until: 1000)
     try table.release("refresh", holder: [2])
-    try expect(table.holder("refresh", notBy: [2], now: 10), equals: [1])
+    try expect(table.other("refresh", than: [2], now: 10)?.holder, equals: [1])
     try table.release("refresh", holder: [1])
-    try expect(table.holder("refresh", notBy: [2], now: 10), equals: nil)
-    try expect(table.holder("other", notBy: [2], now: 10), equals: [1])
+    try expect(table.other("refresh", than: [2], now: 10)?.holder, equals: nil)
+    try expect(table.other("other", than: [2], now: 10)?.holder, equals: [1])
   }
 
   @Test func anotherProcessSeesIt() throws {
     try table.take("refresh", holder: [1], until: 1000)
     let other = LeaseTable(try folder.open())
-    try expect(other.holder("refresh", notBy: [2], now: 10), equals: [1])
+    try expect(other.other("refresh", than: [2], now: 10)?.holder, equals: [1])
   }
 }

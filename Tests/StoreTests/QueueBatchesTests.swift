@@ -91,7 +91,7 @@ import Testing
   @Test func fartherRetryGroupsComeLaterAndEachByItself() throws {
     try table.fill(6)
     for (sequence, group) in [(1, 4), (2, 4), (3, 2), (4, 2)] {
-      try table.transition(Int64(sequence), .pending(retryGroup: RetryGroup(Int64(group))))
+      try table.transition(Int64(sequence), .pending, retryGroup: RetryGroup(Int64(group)))
     }
     try expect(take(), equals: [5, 6])
     try expect(take(), equals: [3, 4])
@@ -100,7 +100,7 @@ import Testing
 
   @Test func ofAGroupWithAnItemAtFaultAHalfIsSent() throws {
     try table.fill(9)
-    for sequence in 1...9 { try table.transition(Int64(sequence), .pending(retryGroup: 3)) }
+    for sequence in 1...9 { try table.transition(Int64(sequence), .pending, retryGroup: 3) }
     try expect(take(3), equals: [1, 2, 3])
     try expect(take(), equals: [4, 5, 6])
     try expect(take(), equals: [7])
@@ -110,13 +110,13 @@ import Testing
 
   @Test func whatIsSparedOfAGroupJoinsTheOthers() throws {
     try table.fill(5)
-    for sequence in 1...4 { try table.transition(Int64(sequence), .pending(retryGroup: 1)) }
-    try table.transition(5, .pending(retryGroup: 2))
+    for sequence in 1...4 { try table.transition(Int64(sequence), .pending, retryGroup: 1) }
+    try table.transition(5, .pending, retryGroup: 2)
     try expect(take(), equals: [1, 2])
     // Those that are sent stay in the group.
     try table.spare(1, to: 2, of: tag(1))
-    try table.transition(1, .pending())
-    try table.transition(2, .pending())
+    try table.transition(1, .pending)
+    try table.transition(2, .pending)
     try expect(take(), equals: [1])
     try expect(take(), equals: [2])
     try expect(take(), equals: [3, 4, 5])
@@ -127,7 +127,7 @@ import Testing
   @Test func onlyPendingItemsOfTheOwnerAreTaken() throws {
     try table.fill(4)
     _ = try table.insert(queueRow(9, owner: 2))
-    try table.transition(1, .parked(rejection: nil))
+    try table.transition(1, .parked)
     try table.transition(2, .waiting(.kind))
     try expect(take(), equals: [3, 4])
     try expect(table.counts(of: tag(2)).pending, equals: 1)

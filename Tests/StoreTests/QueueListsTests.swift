@@ -16,7 +16,7 @@ import Testing
   @Test func aPageBeginsAfterASequenceNumberAndEndsAtItsLimit() throws {
     try table.fill(5)
     for number in 5..<8 { _ = try table.insert(queueRow(number, owner: 2)) }
-    try table.transition(3, .parked(rejection: nil))
+    try table.transition(3, .parked)
     func page(_ state: ItemState.Code?, _ after: Int64, _ limit: Int) throws -> [Int64] {
       try table.page(of: tag(1), state: state, after: after, limit: limit).map { $0.sequence }
     }
@@ -40,7 +40,7 @@ import Testing
 
   @Test func eachRowReadsOneStateAndItsBodyMayUseTheTable() throws {
     try table.fill(4)
-    for sequence in [2, 4] { try table.transition(Int64(sequence), .parked(rejection: nil)) }
+    for sequence in [2, 4] { try table.transition(Int64(sequence), .parked) }
     var found: [Int64] = []
     try table.eachRow(of: tag(1), state: .parked) { (row) throws(Failure) in
       found.append(row.sequence)
@@ -55,7 +55,7 @@ import Testing
     _ = try table.insert(queueRow(9, owner: 2))
     _ = try table.take(of: tag(1), holder: [1], until: 9, maximumSize: 99) { _ in 1 }
     for sequence in 2...3 { try table.transition(Int64(sequence), .waiting(.kind)) }
-    for sequence in 4...6 { try table.transition(Int64(sequence), .parked(rejection: nil)) }
+    for sequence in 4...6 { try table.transition(Int64(sequence), .parked) }
     let counts = try table.counts(of: tag(1))
     expect((counts.pending, counts.sending, counts.waiting, counts.parked) == (1, 1, 2, 3))
     expect(counts.total, equals: 7)
@@ -97,14 +97,14 @@ import Testing
 
   @Test(
     arguments: [
-      (Transition.pending(), false), (.pending(charged: true), true),
-      (.waiting(.dependency, charged: true), false),
-      (.waiting(.organisation, charged: true), true),
-      (.waiting(.organisation, history: .refused(since: 1)), false),
-      (.waiting(.time(until: 1), charged: true), true),
-      (.parked(rejection: nil), false),
-    ] as [(Transition, Bool)])
-  func anItemMayBeStoredAfterAnAttemptWithoutAResult(_ change: Transition, _ isUncertain: Bool)
+      (Change(.pending), false), (Change(.pending, charged: true), true),
+      (Change(.waiting(.dependency), charged: true), false),
+      (Change(.waiting(.organisation), charged: true), true),
+      (Change(.waiting(.organisation), history: .refused(since: 1)), false),
+      (Change(.waiting(.time(until: 1)), charged: true), true),
+      (Change(.parked), false),
+    ] as [(Change, Bool)])
+  func anItemMayBeStoredAfterAnAttemptWithoutAResult(_ change: Change, _ isUncertain: Bool)
     throws
   {
     try table.fill(1)

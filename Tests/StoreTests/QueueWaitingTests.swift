@@ -37,14 +37,14 @@ import Testing
     try table.pause(like: 1, of: tag(1), .time(until: 40))
     try table.transition(3, .waiting(.time(until: 50)))
     try table.transition(4, .waiting(.server(until: 50)))
-    let found = try table.paused(of: tag(1)).map { $0.count }
+    let found = try table.waiting(of: tag(1), for: .time(until: 0)).map { $0.count }
     expect(found.sorted(), equals: [1, 2])
-    try expect(table.paused(of: tag(2)).isEmpty)
+    try expect(table.waiting(of: tag(2), for: .time(until: 0)).isEmpty)
   }
 
   @Test func suspendingLeavesOtherStatesAlone() throws {
     try table.fill(4)
-    try table.transition(2, .parked(rejection: nil))
+    try table.transition(2, .parked)
     try table.transition(3, .waiting(.organisation))
     try table.transition(4, .waiting(.time(until: 90)))
     try table.pause(like: 1, of: tag(1), .time(until: 40))
@@ -79,7 +79,7 @@ import Testing
     try table.transition(2, .waiting(.time(until: 3)))
     try expect(table.hasPaused(of: tag(1)))
     // One that was found to be at fault waits for itself alone.
-    try table.transition(2, .waiting(.time(until: 3), history: .alone(failures: 1)))
+    try table.transition(2, .waiting(.time(until: 3)), history: .alone(failures: 1))
     try expect(!table.hasPaused(of: tag(1)))
     try expect(leftMS(0, of: 2), equals: nil)
     try table.promote(of: tag(2), now: 9, longest: longest)
@@ -92,7 +92,7 @@ import Testing
     let other = try folder.open()
     try other.transaction { () throws(Failure) in
       try table.promote(of: tag(1), now: 49, longest: longest)
-      try expect(table.heldKinds(of: tag(1)).isEmpty)
+      try expect(table.waiting(of: tag(1), for: .kind).isEmpty)
     }
   }
 
@@ -136,7 +136,7 @@ import Testing
     }
     for sequence in [1, 2, 3, 5] { try table.transition(Int64(sequence), .waiting(.kind)) }
     try table.transition(6, .waiting(.organisation))
-    let held = try table.heldKinds(of: tag(1))
+    let held = try table.waiting(of: tag(1), for: .kind)
     expect(held.map { $0.batchKey }, equals: [tag(8), tag(9)])
     expect(held.map { $0.item }.contains(queueRow(2).item))
     try table.releaseKind(batchKey: tag(8), of: tag(1))
@@ -145,7 +145,7 @@ import Testing
       equals: [
         .pending, .pending, .waiting(.kind), .pending, .waiting(.kind), .waiting(.organisation),
       ])
-    try expect(table.heldKinds(of: tag(1)).map { $0.batchKey }, equals: [tag(9)])
+    try expect(table.waiting(of: tag(1), for: .kind).map { $0.batchKey }, equals: [tag(9)])
   }
 
   // MARK: Organisation
@@ -158,7 +158,7 @@ import Testing
     try table.transition(2, .waiting(.time(until: 9)))
     try table.transition(3, .waiting(.dependency))
     try table.transition(4, .waiting(.kind))
-    try table.transition(5, .parked(rejection: nil))
+    try table.transition(5, .parked)
     try table.assign(6, retryGroup: 1)
     _ = try table.take(of: tag(1), holder: [1], until: 9, maximumSize: 99) { _ in 1 }
     try table.withhold(org: tag(7), of: tag(2))
@@ -179,7 +179,7 @@ import Testing
     _ = try table.insert(other)
     try table.dependencies.add(queueRow(1).item, on: queueRow(3).item)
     for sequence in [1, 2, 5] {
-      try table.transition(Int64(sequence), .waiting(.organisation, history: .refused(since: 1)))
+      try table.transition(Int64(sequence), .waiting(.organisation), history: .refused(since: 1))
     }
     try table.transition(3, .waiting(.kind))
     try table.release(org: tag(7), of: tag(1))
@@ -194,9 +194,9 @@ import Testing
 
   @Test func denialsAreForgottenOnlyWhileTheItemIsWithheld() throws {
     try table.fill(3)
-    try table.transition(1, .waiting(.organisation, history: .refused(since: 1)))
-    try table.transition(2, .pending(history: .refused(since: 1)))
-    try table.transition(3, .waiting(.organisation, history: .refused(since: 1)))
+    try table.transition(1, .waiting(.organisation), history: .refused(since: 1))
+    try table.transition(2, .pending, history: .refused(since: 1))
+    try table.transition(3, .waiting(.organisation), history: .refused(since: 1))
     try table.forgetDenials(of: tag(2))
     try expect(table.find(queueRow(0).item)?.history, equals: .refused(since: 1))
     try table.forgetDenials(of: tag(1))
@@ -220,9 +220,9 @@ import Testing
   }
 
   @Test(arguments: [
-    Transition.waiting(.organisation), .parked(rejection: nil), .waiting(.time(until: 3)),
+    Change(.waiting(.organisation)), Change(.parked), Change(.waiting(.time(until: 3))),
   ])
-  func aChildThatWaitsForSomethingElseIsNotReleased(_ change: Transition) throws {
+  func aChildThatWaitsForSomethingElseIsNotReleased(_ change: Change) throws {
     try table.fill(2)
     try table.dependencies.add(queueRow(0).item, on: queueRow(1).item)
     try table.transition(1, change)

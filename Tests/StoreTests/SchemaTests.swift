@@ -52,6 +52,14 @@ import Testing
     try expect(
       plan("EXPLAIN QUERY PLAN SELECT seq FROM queue WHERE state = 1 AND lease = x''").contains(
         "queue_leased (lease=?"))
+    // As the triggers remove sums.
+    try expect(
+      plan(
+        """
+        EXPLAIN QUERY PLAN DELETE FROM queue_block WHERE level = 0 AND block = 5
+          OR level = 3 AND block = 0
+        """
+      ).contains("(level=? AND block=?)"))
   }
 
   /// Two processes find a new file at the same time.

@@ -48,7 +48,33 @@ func queueRow(_ number: Int, owner: UInt8 = 1, body: [UInt8] = [1, 2, 3]) -> Que
   return row
 }
 
+/// How a request's result changes an item.
+struct Change: Sendable {
+  let state: ItemState
+  let isCharged: Bool
+  let history: FailureHistory?
+  let retryGroup: RetryGroup?
+  let rejection: [UInt8]?
+
+  init(
+    _ state: ItemState, charged isCharged: Bool = false, history: FailureHistory? = nil,
+    retryGroup: RetryGroup? = nil, rejection: [UInt8]? = nil
+  ) {
+    self.state = state
+    self.isCharged = isCharged
+    self.history = history
+    self.retryGroup = retryGroup
+    self.rejection = rejection
+  }
+}
+
 extension QueueTable {
+  func transition(_ sequence: Int64, _ change: Change) throws(Failure) {
+    try transition(
+      sequence, change.state, charged: change.isCharged, history: change.history,
+      retryGroup: change.retryGroup, rejection: change.rejection)
+  }
+
   /// Insert `count` pending items of one owner; their sequence numbers begin with 1 in a new file.
   func fill(_ count: Int, owner: UInt8 = 1) throws(Failure) {
     for number in 0..<count { _ = try insert(queueRow(number, owner: owner)) }

@@ -128,7 +128,7 @@ struct ItemList: Rules {
   ) throws(Failure) -> JSON {
     let item = try row.read(subject.session.queueKey)
     let shown = try report.describe(
-      row, item, subject.session, waitingForParked: waitingForParked)
+      row, item, subject.session, waitingForParked)
     var payload = shown["payload"] ?? [:]
     if let item, let base = item.stored {
       // What others have changed since shows beside the user's change.

@@ -98,7 +98,7 @@ struct Scheduler: Rules {
     // An upload would change what a read returns: reads follow the last upload that can be sent.
     guard !inFlight.contains(.upload) else { return nil }
     if try pauses.leftMS(.upload, now) <= 0 {
-      if let batch = uploader.nextReadBack, batch.owner == session.owner {
+      if let batch = uploads.readBacks.first, batch.owner == session.owner {
         return .readBack(session, batch)
       }
       if try core.queue.hasPending(of: session.owner) { return .upload(session) }
@@ -188,7 +188,7 @@ struct Scheduler: Rules {
       return .releaseHeld
     }
     guard !inFlight.contains(.upload) else { return nil }
-    if let batch = uploader.nextReadBack {
+    if let batch = uploads.readBacks.first {
       return batch.owner == session.owner ? nil : .abandonReadBacks
     }
     if try uploader.hasLostLeases(now) { return .reclaimLeases }

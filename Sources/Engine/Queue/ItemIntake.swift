@@ -6,15 +6,6 @@ import Vault
 
 /// Takes items into the queue and lets the user change them: add, edit, cancel, retry.
 struct ItemIntake: Rules {
-  /// Memo of the last batch key: the next item usually has the same.
-  struct LastBatchKey {
-    let lookup: Key
-    let org: UUID?
-    let kind: String
-    let columns: [String]
-    let key: [UInt8]
-  }
-
   let parts: Parts
 
   // MARK: Adding
@@ -111,10 +102,10 @@ struct ItemIntake: Rules {
     _ item: QueueItem, _ kind: QueueKind, _ session: OpenSession, _ now: Instant
   ) throws(Failure) -> JSON {
     let keys = try core.keys()
-    let tag = keys.itemTag(item.id, session.owner)
-    let (body, size) = try item.sealed(tag, session.owner, session.queueKey)
+    let row = newRow(of: item, session, keys, now)
+    try row.put(item, kind, session.queueKey, keys, isAccepted: false)
     return try core.database.transaction { () throws(Failure) in
-      if let existing = try core.queue.find(tag) {
+      if let existing = try core.queue.find(row.item) {
         try checkSame(item, existing, session)
         // The server is being asked about its cancel: the answer then sends it.
         if existing.state == .sending { existing.isEdited = true }
@@ -122,17 +113,7 @@ struct ItemIntake: Rules {
         return ["id": .uuid(item.id), "state": .string(existing.state.word)]
       }
       try checkParents(of: item, session.owner, keys)
-      let row = QueueRow()
-      row.item = tag
-      row.owner = session.owner
-      row.org = keys.orgTag(item.org)
-      row.batchKey = batchKey(item, kind, keys)
-      row.createdMS = now.wallMS
-      row.size = size
-      row.body = body
-      row.list = item.list(kind, session.owner, keys)
-      row.listedMS = item.listedMS(kind, createdMS: now.wallMS)
-      if try links.linkParents(of: item, kind, tag, session.owner, keys, accepted: false) {
+      if try links.linkParents(of: item, kind, row.item, session.owner, keys, accepted: false) {
         row.state = .waiting(.dependency)
       }
       _ = try core.queue.insert(row)
@@ -168,21 +149,6 @@ struct ItemIntake: Rules {
     guard let known, known.json == item.json else {
       throw Failure(.queueIDTaken, "this id is queued with other content", field: "/id")
     }
-  }
-
-  private func batchKey(
-    _ item: QueueItem, _ kind: QueueKind, _ keys: KeyRing.Keys
-  ) -> [UInt8] {
-    let columns = item.columns(kind, hasUser: kind.hasUser)
-    if let last = parts.lastBatchKey, last.lookup === keys.lookup, last.org == item.org,
-      last.kind == item.kind, last.columns == columns
-    {
-      return last.key
-    }
-    let key = item.batchKey(columns, keys)
-    parts.lastBatchKey = LastBatchKey(
-      lookup: keys.lookup, org: item.org, kind: item.kind, columns: columns, key: key)
-    return key
   }
 
   // MARK: The user's control
@@ -265,12 +231,19 @@ struct ItemIntake: Rules {
       id: id, kind: kind.name, org: session.choice, payload: [:], dependsOn: [],
       occurredAtMS: nil, hasUser: kind.hasUser)
     item.stored = StoredBase(row: own.values, version: own.version)
+    return (newRow(of: item, session, keys, core.clock.now()), item)
+  }
+
+  /// The row of an item that is not queued, without its content.
+  private func newRow(
+    of item: QueueItem, _ session: OpenSession, _ keys: KeyRing.Keys, _ now: Instant
+  ) -> QueueRow {
     let row = QueueRow()
-    row.item = keys.itemTag(id, session.owner)
+    row.item = keys.itemTag(item.id, session.owner)
     row.owner = session.owner
     row.org = keys.orgTag(item.org)
-    row.createdMS = core.clock.now().wallMS
-    return (row, item)
+    row.createdMS = now.wallMS
+    return row
   }
 
   /// Two organisations may have a row with this id. Refuse what would correct the other one's.
@@ -453,21 +426,16 @@ struct ItemIntake: Rules {
       if item.stored != nil {
         return try takeBack(item, row, kind, session, isForced: isForced)
       }
-      if row.state == .sending {
-        guard kind?.own?.deletion != nil, !isForced else { throw ItemIntake.inFlight }
-        if !row.isEdited { item.noteSent(kind) }
-        item.isCancelled = true
-        try write(item, row, kind, session, isEdited: true)
-        return try cancelled(row)
-      }
+      let isSending = row.state == .sending
+      if isSending, isForced || kind?.own?.deletion == nil { throw ItemIntake.inFlight }
       let outcome = try self.outcome(row, session)
-      if !isForced, outcome == .untold {
-        if kind?.own != nil, !row.isEdited { item.noteSent(kind) }
-        item.isCancelled = true
-        try write(item, row, kind, session, isEdited: true)
-        return try cancelled(row)
+      guard isSending || !isForced && outcome == .untold else {
+        return try remove(row, session, mayBeStored: outcome != .known)
       }
-      return try remove(row, session, mayBeStored: outcome != .known)
+      if kind?.own != nil, !row.isEdited { item.noteSent(kind) }
+      item.isCancelled = true
+      try write(item, row, kind, session, isEdited: true)
+      return try cancelled(row)
     }
   }
 

@@ -66,7 +66,7 @@ struct ItemLinks: Rules {
             let kind = core.configuration.backend.kind(item.kind)
             if try linkParents(of: item, kind, tag, owner, keys) { continue }
           }
-          try core.queue.transition(row.sequence, .pending())
+          try core.queue.transition(row.sequence, .pending)
         }
         return unlinked.count
       }

@@ -30,7 +30,7 @@ struct ItemReport: Rules {
     let below = try waitingForParked(rows, of: session.owner)
     for row in rows {
       let item = try row.read(session.queueKey)
-      items.append(try describe(row, item, session, waitingForParked: below))
+      items.append(try describe(row, item, session, below))
     }
     return [
       "items": .array(items),
@@ -45,7 +45,8 @@ struct ItemReport: Rules {
     let id = try fields.uuid("id")
     if let row = try core.queuedItem(id, session) {
       let item = try row.read(session.queueKey)
-      return ["state": .string(row.state.word), "item": try describe(row, item, session)]
+      let below = try waitingForParked([row], of: session.owner)
+      return ["state": .string(row.state.word), "item": try describe(row, item, session, below)]
     }
     guard let left = try core.fate(of: core.keys().itemTag(id, session.owner)) else {
       throw Core.notQueued(nil)
@@ -71,10 +72,8 @@ struct ItemReport: Rules {
   }
 
   /// An item as the host sees it. An unreadable one (nil) is shown too, so that it can be cancelled.
-  /// `waitingForParked`: nil for an item that is described alone.
   func describe(
-    _ row: QueueRow, _ item: QueueItem?, _ session: OpenSession,
-    waitingForParked: [Int64]? = nil
+    _ row: QueueRow, _ item: QueueItem?, _ session: OpenSession, _ waitingForParked: [Int64]
   ) throws(Failure) -> JSON {
     let item = item ?? ItemReport.unreadable(row)
     let rejection = try ParkReason.read(row, session.queueKey)
@@ -89,7 +88,7 @@ struct ItemReport: Rules {
       "depends_on": .array(item.dependsOn.map { .string($0.text) }),
       "attempts": .int(row.attempts), "created_ms": .int(row.createdMS),
       "occurred_at_ms": JSON(item.occurredAtMS),
-      "reason": try reason(row, item, rejection, waitingForParked),
+      "reason": reason(row, item, rejection, waitingForParked),
       "field": rejection?["field"] ?? .null, "not_before_ms": JSON(notBeforeMS),
       "operation": .string(item.operation.rawValue), "conflict": ItemReport.conflict(rejection),
     ]
@@ -103,8 +102,8 @@ struct ItemReport: Rules {
 
   /// Why the item is not sent: what the server said, or what it waits for.
   private func reason(
-    _ row: QueueRow, _ item: QueueItem, _ rejection: JSON?, _ waitingForParked: [Int64]?
-  ) throws(Failure) -> JSON {
+    _ row: QueueRow, _ item: QueueItem, _ rejection: JSON?, _ waitingForParked: [Int64]
+  ) -> JSON {
     if let rejection, let code = rejection.string("code") {
       return [
         "code": .string(code), "text": core.text(ofCode: code),
@@ -113,7 +112,7 @@ struct ItemReport: Rules {
     }
     let code: MessageCode
     if case .waiting(let waitReason) = row.state {
-      code = try self.code(of: waitReason, row, item.kind, waitingForParked)
+      code = self.code(of: waitReason, row, item.kind, waitingForParked)
     } else if item.isCancelled {
       code = .unknownOutcome
     } else {
@@ -126,8 +125,8 @@ struct ItemReport: Rules {
   }
 
   private func code(
-    of reason: WaitReason, _ row: QueueRow, _ kind: String, _ waitingForParked: [Int64]?
-  ) throws(Failure) -> MessageCode {
+    of reason: WaitReason, _ row: QueueRow, _ kind: String, _ waitingForParked: [Int64]
+  ) -> MessageCode {
     switch reason {
     case .time: return problems.concern(kind: kind) ? .schemaNotReady : .waitingTime
     case .server: return .serverPause
@@ -136,11 +135,7 @@ struct ItemReport: Rules {
     case .kind: return .schemaNotReady
     case .blocked: return .waitingBlocked
     case .dependency:
-      if let waitingForParked {
-        let isBelow = waitingForParked.sortedContains(row.sequence)
-        return isBelow ? .dependencyParked : .dependencyWaiting
-      }
-      return try core.dependencies.waitsForParked(row.item) ? .dependencyParked : .dependencyWaiting
+      return waitingForParked.sortedContains(row.sequence) ? .dependencyParked : .dependencyWaiting
     }
   }
 
@@ -242,7 +237,7 @@ struct ItemReport: Rules {
     guard problems.concern(.upload) else { return 0 }
     let key = try core.keys().queues.derived(for: owner)
     var count: Int64 = 0
-    for group in try core.queue.paused(of: owner) {
+    for group in try core.queue.waiting(of: owner, for: .time(until: 0)) {
       if let kind = try core.queue.find(group.item)?.read(key)?.kind, problems.concern(kind: kind) {
         count += group.count
       }

@@ -6,8 +6,7 @@ import Vault
 
 /// Why an item is parked. It is sealed in the item's row.
 final class ParkReason {
-  /// A `MessageCode`.
-  let code: String
+  let code: MessageCode
   let sqlstate: String?
   let message: String?
   let field: String?
@@ -17,7 +16,7 @@ final class ParkReason {
   let conflict: JSON?
 
   init(
-    code: String, sqlstate: String? = nil, message: String? = nil, field: String? = nil,
+    _ code: MessageCode, sqlstate: String? = nil, message: String? = nil, field: String? = nil,
     isForGiven: Bool = true, conflict: JSON? = nil
   ) {
     self.conflict = conflict
@@ -28,26 +27,22 @@ final class ParkReason {
     self.isForGiven = isForGiven
   }
 
-  convenience init(_ code: MessageCode, field: String? = nil, conflict: JSON? = nil) {
-    self.init(code: code.rawValue, field: field, conflict: conflict)
-  }
-
   /// A request that something on the way to the service refused.
   static func blocked(_ response: HTTPResponse) -> ParkReason {
-    ParkReason(code: MessageCode.blocked.rawValue, message: "status \(response.status)")
+    ParkReason(.blocked, message: "status \(response.status)")
   }
 
   /// A refused request.
-  convenience init(code: String, _ response: HTTPResponse) {
+  convenience init(_ code: MessageCode, _ response: HTTPResponse) {
     let error = ServerError.read(response.body)
-    self.init(code: code, sqlstate: error.code, message: error.message, field: error.column)
+    self.init(code, sqlstate: error.code, message: error.message, field: error.column)
   }
 
   /// A request of this batch that is refused for a row.
   convenience init(_ outcome: RestOutcome, _ batch: UploadBatch, _ response: HTTPResponse) {
     let error = ServerError.read(response.body)
     self.init(
-      code: outcome.rejectionCode(batch), sqlstate: error.code, message: error.message,
+      outcome.rejectionCode(batch), sqlstate: error.code, message: error.message,
       field: error.column, isForGiven: batch.isBlamed(for: outcome, error))
   }
 
@@ -57,16 +52,14 @@ final class ParkReason {
     let outcome = row.outcome
     let error = ServerError(code: row.sqlstate, message: row.message, column: row.column)
     self.init(
-      code: row.status == .conflict
-        ? MessageCode.conflict.rawValue
-        : outcome?.rejectionCode(batch) ?? ItemFault.rejected.rawValue,
+      row.status == .conflict ? .conflict : outcome?.rejectionCode(batch) ?? .rejected,
       sqlstate: row.sqlstate, message: row.message, field: row.column,
       isForGiven: isBesideOthers || outcome.map { batch.isBlamed(for: $0, error) } ?? true)
   }
 
   var json: JSON {
     [
-      "code": .string(code), "sqlstate": JSON(sqlstate), "message": JSON(message),
+      "code": .string(code.rawValue), "sqlstate": JSON(sqlstate), "message": JSON(message),
       "field": JSON(field), "conflict": conflict ?? .null,
     ]
   }
@@ -98,14 +91,14 @@ extension RestOutcome {
 
 extension RestOutcome {
   /// The `MessageCode` of a refused row.
-  fileprivate func rejectionCode(_ batch: UploadBatch) -> String {
+  fileprivate func rejectionCode(_ batch: UploadBatch) -> MessageCode {
     switch self {
-    case .itemFault(let fault, _): fault.rawValue
-    case .duplicateKey: ItemFault.duplicate.rawValue
+    case .itemFault(let fault, _): fault
+    case .duplicateKey: .duplicate
     // Other rows refer to it.
-    case .missingParent where batch.operation == .deletion: ItemFault.serverRule.rawValue
-    case .missingParent: MessageCode.missingParent.rawValue
-    default: ItemFault.rejected.rawValue
+    case .missingParent where batch.operation == .deletion: .serverRule
+    case .missingParent: .missingParent
+    default: .rejected
     }
   }
 }

@@ -137,13 +137,7 @@ final class QueueItem {
     if stored != nil { return correctionKey(kind, keys) }
     let columns =
       kind.map { self.columns($0, hasUser: $0.hasUser) } ?? payload.members.map { $0.key }
-    return batchKey(columns, keys)
-  }
-
-  func batchKey(_ columns: [String], _ keys: KeyRing.Keys) -> [UInt8] {
-    keys.lookup.tag(
-      "batch_key", org?.bytes ?? [], Array(kind.utf8), Array(columns.joined(separator: ",").utf8)
-    ).shared
+    return keys.lastBatchKey.key(org, self.kind, columns, keys.lookup)
   }
 
   // MARK: Listing
@@ -222,6 +216,20 @@ extension QueueCounts {
       "pending": .int(pending), "sending": .int(sending), "waiting": .int(waiting),
       "parked": .int(parked),
     ]
+  }
+}
+
+/// The next item usually has the batch key of the last one.
+final class LastBatchKey {
+  private var last: (org: UUID?, kind: String, columns: [String], key: [UInt8])?
+
+  func key(_ org: UUID?, _ kind: String, _ columns: [String], _ lookup: Key) -> [UInt8] {
+    if let last, last.org == org, last.kind == kind, last.columns == columns { return last.key }
+    let key = lookup.tag(
+      "batch_key", org?.bytes ?? [], Array(kind.utf8), Array(columns.joined(separator: ",").utf8)
+    ).shared
+    last = (org, kind, columns, key)
+    return key
   }
 }
 

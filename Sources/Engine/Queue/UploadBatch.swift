@@ -122,6 +122,9 @@ final class UploadBatch {
 
   var isEmpty: Bool { items.isEmpty }
 
+  /// Whether the answer is to tell if the way to the service is open.
+  var asksAboutTheWay: Bool { inquiry?.cause.isAboutTheWay ?? false }
+
   /// Whether the items change or delete stored rows: all do, or none, as their batch key says.
   var isCorrection: Bool { items.first?.isCorrection ?? false }
 

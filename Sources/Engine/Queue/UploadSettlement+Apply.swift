@@ -31,16 +31,16 @@ extension UploadSettlement {
       case .again(let isCharged): try release(batch, charged: isCharged)
       case .search: try search(batch)
       case .halve(let isCharged):
-        if s.answer != .tooLarge, s.answer != .tooSlow { uploads.shrinkBatches() }
+        if s.answer != .tooLarge, s.answer != .tooSlow { uploads.size.refuse() }
         try halve(batch, charged: isCharged, isRefused: s.isRefusal)
       case .wait(let wait, let isCharged): try self.wait(wait, batch, s, isCharged, received)
-      case .park(let parking):
+      case .park(let code):
         // What was refused is not what is in these items any more.
         let edited = try core.queue.edited(by: core.holder.bytes)
         try release(batch.filter { edited.sortedContains($0.sequence) }, charged: true)
         try park(
           batch.filter { !edited.sortedContains($0.sequence) },
-          self.reason(parking, batch, reason, response), now)
+          self.reason(code, batch, reason, response), now)
       }
       if batch.items.count == 1, verdict.isFound { try spareRest(of: batch) }
       for other in others { try retry(try stillLeased(other)) }
@@ -118,7 +118,7 @@ extension UploadSettlement {
   func release(_ batch: UploadBatch, charged isCharged: Bool = false) throws(Failure) {
     try core.database.transaction { () throws(Failure) in
       for item in batch.items {
-        try core.queue.transition(item.sequence, .pending(charged: isCharged))
+        try core.queue.transition(item.sequence, .pending, charged: isCharged)
       }
     }
   }
@@ -133,23 +133,21 @@ extension UploadSettlement {
     guard let first = batch.items.first else { return }
     switch wait {
     case .parent:
-      try core.queue.transition(first.sequence, .waiting(.dependency, charged: isCharged))
+      try core.queue.transition(first.sequence, .waiting(.dependency), charged: isCharged)
       try syncRuns.endIfDone(batch.owner, now)
     case .organisation:
       let group = try nextGroup()
       for item in batch.items {
         try core.queue.transition(
-          item.sequence,
-          .waiting(
-            .organisation, charged: isCharged,
-            history: item.history.isClean || batch.isCorrection ? .refused(since: group) : nil,
-            retryGroup: group))
+          item.sequence, .waiting(.organisation), charged: isCharged,
+          history: item.history.isClean || batch.isCorrection ? .refused(since: group) : nil,
+          retryGroup: group)
       }
     case .time:
       for item in batch.items {
         let until = try end(of: item.attempts + 1, response, now)
         try core.queue.transition(
-          item.sequence, .waiting(response.wait(until: until), charged: true))
+          item.sequence, .waiting(response.wait(until: until)), charged: true)
       }
     case .itself(let failure):
       for item in batch.items { try waitAlone(item, failure, s, now) }
@@ -180,18 +178,13 @@ extension UploadSettlement {
   // MARK: Parking
 
   private func reason(
-    _ parking: UploadParking, _ batch: UploadBatch, _ reason: ParkReason?, _ response: HTTPResponse
+    _ code: MessageCode, _ batch: UploadBatch, _ reason: ParkReason?, _ response: HTTPResponse
   ) -> ParkReason {
-    switch parking {
-    case .refused: reason ?? ParkReason(.rejected)
-    case .tooLong: ParkReason(code: ItemFault.tooLong.rawValue, response)
-    case .missingColumn: ParkReason(code: MessageCode.missingColumn.rawValue, response)
-    case .conflict: reason ?? ParkReason(.conflict)
+    switch code {
+    case .tooLong, .missingColumn: ParkReason(code, response)
     case .blocked: batch.inquiry?.reason ?? .blocked(response)
-    case .unknownOutcome: ParkReason(.unknownOutcome)
-    case .changedElsewhere: reason ?? ParkReason(.changedElsewhere)
-    case .deletedElsewhere: ParkReason(.deletedElsewhere)
-    case .notAllowed: ParkReason(.notAllowed)
+    case .rejected, .conflict, .changedElsewhere: reason ?? ParkReason(code)
+    default: ParkReason(code)
     }
   }
 
@@ -200,15 +193,54 @@ extension UploadSettlement {
     guard !batch.isEmpty else { return }
     try core.database.transaction { () throws(Failure) in
       let key = try core.keys().queues.derived(for: batch.owner)
-      for item in batch.items where item.isCancelled || batch.kind.own != nil {
-        if let row = try core.queue.find(item.tag) { try core.takeCancelBack(row, key) }
+      var rows: [QueueRow] = []
+      for item in batch.items {
+        guard let row = try core.queue.find(item.tag) else { continue }
+        if item.isCancelled || batch.kind.own != nil { try core.takeCancelBack(row, key) }
+        rows.append(row)
       }
-      try parking.park(batch, reason, now)
+      try park(rows, reason, now)
     }
     // Its user's list does not show it any more once they have dropped what they wanted of it.
-    if reason.code == MessageCode.deletedElsewhere.rawValue {
+    if reason.code == .deletedElsewhere {
       try keep([], without: batch.items.map { $0.id }, of: batch, now)
     }
+  }
+
+  /// Park items with the reason, each with a notice.
+  func park(_ rows: [QueueRow], _ reason: ParkReason, _ now: Instant) throws(Failure) {
+    if rows.isEmpty { return }
+    let keys = try core.keys()
+    try core.database.transaction { () throws(Failure) in
+      for row in rows {
+        let key = try keys.queues.derived(for: row.owner)
+        let item = try row.read(key)
+        if let item, item.isRevised || reason.code == .unknownOutcome {
+          try core.queue.noteCounted(item, row, key)
+        }
+        try core.queue.transition(
+          row.sequence, .parked, rejection: try reason.sealed(for: row, key))
+        try core.syncRuns.count(of: row.owner, sent: 0, parked: 1, now: try core.steadyToStore(now))
+        try notices.add(
+          "item_parked", reason: reason.code.rawValue,
+          ["id": .uuid(item?.id ?? row.substituteID), "field": JSON(reason.field)],
+          owner: row.owner)
+        try syncRuns.endIfDone(row.owner, now)
+      }
+    }
+  }
+}
+
+extension QueueTable {
+  /// The server may have this item. The summary is read while the item is parked or waits for hours,
+  /// and may count it: see `Registered`.
+  func noteCounted(
+    _ item: QueueItem, _ row: QueueRow, _ key: Key
+  ) throws(Failure) {
+    if item.mayBeCounted { return }
+    item.mayBeCounted = true
+    (row.body, row.size) = try item.sealed(row.item, row.owner, key, isAccepted: true)
+    try write(row)
   }
 }
 

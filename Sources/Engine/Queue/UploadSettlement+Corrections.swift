@@ -24,12 +24,7 @@ struct UploadVersions {
   }
 
   func version(of id: UUID) -> String? {
-    var (low, high) = (0, known.count)
-    while low < high {
-      let middle = (low + high) / 2
-      if known[middle].id < id { low = middle + 1 } else { high = middle }
-    }
-    return low < known.count && known[low].id == id ? known[low].version : nil
+    known.sortedPlace(of: id) { $0.id }.map { known[$0].version }
   }
 }
 
@@ -112,7 +107,7 @@ extension UploadSettlement {
         if let row = try core.queue.find(child), row.state != .parked { rows.append(row) }
       }
       try core.dependencies.removeChildren(of: sent.tag)
-      try parking.park(rows, ParkReason(.parentDeleted), now)
+      try park(rows, ParkReason(.parentDeleted), now)
     }
   }
 

@@ -32,10 +32,10 @@ extension UploadSettlement {
       try spareRest(of: batch)
     } else {
       group = try nextGroup().searched
-      uploads.shrinkBatches()
+      uploads.size.refuse()
     }
     for item in batch.items {
-      try core.queue.transition(item.sequence, .pending(retryGroup: group))
+      try core.queue.transition(item.sequence, .pending, retryGroup: group)
     }
   }
 
@@ -54,11 +54,9 @@ extension UploadSettlement {
       let group = try nextGroup()
       for item in half {
         try core.queue.transition(
-          item.sequence,
-          .pending(
-            charged: isCharged,
-            history: isRefused && item.history.isClean ? .refused(since: first ?? group) : nil,
-            retryGroup: group))
+          item.sequence, .pending, charged: isCharged,
+          history: isRefused && item.history.isClean ? .refused(since: first ?? group) : nil,
+          retryGroup: group)
       }
       first = first ?? group
     }
@@ -101,8 +99,7 @@ extension UploadSettlement {
     let keepsGroup = failure == .firewall && item.history.isAlone
     try core.queue.transition(
       item.sequence,
-      .waiting(
-        failure == .service ? .time(until: until) : .blocked(until: until), charged: true,
-        history: .alone(failures: count), retryGroup: keepsGroup ? nil : try nextGroup()))
+      .waiting(failure == .service ? .time(until: until) : .blocked(until: until)), charged: true,
+      history: .alone(failures: count), retryGroup: keepsGroup ? nil : try nextGroup())
   }
 }

@@ -131,7 +131,8 @@ struct UploadSettlement: Rules {
       try noteJudged(batch, received.now)
     case .schema: try noteWorking(batch)
     case .tooSlow where batch.items.count == 1: try noteWorking(batch)
-    case .tooSlow, .tooLarge: if batch.items.count > 1 { uploads.noteTooLarge(batch) }
+    case .tooSlow, .tooLarge:
+      if batch.items.count > 1 { uploads.size.refuse(tooLarge: batch.items.count) }
     default: break
     }
   }
@@ -283,10 +284,8 @@ struct UploadSettlement: Rules {
         deleted.append(id)
       }
     }
-    try parking.park(
-      batch.filter { others.contains($0.id) }, ParkReason(.conflict), received.now)
-    try parking.park(
-      batch.filter { deleted.contains($0.id) }, ParkReason(.deletedElsewhere), received.now)
+    try park(batch.filter { others.contains($0.id) }, ParkReason(.conflict), received.now)
+    try park(batch.filter { deleted.contains($0.id) }, ParkReason(.deletedElsewhere), received.now)
     return batch.filter { !others.contains($0.id) && !deleted.contains($0.id) }
   }
 
@@ -305,7 +304,7 @@ struct UploadSettlement: Rules {
     try eraseProved(batch.filter { stored.contains($0.id) }, received)
     let others = batch.filter { !stored.contains($0.id) }
     if others.isEmpty, !batch.items[0].retryGroup.isSearched {
-      uploads.growBatches(batch.items.count)
+      uploads.size.store(batch.items.count)
     }
     return others
   }

@@ -16,9 +16,9 @@ final class UploadState {
   }
 
   /// Batches whose ids must be read back.
-  private(set) var readBacks: [UploadBatch] = []
+  var readBacks: [UploadBatch] = []
   /// How many items the next upload has.
-  private(set) var size = UploadSize()
+  var size = UploadSize()
   /// Whether uploads get through: all of them, and those of each batch key.
   private var all = Passage()
   private var known: [Known] = []
@@ -33,14 +33,10 @@ final class UploadState {
     readBacks.insert(readBack, at: place)
   }
 
-  func removeFirstReadBack() { readBacks.removeFirst() }
-
-  func removeReadBacks() { readBacks = [] }
-
   /// Remove and return the questions that are to tell whether the way is open.
   func takeReadBacksAboutTheWay() -> [UploadBatch] {
-    let taken = readBacks.filter { $0.inquiry?.cause.isAboutTheWay == true }
-    if !taken.isEmpty { readBacks.removeAll { $0.inquiry?.cause.isAboutTheWay == true } }
+    let taken = readBacks.filter { $0.asksAboutTheWay }
+    if !taken.isEmpty { readBacks.removeAll { $0.asksAboutTheWay } }
     return taken
   }
 
@@ -97,15 +93,6 @@ final class UploadState {
   }
 
   // MARK: Sizes
-
-  /// Items are being refused: each costs less in a small batch.
-  func shrinkBatches() { size.refuse() }
-
-  /// A batch of so many items was stored.
-  func growBatches(_ count: Int) { size.store(count) }
-
-  /// An upload was too large, or took the server too long.
-  func noteTooLarge(_ batch: UploadBatch) { size.refuse(tooLarge: batch.items.count) }
 
   /// How many items the next upload of this batch key may have. `isProbing`: uploads back off.
   func maxItems(of key: [UInt8], isProbing: Bool, isTight: Bool = false) -> Int {

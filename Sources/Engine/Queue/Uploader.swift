@@ -19,41 +19,29 @@ struct Uploader: Rules {
 
   // MARK: Sending
 
-  /// Send the next batch. Nothing is sent when its items turn out to be unreadable or of an unknown
-  /// kind; they are parked or wait then. Of cancelled items the server is asked whether it has them.
+  /// Send the next batch. Items that turn out to be unreadable are parked, and those of an unknown
+  /// kind wait. Of cancelled items the server is asked whether it has them.
   func send(_ session: OpenSession, _ now: Instant) throws(Failure) {
-    let rows = try take(session, now)
-    guard let first = rows.first else { return }
-    guard let head = try first.read(session.queueKey) else {
-      try parking.park([first], ParkReason(.unreadable), now)
-      for row in rows.dropFirst() { try core.queue.transition(row.sequence, .pending()) }
-      return
-    }
     let backend = core.configuration.backend
-    guard let kind = backend.kind(head.kind), head.stored == nil || kind.own != nil else {
-      return try holdUnknownKind(rows, session.owner, now)
-    }
     var items: [(row: QueueRow, item: QueueItem)] = []
-    for row in rows {
-      guard let item = row === first ? head : try row.read(session.queueKey) else {
-        try parking.park([row], ParkReason(.unreadable), now)
+    var held: [QueueRow] = []
+    for row in try take(session, now) {
+      guard let item = try row.read(session.queueKey) else {
+        try settlement.park([row], ParkReason(.unreadable), now)
         continue
       }
-      items.append((row, item))
+      // Corrections of all operations have one key; this version may know a way to change and none
+      // to delete.
+      if item.kind(backend) == nil { held.append(row) } else { items.append((row, item)) }
     }
-    // Corrections of all operations have one key; this version may know a way to change and none to delete.
-    let held = items.filter { $0.item.kind(backend) == nil }.map { $0.row }
-    if !held.isEmpty {
-      try holdUnknownKind(held, session.owner, now)
-      items = items.filter { $0.item.kind(backend) != nil }
-      if items.isEmpty { return }
-    }
+    if !held.isEmpty { try holdUnknownKind(held, session.owner, now) }
+    guard let head = items.first, let kind = backend.kind(head.item.kind) else { return }
     items = items.ordered { $0.item.id < $1.item.id }
     // All have the same columns, as their batch key says.
     let hasUser = items.lazy.compactMap { $0.item.hasUser }.first ?? kind.hasUser
     let all = UploadBatch(
-      owner: session.owner, key: first.batchKey, org: head.org, user: session.userID, kind: kind,
-      columns: head.columns(kind, hasUser: hasUser),
+      owner: session.owner, key: head.row.batchKey, org: head.item.org, user: session.userID,
+      kind: kind, columns: head.item.columns(kind, hasUser: hasUser),
       items: items.map {
         UploadBatch.Item($0.row, $0.item, Counted($0.item, backend), isKept: kind.own != nil)
       })
@@ -123,14 +111,14 @@ struct Uploader: Rules {
 
   /// Whether items wait for a handle that knows their kind, and this handle has not looked at them.
   func hasHeldKinds(_ session: OpenSession) throws(Failure) -> Bool {
-    try core.queue.heldKinds(of: session.owner).contains {
+    try core.queue.waiting(of: session.owner, for: .kind).contains {
       !uploads.isOfUnknownKind($0.batchKey)
     }
   }
 
   /// Release the items that wait for a handle that knows their kind, if this one does.
   func releaseKnownKinds(_ session: OpenSession) throws(Failure) {
-    for held in try core.queue.heldKinds(of: session.owner)
+    for held in try core.queue.waiting(of: session.owner, for: .kind)
     where !uploads.isOfUnknownKind(held.batchKey) {
       let item = try core.queue.find(held.item)?.read(session.queueKey)
       // An unreadable item is released too: sending parks it.
@@ -143,8 +131,6 @@ struct Uploader: Rules {
   }
 
   // MARK: Reading back
-
-  var nextReadBack: UploadBatch? { uploads.readBacks.first }
 
   /// Ask the server which items of the batch it has.
   func sendReadBack(
@@ -160,7 +146,7 @@ struct Uploader: Rules {
         ids: ids,
         columns: settlement.columns(of: batch), bearer: session.accessToken),
       .readBack(batch), generation: session.generation, now)
-    uploads.removeFirstReadBack()
+    uploads.readBacks.removeFirst()
   }
 
   /// Cancel the read-backs; items are re-sent idempotently. The server may have them, so each is
@@ -169,13 +155,14 @@ struct Uploader: Rules {
     for batch in uploads.readBacks {
       try settlement.release(try settlement.stillLeased(batch), charged: true)
     }
-    uploads.removeReadBacks()
+    uploads.readBacks = []
   }
 
   // MARK: Leases
 
   /// Whether a dead or late process holds items, or this handle holds items whose request could not
-  /// be made. Call it only while no upload is in flight.
+  /// be made. A living process keeps its items until its lease ends. Call it only while no upload is
+  /// in flight.
   func hasLostLeases(_ now: Instant) throws(Failure) -> Bool { try !lostHolders(now).isEmpty }
 
   func reclaimLostLeases(_ now: Instant) throws(Failure) {
@@ -183,22 +170,12 @@ struct Uploader: Rules {
   }
 
   private func lostHolders(_ now: Instant) throws(Failure) -> [[UInt8]] {
+    guard try core.queue.hasLeases() else { return [] }
     let time = try core.steady(now)
-    return try core.queue.leases().filter { $0.until <= time || isVoid($0.holder, now) }.map {
-      $0.holder
-    }
-  }
-
-  /// Reclaim what dead processes held. A living one keeps its items until its lease ends.
-  func reclaimVoidLeases(_ now: Instant) throws(Failure) {
-    guard try core.queue.hasLeases() else { return }
-    for lease in try core.queue.leases() where isVoid(lease.holder, now) {
-      try core.queue.reclaim(from: lease.holder)
-    }
-  }
-
-  private func isVoid(_ holder: [UInt8], _ now: Instant) -> Bool {
-    holder == core.holder.bytes || !Holder.isAlive(holder, bootID: now.bootID)
+    return try core.queue.leases().filter {
+      $0.until <= time || $0.holder == core.holder.bytes
+        || !Holder.isAlive($0.holder, bootID: now.bootID)
+    }.map { $0.holder }
   }
 
   /// How long until the next check of other processes' leases; nil: there are none. A holder may

@@ -33,17 +33,17 @@ struct Refresh: Rules {
   /// Whether no other living process is refreshing.
   func isFree(_ now: Instant) throws(Failure) -> Bool {
     guard
-      let other = try core.leases.holder(
-        Refresh.leaseName, notBy: core.holder.bytes, now: try core.steady(now))
+      let other = try core.leases.other(
+        Refresh.leaseName, than: core.holder.bytes, now: try core.steady(now))
     else { return true }
-    return !Holder.isAlive(other, bootID: now.bootID)
+    return !Holder.isAlive(other.holder, bootID: now.bootID)
   }
 
   /// How long another process's lease lasts; nil when the lease is free or ours.
   func heldForMS(_ now: Instant) throws(Failure) -> Int64? {
     let now = try core.steady(now)
-    return try core.leases.heldUntil(Refresh.leaseName, notBy: core.holder.bytes, now: now)
-      .map { $0 - now }
+    let other = try core.leases.other(Refresh.leaseName, than: core.holder.bytes, now: now)
+    return other.map { $0.until - now }
   }
 
   func releaseLease() throws(Failure) {

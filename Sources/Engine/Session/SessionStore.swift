@@ -238,7 +238,7 @@ struct SessionStore: Rules {
     case .damagedFile:
       dropMirror()
       inFlight.removeAll()
-      uploads.removeReadBacks()
+      uploads.readBacks = []
       notices.forgetGiven()
       core.keyRing.forget()
     case .file:
