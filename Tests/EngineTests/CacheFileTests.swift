@@ -70,24 +70,6 @@ import class Foundation.FileManager
     if what != "an organisation without rows" { expect(rig.cache.index == nil) }
   }
 
-  @Test func anErasureThatLeavesAFileIsOwed() throws {
-    // Given a damaged cache that was set aside and cannot be removed
-    let rig = try Rig.atHome()
-    _ = try rig.cache.open()
-    let path = rig.folder.path + "/cache.db.damaged"
-    try FileManager.default.createDirectory(
-      atPath: path + "/x", withIntermediateDirectories: true)
-    let org = [UInt8](repeating: 7, count: 16)
-    try expect(refusal { try rig.cache.erase([org]) }, equals: .storageFailed)
-    // When
-    try rig.cache.eraseOrOwe([org])
-    // Then it is tried again, until it is done
-    try expect(rig.core.meta.blob(.owedCacheErasures), equals: org)
-    try FileManager.default.removeItem(atPath: path)
-    try rig.cache.eraseOrOwe([])
-    try expect(rig.core.meta.blob(.owedCacheErasures) ?? [], equals: [])
-  }
-
   @Test func anErasureWhoseLogIsNotCopiedIsOwed() throws {
     // Given rows of an organisation, and a transaction, in which no log can be copied
     let rig = try Rig.atHome()
@@ -104,13 +86,6 @@ import class Foundation.FileManager
     // Then
     try expect(rig.core.meta.blob(.owedCacheErasures) ?? [], equals: [])
     expect(rig.folder.bytes("cache.db-wal")?.isEmpty != false)
-  }
-
-  @Test func aReplacedFileStaysOpen() throws {
-    let rig = try Rig.atHome()
-    _ = try rig.cache.open()
-    let fresh = try rig.cache.replace()
-    try expect(rig.cache.open() === fresh)
   }
 
   @Test func nothingIsNotedWhileNothingIsOwed() throws {

@@ -58,29 +58,6 @@ import Vault
     return other
   }
 
-  @Test func aPullWritesTheBlocksAndASearchWritesNone() throws {
-    let before = try stamps()
-    expect(Array(before.keys).sorted(), equals: [0, 1, 2])
-    try expect(total(), equals: 600)
-    try expect(stamps(), equals: before)
-  }
-
-  @Test func aChangedContactCostsOneBlock() throws {
-    // Given an index in use
-    try expect(total(), equals: 600)
-    let before = try stamps()
-    let kept = try #require(rig.cache.index?.block(1, stamp: before[1] ?? 0))
-    // When
-    try store([7], name: "Berit", updatedAt: second(2))
-    // Then
-    let after = try stamps()
-    expect(after[0] != before[0])
-    expect(after[1] == before[1] && after[2] == before[2])
-    expect(rig.cache.index?.block(1, stamp: after[1] ?? 0) === kept)
-    try expect(total("berit"), equals: 1)
-    try expect(total("kari"), equals: 599)
-  }
-
   @Test func whatAnotherProcessWritesCostsTheReaderThatBlock() throws {
     // Given
     try expect(total(), equals: 600)
@@ -148,20 +125,6 @@ import Vault
     // Then
     try expect(total(), equals: 600)
     try expect(total("berit"), equals: 1)
-  }
-
-  @Test func aColumnThatIsWithheldLaterIsInNoBlock() throws {
-    // Given
-    try expect(total("oslo"), equals: 600)
-    let before = try stamps()
-    // When the municipality may no longer be cached
-    let backend =
-      #","contacts":{"table":"contacts","columns":["name"],"withheld":["municipality"]}"#
-    let other = try other(backend: backend)
-    // Then
-    try expect(total("oslo", in: other), equals: 0)
-    try expect(total("kari", in: other), equals: 600)
-    expect(Set(try stamps().values).isDisjoint(with: before.values))
   }
 
   @Test func aRowThatDoesNotOpenIsNotFoundAndItsNeighboursAre() throws {

@@ -19,12 +19,6 @@ import Testing
     _ = try rig.takeEvents()
   }
 
-  /// What the decision shows.
-  private func decided(_ rig: Rig, _ occasion: Situation.Occasion) throws -> JSON {
-    try rig.decider.decide(occasion)
-    return try #require(rig.news.takeScreen())
-  }
-
   // MARK: followChange
 
   @Test func nothingIsEmittedBeforeTheFirstDecision() throws {
@@ -55,19 +49,6 @@ import Testing
     for _ in 0..<2 { try rig.decider.followChange() }
     // Then
     try expect(emitted(rig), equals: ["sign_in session_ended"])
-  }
-
-  /// How long ago the server listed the memberships, though it confirms the session now; the limit is
-  /// 14 days.
-  @Test(arguments: [(Int64(1_209_600_000), nil as ErrorCode?), (1_209_600_001, .orgNone)])
-  func membershipsThatAreOlderThanTheLimitAllowNothing(
-    _ ageMS: Int64, _ expected: ErrorCode?
-  ) throws {
-    let rig = try Rig.atHome()
-    let now = rig.now
-    try rig.sessions.patch { (row) throws(Failure) in row.membershipsMS = now.wallMS - ageMS }
-    rig.check.reset()
-    try expect(refusal { try rig.decider.requirePlace() }, equals: expected)
   }
 
   @Test func anEventLetsNobodyInWhoIsLockedOut() throws {
@@ -119,32 +100,6 @@ import Testing
     expect(!rig.hostView.shown.isWaiting)
   }
 
-  @Test func aHostThatWaitsIsToldWhenTheDeadlineHasPassed() throws {
-    let rig = try Rig.atHome()
-    rig.check.ask(.discardingAnswer, rig.now)
-    try shown(rig, .navigate)
-    rig.advance(2499)
-    try expect(!rig.decider.hasUntoldDecision(rig.now))
-    rig.advance(1)
-    try expect(rig.decider.hasUntoldDecision(rig.now))
-    try rig.decider.followChange()
-    try expect(emitted(rig), equals: ["home active"])
-    try expect(!rig.decider.hasUntoldDecision(rig.now))
-  }
-
-  @Test func aWaitWithoutAnAnswerEndsByAnotherReason() throws {
-    // Given a fresh session, of which the server has not listed the memberships
-    let rig = try Rig()
-    try rig.signIn()
-    try shown(rig)
-    expect(rig.hostView.shown.reason, equals: .guardPending)
-    // When
-    rig.advance(2500)
-    for _ in 0..<2 { try rig.decider.followChange() }
-    // Then
-    try expect(emitted(rig), equals: ["wait server_unreachable"])
-  }
-
   @Test func aWaitThatNobodyAsksForIsAskedAgain() throws {
     let rig = try Rig()
     try rig.signIn()
@@ -178,53 +133,12 @@ import Testing
     try expect(emitted(rig), equals: ["home active"])
   }
 
-  @Test func onlyTheNewestScreenIsGiven() throws {
-    let rig = try Rig.atHome()
-    try shown(rig)
-    _ = rig.reachability.setOnline(false)
-    try rig.decider.followChange()
-    try rig.lock.lock(.user)
-    try rig.decider.decide(.navigate)
-    try expect(emitted(rig), equals: ["unlock user_locked"])
-  }
-
   @Test func aCallThatAsksForAScreenChangesNoneThatIsTheSame() throws {
     let rig = try Rig.atHome()
     try shown(rig)
     let same = try rig.decider.answer(try rig.decider.assess(.navigate).situation)
     expect(same.string("screen"), equals: "home")
     try expect(emitted(rig).isEmpty)
-  }
-
-  // MARK: Carrying out
-
-  @Test func aDamagedSessionIsClearedAndTheQueueStays() throws {
-    let rig = try Rig.atHome()
-    try rig.add(id(1))
-    _ = try rig.sessions.update(ifGeneration: try rig.sessions.row().generation) {
-      $0.tokens = [1]
-    }
-    try expect(decided(rig, .resume).string("reason"), equals: "session_corrupt")
-    try expect(rig.sessions.row().owner, equals: nil)
-    try expect(rig.state(id(1)), equals: "pending")
-  }
-
-  @Test func aLockThatIsDueErasesTheSessionKey() throws {
-    let rig = try Rig.atHome()
-    try rig.sessions.patch { $0.backgroundWallMS = 0 }
-    try expect(decided(rig, .foreground).string("reason"), equals: "background_timeout")
-    try expect(rig.sessions.row().wrapSession, equals: nil)
-    expect(rig.keyStore.keys[.session] == nil)
-    expect(rig.sessions.session == nil)
-  }
-
-  @Test func theOnlyUsableOrganisationIsChosen() throws {
-    let rig = try Rig()
-    try rig.signIn()
-    try rig.list(member(orgA, status: "ended"), member(orgB))
-    let decision = try decided(rig, .navigate)
-    expect(decision["org"]?.uuid("id"), equals: orgB)
-    try expect(rig.session.choice, equals: orgB)
   }
 
   // MARK: Access

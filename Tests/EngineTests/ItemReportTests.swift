@@ -12,26 +12,6 @@ import Testing
     (try rig.report.explain([:])["reasons"]?.elements ?? []).compactMap { $0.string("code") }
   }
 
-  // MARK: Lists
-
-  @Test func aListNamesItsNextPageWhenItIsFull() throws {
-    // Given
-    let rig = try Rig.atHome()
-    for number in 1...3 { try rig.add(id(number)) }
-    // When, then
-    let first = try rig.report.list(["limit": 2])
-    expect(first["items"]?.count, equals: 2)
-    let next = try #require(first.int("next"))
-    let second = try rig.report.list(["limit": 2, "after": .int(next)])
-    expect(second["items"]?.elements.compactMap { $0.uuid("id") }, equals: [id(3)])
-    expect(second["next"]?.isNull, equals: true)
-    // Behind the last number is nothing.
-    let most = Fields.safe.upperBound
-    try expect(rig.report.list(["after": .int(most)])["items"]?.count, equals: 0)
-    try expect(
-      refusal { try rig.report.list(["after": .int(most + 1)]) }, equals: .requestInvalidValue)
-  }
-
   // MARK: Why is nothing sent?
 
   /// What keeps a pending item, and the reason that is told.

@@ -20,17 +20,6 @@ import Testing
     return (news.hasSync, news.run)
   }
 
-  @Test func onlyTheNewestScreenIsGivenOnce() {
-    let news = News()
-    expect(news.isEmpty)
-    news.show(["screen": "home"], now)
-    news.show(["screen": "unlock"], now)
-    expect(!news.isEmpty)
-    expect(news.takeScreen()?.string("screen"), equals: "unlock")
-    expect(news.takeScreen() == nil)
-    expect(news.isEmpty)
-  }
-
   @Test func answersComeInTheirOrderAndAreDiscardedByTheirOperation() throws {
     let news = News()
     try news.answer("contact_get", ["request": 1])

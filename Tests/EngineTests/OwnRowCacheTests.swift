@@ -86,16 +86,6 @@ import Testing
     try expect(rig.cache.open().contacts.removeUnmet(of: set, round: 5) { _, _ in }, equals: 1)
   }
 
-  @Test func theEndOfAnOrganisationRemovesThem() throws {
-    let rig = try rig()
-    let kind = try activity(rig)
-    try rig.ownRows.put([row(1)], kind, orgA, rig.session, areInserts: false, rig.now)
-    try rig.ownRows.put([row(2)], kind, orgB, rig.session, areInserts: false, rig.now)
-    try rig.cache.erase([CacheNames.org(orgA, rig.session, try rig.core.keys())])
-    try expect(rig.ownRows.find(id(1), kind, orgA, rig.session) == nil)
-    try expect(rig.ownRows.find(id(2), kind, orgB, rig.session) != nil)
-  }
-
   // MARK: The pull
 
   /// Send the next page's request, and pass this response to it; returns the request's URL.
@@ -124,18 +114,6 @@ import Testing
     expect(tables, equals: ["contacts", "activities", "notes"])
   }
 
-  @Test func aSetThatFailsLetsTheOthersGoFirst() throws {
-    let rig = try rig()
-    rig.pulls.requirePull()
-    var tables: [String] = []
-    for status in [404, 404, 200, 200, 200] {
-      let url = try page(rig, status == 200 ? "[]" : #"{"code":"42P01"}"#, status: status)
-      tables += [String(url.split(separator: "?")[0].split(separator: "/").last ?? "")]
-    }
-    expect(tables, equals: ["contacts", "activities", "notes", "contacts", "activities"])
-    expect(!rig.rowPuller.isDue(orgA, rig.now))
-  }
-
   @Test func whatAPullHasBroughtStaysIfItIsNewer() throws {
     let rig = try rig()
     rig.pulls.requirePull()
@@ -150,58 +128,6 @@ import Testing
     try expect(minutes(nil, areInserts: true), equals: 30)
     try expect(minutes("2026-11-01T00:00:00Z", areInserts: false), equals: 30)
     try expect(minutes("2027-11-01T00:00:00Z", areInserts: false), equals: 60)
-  }
-
-  @Test func thePullReplacesWhatTheLibraryHasPutThere() throws {
-    let rig = try rig()
-    rig.pulls.requirePull()
-    _ = try page(rig, "[]")
-    let kind = try activity(rig)
-    try rig.ownRows.put(
-      [row(1, 60, version: second(1))], kind, orgA, rig.session, areInserts: false, rig.now)
-    _ = try page(rig, "[" + text(1) + "]")
-    try expect(rig.ownRows.find(id(1), kind, orgA, rig.session)?.values.int("minutes"), equals: 30)
-    _ = try page(rig, "[]")
-    // A mark removes it.
-    rig.pulls.requirePull()
-    _ = try page(rig, "[]")
-    _ = try page(rig, "[" + text(1, #","deleted_at":"2026-11-18T00:00:00Z""#) + "]")
-    try expect(rig.ownRows.find(id(1), kind, orgA, rig.session) == nil)
-  }
-
-  @Test func aPageThatWasReadWhileAnUploadBeganIsReadAgain() throws {
-    let rig = try rig()
-    rig.pulls.requirePull()
-    _ = try page(rig, "[]")
-    let kind = try activity(rig)
-    try rig.rowPuller.send(rig.session, orgA, rig.now)
-    let request = try #require(rig.inFlight.requests.last)
-    guard case .rows(let pull) = request.content else { throw Failure.defect("no pull") }
-    rig.inFlight.finish(request.id)
-    try rig.core.meta.set(.uploads, .int(7))
-    try rig.rowPuller.finish(pull, try response(200, "[" + text(1) + "]"), rig.now)
-    try expect(rig.ownRows.find(id(1), kind, orgA, rig.session) == nil)
-    let url = try page(rig, "[" + text(1) + "]")
-    expect(url.contains("/activities?") && !url.contains("&or="))
-    try expect(rig.ownRows.find(id(1), kind, orgA, rig.session) != nil)
-  }
-
-  @Test func rowsThatHaveBecomeTooOldGoWithACompletePull() throws {
-    let rig = try rig()
-    let kind = try activity(rig)
-    // 1 ms before and at the limit of ten days
-    let limitMS = rig.now.wallMS - 864_000_000
-    for (number, ms) in [(1, limitMS - 1), (2, limitMS)] {
-      let old = row(number, at: ISO8601.format(ms: ms))
-      try rig.ownRows.put([old], kind, orgA, rig.session, areInserts: false, rig.now)
-    }
-    rig.pulls.requirePull()
-    _ = try page(rig, "[]")
-    _ = try page(rig, "[" + text(3) + "]")
-    try expect(listed(rig).count, equals: 3)
-    _ = try page(rig, "[]")
-    try expect(listed(rig).count, equals: 2)
-    try expect(rig.ownRows.find(id(1), kind, orgA, rig.session) == nil)
   }
 
   @Test func aPullOfASetThatWasErasedBeginsAnewThoughARowWasPutThereSince() throws {

@@ -8,63 +8,12 @@ import Testing
 @testable import Engine
 
 @Suite struct PresenterTests {
-  @Test func homeNamesRouteOrganisationAndRole() throws {
-    // Given
-    let rig = try Rig.atHome()
-    // When
-    let json = try rig.presenter.render(Decision(.home, .active))
-    // Then
-    expect(json.string("screen"), equals: "home")
-    expect(json.string("reason"), equals: "active")
-    expect(json.string("route"), equals: "/coordinator")
-    expect(json["org"]?.uuid("id"), equals: orgA)
-    expect(json["org"]?.string("name"), equals: "Org")
-    expect(json["org"]?.string("role"), equals: "coordinator")
-    expect(json["methods"]?.count, equals: 0)
-    expect(json["orgs"]?.count, equals: 0)
-    expect(json["banners"]?.count, equals: 0)
-    expect(json["deadline_ms"]?.isNull, equals: true)
-  }
-
   @Test(arguments: [Screen.unlock, .signIn, .selectOrg, .wait])
   func otherScreensNameNoOrganisation(_ screen: Screen) throws {
     let rig = try Rig.atHome()
     let json = try rig.presenter.render(Decision(screen, .userLocked))
     expect(json["org"]?.isNull, equals: true)
     expect(json["route"]?.isNull, equals: true)
-  }
-
-  @Test func theSignInOffersTheMethods() throws {
-    let rig = try Rig()
-    let json = try rig.presenter.render(Decision(.signIn, .sessionMissing))
-    let methods = json["methods"]?.elements ?? []
-    expect(methods.map { $0.string("id") }, equals: ["password"])
-    expect(methods.first?.string("label"), equals: "password")
-    expect(methods.first?.string("flow"), equals: "password")
-  }
-
-  @Test func theChoiceOffersAllOrganisationsWithTheirStatus() throws {
-    // Given
-    let rig = try Rig.atHome()
-    let orgC = UUID(high: 0xCCCC_0000_0000_4000, low: 0x8000_0000_0000_0003)
-    try rig.list(
-      member(orgA), member(orgB, status: "ended"), member(orgC, orgStatus: "closed"))
-    // When
-    let json = try rig.presenter.render(Decision(.selectOrg, .firstChoice))
-    // Then
-    let orgs = json["orgs"]?.elements ?? []
-    expect(orgs.map { $0.uuid("org_id") }, equals: [orgA, orgB, orgC])
-    expect(orgs.map { $0.string("status") }, equals: ["active", "revoked", "disabled"])
-    expect(orgs.map { $0.bool("current") }, equals: [true, false, false])
-  }
-
-  @Test func aMessageHasTheReasonAsItsCodeAndNamesTheOrganisation() throws {
-    let rig = try Rig.atHome()
-    let json = try rig.presenter.render(Decision(.selectOrg, .orgDisabled))
-    expect(json["message"]?.string("code"), equals: "org_disabled")
-    expect(json["message"]?.string("text")?.contains("Org"), equals: true)
-    // And a silent reason has none
-    try expect(rig.presenter.render(Decision(.home, .active))["message"]?.isNull, equals: true)
   }
 
   @Test func aWaitTellsUntilWhenByTheDevicesClock() throws {
@@ -77,16 +26,6 @@ import Testing
     try expect(rig.presenter.render(decision).int("deadline_ms"), equals: rig.now.wallMS + 1500)
     rig.advance(5000)
     try expect(rig.presenter.render(decision).int("deadline_ms"), equals: rig.now.wallMS)
-  }
-
-  @Test func aSignInUnderWayHasItsOwnDeadline() throws {
-    let rig = try Rig()
-    rig.pendingSignIn.begin(
-      PendingSignIn(
-        .password(email: "a", password: "b"), over: try rig.sessions.row(),
-        deadlineMS: rig.now.monotonicMS + 7000))
-    let json = try rig.presenter.render(Decision(.wait, .signingIn))
-    expect(json.int("deadline_ms"), equals: rig.now.wallMS + 7000)
   }
 
   @Test func aDecisionsBannersTellTheAgeOfTheMemberships() throws {

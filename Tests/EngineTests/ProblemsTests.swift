@@ -24,29 +24,6 @@ import Testing
     }
   }
 
-  @Test func eachPurposeHasItsOwnProblemUntilItsRequestIsAnswered() throws {
-    let rig = try Rig.atHome()
-    let problems = Problems(rig.core)
-    let check = request(.membershipCheck, .membershipCheck(MembershipRead()))
-    let figures = request(.summary, .summary(org: orgA, uploads: 0))
-    // Given two that are refused
-    problems.note(check, try refusal("PGRST205"), lastSent: 0, rig.now)
-    problems.note(figures, try refusal("PGRST202"), lastSent: 0, rig.now)
-    let both: [[String?]] = [
-      ["guard", "PGRST205", "memberships", nil],
-      ["summary", "PGRST202", nil, "activity_summary"],
-    ]
-    expect(listed(problems), equals: both)
-    // A passing fault and a refused token say nothing about the schema
-    problems.note(check, try response(503, ""), lastSent: 0, rig.now)
-    problems.note(check, try response(401, #"{"code":"PGRST301"}"#), lastSent: 0, rig.now)
-    expect(listed(problems), equals: both)
-    // An answer ends one of them
-    problems.note(check, try response(200, "[]"), lastSent: 0, rig.now)
-    expect(listed(problems), equals: [both[1]])
-    expect(problems.concern(.summary) && !problems.concern(.membershipCheck))
-  }
-
   @Test func aProblemKeepsItsTimeUntilAnotherTakesItsPlace() throws {
     let rig = try Rig.atHome()
     let problems = Problems(rig.core)

@@ -26,81 +26,6 @@ import class Foundation.FileManager
     return (rig.folder, rig.keyStore)
   }
 
-  @Test func itemsAndSessionAreCarriedOver() throws {
-    // Given
-    let (folder, keyStore) = try damaged()
-    // When
-    let rig = try Rig(folder: folder, keyStore: keyStore)
-    expect(rig.recovery.hasRecovered)
-    expect(rig.recovery.isNeeded)
-    _ = try rig.decider.assess(.navigate)
-    // Then; each item may have been sent after the state that was read was written
-    expect(!rig.recovery.isNeeded)
-    try expect(rig.session.userID, equals: alice)
-    try expect(rig.session.choice, equals: orgA)
-    try expect(
-      (1...4).map { try rig.state(id($0)) },
-      equals: [
-        "pending, attempts 1", "parked, conflict, attempts 1",
-        "waits for organisation, attempts 1", "waits for parent, attempts 1",
-      ])
-    try expect(rig.core.syncRuns.find(of: try rig.session.owner) != nil)
-    let event = try #require(try rig.takeEvents().first)
-    expect(event.string("type"), equals: "storage_recovered")
-    expect(event.int("carried"), equals: 4)
-    expect(event.bool("unreadable"), equals: false)
-    expect(event.bool("session"), equals: true)
-    // The damaged file is kept.
-    let aside = try #require(event.string("file"))
-    expect(folder.names.contains(aside))
-  }
-
-  @Test func aRecoveryIsDoneOnce() throws {
-    let (folder, keyStore) = try damaged()
-    let rig = try Rig(folder: folder, keyStore: keyStore)
-    _ = try rig.decider.assess(.navigate)
-    try expect(rig.takeEvents().count, equals: 1)
-    _ = try rig.decider.assess(.navigate)
-    let next = try Rig(folder: folder, keyStore: keyStore)
-    expect(!next.recovery.isNeeded)
-    _ = try next.decider.assess(.navigate)
-    try expect(next.takeEvents().isEmpty)
-  }
-
-  @Test func aRecoveryWaitsForTheDeviceKey() throws {
-    // Given a key store that is locked
-    let (folder, keyStore) = try damaged()
-    keyStore.refusal = .locked
-    let rig = try Rig(folder: folder, keyStore: keyStore)
-    try expect(rig.decider.assess(.navigate).situation.keys, equals: .locked)
-    expect(rig.recovery.isNeeded)
-    // When the process ends and the next one has the key
-    keyStore.refusal = nil
-    let next = try Rig(folder: folder, keyStore: keyStore)
-    expect(next.recovery.isNeeded)
-    expect(!next.recovery.hasRecovered)
-    _ = try next.decider.assess(.navigate)
-    // Then
-    try expect(next.takeEvents().first?.int("carried"), equals: 4)
-  }
-
-  @Test func anItemWhoseSealDoesNotOpenIsUnreadable() throws {
-    // Given a file of which one item's body was changed
-    let rig = try Rig.atHome()
-    for number in 1...2 { try rig.add(id(number)) }
-    try rig.damage(id(1))
-    rig.core.database.close()
-    try rig.folder.damage("holdfast.db")
-    // When
-    let next = try Rig(folder: rig.folder, keyStore: rig.keyStore)
-    _ = try next.decider.assess(.navigate)
-    // Then
-    let event = try #require(try next.takeEvents().first)
-    expect(event.int("carried"), equals: 1)
-    expect(event.bool("unreadable"), equals: true)
-    try expect(next.state(id(1)), equals: "erased")
-  }
-
   @Test func aRowThatDoesNotOpenIsUnreadableThoughNoIndexNamesIt() throws {
     // Given two items, one of which does not open, and indexes that are gone
     let rig = try Rig.atHome()
@@ -157,34 +82,6 @@ import class Foundation.FileManager
     expect(rig.sessions.session != nil)
   }
 
-  @Test func noticesAndOrdersAreCarriedOver() throws {
-    // Given a notice that was not acknowledged, and a session that is to be ended at the server
-    let rig = try Rig.atHome()
-    try rig.notices.add("item_parked", reason: "server_rule", owner: try rig.session.owner)
-    try rig.revocations.add(try rig.session, expiresMS: 0)
-    rig.core.database.close()
-    try rig.folder.damage("holdfast.db")
-    // When
-    let next = try Rig(folder: rig.folder, keyStore: rig.keyStore)
-    _ = try next.decider.assess(.navigate)
-    // Then
-    try expect(next.takeEventTypes().sorted(), equals: ["item_parked", "storage_recovered"])
-    try expect(next.core.revocations.count(), equals: 1)
-  }
-
-  @Test func aChildThatIsHeldWithItsOrganisationStaysHeld() throws {
-    let rig = try Rig.atHome()
-    try rig.add(id(1))
-    try rig.add(id(2), dependsOn: [id(1)])
-    try rig.core.queue.transition(
-      try #require(try rig.row(id(2))).sequence, .waiting(.organisation))
-    rig.core.database.close()
-    try rig.folder.damage("holdfast.db")
-    let next = try Rig(folder: rig.folder, keyStore: rig.keyStore)
-    _ = try next.decider.assess(.navigate)
-    try expect(next.state(id(2)), equals: "waits for organisation, attempts 1")
-  }
-
   @Test func aFileWithoutItsSessionRowIsSetAside() throws {
     // Given a file that SQLite finds sound
     let rig = try Rig.atHome()
@@ -235,50 +132,6 @@ import class Foundation.FileManager
     expect(rig.core.keyRing.keys == nil)
     expect(rig.core.database.isCurrent)
     try expect(rig.sessions.row().owner, equals: nil)
-  }
-
-  @Test func twoProcessesThatMissTheKeySetOneFileAside() throws {
-    let rig = try Rig.atHome()
-    let (first, second) = (try rig.withoutKey(), try rig.withoutKey())
-    try first.recovery.beginAnew()
-    let key = try #require(rig.keyStore.keys[.device(1)])
-    second.advance(1000)
-    try second.recovery.beginAnew()
-    let aside = rig.folder.names.filter {
-      $0.hasPrefix("holdfast.db.keyless-") && !$0.hasSuffix("-wal") && !$0.hasSuffix("-shm")
-    }
-    expect(aside.count, equals: 1)
-    expect(first.core.database.isCurrent && second.core.database.isCurrent)
-    expect(rig.keyStore.keys[.device(1)] === key)
-  }
-
-  @Test func aSignInWithoutTheKeyKeepsBothFilesUnderAnotherName() throws {
-    // Given
-    let rig = try Rig.atHome()
-    _ = try rig.cache.open()
-    let next = try rig.withoutKey()
-    // When
-    try next.recovery.beginAnew()
-    // Then
-    let aside = rig.folder.names.filter { $0.contains(".keyless-\(next.now.wallMS)") }
-    expect(aside.contains { $0.hasPrefix("holdfast.db.") })
-    expect(aside.contains { $0.hasPrefix("cache.db.") })
-    expect(next.sessions.session == nil)
-    try expect(next.sessions.row().owner, equals: nil)
-  }
-
-  @Test func aLostDeviceKeyChangesNothing() throws {
-    // Given
-    let rig = try Rig.atHome()
-    let next = try rig.withoutKey()
-    let names = next.folder.names
-    // When
-    try next.decider.decide(.resume)
-    let decision = try #require(next.news.takeScreen())
-    // Then
-    expect(decision.string("screen"), equals: "sign_in")
-    expect(decision.string("reason"), equals: "key_lost")
-    expect(next.folder.names, equals: names)
   }
 }
 

@@ -16,21 +16,6 @@ import Testing
       request, try response(200, tokenReply(alice, expiresInS: expiresInS)), rig.now)
   }
 
-  @Test func aTokenLastsByTheMonotonicClockHoweverTheDevicesClockIsMoved() throws {
-    // Given
-    let rig = try Rig.atHome()
-    rig.advance(3_000_000)
-    try renew(rig)
-    // When the user sets the clock ahead or back
-    for move in [Int64(36_000_000), -72_000_000] {
-      rig.advance(0, wallMS: move)
-      // Then
-      let row = try rig.sessions.row()
-      try expect(rig.tokens.lifeLeftMS(row, rig.now), equals: 3_600_000)
-      try expect(!rig.refresh.isNeeded(try rig.session, row, rig.now))
-    }
-  }
-
   @Test func aNewTokenIsConfirmedByTheServerThatIssuedIt() throws {
     let rig = try Rig.atHome()
     rig.tokens.requireValidation()

@@ -11,22 +11,6 @@ import Testing
   /// The data service's own answer.
   private let busy = #"{"code":"PGRST001","message":"no connection"}"#
 
-  @Test func aFailureBeginsAPauseOfItsOwnPurpose() throws {
-    // Given
-    let rig = try Rig()
-    try expect(rig.pauses.leftMS(.upload, rig.now) <= 0)
-    // When
-    try rig.pauses.backOff(.upload, try response(503), rig.now)
-    // Then the first step is 2 to 4 s
-    let left = try rig.pauses.leftMS(.upload, rig.now)
-    expect((2000...4000).contains(left))
-    try expect(rig.pauses.isProbing(.upload))
-    for service in Purpose.allCases where service != .upload {
-      try expect(rig.pauses.leftMS(service, rig.now) <= 0)
-      try expect(!rig.pauses.isProbing(service))
-    }
-  }
-
   @Test func anAnswerToAnEarlierReadDoesNotEndTheSpreadOfReads() throws {
     // Given reads that come later, since the refreshes failed for a while
     let rig = try Rig()
@@ -40,31 +24,6 @@ import Testing
     try rig.pauses.succeed(.pull)
     // Then
     try expect(rig.pauses.leftMS(.pull, rig.now), equals: left)
-  }
-
-  @Test func aPauseLastsAtLeastAsLongAsTheServerAsks() throws {
-    let rig = try Rig()
-    try rig.pauses.backOff(.upload, try response(429, retryAfter: "60"), rig.now)
-    try expect(rig.pauses.leftMS(.upload, rig.now) >= 60_000)
-  }
-
-  /// The device's clock is moved while 10 s pass.
-  @Test(arguments: [Int64(-3_600_000), 0, 31_536_000_000])
-  func movingTheDevicesClockChangesNoPauseInAnyProcess(_ wallMS: Int64) throws {
-    // Given
-    let rig = try Rig()
-    let other = try Rig(folder: rig.folder, keyStore: rig.keyStore)
-    other.clock.set(rig.now)
-    try rig.pauses.backOff(.upload, try response(503, retryAfter: "60"), rig.now)
-    let before = try rig.pauses.leftMS(.upload, rig.now)
-    // When
-    for one in [rig, other] { one.advance(10_000, wallMS: wallMS) }
-    // Then
-    for one in [rig, other] {
-      try expect(one.pauses.leftMS(.upload, one.now), equals: before - 10_000)
-      try expect(
-        one.pauses.pause(.upload, one.now)?.untilMS, equals: one.now.wallMS + before - 10_000)
-    }
   }
 
   @Test func aPauseOfAnotherProcessReplacesAShorterOne() throws {
@@ -119,32 +78,6 @@ import Testing
     try rig.pauses.clearAuth()
     try expect(rig.pauses.leftMS(.refresh, rig.now) <= 0)
     try expect(!rig.pauses.isProbing(.refresh))
-  }
-
-  @Test func onlyTheServiceItselfMayAskForALongPause() throws {
-    let rig = try Rig()
-    try rig.pauses.backOff(.upload, try response(503, busy, retryAfter: "86400"), rig.now)
-    try expect(rig.pauses.leftMS(.upload, rig.now) >= 86_400_000)
-    for body in [nil, "<html>", #"{"code":"access_denied"}"#] {
-      try rig.pauses.backOff(.pull, try response(503, body, retryAfter: "86400"), rig.now)
-      try expect(rig.pauses.leftMS(.pull, rig.now) <= 2 * Backoff.maxStepMS)
-    }
-  }
-
-  @Test func whatNoServerAskedForEndsAndTheFailuresStillCount() throws {
-    // Given
-    let rig = try Rig()
-    try rig.pauses.backOff(.upload, try response(503, busy, retryAfter: "60"), rig.now)
-    for purpose in [Purpose.pull, .refresh] {
-      try rig.pauses.backOff(purpose, try response(503), rig.now)
-    }
-    // When
-    try rig.pauses.endUnasked { !$0.isAuth }
-    // Then
-    try expect(rig.pauses.leftMS(.pull, rig.now) <= 0)
-    try expect(rig.pauses.isProbing(.pull))
-    try expect(rig.pauses.leftMS(.upload, rig.now) >= 60_000)
-    try expect(rig.pauses.leftMS(.refresh, rig.now) > 0)
   }
 
   @Test func readsFollowARefreshThatHadFailed() throws {

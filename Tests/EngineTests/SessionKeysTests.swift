@@ -9,30 +9,6 @@ import Vault
 @testable import Engine
 
 @Suite struct SessionKeysTests {
-  /// What the key store says when the session's key is to be saved, and the answer to the call.
-  @Test(arguments: [
-    (KeyRefusal.locked, ErrorCode.keyStoreLocked), (.failed, .keyStoreFailed),
-    (.notFound, .keyStoreFailed),
-  ])
-  func aSessionIsNotStoredWithoutItsKey(_ refusal: KeyRefusal, _ expected: ErrorCode) throws {
-    // Given
-    let rig = try Rig(policy: #""biometric":"off""#)
-    _ = try rig.core.keyRing.state(for: rig.core.database)
-    rig.keyStore.refusal = refusal
-    // When
-    let code = try EngineTests.refusal {
-      try rig.sessionStart.adopt(
-        try TokenReply.read(try json(tokenReply(alice))), ifGeneration: 0)
-    }
-    // Then
-    expect(code, equals: expected)
-    try expect(rig.sessions.row().owner, equals: nil)
-    // And the sign-in works when the store does
-    rig.keyStore.refusal = nil
-    try rig.signIn()
-    expect(rig.sessions.session != nil)
-  }
-
   /// What the key store has in the place of the session's key.
   @Test(arguments: ["nothing", "another key"])
   func aLockedRowAsksTheKeyStoreOnce(_ what: String) throws {
@@ -124,26 +100,6 @@ import Vault
     try rig.sessions.keys.erasures.eraseOwed()
     // Then
     expect(rig.keyStore.keys[.biometric] == nil)
-    expect(!rig.sessions.keys.erasures.isOwing)
-  }
-
-  @Test func onlyTheKeyThatIsOwedIsErased() throws {
-    let rig = try Rig.atHome()
-    try rig.sessions.keys.erasures.owe(.biometric)
-    try rig.sessions.keys.erasures.eraseOwed()
-    expect(rig.keyStore.keys[.biometric] == nil)
-    expect(rig.keyStore.keys[.session] != nil)
-  }
-
-  @Test func aNewKeyIsNotErasedForTheOldOne() throws {
-    // Given an erasure that is owed, and a user who signs in again before it is made
-    let rig = try Rig.atHome()
-    for name in [KeyName.session, .biometric] { try rig.sessions.keys.erasures.owe(name) }
-    try rig.signIn()
-    // When
-    try rig.sessions.keys.erasures.eraseOwed()
-    // Then
-    expect(rig.keyStore.keys[.session] != nil && rig.keyStore.keys[.biometric] != nil)
     expect(!rig.sessions.keys.erasures.isOwing)
   }
 }

@@ -145,33 +145,6 @@ import Testing
 
   // MARK: The row
 
-  @Test func anUpdateRaisesTheGenerationAndNotesTheTime() throws {
-    // Given
-    let rig = try Rig()
-    // When
-    let isStored = try rig.sessions.update(ifGeneration: 0) { $0.membershipsMS = 2 }
-    // Then
-    let row = try rig.sessions.row()
-    expect(isStored)
-    expect(row.generation, equals: 1)
-    expect(row.membershipsMS, equals: 2)
-    expect(row.seenWallMS, equals: rig.now.wallMS)
-  }
-
-  @Test func aWriteOfAnOlderGenerationChangesNothing() throws {
-    // Given
-    let rig = try Rig()
-    _ = try rig.sessions.update(ifGeneration: 0) { $0.membershipsMS = 2 }
-    // When
-    let isStored = try rig.sessions.update(ifGeneration: 0) { $0.membershipsMS = 9 }
-    try rig.sessions.patch(ifGeneration: 0) { $0.membershipsMS = 9 }
-    // Then
-    expect(!isStored)
-    let row = try rig.sessions.row()
-    expect(row.generation, equals: 1)
-    expect(row.membershipsMS, equals: 2)
-  }
-
   @Test func aPatchKeepsTheGeneration() throws {
     let rig = try Rig()
     try rig.sessions.patch { $0.membershipsMS = 1 }

@@ -480,7 +480,6 @@ extension PullState {
   private var contacts: Rows? { rows.first { $0.kind == nil } }
   var needsContacts: Bool { contacts?.isNeeded ?? false }
   var current: RowPull? { contacts?.pull }
-  var contactsMS: Int64? { contacts?.finishedMS }
 
   func finishContacts(_ monotonicMS: Int64) {
     finish(RowPull(TestContacts.any, after: nil), monotonicMS)

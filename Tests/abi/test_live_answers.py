@@ -73,6 +73,7 @@ def test_ATK_13_a_refresh_shortly_before_the_answer_brings_the_contact(
     [event] = user.app.of_type("contact")
     assert event["request"] == number
     assert event["contact"]["id"] == contact
+    assert user.phone.network.count("live") == 2, "it is asked for with the new token"
 
 
 def test_ATK_13_a_refused_token_is_renewed_and_the_contact_comes(
