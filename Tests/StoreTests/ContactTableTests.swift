@@ -47,37 +47,11 @@ import Testing
     try expect(table.count(of: tag(7)), equals: 1)
   }
 
-  @Test func aReconcileRemovesWhatItDidNotList() throws {
-    for row: UInt8 in 1...4 { try add(row, sealed: [row]) }
-    try add(5, org: 8, sealed: [5])
-    // In round 2, row 1 is listed in its version, 2 in any, 3 in a version that is not cached.
-    try expect(table.confirm(row: tag(1), in: tag(7), version: "a", round: 2))
-    try expect(table.confirm(row: tag(2), in: tag(7), version: nil, round: 2))
-    try expect(!table.confirm(row: tag(3), in: tag(7), version: "b", round: 2))
-    try expect(!table.confirm(row: tag(9), in: tag(7), version: nil, round: 2))
-    var removed: [Int64: [UInt8]] = [:]
-    try expect(table.removeUnmet(of: tag(7), round: 2) { removed[$0] = $1 }, equals: 2)
-    expect(removed, equals: [2: tag(3), 3: tag(4)])
-    try expect(rows(of: 7), equals: [tag(1): [1], tag(2): [2]])
-    try expect(rows(of: 8), equals: [tag(5): [5]])
-  }
-
   @Test func aRowThatIsListedAgainInItsRoundIsNotWritten() throws {
     try add(1)
     let before = table.database.changes
     try expect(table.confirm(row: tag(1), in: tag(7), version: "a", round: 1))
     expect(table.database.changes, equals: before)
-  }
-
-  @Test func rowsAreRemovedOneByOneByOrganisationOrAll() throws {
-    for row: UInt8 in 1...6 { try add(row, org: row % 2) }
-    try table.remove(number: 0)
-    try table.remove(number: 0)
-    try expect(table.removeAll(of: tag(1)), equals: 2)
-    try expect(rows(of: 0).count, equals: 3)
-    try table.removeAll()
-    try expect(rows(of: 0).isEmpty)
-    try expect(table.nextNumber(), equals: 0)
   }
 
   @Test func rowsAreReadInTheOrderOfTheirNumbers() throws {

@@ -22,20 +22,6 @@ import Testing
     ) { _ in items }.map { $0.sequence }
   }
 
-  @Test func aBatchHasOneKeyStaysWithinBothLimitsAndIsLeased() throws {
-    for number in 0..<10 {
-      let row = queueRow(number, body: [UInt8](repeating: 1, count: 100))
-      if number == 4 { row.batchKey = tag(9) }
-      _ = try table.insert(row)
-    }
-    try expect(take(6, size: 450), equals: [1, 2, 3, 4])
-    try expect(take(6, holder: [2]), equals: [5])
-    try expect(take(6, holder: [2]), equals: [6, 7, 8, 9, 10])
-    try expect(take().isEmpty)
-    try expect(table.leased(by: [1]), equals: [1, 2, 3, 4])
-    try expect(table.leased(by: [2]), equals: [5, 6, 7, 8, 9, 10])
-  }
-
   @Test func theLimitOfABatchDependsOnItsKey() throws {
     for number in 0..<6 {
       let row = queueRow(number)
@@ -48,17 +34,6 @@ import Testing
       }.map { $0.sequence }
     }
     try expect((0..<4).map { _ in try take() }, equals: [[1], [2], [3, 4, 5], [6]])
-  }
-
-  @Test func batchesComeInTheOrderOfTheirOldestItems() throws {
-    for number in 0..<40 {
-      let row = queueRow(number)
-      row.batchKey = tag([7, 2, 9, 4, 200, 1, 100, 3][number % 8])
-      _ = try table.insert(row)
-    }
-    try expect((0..<8).map { _ in try take(3).first }, equals: [1, 2, 3, 4, 5, 6, 7, 8])
-    try expect((0..<8).map { _ in try take(3) }, equals: (25...32).map { [$0, $0 + 8] })
-    try expect(take().isEmpty)
   }
 
   @Test(arguments: [(Int64(1), 1), (5, 1), (6, 2), (8, 2), (9, 3)] as [(Int64, Int)])
@@ -98,16 +73,6 @@ import Testing
     try expect(take(), equals: [1, 2])
   }
 
-  @Test func ofAGroupWithAnItemAtFaultAHalfIsSent() throws {
-    try table.fill(9)
-    for sequence in 1...9 { try table.transition(Int64(sequence), .pending, retryGroup: 3) }
-    try expect(take(3), equals: [1, 2, 3])
-    try expect(take(), equals: [4, 5, 6])
-    try expect(take(), equals: [7])
-    try expect(take(), equals: [8])
-    try expect(take(), equals: [9])
-  }
-
   @Test func whatIsSparedOfAGroupJoinsTheOthers() throws {
     try table.fill(5)
     for sequence in 1...4 { try table.transition(Int64(sequence), .pending, retryGroup: 1) }
@@ -124,15 +89,6 @@ import Testing
     try expect(table.find(queueRow(4).item)?.retryGroup, equals: 2)
   }
 
-  @Test func onlyPendingItemsOfTheOwnerAreTaken() throws {
-    try table.fill(4)
-    _ = try table.insert(queueRow(9, owner: 2))
-    try table.transition(1, .parked)
-    try table.transition(2, .waiting(.kind))
-    try expect(take(), equals: [3, 4])
-    try expect(table.counts(of: tag(2)).pending, equals: 1)
-  }
-
   @Test func leasesAreListedByHolderWithTheLatestEnd() throws {
     try table.fill(4)
     _ = try take(1, holder: [1], until: 30)
@@ -141,19 +97,6 @@ import Testing
     let leases = try table.leases()
     expect(leases.map { $0.holder }, equals: [[1], [2]])
     expect(leases.map { $0.until }, equals: [30, 40])
-  }
-
-  @Test func aDeadHoldersItemsBecomePendingWithAnAttempt() throws {
-    try table.fill(4)
-    _ = try take(2, holder: [1])
-    _ = try take(2, holder: [2])
-    try table.reclaim(from: [1])
-    try expect(table.state(0), equals: .pending)
-    try expect(table.find(queueRow(0).item)?.attempts, equals: 1)
-    try expect(table.state(2), equals: .sending)
-    try expect(table.find(queueRow(2).item)?.attempts, equals: 0)
-    try expect(table.leases().map { $0.holder }, equals: [[2]])
-    try expect(take(), equals: [1, 2])
   }
 
   @Test func anItemWhoseLeaseNamesNoHolderIsReclaimed() throws {

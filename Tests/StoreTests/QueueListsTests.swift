@@ -13,21 +13,6 @@ import Testing
     table = QueueTable(try folder.open())
   }
 
-  @Test func aPageBeginsAfterASequenceNumberAndEndsAtItsLimit() throws {
-    try table.fill(5)
-    for number in 5..<8 { _ = try table.insert(queueRow(number, owner: 2)) }
-    try table.transition(3, .parked)
-    func page(_ state: ItemState.Code?, _ after: Int64, _ limit: Int) throws -> [Int64] {
-      try table.page(of: tag(1), state: state, after: after, limit: limit).map { $0.sequence }
-    }
-    try expect(page(nil, 0, 9), equals: [1, 2, 3, 4, 5])
-    try expect(page(nil, 2, 2), equals: [3, 4])
-    try expect(page(.pending, 0, 3), equals: [1, 2, 4])
-    try expect(page(.parked, 0, 9), equals: [3])
-    try expect(page(.parked, 3, 9), equals: [])
-    try expect(page(.sending, 0, 9), equals: [])
-  }
-
   @Test(arguments: [0, 1, 499, 500, 501, 1000])
   func eachRowCrossesTheLimitsOfPages(count: Int) throws {
     try table.database.transaction { () throws(Failure) in try table.fill(count) }
@@ -77,22 +62,6 @@ import Testing
     expect(
       counts.map { $0.reason }, equals: [.dependency, .time(until: 60), .organisation, .kind])
     expect(counts.map { $0.count }, equals: [1, 2, 1, 1])
-  }
-
-  @Test func theQuestionsAboutOneOwnerAreNotAnsweredByAnother() throws {
-    try table.fill(1)
-    try expect(table.hasPending(of: tag(1)))
-    try expect(!table.hasPending(of: tag(2)))
-    try expect(!table.hasSending(of: tag(1)))
-    _ = try table.take(of: tag(1), holder: [1], until: 9, maximumSize: 99) { _ in 1 }
-    try expect(!table.hasPending(of: tag(1)))
-    try expect(table.hasSending(of: tag(1)))
-    try expect(!table.hasSending(of: tag(2)))
-    try table.transition(1, .waiting(.kind))
-    try expect(!table.hasWaitingForOrganisation(of: tag(1)))
-    try table.transition(1, .waiting(.organisation))
-    try expect(table.hasWaitingForOrganisation(of: tag(1)))
-    try expect(!table.hasWaitingForOrganisation(of: tag(2)))
   }
 
   @Test(

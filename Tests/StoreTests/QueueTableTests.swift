@@ -13,18 +13,6 @@ import Testing
     table = QueueTable(try folder.open())
   }
 
-  @Test func anItemIsInsertedWithAllThatIsKnownOfIt() throws {
-    let folder = try TemporaryFolder()
-    let table = QueueTable(try folder.open())
-    let row = queueRow(1)
-    (row.attempts, row.history, row.rejection) = (3, .refused(since: 1), [9])
-    row.state = .waiting(.time(until: 77))
-    _ = try table.insert(row)
-    let found = try #require(try table.find(row.item))
-    expect((found.attempts, found.history, found.rejection) == (3, .refused(since: 1), [9]))
-    expect(found.state, equals: .waiting(.time(until: 77)))
-  }
-
   @Test func everyColumnOfAnInsertedItemComesBack() throws {
     let row = QueueRow()
     row.item = tag(1)
@@ -48,11 +36,6 @@ import Testing
 
   private func dump(_ row: QueueRow) -> [String] {
     Mirror(reflecting: row).children.map { "\($0.label ?? ""): \($0.value)" }
-  }
-
-  @Test func anItemIsQueuedOnce() throws {
-    _ = try table.insert(queueRow(1))
-    #expect(throws: Failure.self) { _ = try table.insert(queueRow(1, owner: 2)) }
   }
 
   @Test func aSequenceNumberIsNeverUsedAgain() throws {
@@ -215,56 +198,6 @@ import Testing
     try expect(table.retry(queueRow(0).item, of: tag(1)), equals: retried)
     try expect(table.state(0), equals: (retried == 1 ? .pending : .waiting(.dependency)))
     try expect(table.find(queueRow(0).item)?.history, equals: FailureHistory(Int64(retried - 1)))
-  }
-
-  @Test func aRetriedChildWaitsForItsParent() throws {
-    try table.fill(2)
-    try table.dependencies.add(queueRow(0).item, on: queueRow(1).item)
-    try table.transition(1, .parked)
-    try expect(table.retry(nil, of: tag(1)), equals: 1)
-    try expect(table.state(0), equals: .waiting(.dependency))
-  }
-
-  // MARK: Removal
-
-  @Test func removingAnItemKeepsItsChildrenWaiting() throws {
-    try table.fill(3)
-    try table.dependencies.add(queueRow(0).item, on: queueRow(1).item)
-    try table.dependencies.add(queueRow(1).item, on: queueRow(2).item)
-    try table.transition(1, .waiting(.dependency))
-    try table.remove(queueRow(1).item)
-    try expect(table.find(queueRow(1).item) == nil)
-    try expect(table.state(0), equals: .waiting(.dependency))
-    // Its own dependency has gone with it; the one on it has not.
-    try expect(table.dependencies.children(of: queueRow(2).item).isEmpty)
-    try expect(table.dependencies.children(of: queueRow(1).item), equals: [queueRow(0).item])
-  }
-
-  @Test func whatIsStoredReleasesItsChildren() throws {
-    try table.fill(3)
-    try table.dependencies.add(queueRow(0).item, on: queueRow(1).item)
-    try table.dependencies.add(queueRow(0).item, on: queueRow(2).item)
-    try table.transition(1, .waiting(.dependency))
-    try table.removeStored([queueRow(1).item])
-    try expect(table.state(0), equals: .waiting(.dependency))
-    try table.removeStored([queueRow(2).item, tag(77)])
-    try expect(table.state(0), equals: .pending)
-    try expect(table.dependencies.isEmpty())
-  }
-
-  @Test func aLogoutRemovesTheOwnersRowsOnly() throws {
-    for number in 0..<4 { _ = try table.insert(queueRow(number, owner: number < 2 ? 1 : 2)) }
-    try table.dependencies.add(queueRow(0).item, on: queueRow(1).item)
-    try table.dependencies.add(queueRow(2).item, on: queueRow(3).item)
-    let runs = SyncRunTable(table.database)
-    for owner in [tag(1), tag(2)] { try runs.start(of: owner, now: 1) }
-    try table.removeAll(of: tag(1))
-    try expect(table.counts(of: tag(1)).total, equals: 0)
-    try expect(table.counts(of: tag(2)).total, equals: 2)
-    try expect(table.dependencies.children(of: queueRow(1).item).isEmpty)
-    try expect(table.dependencies.children(of: queueRow(3).item).count, equals: 1)
-    try expect(runs.find(of: tag(1)) == nil)
-    try expect(runs.find(of: tag(2)) != nil)
   }
 
   @Test func aParkedItemIsFoundByTheBeginningOfItsTag() throws {

@@ -9,8 +9,8 @@ import Vault
 
 /// QUE-16: when a page is damaged, the rows on the other pages are found.
 @Suite struct SalvageTests {
-  /// A file with 300 rows, some with overflow pages; checkpointed, or with the rows in the log.
-  private func made(_ folder: TemporaryFolder, checkpoint: Bool) throws -> [[UInt8]: [UInt8]] {
+  /// A file with 300 rows, some with overflow pages.
+  private func made(_ folder: TemporaryFolder) throws -> [[UInt8]: [UInt8]] {
     let database = try folder.open()
     let table = QueueTable(database)
     var bodies: [[UInt8]: [UInt8]] = [:]
@@ -23,12 +23,9 @@ import Vault
         _ = try table.insert(row)
       }
     }
-    if checkpoint { try database.execute("PRAGMA wal_checkpoint(TRUNCATE)") }
-    // Copy the open file, as after a crash: closing it would empty the log.
-    for suffix in ["", "-wal"] {
-      try? FileManager.default.copyItem(
-        atPath: database.path + suffix, toPath: folder.path + "/crashed.db" + suffix)
-    }
+    try database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    // Copy the open file, as after a crash.
+    try FileManager.default.copyItem(atPath: database.path, toPath: folder.path + "/crashed.db")
     return bodies
   }
 
@@ -41,17 +38,9 @@ import Vault
     return (rows, salvage.isWhole)
   }
 
-  @Test(arguments: [true, false]) func everyRowOfAWholeFileIsFound(checkpoint: Bool) throws {
-    let folder = try TemporaryFolder()
-    let bodies = try made(folder, checkpoint: checkpoint)
-    let found = try found(folder.path + "/crashed.db")
-    expect(found.rows, equals: bodies)
-    expect(found.isWhole)
-  }
-
   @Test func withoutItsFirstPageEveryRowIsFound() throws {
     let folder = try TemporaryFolder()
-    let bodies = try made(folder, checkpoint: true)
+    let bodies = try made(folder)
     let path = folder.path + "/crashed.db"
     var data = try Data(contentsOf: URL(fileURLWithPath: path))
     data.replaceSubrange(0..<4096, with: Data(count: 4096))
@@ -67,30 +56,6 @@ import Vault
       }.isEmpty)
   }
 
-  @Test func aDamagedPageCostsTheRowsOnItAlone() throws {
-    let folder = try TemporaryFolder()
-    let bodies = try made(folder, checkpoint: true)
-    let path = folder.path + "/crashed.db"
-    let data = try Data(contentsOf: URL(fileURLWithPath: path))
-    let pages = data.count / 4096
-    var fewest = bodies.count
-    for page in stride(from: 1, to: pages, by: sized(41, full: 3)) {
-      var hit = data
-      hit.replaceSubrange(page * 4096..<(page + 1) * 4096, with: Data(repeating: 0xA5, count: 4096))
-      try hit.write(to: URL(fileURLWithPath: path))
-      let (rows, isWhole) = try found(path)
-      // A row with a damaged overflow page has a wrong body; its seal does not open then.
-      let whole = rows.filter { bodies[$0.key] == $0.value }
-      expect(rows.count == bodies.count || !isWhole)
-      // An inner page costs what is below it.
-      if data[page * 4096] != 5 {
-        fewest = min(fewest, whole.count)
-        expect(whole.count >= bodies.count - 20)
-      }
-    }
-    expect(fewest < bodies.count)
-  }
-
   /// The numbers of the pages of this kind.
   private func pages(_ data: Data, kind: UInt8) -> [Int] {
     (1..<data.count / 4096).filter { data[$0 * 4096] == kind }
@@ -99,7 +64,7 @@ import Vault
   @Test func rowsThatALeafNoLongerListsAreMissed() throws {
     // Given leaves whose lists of rows have lost their ends, so that they look sound
     let folder = try TemporaryFolder()
-    let bodies = try made(folder, checkpoint: true)
+    let bodies = try made(folder)
     let path = folder.path + "/crashed.db"
     let data = try Data(contentsOf: URL(fileURLWithPath: path))
     var tried = 0
@@ -120,19 +85,6 @@ import Vault
       tried += 1
     }
     expect(tried > 5)
-  }
-
-  @Test func aTruncatedFileGivesWhatIsLeft() throws {
-    let folder = try TemporaryFolder()
-    let bodies = try made(folder, checkpoint: true)
-    let path = folder.path + "/crashed.db"
-    let data = try Data(contentsOf: URL(fileURLWithPath: path))
-    for size in [data.count / 2 + 100, 8192, 4096, 100, 1] {
-      try data.prefix(size).write(to: URL(fileURLWithPath: path))
-      let (rows, isWhole) = try found(path)
-      expect(rows.count > 20 || size < data.count / 2)
-      expect(rows.count < bodies.count && !isWhole)
-    }
   }
 
   @Test func noiseGivesNothingAndDoesNotCrash() throws {
@@ -185,11 +137,6 @@ import Vault
   func aSalvagedItemIsNotBeingSent(state: Int64, reason: Int64, expected: ItemState) throws {
     let row = try changed("UPDATE queue SET state = \(state), wait_reason = \(reason)")
     expect(row?.state, equals: expected)
-  }
-
-  @Test func whatWasBeingSentHasHadAnAttempt() throws {
-    let row = try #require(try changed("UPDATE queue SET state = 1"))
-    expect((row.state, row.attempts) == (.pending, 7))
   }
 
   @Test(arguments: ["state", "wait_reason", "attempts", "history", "created_ms", "size"])
@@ -245,19 +192,6 @@ import Vault
     tamper(database.path, "UPDATE session SET locked = 'x', seen_wall_ms = 1.5")
     let strange = try Salvage.open(database.path).session()
     expect(strange?.locked == true && strange?.seenWallMS == Row.times.upperBound)
-  }
-
-  @Test func aSessionWithoutAnOwnerIsNotSalvaged() throws {
-    let folder = try TemporaryFolder()
-    let database = try folder.open()
-    try database.flush()
-    try expect(Salvage.open(database.path).session() == nil)
-  }
-
-  @Test func aMissingFileGivesNothing() throws {
-    let folder = try TemporaryFolder()
-    let (rows, isWhole) = try found(folder.path + "/none.db")
-    expect(rows.isEmpty && !isWhole)
   }
 
   // MARK: Single values
