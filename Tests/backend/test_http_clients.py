@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import json
-import pathlib
-import shutil
 import socket
-import subprocess
 import urllib.parse
 
-import pytest
 from local_supabase import LocalSupabase, demo
 from patience import patience
 
@@ -27,27 +23,6 @@ JDK = (
     b"\r\n%s"
 )
 BODY = json.dumps({"email": "mentor@example.org", "password": demo.PASSWORD}).encode()
-
-JAVA = """
-import java.net.URI;
-import java.net.http.HttpClient;
-import java.net.http.HttpRequest;
-import java.net.http.HttpResponse;
-
-public class SignIn {
-    public static void main(String[] given) throws Exception {
-        HttpRequest request = HttpRequest.newBuilder(URI.create(given[0]))
-            .header("apikey", given[1])
-            .header("Content-Type", "application/json")
-            .POST(HttpRequest.BodyPublishers.ofString(given[2])).build();
-        HttpClient client = HttpClient.newHttpClient();
-        for (int turn = 0; turn < 2; turn++) {
-            System.out.println(
-                client.send(request, HttpResponse.BodyHandlers.ofString()).statusCode());
-        }
-    }
-}
-"""
 
 
 def jdk_request(backend: LocalSupabase) -> bytes:
@@ -87,17 +62,3 @@ def test_the_offer_may_come_in_pieces_and_again(backend: LocalSupabase) -> None:
 def test_requests_in_one_segment_are_answered_in_order(backend: LocalSupabase) -> None:
     plain = jdk_request(backend).replace(b"Upgrade: h2c\r\n", b"")
     assert exchange(backend, [[plain + plain]], 2) == [200, 200]
-
-
-@pytest.mark.skipif(shutil.which("java") is None, reason="no Java runtime is installed")
-def test_the_client_of_the_jdk_signs_in(backend: LocalSupabase, tmp_path: pathlib.Path) -> None:
-    source = tmp_path / "SignIn.java"
-    source.write_text(JAVA, "utf-8")
-    url = f"{backend.auth_url}/token?grant_type=password"
-    ran = subprocess.run(
-        ["java", str(source), url, backend.anon_key, BODY.decode()],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert ran.stdout.split() == ["200", "200"]

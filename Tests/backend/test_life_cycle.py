@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import concurrent.futures
 import json
 import os
 import pathlib
@@ -16,7 +15,7 @@ from collections.abc import Iterator
 import local_supabase
 import psycopg
 import pytest
-from local_supabase import LocalSupabase, StartFailed, demo
+from local_supabase import LocalSupabase, demo
 from patience import eventually, patience
 
 import web
@@ -62,13 +61,6 @@ def test_kill_leaves_no_orphans(victims: str) -> None:
     """Given SIGKILL to the test process, the server or both, then PostgreSQL ends and its folder is removed."""
     data = kill_and_wait(victims, "")
     eventually(lambda: not data.exists(), what="the folder is removed")
-
-
-def test_kill_keeps_named_data(kept: pathlib.Path) -> None:
-    """Given a named data folder, when everything is killed, then the guard ends PostgreSQL and keeps the data."""
-    data = kill_and_wait("owner and server", str(kept))
-    assert (data / "PG_VERSION").exists()
-    assert not (data / "postmaster.pid").exists(), "PostgreSQL was shut down in an orderly way"
 
 
 def kill_and_wait(victims: str, folder: str) -> pathlib.Path:
@@ -125,27 +117,6 @@ def test_command_line_and_signals(number: int) -> None:
         process.wait()
 
 
-def test_each_key_has_its_role(backend: LocalSupabase) -> None:
-    service = {"apikey": backend.anon_key, "Authorization": f"Bearer {backend.service_key}"}
-    answer = web.get(f"{backend.rest_url}/organizations", headers=service)
-    assert answer.status_code == 200
-    assert len(answer.json()) >= len(demo.ORGANIZATIONS), (
-        "the service key bypasses row-level security"
-    )
-
-
-def test_servers_can_start_in_parallel() -> None:
-    with concurrent.futures.ThreadPoolExecutor(3) as pool:
-        running = list(pool.map(lambda _: LocalSupabase().start(), range(3)))
-    try:
-        assert len({backend.url for backend in running}) == 3
-        for backend in running:
-            assert web.get(f"{backend.auth_url}/health").status_code == 200
-    finally:
-        for backend in running:
-            backend.stop()
-
-
 def test_kept_data(kept: pathlib.Path) -> None:
     """Given a data folder, when a server restarts on it, then users, sessions and rows are still there."""
     with LocalSupabase(demo=True, data_dir=kept) as first:
@@ -159,16 +130,3 @@ def test_kept_data(kept: pathlib.Path) -> None:
         )
         assert again.status_code == 200
         assert len(Person(second, "solo@example.org").activities()) == 1
-
-
-def test_a_broken_schema_is_reported(tmp_path: pathlib.Path) -> None:
-    broken = tmp_path / "broken.sql"
-    broken.write_text("create tabel x();", "utf-8")
-    with pytest.raises(StartFailed, match="tabel"):
-        LocalSupabase(schema=broken).start()
-
-
-def test_a_second_stop_does_nothing() -> None:
-    backend = LocalSupabase().start()
-    backend.stop()
-    backend.stop()
