@@ -140,35 +140,6 @@ import Testing
     try expect(rig.state(id(1)), equals: "waits for time, attempts 9, alone 1, group 2")
   }
 
-  @Test func aChangeThatIsNotAllowedIsParkedAfterTheMembershipWasConfirmed() throws {
-    let rig = try Rig.atHome(backend: corrected())
-    try rig.correct(1, ["minutes": 60], of: Self.seen)
-    for _ in 1...2 {
-      try finish(rig, try rig.upload(), 200, "[]")
-      try answer(rig, 200, "[\(row(1, 30))]")
-      try confirm(rig)
-    }
-    try expect(rig.state(id(1)), equals: "parked, not_allowed, attempts 1, refused")
-  }
-
-  /// The ids of rows that were stored before come without their values: others may have changed them since.
-  @Test func aRowThatWasStoredBeforeIsReadBeforeItIsChanged() throws {
-    // Given an insert whose answers are lost, and that its user edits while the server is asked for it
-    let rig = try Rig.atHome(backend: corrected())
-    try rig.add(id(1), minutes: 30)
-    try finish(rig, try rig.upload(), 503)
-    try rig.core.pauses.clear("upload")
-    try finish(rig, try rig.upload(), 201, "[]")
-    try edit(rig, 1, 90)
-    // When somebody has changed the same column
-    try answer(rig, 200, "[\(row(1, 45, "v2"))]")
-    try expect(rig.item(id(1))?.stored?.version, equals: nil)
-    try rig.uploader.send(try rig.session, rig.now)
-    try answer(rig, 200, "[\(row(1, 45, "v2"))]")
-    // Then
-    try expect(rig.state(id(1)), equals: "parked, changed_elsewhere")
-  }
-
   /// The same of a function that says that a row was stored before.
   @Test func theVersionOfADuplicateIsNotThatOfWhatWasSent() throws {
     let rig = try Rig.atHome(
@@ -184,63 +155,7 @@ import Testing
     try expect(rig.item(id(1))?.stored?.version, equals: nil)
   }
 
-  @Test func aCancelledItemThatItsUserWantsAfterAllIsSent() throws {
-    // Given an item that was perhaps sent, is cancelled, and edited while the server is asked for it
-    let rig = try Rig.atHome(backend: corrected())
-    try rig.add(id(1), minutes: 30)
-    try finish(rig, try rig.upload(), 503)
-    _ = try rig.intake.cancel(["id": .uuid(id(1))])
-    for _ in 1...2 {
-      try rig.uploader.send(try rig.session, rig.now)
-      try edit(rig, 1, 90)
-      // When the server does not have it
-      try answer(rig, 200, "[]")
-      try confirm(rig)
-      if try rig.item(id(1))?.isCancelled == false { break }
-      _ = try rig.intake.cancel(["id": .uuid(id(1))])
-    }
-    // Then
-    try expect(rig.state(id(1)).hasPrefix("pending"))
-    try rig.core.pauses.clear("upload")
-    try expect(rig.upload().items[0].content?.payload.int("minutes"), equals: 90)
-  }
-
   // MARK: Changes and deletions in one question
-
-  /// A function takes both, and something on the way loses the answer.
-  @Test func ofRowsThatAreGoneADeletionIsDoneAndAChangeIsShown() throws {
-    for deletionComesFirst in [true, false] {
-      // Given
-      let rig = try Rig.atHome(backend: byFunction)
-      let (deletion, change) = deletionComesFirst ? (1, 2) : (2, 1)
-      try rig.correct(deletion, nil, of: Self.seen)
-      try rig.correct(change, ["minutes": 60], of: Self.seen)
-      // When
-      var requests = 0
-      while try rig.core.queue.hasPending(of: try rig.session.owner), requests < 8 {
-        requests += 1
-        let batch = try rig.upload()
-        if requests == 1 { expect(batch.items.count, equals: 2) }
-        try finish(rig, batch, 200, "")
-        while !rig.uploads.readBacks.isEmpty { try answer(rig, 200, "[]") }
-        if requests == 1 { try confirm(rig) }
-      }
-      // Then, as the rows may only be hidden for a while
-      while requests < 30 {
-        requests += 1
-        for number in [deletion, change] where try rig.state(id(number)).hasPrefix("waits for time") {
-          let row = try #require(try rig.row(id(number)))
-          try rig.core.queue.transition(row.sequence, .pending)
-        }
-        guard try rig.core.queue.hasPending(of: try rig.session.owner) else { break }
-        try finish(rig, try rig.upload(), 200, "")
-        while !rig.uploads.readBacks.isEmpty { try answer(rig, 200, "[]") }
-      }
-      try expect(rig.state(id(deletion)), equals: "erased")
-      try expect(
-        rig.state(id(change)), equals: "parked, deleted_elsewhere, attempts 8, refused")
-    }
-  }
 
   /// As for inserts: the items are one group of which halves are sent.
   @Test func correctionsThatAreRefusedOnTheWayAreSearchedTogether() throws {
@@ -310,21 +225,6 @@ import Testing
   }
 
   // MARK: Other versions of the app
-
-  @Test func aVersionWithoutTheFunctionSendsEachAlone() throws {
-    // Given corrections that share requests
-    let rig = try Rig.atHome(backend: byFunction)
-    for number in 1...3 { try rig.correct(number, ["minutes": 60], of: Self.seen) }
-    // When
-    let next = try rig.next(backend: corrected())
-    for number in 1...3 {
-      let batch = try next.upload()
-      expect(batch.items.map { $0.id }, equals: [id(number)])
-      try finish(next, batch, 200, "[\(row(number, 60, "v2"))]")
-    }
-    // Then
-    try expect((1...3).map { try next.state(id($0)) }, equals: ["erased", "erased", "erased"])
-  }
 
   /// What a function answers is no proof because it names the id.
   @Test func aVersionWithAFunctionReadsItsResult() throws {
@@ -396,40 +296,5 @@ import Testing
     try answer(next, 200, rows(id(1)))
     // Then
     try expect(next.state(id(1)), equals: "parked, unknown_outcome, attempts 1")
-  }
-
-  // MARK: Taking back
-
-  @Test func aDeletionThatWasSentIsTakenBackByTheServerOnly() throws {
-    let rig = try Rig.atHome(backend: corrected())
-    try rig.correct(1, nil, of: Self.seen)
-    try finish(rig, try rig.upload(), 503)
-    // When the user wants the row as it was
-    try edit(rig, 1, 30)
-    try expect(rig.state(id(1)), equals: "pending, attempts 1")
-    try rig.core.pauses.clear("upload")
-    // Then the user learns that it is gone
-    try finish(rig, try rig.upload(), 200, "[]")
-    try answer(rig, 200, "[\(row(1, 30, "v2").replacing("null", with: #""now""#))]")
-    try expect(rig.state(id(1)), equals: "parked, deleted_elsewhere, attempts 1")
-  }
-
-  @Test func anEditForgetsTheParentsThatTheOldContentNamed() throws {
-    // Given an item that follows another one
-    let rig = try Rig.atHome()
-    try rig.add(id(1))
-    func payload(follows: UUID?) -> JSON {
-      ["type": "visit", "minutes": 5, "follows": JSON(follows)]
-    }
-    _ = try rig.intake.add([
-      "kind": "activity", "id": .uuid(id(2)), "payload": payload(follows: id(1)),
-    ])
-    try expect(rig.state(id(2)), equals: "waits for parent")
-    // When, then
-    _ = try rig.intake.edit(["id": .uuid(id(2)), "payload": payload(follows: nil)])
-    try expect(rig.state(id(2)), equals: "pending")
-    try expect(rig.core.dependencies.isEmpty())
-    _ = try rig.intake.edit(["id": .uuid(id(2)), "payload": payload(follows: id(1))])
-    try expect(rig.state(id(2)), equals: "waits for parent")
   }
 }

@@ -135,18 +135,4 @@ import Testing
     expect(list.requests.map { $0.id }, equals: [2])
     expect(given(list), equals: [2])
   }
-
-  @Test func aPurposeIsInFlightWithItsRequest() throws {
-    // Given
-    let rig = try Rig.atHome()
-    let backend = rig.core.configuration.backend
-    let bearer = try rig.session.accessToken
-    let list = InFlight(after: 0)
-    // When, then
-    try list.send(AuthRequests.user(backend, bearer: bearer), .validate, generation: 1, at)
-    expect(list.contains(.validate))
-    expect(!list.contains(.summary))
-    try list.send(try request(rig), .validate, generation: 1, at)
-    expect(list.contains(.summary))
-  }
 }
