@@ -1,4 +1,4 @@
-"""schema.sql: policies, privileges, functions, triggers, and the indexes of two reads."""
+"""schema.sql: policies, privileges, functions and triggers."""
 
 from __future__ import annotations
 
@@ -476,78 +476,6 @@ def test_updated_at_is_the_moment_not_the_transactions_start(
         ).fetchone()
     assert begun is not None and stored is not None
     assert (stored[0] - begun[0]).total_seconds() >= 0.05
-
-
-@pytest.mark.postgres_only(reason="a query plan")
-@pytest.mark.parametrize("table", ["contacts", "activities"])
-def test_the_delta_read_uses_its_index(
-    backend: LocalSupabase, org: str, mentor: Person, table: str
-) -> None:
-    """Given many rows, when a member reads one page of an organisation, then PostgreSQL uses the index, without a sort."""
-    with psycopg.connect(backend.dsn) as connection:
-        connection.execute("set local session_replication_role = replica")
-        if table == "contacts":
-            connection.execute(
-                "insert into contacts (org_id, name, updated_at) select %s, 'x' || i, "
-                "timestamptz '2026-01-01' + i * interval '1 second' from generate_series(1, 20000) i",
-                (org,),
-            )
-        else:
-            connection.execute(
-                "insert into activities (org_id, user_id, type, occurred_at, minutes, updated_at) "
-                "select %s, %s, 'x', now(), 1, timestamptz '2026-01-01' + i * interval '1 second' "
-                "from generate_series(1, 20000) i",
-                (org, mentor.id),
-            )
-        connection.execute("set local session_replication_role = origin")
-        connection.execute(f"analyze {table}")
-        connection.execute("set local role authenticated")
-        claims = json.dumps({"sub": mentor.id, "role": "authenticated"})
-        connection.execute("select set_config('request.jwt.claims', %s, true)", (claims,))
-        plan = connection.execute(
-            f"explain (analyze, format json) select * from {table} where org_id = %s "
-            "and updated_at >= '2026-01-01 03:00+00' and (updated_at > '2026-01-01 03:00+00' or "
-            "(updated_at = '2026-01-01 03:00+00' and id > '00000000-0000-4000-8000-000000000000')) "
-            "order by updated_at, id limit 500",
-            (org,),
-        ).fetchone()
-        connection.rollback()
-    assert plan is not None
-    text = json.dumps(plan[0])
-    assert f'"{table}_delta"' in text, text
-    assert '"Sort"' not in text, text
-
-
-@pytest.mark.postgres_only(reason="a query plan")
-@pytest.mark.parametrize("role", ["coordinator", "org_admin"])
-@pytest.mark.parametrize("order", ["occurred_at desc", "occurred_at desc, id"])
-def test_the_latest_activities_of_an_organisation_use_their_index(
-    backend: LocalSupabase, org: str, mentor: Person, role: str, order: str
-) -> None:
-    """Given many rows, when an administrator reads the latest fifty, then nothing is sorted, and no more is read."""
-    person = member(backend, org, role)
-    with psycopg.connect(backend.dsn) as connection:
-        connection.execute(
-            "insert into activities (org_id, user_id, type, occurred_at, minutes) select %s, %s, "
-            "'x', timestamptz '2026-01-01' + i * interval '1 second', 1 "
-            "from generate_series(1, 20000) i",
-            (org, mentor.id),
-        )
-        connection.execute("analyze activities")
-        connection.execute("set local role authenticated")
-        claims = json.dumps({"sub": person.id, "role": "authenticated"})
-        connection.execute("select set_config('request.jwt.claims', %s, true)", (claims,))
-        plan = connection.execute(
-            f"explain (analyze, format json) select * from activities where org_id = %s "
-            f"order by {order} limit 50".encode(),
-            (org,),
-        ).fetchone()
-        connection.rollback()
-    assert plan is not None
-    text = json.dumps(plan[0])
-    assert '"activities_latest"' in text, text
-    assert '"Sort"' not in text, text
-    assert '"Actual Rows": 20000' not in text, text
 
 
 # submit_activities --------------------------------------------------------------------------------

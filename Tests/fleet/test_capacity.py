@@ -6,12 +6,11 @@ import copy
 import csv
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import capacity
-from capacity import CONNECTIONS, CORES, FEWER, MissingError, Recording, costs, simulate
+from capacity import CONNECTIONS, CORES, FEWER, Recording, costs, simulate
 from conftest import FOLDER, Figures
 
 FLEET = Path(__file__).resolve().parents[2] / ".build-runtime" / "release" / "fleet"
@@ -30,68 +29,10 @@ def changed(recorded: Recording, request: str, factor: float) -> Recording:
     return other
 
 
-def test_a_cost_is_the_measured_cores_over_the_rate(recorded: Recording) -> None:
-    rate = recorded["clients"]["summary"][CONNECTIONS]["per_second"]
-    assert costs(recorded)[-1] == round(2_000_000 / rate)
-    assert costs(recorded | {"machine": "x, 4 cores, 8 GB"})[-1] == round(4_000_000 / rate)
-
-
-def test_an_upload_costs_what_was_measured_with_5_and_with_500_items(
-    recorded: Recording,
-) -> None:
-    _, _, upload, item, *_ = costs(recorded)
-    for name, items in ((capacity.SMALL, 5), (capacity.LARGE, 500)):
-        assert upload + items * item == pytest.approx(capacity.core_us(recorded, name), rel=0.02)
-
-
 def test_the_parts_agree_with_the_measured_mixture(recorded: Recording) -> None:
     _, _, upload, item, contacts, summary = costs(recorded)
     mean = (upload + 5 * item + 2 * contacts + summary) / 4
     assert mean == pytest.approx(capacity.core_us(recorded, "the fleet's ordinary load"), rel=0.25)
-
-
-@pytest.mark.parametrize(
-    ("path", "words"),
-    [
-        (("machine",), "machine"),
-        (("clients",), "clients"),
-        (("clients", "summary"), "clients / summary"),
-        (("clients", "membership check", "16"), "clients / membership check / 16"),
-        (
-            ("clients", "upload of 500, by table", "16", "per_second"),
-            "clients / upload of 500, by table / 16 / per_second",
-        ),
-    ],
-)
-def test_a_missing_number_is_named(
-    recorded: Recording,
-    path: tuple[str, ...],
-    words: str,
-) -> None:
-    parent: Any = recorded
-    for key in path[:-1]:
-        parent = parent[key]
-    del parent[path[-1]]
-    with pytest.raises(MissingError, match=words):
-        costs(recorded)
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [{"machine": "unknown"}, {"machine": "0 cores"}, {"clients": None}],
-)
-def test_a_number_that_makes_no_sense_is_refused(
-    recorded: Recording,
-    wrong: dict[str, Any],
-) -> None:
-    with pytest.raises(MissingError):
-        costs(recorded | wrong)
-
-
-@pytest.mark.parametrize("factor", [0, 1_000])
-def test_a_rate_that_makes_no_sense_is_refused(recorded: Recording, factor: float) -> None:
-    with pytest.raises(MissingError):
-        costs(changed(recorded, capacity.LARGE, factor))
 
 
 def test_a_changed_recording_changes_the_simulation(recorded: Recording, tmp_path: Path) -> None:

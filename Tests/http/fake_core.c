@@ -223,10 +223,6 @@ static char *replied_json(const json_t *value) {
   return json_dumps(value, JSON_COMPACT);
 }
 
-/* How long the driver's mailbox waits for an answer. */
-extern int32_t hfh_key_wait_ms;
-void fake_key_wait(int ms) { hfh_key_wait_ms = ms; }
-
 /* Calls a function of the key store, as the core does inside a call: the operation is "load",
  * "save" or "erase", and the request the name of the key. A save has the key 0, 1, 2, ... */
 static char *use_key(const char *operation, const char *name) {

@@ -236,7 +236,7 @@ def test_in_a_child_process_the_handle_is_forked(app: App) -> None:
 KEY = base64.b64encode(bytes(range(32))).decode()
 NO_KEY = {"key_request": None, "closed": False}
 NO_MORE_KEYS = {"key_request": None, "closed": True}
-KEY_OK, KEY_CANCELLED, KEY_FAILED = 0, 3, 4
+KEY_OK = 0
 
 
 @pytest.fixture
@@ -245,7 +245,6 @@ def host(library: ctypes.CDLL) -> Iterator[App]:
     opened = App(library, keystore={"kind": "host"})
     yield opened
     assert opened.call("close") == {}
-    library.fake_key_wait(10_000)
     opened.core.ends_empty()
 
 
@@ -303,13 +302,6 @@ def test_a_key_request_is_answered_on_another_thread(
     assert host.call("key_next", {"timeout_ms": 0}) == NO_KEY
 
 
-def test_a_refusal_is_passed_on(host: App) -> None:
-    call = Call(host, "load", "biometric")
-    answer = {"id": request_of(host)["id"], "result": "cancelled", "value": None}
-    assert host.call("key_complete", answer) == {"accepted": True}
-    assert call.reply() == {"result": KEY_CANCELLED, "last": -1}
-
-
 def test_the_thread_that_answers_makes_no_call(host: App) -> None:
     """It would wait for itself, for 10 s each time."""
     assert host.call("key_next", {"timeout_ms": 0}) == NO_KEY
@@ -328,36 +320,6 @@ def test_the_thread_that_answers_makes_no_call(host: App) -> None:
     assert host.call("queue_list", {})["called"] == "queue_list"
     host.call("close")
     answering.join(patience(60))
-
-
-def test_a_request_without_an_answer_fails_and_a_late_answer_is_ignored(host: App) -> None:
-    host.core.library.fake_key_wait(1)
-    brief = App(host.library, keystore={"kind": "host"})
-    call = Call(brief, "load")
-    assert call.reply() == {"result": KEY_FAILED, "last": -1}
-    assert brief.call("key_next", {"timeout_ms": 0}) == NO_KEY, "it was withdrawn"
-    assert brief.call("key_complete", {"id": 1, "result": "ok", "value": KEY}) == {
-        "accepted": False
-    }
-    assert brief.call("close") == {}
-
-
-def test_closing_ends_what_waits_for_a_key(host: App) -> None:
-    taking = threading.Thread(target=lambda: seen.append(host.call("key_next")))
-    seen: list[dict[str, Any]] = []
-    taking.start()
-    until_asleep(taking)
-    call = Call(host, "save")
-    taking.join(patience(60))
-    waiting = threading.Thread(target=lambda: seen.append(host.call("key_next")))
-    waiting.start()
-    until_asleep(waiting)
-    assert host.call("close") == {}
-    assert call.reply() == {"result": KEY_FAILED, "last": -1}
-    waiting.join(patience(60))
-    assert [each["closed"] for each in seen] == [False, True]
-    assert host.call("key_next") == NO_MORE_KEYS
-    assert host.call("key_complete", {"id": 1, "result": "ok"}) == {"accepted": False}
 
 
 @pytest.mark.parametrize(
