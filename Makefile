@@ -39,9 +39,8 @@
 #
 # Longer runs:
 #
-#   make bench               measures the library beside a C floor (docs/benchmarks.md); QUICK=1 is short
+#   make bench               measures the times of the library (docs/benchmarks.md); QUICK=1 is short
 #   make bench-check         compares instructions per call and sizes with the recorded ones
-#   make bench-variants      records the instructions per call of the bundled library, musl and arm64
 #   make bench-server        measures PostgreSQL with the example's schema at ten million activities (docs/scale.md):
 #                            half an hour and 20 GB of disk
 #   make fuzz                MINUTES=n: libFuzzer over the C API

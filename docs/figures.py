@@ -4,8 +4,8 @@
 only checks that the page matches what is recorded. Sources:
 
 - figures.json: sizes in bytes, by library and package;
-- Tests/benchmarks/recorded.json, written by `make bench-record` and `make bench-variants`: instructions
-  and system calls per call; wake-ups, requests and syncs in an hour.
+- Tests/benchmarks/recorded.json, written by `make bench-record`: instructions and system calls per call;
+  wake-ups, requests and syncs in an hour.
 """
 
 from __future__ import annotations
@@ -39,15 +39,8 @@ PACKAGES = {
     "node/holdfast-*.tgz": "Node and Electron: the package, with the bundled library",
 }
 
-#: What is measured -> its row.
-VARIANTS = {
-    "embedded": "x86-64, Embedded Swift",
-    "runtime": "x86-64, ordinary Swift",
-    "arm64": "arm64, Embedded Swift",
-    "bundled": "x86-64, with SQLite and libsodium inside",
-    "musl": "the same for musl",
-    "arm64-bundled": "arm64, with both inside",
-}
+#: Flavour -> its row.
+FLAVOURS = {"embedded": "x86-64, Embedded Swift", "runtime": "x86-64, ordinary Swift"}
 COUNTED = {
     "cold start": "cold start",
     "queue_add": "`queue_add`",
@@ -72,13 +65,12 @@ def size_rows(names: dict[str, str], sizes: dict[str, int]) -> list[str]:
 
 
 def count_rows() -> list[str]:
-    """Instructions per call, by variant."""
-    recorded = json.loads(RECORDED.read_text("utf-8"))
-    known = recorded["x86_64"]["instructions"] | recorded["variants"]
+    """Instructions per call, by flavour."""
+    known = json.loads(RECORDED.read_text("utf-8"))["x86_64"]["instructions"]
     rows = ["", f"| instructions | {' | '.join(COUNTED.values())} |"]
     rows += ["|---" * (len(COUNTED) + 1) + "|"]
-    for variant, name in VARIANTS.items():
-        counts = [f"{known[variant][call]:,}" for call in COUNTED]
+    for flavour, name in FLAVOURS.items():
+        counts = [f"{known[flavour][call]:,}" for call in COUNTED]
         rows.append(f"| {name} | {' | '.join(counts)} |")
     return rows
 

@@ -5,9 +5,8 @@
 #   bench-check    instructions, system calls, wake-ups, syncs and sizes, against what is recorded; part of CI and test-all
 #   bench-flat     instructions of each call with 20,000 queued items against 100; part of nightly
 #   bench-record   record them
-#   bench-variants record the instructions per call of the bundled library, musl and arm64
 
-.PHONY: bench bench-check bench-flat bench-record bench-variants
+.PHONY: bench bench-check bench-flat bench-record
 
 BENCH := $(PYTHON) -B Tests/benchmarks
 
@@ -22,26 +21,4 @@ bench-flat: lib bundle | $(PYTHON)
 
 bench-record: lib lib-runtime bundle | $(PYTHON)
 	@$(BENCH)/check.py record
-	@$(PYTHON) docs/figures.py --write
-
-# ---- variants ----
-
-HOST_SOURCES := $(addprefix Tests/benchmarks/,host.c bench.c)
-BENCH_HOST_FLAGS := -std=gnu11 -O2 -Wall -Wextra -Werror -Iinclude -pthread
-
-build/bench/count.so: Tests/benchmarks/count.c
-	@mkdir -p $(@D)
-	@$(CLANG) -std=gnu11 -O2 -Wall -Wextra -Werror -shared -fPIC -o $@ $<
-
-build/bench-arm64/host: $(HOST_SOURCES) Tests/benchmarks/bench.h build/lib-arm64/libholdfast.so
-	@mkdir -p $(@D)
-	@$(ARM64)/cc $(BENCH_HOST_FLAGS) -o $@ $(HOST_SOURCES) -Lbuild/lib-arm64 -lholdfast -ljansson
-
-build/bench-musl/host: $(HOST_SOURCES) Tests/benchmarks/bench.h build/lib-musl/libholdfast.so
-	@mkdir -p $(@D)
-	@musl-gcc $(BENCH_HOST_FLAGS) -I$(MUSL)/bundle/include -o $@ $(HOST_SOURCES) -Lbuild/lib-musl -lholdfast $(MUSL)/bundle/lib/libjansson.a
-
-bench-variants: build/lib/libholdfast.so build/lib-bundled/libholdfast.so build/lib-arm64-bundled/libholdfast.so \
-    $(addprefix build/,bench/count.so bench-arm64/host bench-musl/host) | $(PYTHON)
-	@$(BENCH)/variants.py
 	@$(PYTHON) docs/figures.py --write
