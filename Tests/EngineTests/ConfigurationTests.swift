@@ -2,8 +2,6 @@ import Base
 import TestSupport
 import Testing
 
-import class Foundation.FileManager
-
 @testable import Engine
 
 @Suite struct ConfigurationTests {
@@ -83,23 +81,6 @@ import class Foundation.FileManager
     expect(found, equals: expected)
   }
 
-  @Test func theDataFolderIsKnownByItsPathWithoutLinks() throws {
-    // Given
-    let folder = try TemporaryFolder()
-    try FileManager.default.createDirectory(
-      atPath: folder.path + "/data", withIntermediateDirectories: false)
-    try FileManager.default.createSymbolicLink(
-      atPath: folder.path + "/link", withDestinationPath: "data")
-    let configuration = try Configuration(
-      try json(
-        #"{"data_dir":"\#(folder.path)/link","auth_methods":[],"#
-          + #""backend":{"url":"https://x.supabase.co","api_key":"key"}}"#))
-    // When
-    try configuration.resolveDataFolder()
-    // Then
-    expect(configuration.dataFolder.hasSuffix("/data"))
-  }
-
   // MARK: Routes
 
   @Test func routesNameAtLeastOneRole() throws {
@@ -120,15 +101,6 @@ import class Foundation.FileManager
     expect(template.routes(for: "peer_mentor")?.home, equals: "/mentor")
     expect(template.routes(for: "any") == nil)
     expect(refusal(#""template":"shop""#), equals: "request.invalid_value /template")
-  }
-
-  @Test func withoutATemplateAnAppHasWhatItNames() throws {
-    let own = try read(#""locale":"en""#).backend
-    expect(own.kinds.isEmpty && !own.hasOrganisations)
-    expect(!own.has(.contacts) && !own.has(.summary))
-    let template = try read(#""template":"volunteers""#).backend
-    expect(template.kinds.count, equals: 3)
-    expect(template.hasOrganisations && template.has(.contacts) && template.has(.summary))
   }
 
   // MARK: The manual clock

@@ -1,5 +1,4 @@
 import Base
-import CPlatform
 import CSQLite
 import Foundation
 import TestSupport
@@ -31,18 +30,6 @@ import Testing
     try expect(meta.int(.lastSyncRun), equals: nil)
     try database.transaction { () throws(Failure) in try meta.set(.retryGroup, .int(1)) }
     try expect(meta.int(.retryGroup), equals: 1)
-  }
-
-  @Test func aFileOfANewerLibraryIsRefusedAndKept() throws {
-    let folder = try TemporaryFolder()
-    try folder.open().execute("PRAGMA user_version=99; PRAGMA application_id=99")
-    do {
-      _ = try folder.open()
-      Issue.record("it was opened")
-    } catch let failure as Failure {
-      expect(failure.code, equals: .storageNewer)
-    }
-    expect(FileManager.default.fileExists(atPath: folder.path + "/test.db"))
   }
 
   @Test func aVersionWithAFlippedBitIsMended() throws {
@@ -192,17 +179,6 @@ import Testing
     expect(failure?.detail?["sqlite"]?.int, equals: Int64(SQLITE_CONSTRAINT | 6 << 8))
   }
 
-  @Test func aPathThatIsALinkIsNotOpened() throws {
-    let folder = try TemporaryFolder()
-    try folder.open("real.db").close()
-    let real = URL(fileURLWithPath: folder.path + "/real.db")
-    let before = try Data(contentsOf: real)
-    try FileManager.default.createSymbolicLink(
-      atPath: folder.path + "/test.db", withDestinationPath: real.path)
-    #expect(throws: Failure.self) { try folder.open() }
-    try expect(Data(contentsOf: real), equals: before)
-  }
-
   /// A rollback needs memory. Until it succeeds, no statement may become a part of what has failed.
   @Test func aTransactionWhoseRollbackFailsIsRolledBackBeforeTheNextStatement() throws {
     let folder = try TemporaryFolder()
@@ -229,22 +205,6 @@ import Testing
     let other = MetaTable(try folder.open())
     try expect(other.int(.uploads), equals: 2)
     try expect(other.int(.retryGroup), equals: nil)
-  }
-
-  /// A program that takes a file for itself must not keep the host from going on.
-  @Test func aFileThatAnotherProgramTakesForItselfIsBusy() throws {
-    let folder = try TemporaryFolder()
-    let path = folder.path + "/test.db"
-    try folder.open().close()
-    var other: OpaquePointer?
-    expect(sqlite3_open(path, &other), equals: SQLITE_OK)
-    defer { sqlite3_close(other) }
-    platform_patience_begin()
-    defer { platform_patience_begin() }
-    let take = "PRAGMA locking_mode=EXCLUSIVE; BEGIN IMMEDIATE"
-    expect(sqlite3_exec(other, take, nil, nil, nil), equals: SQLITE_OK)
-    let failure = #expect(throws: Failure.self) { try folder.open() }
-    expect(failure?.code, equals: .storageBusy)
   }
 
   /// A disk that fails is no damage to the file.
