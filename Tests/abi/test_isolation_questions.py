@@ -251,19 +251,3 @@ def test_a_lone_item_that_a_firewall_neither_takes_nor_answers_for_delays_no_lat
     live(user, 60)
     assert item in stored(directory, user.person)
     assert user.app.queue_list()["counts"] == EMPTY
-
-
-def test_a_lone_cancelled_item_that_a_firewall_does_not_answer_for_delays_no_later_one(
-    sign_in: MakeUser, directory: DirectoryFixtures
-) -> None:
-    user = of_kinds(sign_in, "table")
-    item = in_doubt(user, directory)
-    user.app.queue_cancel({"id": item})
-    refuse(user, OTHERS["html"], asks_about(item))
-    user.app.go_online()
-    live(user, 1800)
-    for _ in range(4):
-        live(user, 1234)
-        other = add(user.app)
-        took = live(user, HOUR_S, lambda other=other: other in stored(directory, user.person))
-        assert took < 10

@@ -264,34 +264,6 @@ def test_KEEP_1_a_sign_in_that_the_disk_refuses_leaves_the_open_session_usable(
     assert user.app.touch()["screen"] == "home"
 
 
-def test_KEEP_1_an_invalid_session_is_refused(sign_in: MakeUser) -> None:
-    user = sign_in()
-    generation = user.app.session_status()["generation"]
-    given = user.phone.directory.session(user.person)
-    faults: list[tuple[str, object]] = [
-        ("access_token", None),
-        ("access_token", ""),
-        ("refresh_token", None),
-        ("refresh_token", 7),
-        ("expires_in", None),
-        ("expires_in", "soon"),
-        ("expires_in", -1),
-        ("user", None),
-        ("user", {}),
-        ("user", {"id": "not-a-uuid"}),
-    ]
-    for field, value in faults:
-        session = {**given, field: value}
-        if value is None:
-            del session[field]
-        error = error_of(user.app.session_adopt, {"session": session})
-        assert (error.code, error.status) == ("session.invalid", 1), (field, value)
-        assert error.field is not None
-        assert error.field.startswith(f"/session/{field}"), (field, value)
-        assert user.app.session_status()["generation"] == generation, (field, value)
-        assert user.restart().screen["reason"] == "active", (field, value)
-
-
 @pytest.mark.parametrize("loss", ["erased", "replaced"])
 @pytest.mark.parametrize("step", ["unlock", "sign_in", "return"])
 def test_TST_8_a_store_that_lost_the_device_key_gets_it_back_with_the_next_key(
