@@ -163,24 +163,6 @@ def test_a_dismissed_prompt_leads_on_when_the_keyring_is_open(locked: App) -> No
     locked.see("You this year")
 
 
-def test_a_dismissed_prompt_does_not_come_again_and_again(locked: App) -> None:
-    """Given a logout with a locked keyring, when the prompt is dismissed, then the library tries again,
-    and the user is left alone."""
-    locked.start()
-    see_prompt(locked)
-    press(locked, *"a", "space", *"password", "Return")
-    locked.see("You this year")
-    lock_keyring(locked)
-    locked.log_out()
-    see_prompt(locked)
-    press(locked, "Escape")
-    locked.see("A key on this device is not erased yet. The app keeps trying.")
-    until = time.monotonic() + 15  # it tries after seconds, and then less often
-    while time.monotonic() < until:
-        assert not prompt(locked)
-        time.sleep(0.3)
-
-
 def test_a_first_start_asks_for_a_locked_keyring(locked_and_new: App) -> None:
     """Given a fresh installation and a locked keyring, then the app asks for the keyring; when that is
     dismissed, then it says what to do, and asks when the user comes back."""

@@ -72,26 +72,6 @@ def test_OFF_6_withheld_fields_are_fetched_while_the_page_is_open(app: App) -> N
     app.see("National identity number", "Not available to you")
 
 
-def test_QUE_2_an_answer_that_was_lost_stores_nothing_twice(app: App) -> None:
-    """Given a server whose answer to an upload is lost, then the activity is stored once, and the app
-    says that it is sent."""
-    app.start()
-    app.sign_in()
-    app.see("Besøksvenn Østfold")
-    app.backend.control.drop_after("/rest/v1/activities", method="POST")
-    app.register(25, note="lost answer")
-    app.click("Outbox", "page tab")
-    app.wait(lambda: app.sees("Everything is sent") or send_now(app), "never sent")
-    query = "select count(*) as rows from public.activities where note = 'lost answer'"
-    assert app.backend.control.sql(query) == [{"rows": 1}]
-
-
-def send_now(app: App) -> bool:
-    """Press the button while it is there; the library may be waiting after the failure."""
-    app.desk.ask("click", name="Send now", role="push button")
-    return False
-
-
 def test_QUE_4_what_is_refused_is_explained_edited_and_sent(app: App) -> None:
     """Given an activity that the server refuses, then the outbox says why and names the field; when it
     is edited, then it is sent."""

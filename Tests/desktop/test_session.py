@@ -7,21 +7,6 @@ from desk import PATIENCE_S, App
 HOUR_MS = 3_600_000
 
 
-def test_RES_1_RES_4_an_open_session_needs_no_prompt(app: App) -> None:
-    """Given a session inside its window, when the app starts, also after a kill, then home appears
-    without a prompt."""
-    app.start()
-    app.sign_in()
-    app.see("Besøksvenn Østfold")
-    app.quit()
-    app.start()
-    app.see("Besøksvenn Østfold")
-    app.kill()
-    app.start()
-    app.see("Besøksvenn Østfold")
-    assert not app.stage.waiting_for_finger.is_set()
-
-
 def test_RES_2_RES_3_an_expired_session_asks_for_a_finger_and_is_renewed(app: App) -> None:
     """Given an expired token, when the app starts and biometrics succeed, then the server renews the
     session, and home appears."""
@@ -37,30 +22,6 @@ def test_RES_2_RES_3_an_expired_session_asks_for_a_finger_and_is_renewed(app: Ap
     app.see("Besøksvenn Østfold")
     refreshes = app.backend.control.count("/auth/v1/token", query="grant_type=refresh_token")
     assert refreshes == 1
-
-
-def test_RES_5_a_lost_session_leads_to_the_methods(app: App) -> None:
-    """Given a session whose keys are gone, when the app starts, then it offers the methods."""
-    app.start()
-    app.sign_in()
-    app.see("Besøksvenn Østfold")
-    app.quit()
-    app.keyring("clear")
-    app.start()
-    app.see("BankID", "Vipps", "E-mail and password")
-    assert not app.sees("Besøksvenn Østfold")
-
-
-def test_KEEP_1_the_key_is_in_the_keyring_and_not_in_a_file(app: App) -> None:
-    """Given a sign-in, then the keys are in the secret service and in the reader, not in a file."""
-    app.start()
-    app.sign_in()
-    app.see("Besøksvenn Østfold")
-    found = app.keyring("search", "--all")
-    assert "attribute.name = device" in found
-    assert "attribute.name = session" in found
-    assert app.stage.has_key
-    assert not (app.folder / "app/keys").exists()
 
 
 def test_KEEP_3_KEEP_7_a_session_that_the_server_ended(app: App) -> None:
@@ -81,20 +42,6 @@ def test_KEEP_3_KEEP_7_a_session_that_the_server_ended(app: App) -> None:
     app.see("Done: what was waiting has been sent.")
     query = "select minutes from public.activities where note = 'kept'"
     assert app.backend.control.sql(query) == [{"minutes": 20}]
-
-
-def test_KEEP_6_after_a_while_in_the_background_a_finger_is_needed(app: App) -> None:
-    """Given an app that was away for longer than the time-out, when it returns, then nothing is shown
-    before biometrics."""
-    app.start()
-    app.sign_in()
-    app.see("Besøksvenn Østfold")
-    app.stage.set(front=False)
-    app.stage.set(front=True, clock_ms=HOUR_MS // 6)
-    app.see("The app has been in the background for a while. Please confirm that it is you.")
-    assert not app.sees("Besøksvenn Østfold")
-    app.unlock()
-    app.see("Besøksvenn Østfold")
 
 
 def test_RES_6_a_prompt_that_is_cancelled_offers_the_methods(app: App) -> None:
