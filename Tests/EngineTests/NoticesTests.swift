@@ -22,18 +22,6 @@ import Testing
     expect(notice["text"]?.string, equals: Messages.text(.sessionEnded, .en))
   }
 
-  @Test func aLostReplyGivesTheSameAgain() throws {
-    let rig = try Rig.atHome()
-    try add(rig, "server_rule")
-    try expect(take(rig), equals: "server_rule")
-    rig.notices.restore()
-    try expect(rig.notices.hasAny())
-    try expect(take(rig), equals: "server_rule")
-    rig.notices.confirm()
-    rig.notices.restore()
-    try expect(!rig.notices.hasAny())
-  }
-
   @Test func oneWhoseSealDoesNotOpenHidesNoOther() throws {
     let rig = try Rig.atHome()
     try rig.core.notices.add(0, owner: nil, sealed: [1, 2, 3])
