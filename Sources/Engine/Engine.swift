@@ -171,27 +171,26 @@ public final class Engine {
     core.neighbours.takeChange(core.database)
   }
 
-  /// The readers that have asked for a descriptor or waited, as bits. Nobody else sees what a call raises, and
-  /// to find it out costs as much as a small call.
-  private var awaited: UInt32 = 0
+  /// The readers that have asked for a descriptor or waited. Nobody else sees what a call raises, and to find
+  /// it out costs as much as a small call.
+  private var awaited: [Wanted] = []
 
   /// A reader begins to wait. Returns whether it is new.
   @export(interface) public func await(_ what: Wanted) -> Bool {
-    let bit = UInt32(1) << UInt32(what.rawValue)
-    defer { awaited |= bit }
-    return awaited & bit == 0
+    if awaited.contains(what) { return false }
+    awaited.append(what)
+    return true
   }
 
-  @export(interface) public var isAwaited: Bool { awaited != 0 }
+  @export(interface) public var isAwaited: Bool { !awaited.isEmpty }
 
   /// The awaited readers that should ask now, as bits. If the storage cannot be read now, the next call tells.
   @export(interface) public func wanting() -> UInt32 {
     core.reads.begin(mayRunAgain: false)
     defer { core.reads.end() }
     var bits: UInt32 = 0
-    for what in Wanted.allCases {
-      let bit = UInt32(1) << UInt32(what.rawValue)
-      if awaited & bit != 0, (try? loop.wants(what)) ?? false { bits |= bit }
+    for what in awaited where (try? loop.wants(what)) ?? false {
+      bits |= 1 << UInt32(what.rawValue)
     }
     return bits
   }

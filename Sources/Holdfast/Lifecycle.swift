@@ -182,13 +182,11 @@ public func holdfast_next(
     }
     // A host asks again whatever the last call returned. Where storage fails, that must not keep it busy; a
     // busy storage has made it wait already.
-    let hasFailed: Bool
+    let hasFailed = status != Status.ok.rawValue
     switch status {
-    case Status.ok.rawValue: hasFailed = false
     case Status.closed.rawValue, Status.forked.rawValue, Status.busy.rawValue: return status
-    default: hasFailed = true
+    default: if !hasFailed, !isNothing { return status }
     }
-    if !hasFailed, !isNothing { return status }
     let passed = platform_monotonic_ms() - start
     let left = timeout_ms < 0 ? Int64(Int32.max) : Int64(timeout_ms) - passed
     var object: UnsafeMutableRawPointer?

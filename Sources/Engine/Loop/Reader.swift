@@ -1,7 +1,7 @@
 import Base
 
 /// What a host takes from `next`.
-public enum Wanted: Int, CaseIterable {
+public enum Wanted: Int {
   case news = 1
   case requests = 2
   case all = 3

@@ -246,7 +246,6 @@ struct Scheduler: Rules {
     if what.includesNews, !news.isEmpty { return true }
     if !core.keyRing.wasAsked, try asksForKeys(now) { return true }
     if what.includesRequests, inFlight.holdsMade { return true }
-    if what.includesRequests, try wantsCheck(now) { return true }
     if !inFlight.late(now).isEmpty || live.firstEnded(now) != nil { return true }
     if let pending = pendingSignIn.pending, pending.deadlineMS <= now.monotonicMS { return true }
     if what.includesNews, try notices.hasAny() { return true }
@@ -255,17 +254,6 @@ struct Scheduler: Rules {
     if what.includesRequests, try next(now) != nil { return true }
     if try preparation(now) != nil { return true }
     return try decider.hasUntoldDecision(now)
-  }
-
-  /// Whether `next` has the session or the memberships to check, as at every start: then there is work,
-  /// whatever else there is. That is known without a statement of the notices or of the revocations.
-  private func wantsCheck(_ now: Instant) throws(Failure) -> Bool {
-    guard tokens.needsValidation || check.isNeeded, reachability.isOnline,
-      core.keyRing.keys != nil, try freshSession(now) != nil
-    else { return false }
-    if tokens.needsValidation, try maySend(.validate, now) { return true }
-    guard check.isNeeded else { return false }
-    return try maySend(.membershipCheck, now)
   }
 
   /// Milliseconds until there is work; 0: now; nil: nothing becomes due by time alone.
