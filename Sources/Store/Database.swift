@@ -39,6 +39,7 @@ public final class Database {
   /// Within `transaction`.
   var isInTransaction: Bool { depth > 0 }
   private var needsRollback = false
+  private var hasTriggers = false
   /// Names the file, also after it was renamed.
   public let fileID: UInt64
   /// SQLite has reported that the file is damaged.
@@ -185,17 +186,20 @@ public final class Database {
 
   /// Several statements without arguments.
   public func execute(_ sql: String) throws(Failure) {
+    if depth == 0 { pauseReads() }
     try require(sql.withCString { result(of: $0) })
   }
 
-  /// The same of a text that need not be copied.
-  func execute(statements: StaticCString) throws(Failure) {
-    try require(result(of: statements.start))
+  /// The connection's triggers are made with its first write, because that takes as long as half of an
+  /// open. A rollback undoes it.
+  private func makeTriggers() throws(Failure) {
+    guard !hasTriggers, let schema else { return }
+    try require(result(of: schema.triggers.start))
+    hasTriggers = true
   }
 
   private func result(of sql: UnsafePointer<CChar>) -> Int32 {
-    if depth == 0 { pauseReads() }
-    return sqlite3_exec(connection, sql, nil, nil, nil)
+    sqlite3_exec(connection, sql, nil, nil, nil)
   }
 
   private func require(_ result: Int32) throws(Failure) {
@@ -252,11 +256,16 @@ public final class Database {
   ) throws(Failure) {
     if needsRollback { try finishRollback() }
     let statement = try prepared(sql)
-    if depth == 0, let call = runningCall {
-      if sqlite3_stmt_readonly(statement) == 0 {
-        return try transaction { () throws(Failure) in try each(sql, values, body) }
+    if depth == 0 {
+      let isWrite = sqlite3_stmt_readonly(statement) == 0
+      if let call = runningCall {
+        if isWrite {
+          return try transaction { () throws(Failure) in try each(sql, values, body) }
+        }
+        try beginReads(call)
+      } else if isWrite {
+        try makeTriggers()
       }
-      try beginReads(call)
     }
     try step(statement, sql, values, body)
   }
@@ -382,6 +391,10 @@ public final class Database {
         try control("BEGIN IMMEDIATE")
       }
       try requireCurrent()
+      do throws(Failure) { try makeTriggers() } catch {
+        abandon()
+        throw error
+      }
       changesBefore = sqlite3_total_changes(connection)
       dropOutdatedReadCache()
     }
@@ -419,11 +432,15 @@ public final class Database {
   @inline(never)
   private func rollBack() {
     depth -= 1
-    if depth == 0, sqlite3_get_autocommit(connection) == 0 { abandon() }
+    guard depth == 0 else { return }
+    // Also where SQLite has rolled back by itself.
+    hasTriggers = false
+    if sqlite3_get_autocommit(connection) == 0 { abandon() }
   }
 
   /// Roll back; `needsRollback`: that must be tried again.
   func abandon() {
+    hasTriggers = false
     do throws(Failure) { try control("ROLLBACK") } catch {}
     needsRollback = sqlite3_get_autocommit(connection) == 0
   }

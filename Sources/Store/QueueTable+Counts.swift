@@ -12,8 +12,8 @@ public struct QueueCounts: Sendable {
 }
 
 /// The counts of the queue are kept, not made by a scan: the table `queue_count` has a row for each
-/// place that items of an owner were in: a state, and if they wait, a reason. Triggers of the
-/// connection keep them (`Schema.main`), so whatever changes an item changes its count, in the same
+/// place that items of an owner were in: a state, and if they wait, a reason. `insert` counts a new
+/// item, and triggers of the connection follow each change of it (`Schema.main`), in the same
 /// transaction.
 ///
 /// Nothing is decided by a count that could harm an item: what is sent, released or erased follows

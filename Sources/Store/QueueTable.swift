@@ -18,7 +18,15 @@ public struct QueueTable {
       let added = try insertRow(row)
       // A constraint that is not ours can make SQLite ignore the row.
       guard added == 1 else { throw database.damage("an item was not stored") }
-      return try database.lastInsertedRow()
+      let number = try database.lastInsertedRow()
+      // For a trigger, SQLite keeps a journal of the statement: a tenth of what adding costs.
+      try database.run(
+        """
+        INSERT INTO queue_count(owner, state, wait_reason, items) VALUES (?1, ?2, ?3, 1)
+        ON CONFLICT(owner, state, wait_reason) DO UPDATE SET items = items + 1
+        """, .blob(row.owner), .int(row.state.code.rawValue),
+        .int(row.state.waitReason?.code ?? 0))
+      return number
     }
   }
 

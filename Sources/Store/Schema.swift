@@ -8,8 +8,8 @@ import Vault
 /// none. So the digest of the stored texts tells whether a file has exactly these tables.
 public struct Schema {
   let statements: StaticString
-  /// What each connection does beside its statements. The file is not trusted: triggers in it do
-  /// not run (`csqlite_distrust`), and are damage.
+  /// What each connection that writes does beside its statements. The file is not trusted: triggers
+  /// in it do not run (`csqlite_distrust`), and are damage.
   let triggers: StaticCString
   let version: Int64
   /// What `digest(of:)` finds in a file with these tables.
@@ -24,7 +24,6 @@ public struct Schema {
     if before != version { try make(in: database) }
     database.schema = self
     try database.checkSchema()
-    try database.execute(statements: triggers)
   }
 
   public static var isNewer: Failure {

@@ -83,14 +83,9 @@ extension Schema {
 
   /// The counts of items by state (`QueueTable+Counts`), the sums of what they count for
   /// (`QueueBlockTable`) and what they depend on follow each change of an item. A parked item counts
-  /// for nothing.
+  /// for nothing. `QueueTable.insert` counts a new item.
   private static var itemTriggers: StaticCString {
     """
-    CREATE TEMP TRIGGER IF NOT EXISTS item_added AFTER INSERT ON main.queue BEGIN
-      INSERT INTO queue_count(owner, state, wait_reason, items)
-      VALUES (new.owner, new.state, new.wait_reason, 1)
-      ON CONFLICT(owner, state, wait_reason) DO UPDATE SET items = items + 1;
-    END;
     CREATE TEMP TRIGGER IF NOT EXISTS item_moved AFTER UPDATE OF state, wait_reason ON main.queue
     WHEN old.state IS NOT new.state OR old.wait_reason IS NOT new.wait_reason BEGIN
       UPDATE queue_count SET items = items - 1
