@@ -64,6 +64,10 @@ public final class Database {
   /// may have written it (`csqlite_distrust`; `Schema` compares the tables). Throws
   /// `storage.*`; never deletes or recreates a file.
   public init(path: String, _ durability: Durability) throws(Failure) {
+    // Before, no trigger of a connection runs beside files whose triggers do not.
+    guard sqlite3_libversion_number() >= 3_035_000 else {
+      throw Failure(.storageFailed, "SQLite 3.35 or later is needed")
+    }
     try Database.refuseFolders(path)
     var file: UInt64 = 0
     let size = platform_size_and_id(path, &file)

@@ -139,6 +139,11 @@ import Vault
     expect(row?.state, equals: expected)
   }
 
+  @Test func whatWasBeingSentHasHadAnAttempt() throws {
+    let row = try #require(try changed("UPDATE queue SET state = 1"))
+    expect((row.state, row.attempts) == (.pending, 7))
+  }
+
   @Test(arguments: ["state", "wait_reason", "attempts", "history", "created_ms", "size"])
   func aNumberThatIsNoneDoesNotCostTheItem(column: String) throws {
     for value in ["'x'", "x'00'", "-1", "9223372036854775807"] {
