@@ -48,14 +48,15 @@ import Testing
   // MARK: Transitions
 
   @Test(arguments: [
-    Transition.pending(), .pending(charged: true),
-    .pending(history: .refused(since: 1), retryGroup: 4),
-    .waiting(.dependency), .waiting(.time(until: 12)), .waiting(.kind, charged: true),
-    .waiting(.organisation, history: .refused(since: 1), retryGroup: 6),
-    .parked(rejection: [1]),
-    .parked(rejection: nil),
+    Change(.pending), Change(.pending, charged: true),
+    Change(.pending, history: .refused(since: 1), retryGroup: 4),
+    Change(.waiting(.dependency)), Change(.waiting(.time(until: 12))),
+    Change(.waiting(.kind), charged: true),
+    Change(.waiting(.organisation), history: .refused(since: 1), retryGroup: 6),
+    Change(.parked, rejection: [1]),
+    Change(.parked),
   ])
-  func aTransitionSetsStateChargeAndRejectionAndEndsTheLease(_ transition: Transition) throws {
+  func aTransitionSetsStateChargeAndRejectionAndEndsTheLease(_ transition: Change) throws {
     try table.fill(2)
     _ = try table.take(of: tag(1), holder: [1], until: 9, maximumSize: 99) { _ in 2 }
     try table.transition(1, transition)
@@ -74,17 +75,17 @@ import Testing
 
   @Test func chargesAddUpAndTheRetryGroupStaysUntilItIsParked() throws {
     try table.fill(1)
-    try table.transition(1, .pending(charged: true, retryGroup: 3))
-    try table.transition(1, .pending(charged: true))
-    try table.transition(1, .waiting(.organisation, history: .refused(since: 1)))
+    try table.transition(1, .pending, charged: true, retryGroup: 3)
+    try table.transition(1, .pending, charged: true)
+    try table.transition(1, .waiting(.organisation), history: .refused(since: 1))
     var row = try #require(try table.find(queueRow(0).item))
     expect((row.attempts, row.history, row.retryGroup) == (2, .refused(since: 1), 3))
-    try table.transition(1, .parked(rejection: [5]))
+    try table.transition(1, .parked, rejection: [5])
     row = try #require(try table.find(queueRow(0).item))
     // What was refused is not stored: that was no attempt.
     expect((row.attempts, row.history, row.retryGroup) == (2, .refused(since: 1), .noGroup))
     // A rejection belongs to a parked item only.
-    try table.transition(1, .pending())
+    try table.transition(1, .pending)
     try expect(table.find(queueRow(0).item)?.rejection, equals: nil)
   }
 
@@ -92,8 +93,8 @@ import Testing
 
   @Test func aNewBodyClearsWhatBelongedToTheOldOneAndKeepsTheAttempts() throws {
     try table.fill(2)
-    try table.transition(1, .waiting(.organisation, charged: true, history: .alone(failures: 5)))
-    try table.transition(1, .parked(rejection: [1]))
+    try table.transition(1, .waiting(.organisation), charged: true, history: .alone(failures: 5))
+    try table.transition(1, .parked, rejection: [1])
     try table.assign(1, retryGroup: 6)
     try rewrite { row in
       (row.batchKey, row.body, row.size) = (tag(5), [9, 9], 2)
@@ -133,7 +134,7 @@ import Testing
     try expect(table.edited(by: [1]), equals: [1])
     try expect(table.edited(by: [2]), equals: [])
     // The next request has the new content.
-    try table.transition(1, .pending(charged: true))
+    try table.transition(1, .pending, charged: true)
     _ = try table.take(of: tag(1), holder: [1], until: 9, maximumSize: 99) { _ in 2 }
     try expect(table.edited(by: [1]), equals: [])
   }
@@ -141,13 +142,13 @@ import Testing
   /// What a row says of the old content stays, if the content stays the same: the body has another mark.
   @Test(
     arguments: [
-      .pending(charged: true, history: .alone(failures: 3), retryGroup: 4),
-      .waiting(.time(until: 7)),
-      .waiting(.blocked(until: 8), history: .alone(failures: 9)),
-      .waiting(.organisation, history: .refused(since: 2)),
-      .parked(rejection: [1]),
-    ] as [Transition])
-  func aRowThatIsWrittenAsItIsStaysTheSame(_ transition: Transition) throws {
+      Change(.pending, charged: true, history: .alone(failures: 3), retryGroup: 4),
+      Change(.waiting(.time(until: 7))),
+      Change(.waiting(.blocked(until: 8)), history: .alone(failures: 9)),
+      Change(.waiting(.organisation), history: .refused(since: 2)),
+      Change(.parked, rejection: [1]),
+    ] as [Change])
+  func aRowThatIsWrittenAsItIsStaysTheSame(_ transition: Change) throws {
     try table.fill(1)
     try table.transition(1, transition)
     let before = try #require(try table.find(queueRow(0).item))
@@ -178,7 +179,7 @@ import Testing
 
   @Test func aRetryIsForTheOwnersParkedItemsOnly() throws {
     for number in 0..<4 { _ = try table.insert(queueRow(number, owner: number == 2 ? 5 : 1)) }
-    for sequence in 1...3 { try table.transition(Int64(sequence), .parked(rejection: [1])) }
+    for sequence in 1...3 { try table.transition(Int64(sequence), .parked, rejection: [1]) }
     try table.transition(4, .waiting(.kind))
     try expect(table.retry(nil, of: tag(1)), equals: 2)
     try expect(table.state(2), equals: .parked)
@@ -192,19 +193,11 @@ import Testing
     ] as [(WaitReason, Int)])
   func oneItemIsRetriedUnlessItWaitsForAParent(_ reason: WaitReason, _ retried: Int) throws {
     try table.fill(1)
-    try table.transition(1, .waiting(reason, history: .refused(since: 1)))
+    try table.transition(1, .waiting(reason), history: .refused(since: 1))
     try expect(table.retry(queueRow(0).item, of: tag(9)), equals: 0)
     try expect(table.retry(queueRow(0).item, of: tag(1)), equals: retried)
     try expect(table.state(0), equals: (retried == 1 ? .pending : .waiting(.dependency)))
     try expect(table.find(queueRow(0).item)?.history, equals: FailureHistory(Int64(retried - 1)))
-  }
-
-  @Test func aRetriedChildWaitsForItsParent() throws {
-    try table.fill(2)
-    try table.dependencies.add(queueRow(0).item, on: queueRow(1).item)
-    try table.transition(1, .parked(rejection: nil))
-    try expect(table.retry(nil, of: tag(1)), equals: 1)
-    try expect(table.state(0), equals: .waiting(.dependency))
   }
 
   @Test func aParkedItemIsFoundByTheBeginningOfItsTag() throws {
@@ -212,9 +205,17 @@ import Testing
     row.item = tag(3) + [1, 2, 3, 4]
     _ = try table.insert(row)
     try expect(table.findParked(tag(3), of: tag(1)), equals: nil)
-    try table.transition(1, .parked(rejection: nil))
+    try table.transition(1, .parked)
     try expect(table.findParked(tag(3), of: tag(1)), equals: row.item)
     try expect(table.findParked(tag(3), of: tag(2)), equals: nil)
     try expect(table.findParked(tag(4), of: tag(1)), equals: nil)
+  }
+
+  @Test func aRetriedChildWaitsForItsParent() throws {
+    try table.fill(2)
+    try table.dependencies.add(queueRow(0).item, on: queueRow(1).item)
+    try table.transition(1, .parked)
+    try expect(table.retry(nil, of: tag(1)), equals: 1)
+    try expect(table.state(0), equals: .waiting(.dependency))
   }
 }

@@ -24,9 +24,9 @@ import Testing
     try table.pause(like: 1, of: tag(1), .time(until: 40))
     try table.transition(3, .waiting(.time(until: 50)))
     try table.transition(4, .waiting(.server(until: 50)))
-    let found = try table.paused(of: tag(1)).map { $0.count }
+    let found = try table.waiting(of: tag(1), for: .time(until: 0)).map { $0.count }
     expect(found.sorted(), equals: [1, 2])
-    try expect(table.paused(of: tag(2)).isEmpty)
+    try expect(table.waiting(of: tag(2), for: .time(until: 0)).isEmpty)
   }
 
   private let longest = LongestPauses(ownMS: 100, askedMS: 1000)
@@ -43,7 +43,7 @@ import Testing
     try table.transition(2, .waiting(.time(until: 3)))
     try expect(table.hasPaused(of: tag(1)))
     // One that was found to be at fault waits for itself alone.
-    try table.transition(2, .waiting(.time(until: 3), history: .alone(failures: 1)))
+    try table.transition(2, .waiting(.time(until: 3)), history: .alone(failures: 1))
     try expect(!table.hasPaused(of: tag(1)))
     try expect(leftMS(0, of: 2), equals: nil)
     try table.promote(of: tag(2), now: 9, longest: longest)
@@ -56,7 +56,7 @@ import Testing
     let other = try folder.open()
     try other.transaction { () throws(Failure) in
       try table.promote(of: tag(1), now: 49, longest: longest)
-      try expect(table.heldKinds(of: tag(1)).isEmpty)
+      try expect(table.waiting(of: tag(1), for: .kind).isEmpty)
     }
   }
 
@@ -77,35 +77,13 @@ import Testing
     try expect(table.state(0), equals: (isDue ? .pending : .waiting(reason)))
   }
 
-  // MARK: Kind
-
-  @Test func itemsOfOneBatchKeyAreReleasedTogetherAndNoOthers() throws {
-    for number in 0..<6 {
-      let row = queueRow(number, owner: number == 4 ? 2 : 1)
-      row.batchKey = tag(number == 2 ? 9 : 8)
-      _ = try table.insert(row)
-    }
-    for sequence in [1, 2, 3, 5] { try table.transition(Int64(sequence), .waiting(.kind)) }
-    try table.transition(6, .waiting(.organisation))
-    let held = try table.heldKinds(of: tag(1))
-    expect(held.map { $0.batchKey }, equals: [tag(8), tag(9)])
-    expect(held.map { $0.item }.contains(queueRow(2).item))
-    try table.releaseKind(batchKey: tag(8), of: tag(1))
-    try expect(
-      (0..<6).map { try table.state($0) },
-      equals: [
-        .pending, .pending, .waiting(.kind), .pending, .waiting(.kind), .waiting(.organisation),
-      ])
-    try expect(table.heldKinds(of: tag(1)).map { $0.batchKey }, equals: [tag(9)])
-  }
-
   // MARK: Organisation
 
   @Test func denialsAreForgottenOnlyWhileTheItemIsWithheld() throws {
     try table.fill(3)
-    try table.transition(1, .waiting(.organisation, history: .refused(since: 1)))
-    try table.transition(2, .pending(history: .refused(since: 1)))
-    try table.transition(3, .waiting(.organisation, history: .refused(since: 1)))
+    try table.transition(1, .waiting(.organisation), history: .refused(since: 1))
+    try table.transition(2, .pending, history: .refused(since: 1))
+    try table.transition(3, .waiting(.organisation), history: .refused(since: 1))
     try table.forgetDenials(of: tag(2))
     try expect(table.find(queueRow(0).item)?.history, equals: .refused(since: 1))
     try table.forgetDenials(of: tag(1))
@@ -117,14 +95,34 @@ import Testing
   // MARK: Dependencies
 
   @Test(arguments: [
-    Transition.waiting(.organisation), .parked(rejection: nil), .waiting(.time(until: 3)),
+    Change(.waiting(.organisation)), Change(.parked), Change(.waiting(.time(until: 3))),
   ])
-  func aChildThatWaitsForSomethingElseIsNotReleased(_ change: Transition) throws {
+  func aChildThatWaitsForSomethingElseIsNotReleased(_ change: Change) throws {
     try table.fill(2)
     try table.dependencies.add(queueRow(0).item, on: queueRow(1).item)
     try table.transition(1, change)
     try expect(table.releaseDependents(of: queueRow(1).item), equals: 0)
     try expect(table.state(0), equals: change.state)
     try expect(table.dependencies.isEmpty())
+  }
+
+  @Test func itemsOfOneBatchKeyAreReleasedTogetherAndNoOthers() throws {
+    for number in 0..<6 {
+      let row = queueRow(number, owner: number == 4 ? 2 : 1)
+      row.batchKey = tag(number == 2 ? 9 : 8)
+      _ = try table.insert(row)
+    }
+    for sequence in [1, 2, 3, 5] { try table.transition(Int64(sequence), .waiting(.kind)) }
+    try table.transition(6, .waiting(.organisation))
+    let held = try table.waiting(of: tag(1), for: .kind)
+    expect(held.map { $0.batchKey }, equals: [tag(8), tag(9)])
+    expect(held.map { $0.item }.contains(queueRow(2).item))
+    try table.releaseKind(batchKey: tag(8), of: tag(1))
+    try expect(
+      (0..<6).map { try table.state($0) },
+      equals: [
+        .pending, .pending, .waiting(.kind), .pending, .waiting(.kind), .waiting(.organisation),
+      ])
+    try expect(table.waiting(of: tag(1), for: .kind).map { $0.batchKey }, equals: [tag(9)])
   }
 }

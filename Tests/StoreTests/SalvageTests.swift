@@ -139,11 +139,6 @@ import Vault
     expect(row?.state, equals: expected)
   }
 
-  @Test func whatWasBeingSentHasHadAnAttempt() throws {
-    let row = try #require(try changed("UPDATE queue SET state = 1"))
-    expect((row.state, row.attempts) == (.pending, 7))
-  }
-
   @Test(arguments: ["state", "wait_reason", "attempts", "history", "created_ms", "size"])
   func aNumberThatIsNoneDoesNotCostTheItem(column: String) throws {
     for value in ["'x'", "x'00'", "-1", "9223372036854775807"] {
@@ -216,5 +211,10 @@ import Vault
         database.path, "UPDATE meta SET value = \(value) WHERE name = 'retry_group'")
       try expect(Salvage.open(database.path).number(.retryGroup), equals: 0)
     }
+  }
+
+  @Test func whatWasBeingSentHasHadAnAttempt() throws {
+    let row = try #require(try changed("UPDATE queue SET state = 1"))
+    expect((row.state, row.attempts) == (.pending, 7))
   }
 }
