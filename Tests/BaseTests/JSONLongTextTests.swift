@@ -10,7 +10,9 @@ import Testing
   private func plain(_ text: String, _ dialect: JSON.Dialect = .strict) throws(Failure) -> JSON {
     var result = Result<JSON, Failure>.failure(.defect("not read"))
     Array(text.utf8).withUnsafeBytes { bytes in
-      do throws(Failure) { result = .success(try JSON.build(bytes, dialect, true, longest: bytes.count)) } catch {
+      do throws(Failure) {
+        result = .success(try JSON.build(bytes, dialect, true, longest: bytes.count))
+      } catch {
         result = .failure(error)
       }
     }

@@ -215,7 +215,8 @@ public enum UploadProduct {
       _ request: UploadSituation.Request, _ cause: UploadSituation.Cause,
       _ answer: UploadSituation.Answer
     ) -> Bool {
-      request == .ids || cause == .taken || cause == .given || request == .upload && cause != .unnamed
+      request == .ids || cause == .taken || cause == .given
+        || request == .upload && cause != .unnamed
         || request != .rows && compared.contains(answer)
     }
   }()
@@ -265,7 +266,8 @@ public enum UploadProduct {
       .stored where s.answer == .unnamed && s.attempts != .many:
       return "absence is not deletion"
     case .park
-    where s.answer == .unnamed && s.cause == .unnamed && s.request != .control && s.attempts != .many:
+    where s.answer == .unnamed && s.cause == .unnamed && s.request != .control
+      && s.attempts != .many:
       return "a row that was not shown once may be there"
     case .park(.deletedElsewhere) where s.answer == .unnamed && s.membership == .unconfirmed,
       .park(.notAllowed) where s.membership == .unconfirmed:

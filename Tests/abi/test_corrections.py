@@ -676,7 +676,7 @@ def test_a_pull_of_a_replica_brings_no_older_value_back(
 
 @contextlib.contextmanager
 def visits(directory: DirectoryFixtures) -> Iterator[dict[str, Any]]:
-    """A table with rows of any size, whose key has the organisation; the mapping with a kind of them."""
+    """A table with rows of any size, whose key has the organisation; the mapping of a kind."""
     sql = directory.control.sql
     sql(
         "create table visits (id uuid, org_id uuid, user_id uuid default auth.uid(), minutes int, "

@@ -64,7 +64,8 @@ PLATFORM_HIDDEN bool platform_memory_exhausted(void);
 PLATFORM_HIDDEN void platform_memory_begin(void);
 /* json_loadb() for a text whose longest token (string or number, as written, without quotes) has at
  * most so many bytes. Refused memory ends no process then. NULL also if an allocation has failed in
- * this thread since platform_memory_begin(). `problem`: a json_error_t, or NULL. Returns a json_t. */
+ * this thread since platform_memory_begin(). `problem`: a json_error_t, or NULL. Returns a json_t.
+ */
 PLATFORM_HIDDEN void *platform_read_json(const char *bytes, size_t count, size_t longest,
                                          size_t flags, void *problem);
 /* A copy of a reply of `count` bytes, ended by a NUL; NULL when there is no memory. */
