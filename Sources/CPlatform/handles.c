@@ -137,6 +137,9 @@ static void after_fork(void) {
 }
 
 static void after_fork_in_child(void) {
+  /* An emulator may leave the page as it is. */
+  if (unforked != NULL)
+    *unforked = 0;
   platform_log_after_fork(true);
   pthread_mutex_unlock(&table);
 }

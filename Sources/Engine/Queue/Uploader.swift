@@ -172,10 +172,21 @@ struct Uploader: Rules {
   private func lostHolders(_ now: Instant) throws(Failure) -> [[UInt8]] {
     guard try core.queue.hasLeases() else { return [] }
     let time = try core.steady(now)
-    return try core.queue.leases().filter {
-      $0.until <= time || $0.holder == core.holder.bytes
-        || !Holder.isAlive($0.holder, bootID: now.bootID)
-    }.map { $0.holder }
+    return try core.queue.leases().filter { $0.until <= time || isVoid($0.holder, now) }.map {
+      $0.holder
+    }
+  }
+
+  /// Reclaim what dead processes held, at a start: its clock may not be set yet, so no lease has ended.
+  func reclaimVoidLeases(_ now: Instant) throws(Failure) {
+    guard try core.queue.hasLeases() else { return }
+    for lease in try core.queue.leases() where isVoid(lease.holder, now) {
+      try core.queue.reclaim(from: lease.holder)
+    }
+  }
+
+  private func isVoid(_ holder: [UInt8], _ now: Instant) -> Bool {
+    holder == core.holder.bytes || !Holder.isAlive(holder, bootID: now.bootID)
   }
 
   /// How long until the next check of other processes' leases; nil: there are none. A holder may
