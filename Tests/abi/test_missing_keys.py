@@ -235,24 +235,25 @@ def test_FIX_6_each_loss_has_a_key_and_a_file_of_its_own(
     assert app.queue_list()["items"] == []
 
 
-@pytest.mark.parametrize("columns", ["apart", "the same"])
-def test_COR_4_corrections_of_a_row_before_and_after_a_lost_key_are_both_made(
-    sign_in: MakeUser, directory: DirectoryFixtures, columns: str
-) -> None:
-    # Given a change of a stored row in a file whose key is lost
-    user = sign_in(tables=tables(change={}))
+def corrected_twice(
+    user: SignedIn, directory: DirectoryFixtures, older: dict[str, Any], theirs: str | None = None
+) -> App:
+    """An app whose user corrects a row with `older`, and without that correction's key once more.
+
+    Then the key is back. `theirs`: others write this note in between.
+    """
     item = add(user.app, minutes=30, note="first")
     user.app.settle()
-    older: dict[str, Any] = {"note": "older"} if columns == "apart" else {"minutes": 60}
     user.offline().queue_edit({"id": item, "payload": older})
     user.phone.close()
     user.phone.network.up = True
     lose(user.phone)
+    if theirs is not None:
+        directory.control.sql("update activities set note = %s where id = %s", theirs, item)
     app = user.restart()
     until_lost(app)
     app.sign_in(user.person)
     app.settle()
-    # When its user changes the row again, and then the key is back
     app.go_offline()
     app.queue_edit({"id": item, "payload": {"minutes": 90}})
     user.phone.close()
@@ -260,6 +261,17 @@ def test_COR_4_corrections_of_a_row_before_and_after_a_lost_key_are_both_made(
     user.phone.network.up = True
     app = user.restart()
     app.settle()
+    return app
+
+
+@pytest.mark.parametrize("columns", ["apart", "the same"])
+def test_COR_4_corrections_of_a_row_before_and_after_a_lost_key_are_both_made(
+    sign_in: MakeUser, directory: DirectoryFixtures, columns: str
+) -> None:
+    # Given a change in a file whose key was lost, and a later one of the same row; the key is back
+    user = sign_in(tables=tables(change={}))
+    older: dict[str, Any] = {"note": "older"} if columns == "apart" else {"minutes": 60}
+    app = corrected_twice(user, directory, older)
     # Then the row has both, and of one column the later value
     [row] = directory.activities(user.person)
     assert (row["minutes"], row["note"]) == (90, "older" if columns == "apart" else "first")
@@ -271,25 +283,7 @@ def test_COR_6_a_correction_from_before_a_lost_key_overwrites_nobody(
 ) -> None:
     # Given the same, and others who change what only the older correction changes
     user = sign_in(tables=tables(change={}))
-    item = add(user.app, minutes=30, note="first")
-    user.app.settle()
-    user.offline().queue_edit({"id": item, "payload": {"note": "older"}})
-    user.phone.close()
-    user.phone.network.up = True
-    lose(user.phone)
-    directory.control.sql("update activities set note = 'theirs' where id = %s", item)
-    app = user.restart()
-    until_lost(app)
-    app.sign_in(user.person)
-    app.settle()
-    app.go_offline()
-    app.queue_edit({"id": item, "payload": {"minutes": 90}})
-    user.phone.close()
-    # When the key is back
-    bring_back(user.phone)
-    user.phone.network.up = True
-    app = user.restart()
-    app.settle()
+    app = corrected_twice(user, directory, {"note": "older"}, theirs="theirs")
     # Then the user chooses
     [shown] = app.item_list({"kind": "activity"})["items"]
     assert shown["conflict"] is not None
