@@ -187,8 +187,6 @@ bool hfh_prepare(void);
 
 /* ---- stores.c: key stores by name, from holdfast_keys.h ---- */
 
-/* How long a request of the key store "host" waits for its answer; a test shortens it. */
-extern int32_t hfh_key_wait_ms;
 /* Take a key store of the driver out of a configuration, which may be NULL; any other is the
  * core's. Returns the error reply of a wrong one, or NULL. */
 char *hfh_store_take(json_t *config, hfh_driver *driver);

@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-int32_t hfh_key_wait_ms = HOLDFAST_MAILBOX_WAIT_MS;
-
 /* ---- in a configuration ---- */
 
 /* Nobody answers key requests before the handle is there: it opens as a worker, which needs no key,
@@ -22,7 +20,7 @@ static char *take_mailbox(json_t *config, const json_t *store, hfh_driver *drive
     driver->resumes = true;
     json_object_set_new(config, "role", json_string("worker"));
   }
-  driver->box = holdfast_mailbox_new(hfh_key_wait_ms);
+  driver->box = holdfast_mailbox_new(HOLDFAST_MAILBOX_WAIT_MS);
   return driver->box == NULL ? hfh_no_memory : NULL;
 }
 

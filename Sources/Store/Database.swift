@@ -64,7 +64,7 @@ public final class Database {
   /// may have written it (`csqlite_distrust`; `Schema` compares the tables). Throws
   /// `storage.*`; never deletes or recreates a file.
   public init(path: String, _ durability: Durability) throws(Failure) {
-    // Before, no trigger of a connection runs beside files whose triggers do not.
+    // Earlier versions run no TEMP trigger where the file's own triggers are switched off.
     guard sqlite3_libversion_number() >= 3_035_000 else {
       throw Failure(.storageFailed, "SQLite 3.35 or later is needed")
     }
