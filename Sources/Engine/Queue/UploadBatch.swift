@@ -18,7 +18,7 @@ final class UploadBatch {
     let notBefore: SteadyTime
     /// The server may have an older payload.
     let isRevised: Bool
-    /// It goes if the server does not have it.
+    /// It goes once the server is believed not to have it.
     let isCancelled: Bool
     /// Nothing was sent before this request, so a row that was there is not this item's.
     var isFirstAttempt: Bool { attempts == 0 && !isRevised && !isCancelled && !isCorrection }
@@ -30,11 +30,12 @@ final class UploadBatch {
     }
     /// It changes or deletes a stored row.
     var isCorrection: Bool { content?.stored != nil }
+    /// An item that is cancelled deletes what the server may have of it.
     var operation: UploadSituation.Operation {
       switch content?.operation {
       case .change: .change
       case .delete: .deletion
-      case .insert, nil: .insert
+      case .insert, nil: isCancelled ? .deletion : .insert
       }
     }
     /// What the summary counts of it; nil for a kind that it does not count.

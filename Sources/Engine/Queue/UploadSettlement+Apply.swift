@@ -15,7 +15,7 @@ extension UploadSettlement {
     let (response, now) = (received.response, received.now)
     switch verdict {
     // What the answer names, `finish` has erased. What is to be deleted has no row.
-    case .stored: return s.operation == .deletion ? try eraseProved(batch, received) : ()
+    case .stored: return s.operation == .deletion ? try eraseAbsent(batch, received) : ()
     case .readBack(let cause):
       let isOfWay = cause.isAboutTheWay
       return ask(batch, cause, isOfWay ? .blocked(response) : reason, now)
@@ -24,7 +24,6 @@ extension UploadSettlement {
     }
     let others = verdict.awaitsService ? uploads.takeReadBacksAboutTheWay() : []
     try core.database.transaction { () throws(Failure) in
-      let batch = try removeAbsent(batch, verdict, s, now)
       if isUntold(verdict, s) { try noteUntold(batch) }
       switch verdict {
       case .stored, .readBack, .ask: break
@@ -92,25 +91,21 @@ extension UploadSettlement {
     }
   }
 
-  /// The server does not have these items: what the user asked for is done. Returns the others.
-  private func removeAbsent(
-    _ batch: UploadBatch, _ verdict: UploadVerdict, _ s: UploadSituation, _ now: Instant
-  ) throws(Failure) -> UploadBatch {
-    let isAbsent = s.answer == .unnamed && (s.request == .ids || s.request == .rows)
-    guard isAbsent, s.isCurrent, verdict != .wait(.organisation, charged: true) else {
-      return batch
+  /// The server does not have these items: what the user asked for is done.
+  private func eraseAbsent(_ batch: UploadBatch, _ received: Received) throws(Failure) {
+    try eraseProved(batch.filter { !$0.isCancelled }, received)
+    let cancelled = batch.filter { $0.isCancelled }
+    if cancelled.isEmpty { return }
+    try core.database.transaction { () throws(Failure) in
+      // Those that their users want after all are sent.
+      let edited = try core.queue.edited(by: core.holder.bytes)
+      try release(cancelled.filter { edited.sortedContains($0.sequence) })
+      for item in cancelled.items where !edited.sortedContains(item.sequence) {
+        try core.removeCancelled(item.tag, received.now)
+        try core.queue.releaseDependents(of: item.tag)
+      }
+      try syncRuns.endIfDone(batch.owner, received.now)
     }
-    // Those that their users want after all are sent.
-    let edited = try core.queue.edited(by: core.holder.bytes)
-    let wanted = batch.filter { $0.isCancelled && edited.sortedContains($0.sequence) }
-    try release(wanted)
-    let cancelled = batch.items.filter { $0.isCancelled && !edited.sortedContains($0.sequence) }
-    for item in cancelled {
-      try core.removeCancelled(item.tag, now)
-      try core.queue.releaseDependents(of: item.tag)
-    }
-    if !cancelled.isEmpty { try syncRuns.endIfDone(batch.owner, now) }
-    return batch.filter { !$0.isCancelled }
   }
 
   // MARK: Sending again
@@ -140,7 +135,7 @@ extension UploadSettlement {
       for item in batch.items {
         try core.queue.transition(
           item.sequence, .waiting(.organisation), charged: isCharged,
-          history: item.history.isClean || batch.isCorrection ? .refused(since: group) : nil,
+          history: item.history.isClean || s.operation != .insert ? .refused(since: group) : nil,
           retryGroup: group)
       }
     case .time:

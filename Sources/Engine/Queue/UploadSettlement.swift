@@ -179,7 +179,9 @@ struct UploadSettlement: Rules {
     s.isSingle = batch.items.count == 1 && batch.inquiry?.isOfOne ?? true
     s.attempts = UploadSituation.Attempts(batch.attempts)
     s.membership = membership(batch)
-    if batch.isCorrection, s.membership == .confirmed, isAboutMembership(s), !isHeldBefore(batch) {
+    if s.operation != .insert, s.membership == .confirmed, isAboutMembership(s),
+      !isHeldBefore(batch)
+    {
       s.membership = .unconfirmed
     }
     s.asksForPause = received.response.asksForPause(.upload)
@@ -216,7 +218,7 @@ struct UploadSettlement: Rules {
     }
   }
 
-  /// Whether the corrections were held until the memberships were listed anew. A confirmation from before tells
+  /// Whether the items were held until the memberships were listed anew. A confirmation from before tells
   /// nothing of a membership that has ended since, and that other requests failed is no reason to believe it.
   private func isHeldBefore(_ batch: UploadBatch) -> Bool {
     batch.items.allSatisfy { $0.history.isRefused }
