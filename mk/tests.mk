@@ -197,7 +197,7 @@ $(HOSTS): include/holdfast.h $(HTTP_HEADERS) build/lib/libholdfast.so build/lib/
 
 # ---- everything ----
 
-.PHONY: test-all-abi test-all-suites test-all-packages bench-short
+.PHONY: test-all-abi test-all-suites test-all-packages
 
 # The parts in the order of what they find first: those that use all cores; those that use one, beside each other, the
 # longest first; those that measure, alone.
@@ -227,9 +227,6 @@ test-all-suites: | $(PYTHON)
 
 test-all-packages: | $(PYTHON)
 	@$(PYTEST) -n $(WORKERS) Tests/packages
-
-bench-short:
-	@$(AGAIN) bench QUICK=1
 
 # ---- search ----
 

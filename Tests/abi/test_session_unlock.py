@@ -99,6 +99,20 @@ def test_SES_9_both_keys_of_a_session_that_nothing_opens_are_erased(sign_in: Mak
     assert user.app.session_status()["owed"] == []
 
 
+@pytest.mark.parametrize("online", [True, False])
+def test_FIX_27_no_call_that_is_made_twice_undoes_an_unlock(
+    sign_in: MakeUser, online: bool
+) -> None:
+    user = sign_in()
+    user.app.session_lock()
+    app = user.app if online else user.offline()
+    app.touch()
+    for call in (app.session_resume, app.touch, app.session_resume):
+        call()
+        app.settle()
+        assert (app.screen["screen"], app.session_status()["state"]) == ("home", "active")
+
+
 @pytest.mark.parametrize("column", ["tokens", "cache_key"])
 def test_RES_5_the_prompt_opens_no_record_that_is_damaged(sign_in: MakeUser, column: str) -> None:
     user = sign_in()
