@@ -10,7 +10,9 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parent
 #: In the order of their run: each prints how long it took.
-PARTS = re.findall(r"^            self\.([a-z_]+),$", (FOLDER / "bench.py").read_text(), re.MULTILINE)
+PARTS = re.findall(
+    r"^            self\.([a-z_]+),$", (FOLDER / "bench.py").read_text(), re.MULTILINE
+)
 
 
 def test_FIX_31_every_benchmark_runs_and_none_fails_on_a_time() -> None:
