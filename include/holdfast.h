@@ -2,9 +2,9 @@
  * holdfast.h - sessions, tenants, an offline queue and an encrypted cache for apps on Supabase.
  *
  * The host calls operations, and holdfast_next() gives it one thing at a time: a screen to show, a
- * request to send, something to tell. The library opens no socket, starts no thread and sets no
- * timer; holdfast_http.h is a driver that sends the requests. docs/hosts.md is the contract,
- * docs/reference.md has every field and error, holdfast.schema.json is both for programs.
+ * request to send, something to tell. The library has no socket, thread or timer; holdfast_http.h
+ * is a driver that sends the requests. docs/hosts.md is the contract, docs/reference.md has every
+ * field and error, holdfast.schema.json is both for programs.
  *
  * Calls      `request`: a JSON object in UTF-8; NULL or "" means {}. `reply`, if not NULL, receives
  *            one, also on an error (NULL only with HOLDFAST_NOMEM); holdfast_free() it.
@@ -12,11 +12,9 @@
  *            "retryable":false,"detail":{}}}. `code` is stable, `field` a JSON Pointer or null.
  *            An error changes nothing.
  * Numbers    Integers lie within +-2^53. `..._ms` of an instant: milliseconds since 1970 (UTC).
- * Threads    Any thread may use any handle; a handle runs one call at a time. No call but
- *            holdfast_next() waits for longer than 5 s, for another process (HOLDFAST_BUSY). A
- *            call needs 128 kB of stack.
- * Handles    A closed or garbage one gives HOLDFAST_CLOSED, one of the parent process
- *            HOLDFAST_FORKED. Several handles and processes may use one data_dir.
+ * Threads    Any thread may use any handle, which runs one call at a time. No call waits for longer
+ *            than 5 s, for another process (HOLDFAST_BUSY), but holdfast_next(). Stack: 128 kB.
+ * Handles    Several handles and processes may use one data_dir.
  *
  * NOTATION   `x?` is optional, `x=v` has the default v, `x|y` is one of several, n is an integer.
  * DECISION   {"screen":"home|unlock|sign_in|select_org|wait","reason","route"|null,
@@ -25,35 +23,32 @@
  *             "banners":[{"code","tone","text","as_of_ms"}],"deadline_ms":n|null}
  * MEMBERSHIP {"org_id","name","role","status":"active|revoked|disabled","current":bool}
  * ITEM       {"id","seq","kind","state":"pending|sending|waiting|parked","payload","org_id",
- *             "depends_on":[id...],"attempts","created_ms","occurred_at_ms"|null,
- *             "reason":{"code","text"}|null,"field":"column"|null,"not_before_ms"|null}
+ *             "attempts","occurred_at_ms"|null,"reason":{"code","text"}|null,"field"|null,...}
  */
 #ifndef HOLDFAST_H
 #define HOLDFAST_H
 
 #include <stddef.h>
 #include <stdint.h>
-
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 typedef struct holdfast holdfast;
-
 /* ---- Status codes: stable, one per class ----------------------------------------------------- */
 #define HOLDFAST_OK 0
 #define HOLDFAST_INVALID 1   /* the request is malformed; `field` says where */
 #define HOLDFAST_STATE 2     /* not allowed now: locked, signed out, no organisation, in flight */
 #define HOLDFAST_NOT_FOUND 3 /* no such item, contact, organisation or sign-in */
 #define HOLDFAST_CONFLICT 4  /* the id exists with other content, or a confirmation is wrong */
-#define HOLDFAST_KEYSTORE 5  /* the key store gave no key; nothing was changed */
-#define HOLDFAST_STORAGE 6   /* a file could not be read or written; nothing was changed */
-#define HOLDFAST_FULL 7      /* the disk is full; nothing was changed */
+#define HOLDFAST_KEYSTORE 5  /* the key store gave no key */
+#define HOLDFAST_STORAGE 6   /* a file could not be read or written */
+#define HOLDFAST_FULL 7      /* the disk is full */
 #define HOLDFAST_BUSY 8      /* another process is writing, or a callback made the call */
 #define HOLDFAST_CLOSED 9    /* the handle is closed or garbage */
 #define HOLDFAST_FORKED 10   /* the handle belongs to the parent process */
 #define HOLDFAST_NOMEM 11    /* out of memory, handles or descriptors */
-#define HOLDFAST_INTERNAL 12 /* a defect of this library; please report `error.code` */
+#define HOLDFAST_INTERNAL 12 /* a defect of this library; report `error.code` */
 
 /* ---- Key store: results of its functions ----------------------------------------------------- */
 #define HOLDFAST_KEY_OK 0
@@ -71,16 +66,15 @@ typedef struct holdfast holdfast;
 #define HOLDFAST_PROTECT_BIOMETRIC 1 /* needs the user's presence; lost on re-enrolment */
 
 /* The platform's keychain, as functions. Keys have 32 bytes: "device", "session", "biometric".
- * load     Writes the key to `key` (`capacity` bytes of room), and its length. No load prompts: the
- *          host prompts before holdfast_session_unlock(), and inside that call "biometric" is
- *          answered with the key that the user has released, or with why there is none. Any other
- *          load of it answers CANCELLED if it needs a prompt, and NOT_FOUND if it is gone.
+ * load     Writes the key (`capacity` bytes of room) and its length. Never prompts: the host does,
+ *          before holdfast_session_unlock(). Inside that call "biometric" is the key that the user
+ *          has released; else it answers CANCELLED if it needs a prompt, NOT_FOUND if it is gone.
  * save     Stores or replaces, durably. The library reads "device" and "session" back.
  * erase    NOT_FOUND counts as success. The library looks for the key afterwards.
  * destroy  NULL, or called once when the library will not use `context` again.
  * They are called inside the host's calls, on its thread, one at a time for each handle. They must
- * not call the library (HOLDFAST_BUSY), wait for a person, nor throw. The struct is copied;
- * `context` lives until destroy(). holdfast_keys.h: for a keychain that answers from elsewhere. */
+ * not call the library (HOLDFAST_BUSY), wait for a person, nor throw. The struct is copied.
+ * holdfast_keys.h: for a keychain that answers from elsewhere. */
 typedef struct holdfast_keystore {
   size_t size; /* sizeof(holdfast_keystore) */
   void *context;
@@ -92,20 +86,20 @@ typedef struct holdfast_keystore {
 } holdfast_keystore;
 
 /* ---- Life cycle ------------------------------------------------------------------------------ */
-/* Open a data folder, made if absent, and decide the first screen from disk alone.
- * {"data_dir","backend":{"url","api_key",...},"auth_methods":[...]?,"redirect_url"?,"routes"?,
- * "policy"?,"locale":"en|nb|nn"="en","template":"volunteers"?,"development":bool=false,
- * "keystore":{"kind":"file"}?,"role":"app|worker"="app"} -> {"version","recovered":bool,
- * "keystore":"file|host","unlock_prompt","screen":<decision>|null}. `keystore` NULL needs
- * "development" or {"kind":"file"}: key files beside the data. A worker has no screen. */
+/* Open a data folder, made if absent, and decide the first screen from disk alone: {"data_dir",
+ * "backend":{"url","api_key",...},"auth_methods":[...]?,"redirect_url"?,"routes"?,"policy"?,
+ * "locale":"en|nb|nn"="en","template":"volunteers"?,"development":bool=false,"role":"app|worker",
+ * "keystore":{"kind":"file"}?} -> {"version","recovered":bool,"keystore":"file|host",
+ * "unlock_prompt","screen":<decision>|null}. `keystore` NULL needs "development" or
+ * {"kind":"file"}: key files beside the data. A worker has no screen. */
 int32_t holdfast_open(const char *config, const holdfast_keystore *keystore, holdfast **self,
                       char **reply);
-/* Close. Never blocks: running calls finish first. Every waiting holdfast_next() returns CLOSED. */
+/* Close. Running calls finish first; every waiting holdfast_next() returns CLOSED. */
 void holdfast_close(holdfast *self);
 /* Zero and release a reply. Accepts NULL. */
 void holdfast_free(void *reply);
-/* Log to `fn`, process-wide, inside the host's calls. Levels: 0 error, 1 warning, 2 info, 3 debug.
- * Lines hold no tokens, names, ids of people or payloads. */
+/* Log to `fn`, process-wide, inside the host's calls: no tokens, names, ids of people or payloads.
+ * Levels: 0 error, 1 warning, 2 info, 3 debug. */
 typedef void (*holdfast_log_fn)(void *context, int32_t level, const char *line);
 void holdfast_log(int32_t level, holdfast_log_fn fn, void *context);
 
@@ -113,9 +107,8 @@ void holdfast_log(int32_t level, holdfast_log_fn fn, void *context);
 #define HOLDFAST_NEXT_NEWS 1     /* all but requests: a host beside a driver */
 #define HOLDFAST_NEXT_REQUESTS 2 /* requests alone: a driver */
 #define HOLDFAST_NEXT_ALL 3
-
-/* Get the next thing, one at a time; wait for it up to timeout_ms (0: not at all; negative: no
- * limit). One reader for each handle and `what`.
+/* Get the next thing; wait for it up to timeout_ms (negative: no limit). One reader for each handle
+ * and `what`.
  * {"screen":<decision>}  Show it: the newest. First of all after a call marked "screen" below.
  * {"answer":{"to":"contact_get|session_token",...}}  To a live contact_get; there is another token.
  * {"notice":{"type":"item_parked|session_ended|org_access_changed|storage_recovered","reason",
@@ -124,43 +117,40 @@ void holdfast_log(int32_t level, holdfast_log_fn fn, void *context);
  * {"request":{"id","purpose":"refresh|validate|guard|upload|pull|summary|revoke|live|sign_in",
  *     "method","url","headers","body","timeout_ms"}}  Send it once, and complete it.
  * {"wake_in_ms":n|null}  Nothing now. Ask again within this time; null: after a call or a response.
- * HOLDFAST_CLOSED: the handle is closed. After another failure, ask again. */
+ * After a failure other than HOLDFAST_CLOSED, ask again. */
 int32_t holdfast_next(holdfast *self, int32_t what, int32_t timeout_ms, char **reply);
-/* A descriptor of the handle's, readable while holdfast_next(self, what, 0) has something; -1 for a
- * bad handle. Keep a timer of `wake_in_ms` beside it. */
+/* A descriptor, readable while holdfast_next(self, what, 0) has something; -1 for a bad handle.
+ * Keep a timer of `wake_in_ms` beside it. */
 int32_t holdfast_wake_fd(holdfast *self, int32_t what);
 /* Pass the response to a request: {"id":n,"status":200,"headers":{...},"body":"..."|null} or
  * {"id":n,"error":"offline|timeout|tls|dns|refused|cancelled"} -> {}. Never repeat it. */
 int32_t holdfast_complete(holdfast *self, const char *request, char **reply);
 
 /* ---- Session and organisation ---------------------------------------------------------------- */
-/* Decide again what to show, as at a start. {} -> {}; screen. */
+/* Decide anew. {} -> {}; screen. */
 int32_t holdfast_session_resume(holdfast *self, const char *request, char **reply);
-/* The app left the screen. {} -> {}; screen. */
+/* The app left the screen, and is back: {} -> {}; screen: `unlock` after background_timeout_s. */
 int32_t holdfast_session_background(holdfast *self, const char *request, char **reply);
-/* The app is back. {} -> {}; screen: `unlock` after more than background_timeout_s. */
 int32_t holdfast_session_foreground(holdfast *self, const char *request, char **reply);
 /* Begin a sign-in. {"method"} -> {"url"} for a browser, {"needs":["id_token","nonce"],"nonce"}, or
  * {"needs":["email","password"]}. */
 int32_t holdfast_sign_in_begin(holdfast *self, const char *request, char **reply);
-/* Complete a sign-in: {"callback_url"} | {"id_token","nonce","method"?} |
- * {"email","password","method"?} -> {}; screen: `wait`, then home, or sign_in with the reason. */
+/* {"callback_url"} | {"id_token","nonce","method"?} | {"email","password","method"?} -> {};
+ * screen: `wait`, then home, or sign_in with the reason. */
 int32_t holdfast_sign_in_complete(holdfast *self, const char *request, char **reply);
 /* Cancel the sign-in that is under way. {} -> {"cancelled":bool}; screen. */
 int32_t holdfast_sign_in_cancel(holdfast *self, const char *request, char **reply);
-/* Adopt a session of the host's. {"session":<the server's token response>} -> {}; screen. */
+/* Adopt a session: {"session":<the server's token response>} -> {}; screen. */
 int32_t holdfast_session_adopt(holdfast *self, const char *request, char **reply);
 /* After the prompt: load "biometric"; the key store's answer is the outcome. {} -> {}; screen. */
 int32_t holdfast_session_unlock(holdfast *self, const char *request, char **reply);
 /* Lock, and erase the key "session". {} -> {}; screen. */
 int32_t holdfast_session_lock(holdfast *self, const char *request, char **reply);
-/* {} -> {"state":"signed_out|locked|active","stale","user_id","expires_ms","validated_ms",
- * "validated_age_ms","owed":[...],"clock_offset_ms","generation"}. */
+/* {} -> {"state":"signed_out|locked|active","stale","user_id","expires_ms","validated_ms",...}. */
 int32_t holdfast_session_status(holdfast *self, const char *request, char **reply);
 /* The access token, for the host's own calls; keep no copy. {} -> {"access_token","expires_ms"}. */
 int32_t holdfast_session_token(holdfast *self, const char *request, char **reply);
-/* Log out, online or offline. {"scope":"local|global"="local","unsent":"keep|discard"?,
- * "confirm_unsent":n?} -> {"unsent":n}; screen. */
+/* Log out. {"scope":"local|global"="local","unsent":"keep|discard"?} -> {"unsent":n}; screen. */
 int32_t holdfast_session_logout(holdfast *self, const char *request, char **reply);
 /* {} -> {"orgs":[<membership>...],"freshness":"confirmed|cached|none","as_of_ms":n|null}. */
 int32_t holdfast_org_list(holdfast *self, const char *request, char **reply);
@@ -175,8 +165,7 @@ int32_t holdfast_route_check(holdfast *self, const char *request, char **reply);
 int32_t holdfast_queue_add(holdfast *self, const char *request, char **reply);
 /* {"state"?,"after":seq?,"limit":1..500=100} -> {"items":[<item>...],"next":seq|null,"counts"}. */
 int32_t holdfast_queue_list(holdfast *self, const char *request, char **reply);
-/* {"id"} -> {"state","item":<item>} | {"state":"stored","stored_ms"} |
- * {"state":"cancelled|unknown_outcome","cancelled_ms"}. */
+/* {"id"} -> {"state":<an item's>,"item":<item>} | {"state":"stored|cancelled|unknown_outcome"}. */
 int32_t holdfast_queue_get(holdfast *self, const char *request, char **reply);
 /* Replace the payload. {"id","payload":{...}} -> {"id","state"}. */
 int32_t holdfast_queue_edit(holdfast *self, const char *request, char **reply);
@@ -190,45 +179,41 @@ int32_t holdfast_queue_export(holdfast *self, const char *request, char **reply)
 int32_t holdfast_queue_explain(holdfast *self, const char *request, char **reply);
 
 /* ---- Cache, network, sync -------------------------------------------------------------------- */
-/* The user's own items, stored and queued, newest first. {"kind","after"?,"limit":1..200=50,
- * "from_ms"?,"to_ms"?} -> {"items":[{"id","kind","state":"stored|changing|deleting" or an item's,
- * "payload","occurred_at_ms","reason","conflict"}...],"next":text|null,"as_of_ms","banners"}. */
+/* The user's own items, stored and queued, newest first. {"kind","after"?,"limit"=50,"from_ms"?,
+ * "to_ms"?} -> {"items":[{"id","state":"stored|changing|deleting" or an item's,"payload",...}...],
+ * "next":text|null,"as_of_ms","banners"}. */
 int32_t holdfast_item_list(holdfast *self, const char *request, char **reply);
 /* {"query":"" for all,"limit":1..200=50} -> {"contacts":[...],"total","as_of_ms","banners"}. */
 int32_t holdfast_contact_search(holdfast *self, const char *request, char **reply);
-/* {"id","live":bool=false} -> {"contact","withheld":[...],"message","as_of_ms","request":n|null,
+/* {"id","live":bool=false} -> {"contact","withheld":[...],"message","as_of_ms","request",
  * "banners"}. With live, an "answer" has the withheld columns within 30 s. */
 int32_t holdfast_contact_get(holdfast *self, const char *request, char **reply);
 /* {} -> {"summary":{...}|null,"as_of_ms","sent":{"activities","minutes"},"queued","banners"}. */
 int32_t holdfast_summary_get(holdfast *self, const char *request, char **reply);
-/* Report whether there is a network. {"online":bool} -> {}. Until then there is one. */
+/* Whether there is a network: {"online":bool} -> {}. Until then there is one. */
 int32_t holdfast_network_report(holdfast *self, const char *request, char **reply);
 /* Pull and send now. {} -> {"started":bool,"reason"|null}. */
 int32_t holdfast_sync_now(holdfast *self, const char *request, char **reply);
 /* {} -> {"running","counts","last_completed_ms","not_before_ms","pause","contacts","summary",
- * "problems":[...]: what the schema or the configuration lacks}. */
+ * "problems":[...]: of the schema or the configuration}. */
 int32_t holdfast_sync_status(holdfast *self, const char *request, char **reply);
 
 /* ---- For bindings and tests ------------------------------------------------------------------ */
-/* Call an operation by its name: holdfast_call(self, "queue_add", request, &reply). */
+/* Call an operation by its name, such as "queue_add". */
 int32_t holdfast_call(holdfast *self, const char *operation, const char *request, char **reply);
 /* Set the clock of a handle with "clock":"manual". {"now_ms","monotonic_ms"?,"boot_id"?} -> {}. */
 int32_t holdfast_clock_set(holdfast *self, const char *request, char **reply);
-/* The version of this header, MAJOR.MINOR.PATCH: 0.2.0 is 2000. */
+/* The version of this header: MAJOR*1000000 + MINOR*1000 + PATCH. */
 #define HOLDFAST_VERSION_NUMBER 2000
-#define HOLDFAST_VERSION_AT_LEAST(major, minor, patch)                                             \
-  (HOLDFAST_VERSION_NUMBER >= (major)*1000000 + (minor)*1000 + (patch))
-/* The version of the library, "MAJOR.MINOR.PATCH". Static. */
-const char *holdfast_version(void);
-/* The same as a number, to compare with HOLDFAST_VERSION_NUMBER. */
+/* The version of the library, in the same form, and as "MAJOR.MINOR.PATCH" (static). */
 int32_t holdfast_version_number(void);
+const char *holdfast_version(void);
 /* {"version","abi":1,"flavour":"embedded|runtime|bundled","sqlite","libsodium",...}. Static. */
 const char *holdfast_build_info(void);
-/* The number of open handles and unreleased replies in this process, for leak tests. */
+/* Open handles and unreleased replies in this process, for leak tests. */
 int64_t holdfast_live_count(void);
 
 #ifdef __cplusplus
 }
 #endif
-
 #endif /* HOLDFAST_H */
