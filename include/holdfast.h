@@ -1,10 +1,9 @@
 /*
  * holdfast.h - sessions, tenants, an offline queue and an encrypted cache for apps on Supabase.
  *
- * The host calls operations, and holdfast_next() gives it one thing at a time: a screen to show, a
- * request to send, something to tell. The library has no socket, thread or timer; holdfast_http.h
- * is a driver that sends the requests. docs/hosts.md is the contract, docs/reference.md has every
- * field and error, holdfast.schema.json is both for programs.
+ * The host calls operations, and holdfast_next() gives it one thing at a time. The library has no
+ * socket, thread or timer; holdfast_http.h is a driver that sends the requests. docs/hosts.md is
+ * the contract, docs/reference.md has every field and error; holdfast.schema.json is for programs.
  *
  * Calls      `request`: a JSON object in UTF-8; NULL or "" means {}. `reply`, if not NULL, receives
  *            one, also on an error (NULL only with HOLDFAST_NOMEM); holdfast_free() it.
@@ -129,8 +128,9 @@ int32_t holdfast_complete(holdfast *self, const char *request, char **reply);
 /* ---- Session and organisation ---------------------------------------------------------------- */
 /* Decide anew. {} -> {}; screen. */
 int32_t holdfast_session_resume(holdfast *self, const char *request, char **reply);
-/* The app left the screen, and is back: {} -> {}; screen: `unlock` after background_timeout_s. */
+/* The app left the screen. {} -> {}; screen. */
 int32_t holdfast_session_background(holdfast *self, const char *request, char **reply);
+/* It is back. {} -> {}; screen: `unlock` after more than background_timeout_s. */
 int32_t holdfast_session_foreground(holdfast *self, const char *request, char **reply);
 /* Begin a sign-in. {"method"} -> {"url"} for a browser, {"needs":["id_token","nonce"],"nonce"}, or
  * {"needs":["email","password"]}. */
@@ -205,8 +205,9 @@ int32_t holdfast_call(holdfast *self, const char *operation, const char *request
 int32_t holdfast_clock_set(holdfast *self, const char *request, char **reply);
 /* The version of this header: MAJOR*1000000 + MINOR*1000 + PATCH. */
 #define HOLDFAST_VERSION_NUMBER 2000
-/* The version of the library, in the same form, and as "MAJOR.MINOR.PATCH" (static). */
+/* The version of the library, in the same form. */
 int32_t holdfast_version_number(void);
+/* The same as "MAJOR.MINOR.PATCH". Static. */
 const char *holdfast_version(void);
 /* {"version","abi":1,"flavour":"embedded|runtime|bundled","sqlite","libsodium",...}. Static. */
 const char *holdfast_build_info(void);
