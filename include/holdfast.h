@@ -185,8 +185,8 @@ int32_t holdfast_queue_explain(holdfast *self, const char *request, char **reply
 int32_t holdfast_item_list(holdfast *self, const char *request, char **reply);
 /* {"query":"" for all,"limit":1..200=50} -> {"contacts":[...],"total","as_of_ms","banners"}. */
 int32_t holdfast_contact_search(holdfast *self, const char *request, char **reply);
-/* {"id","live":bool=false} -> {"contact","withheld":[...],"message","as_of_ms","request",
- * "banners"}. With live, an "answer" has the withheld columns within 30 s. */
+/* {"id","live":bool=false} -> {"contact","needs_network":[...],"message","as_of_ms","request",
+ * "banners"}. With live, an "answer" has the network-only columns within 30 s. */
 int32_t holdfast_contact_get(holdfast *self, const char *request, char **reply);
 /* {} -> {"summary":{...}|null,"as_of_ms","sent":{"activities","minutes"},"queued","banners"}. */
 int32_t holdfast_summary_get(holdfast *self, const char *request, char **reply);

@@ -34,7 +34,7 @@ public struct Banners: Equatable, Sendable {
   /// The first fetch has brought some of the data, and not all.
   public var isPartial = false
   /// Columns that are never cached are left out.
-  public var withholds = false
+  public var needsNetwork = false
   /// Queued items wait to be sent.
   public var isUnsent = false
 
@@ -77,7 +77,7 @@ public struct Banners: Equatable, Sendable {
     if isStale { result.append(.staleData) }
     if isEmpty { result.append(.nothingCachedYet) }
     if isPartial { result.append(.partlyCached) }
-    if withholds, isOffline { result.append(.encryptedRequiresConnectivity) }
+    if needsNetwork, isOffline { result.append(.encryptedRequiresConnectivity) }
     if isUnsent { result.append(.queuedNotSent) }
     return result
   }

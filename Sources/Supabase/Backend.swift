@@ -22,7 +22,7 @@ public final class Backend {
   /// The columns of a contact that are cached, with `id` and `org_id`.
   public let contactColumns: [String]
   /// The columns of a contact that are never cached.
-  public let withheld: [String]
+  public let needsNetwork: [String]
   /// Empty in an app without figures.
   public let summaryFunction: String
   /// The kind of the queued items that the summary counts.
@@ -95,10 +95,10 @@ public final class Backend {
     }
     let memberships = try fields.fields(ifPresent: "memberships", known: ["table"])
     let contacts = try fields.fields(
-      ifPresent: "contacts", known: ["table", "columns", "withheld"])
+      ifPresent: "contacts", known: ["table", "columns", "needs_network"])
     let summary = try fields.fields(ifPresent: "summary", known: ["function", "kind"])
     let hasOrg = has("memberships")
-    (contactColumns, withheld) = try Backend.readColumns(contacts, template, hasOrg: hasOrg)
+    (contactColumns, needsNetwork) = try Backend.readColumns(contacts, template, hasOrg: hasOrg)
     url = try Backend.readURL(fields)
     apiKey = try Backend.readKey(fields)
     kinds = try QueueKind.readAll(fields, template, hasOrg: hasOrg)
@@ -192,20 +192,21 @@ public final class Backend {
 
   private static func readColumns(
     _ contacts: Fields?, _ template: Template?, hasOrg: Bool
-  ) throws(Failure) -> (cached: [String], withheld: [String]) {
+  ) throws(Failure) -> (cached: [String], needsNetwork: [String]) {
     // Embedded Swift 6.3 takes one of two array literals for the other.
     var columns = ["name"]
-    var withheld: [String] = []
+    var needsNetwork: [String] = []
     if template == .volunteers {
       columns.append("municipality")
       columns.append("relation")
-      withheld.append("phone")
-      withheld.append("address")
-      withheld.append("national_id")
+      needsNetwork.append("phone")
+      needsNetwork.append("address")
+      needsNetwork.append("national_id")
     }
-    guard let contacts else { return (keyColumns(hasOrg) + columns, withheld) }
+    guard let contacts else { return (keyColumns(hasOrg) + columns, needsNetwork) }
     return try chosenColumns(
-      contacts, columns, withheld: try Identifier.readAll("withheld", in: contacts) ?? withheld,
+      contacts, columns,
+      needsNetwork: try Identifier.readAll("needs_network", in: contacts) ?? needsNetwork,
       hasOrg: hasOrg)
   }
 
@@ -217,25 +218,25 @@ public final class Backend {
     return columns
   }
 
-  /// The columns that the configuration chooses. A withheld column (also one that is withheld by
+  /// The columns that the configuration chooses. A network-only column (also one that needs the network by
   /// default) must not be among the cached ones.
   private static func chosenColumns(
-    _ contacts: Fields, _ standard: [String], withheld: [String], hasOrg: Bool
-  ) throws(Failure) -> (cached: [String], withheld: [String]) {
+    _ contacts: Fields, _ standard: [String], needsNetwork: [String], hasOrg: Bool
+  ) throws(Failure) -> (cached: [String], needsNetwork: [String]) {
     let listed = try Identifier.readAll("columns", in: contacts)
     let cached = listed ?? standard
-    for (index, column) in cached.enumerated() where withheld.contains(column) {
-      let field = contacts.pointer(listed == nil ? "withheld" : "columns")
+    for (index, column) in cached.enumerated() where needsNetwork.contains(column) {
+      let field = contacts.pointer(listed == nil ? "needs_network" : "columns")
       throw Failure(
-        .requestInvalidValue, "\"\(column)\" cannot be cached and withheld",
+        .requestInvalidValue, "\"\(column)\" cannot be cached and need the network",
         field: listed == nil ? field : "\(field)/\(index)")
     }
-    for column in keyColumns(hasOrg) where withheld.contains(column) {
-      throw contacts.invalid("withheld", "\"\(column)\" cannot be withheld")
+    for column in keyColumns(hasOrg) where needsNetwork.contains(column) {
+      throw contacts.invalid("needs_network", "\"\(column)\" cannot need the network")
     }
     guard cached.contains("name") else {
       throw contacts.invalid("columns", "\"name\" is required: the search needs it")
     }
-    return (keyColumns(hasOrg).filter { !cached.contains($0) } + cached, withheld)
+    return (keyColumns(hasOrg).filter { !cached.contains($0) } + cached, needsNetwork)
   }
 }

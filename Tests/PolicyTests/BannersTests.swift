@@ -30,10 +30,10 @@ import Testing
       "another clock")
   }
 
-  @Test("OFF-6, OFF-8: withheld columns, and items that are not sent")
+  @Test("OFF-6, OFF-8: network-only columns, and items that are not sent")
   func ofContent() {
     var notices = Banners(asOfMS: 1, nowMS: 2, online: false, failing: false)
-    notices.withholds = true
+    notices.needsNetwork = true
     notices.isUnsent = true
     expect(notices.banners, equals: [.offline, .encryptedRequiresConnectivity, .queuedNotSent])
     notices.isOffline = false

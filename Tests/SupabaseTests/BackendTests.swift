@@ -14,7 +14,7 @@ import Testing
     expect(backend.membershipsTable, equals: "memberships")
     expect(backend.contactsTable, equals: "contacts")
     expect(backend.contactColumns, equals: ["id", "org_id", "name", "municipality", "relation"])
-    expect(backend.withheld, equals: ["phone", "address", "national_id"])
+    expect(backend.needsNetwork, equals: ["phone", "address", "national_id"])
     expect(backend.summaryFunction, equals: "activity_summary")
   }
 
@@ -122,14 +122,14 @@ import Testing
     try expect(
       backend(#","contacts":{"columns":["name","id"]}"#).contactColumns,
       equals: ["org_id", "name", "id"])
-    let open = try backend(#","contacts":{"columns":["name","phone"],"withheld":["address"]}"#)
+    let open = try backend(#","contacts":{"columns":["name","phone"],"needs_network":["address"]}"#)
     expect(open.contactColumns, equals: ["id", "org_id", "name", "phone"])
-    expect(open.withheld, equals: ["address"])
-    try expect(backend(#","contacts":{"withheld":[]}"#).withheld.isEmpty)
+    expect(open.needsNetwork, equals: ["address"])
+    try expect(backend(#","contacts":{"needs_network":[]}"#).needsNetwork.isEmpty)
   }
 
-  @Test("A withheld column is never cached, also when it is withheld by default")
-  func withheld() {
+  @Test("A network-only column is never cached, also when it needs the network by default")
+  func networkOnly() {
     func refused(_ contacts: String) -> String? {
       refusal { () throws(Failure) in try backend(#","contacts":\#(contacts)"#) }
     }
@@ -137,13 +137,15 @@ import Testing
       refused(#"{"columns":["name","phone"]}"#),
       equals: "request.invalid_value /backend/contacts/columns/1")
     expect(
-      refused(#"{"columns":["name","x"],"withheld":["x"]}"#),
+      refused(#"{"columns":["name","x"],"needs_network":["x"]}"#),
       equals: "request.invalid_value /backend/contacts/columns/1")
     expect(
-      refused(#"{"withheld":["name"]}"#), equals: "request.invalid_value /backend/contacts/withheld"
+      refused(#"{"needs_network":["name"]}"#),
+      equals: "request.invalid_value /backend/contacts/needs_network"
     )
     expect(
-      refused(#"{"withheld":["id"]}"#), equals: "request.invalid_value /backend/contacts/withheld")
+      refused(#"{"needs_network":["id"]}"#),
+      equals: "request.invalid_value /backend/contacts/needs_network")
   }
 
   @Test("The name must be cached, because the search needs it; no column comes twice")

@@ -117,7 +117,7 @@ import Testing
     expect(many.url.utf8.count < 8_000)
   }
 
-  @Test("The first page of contacts, without withheld columns")
+  @Test("The first page of contacts, without network-only columns")
   func firstPage() throws {
     let request = RestRequests.page(
       try backend(), try contacts(), after: nil, limit: 500, bearer: try secret("a.b.c"))
@@ -126,7 +126,7 @@ import Testing
       equals: "/contacts?select=id,org_id,name,municipality,relation,updated_at,deleted_at"
         + "&org_id=eq.\(orgText)&order=updated_at.asc,id.asc&limit=500")
     expect(request.purpose == .pull && request.timeoutMS == 30_000)
-    for column in try backend().withheld { expect(!request.url.contains(column)) }
+    for column in try backend().needsNetwork { expect(!request.url.contains(column)) }
   }
 
   @Test("The next page, after the server's timestamp")
@@ -165,7 +165,7 @@ import Testing
       equals: "/contacts?select=id,org_id,name,municipality,relation,updated_at,deleted_at"
         + "&org_id=eq.\(orgText)&id=in.(\(idText),\(otherText))")
     expect(request.purpose, equals: .pull)
-    for column in try backend().withheld { expect(!request.url.contains(column)) }
+    for column in try backend().needsNetwork { expect(!request.url.contains(column)) }
   }
 
   @Test("Ids and versions, page by page")
@@ -218,7 +218,7 @@ import Testing
     }
   }
 
-  @Test("One contact, live, with withheld columns")
+  @Test("One contact, live, with network-only columns")
   func live() throws {
     let request = RestRequests.contactLive(
       try backend(), id: try uuid(idText), columns: ["id", "name", "phone"],

@@ -117,10 +117,10 @@ def test_the_cache_stays_when_the_same_user_signs_in_again(sign_in: MakeUser) ->
 
 
 @pytest.mark.parametrize("sends", ["asked", "everything"])
-def test_CAC_2_no_withheld_column_is_on_the_disk(
+def test_CAC_2_no_network_only_column_is_on_the_disk(
     sign_in: MakeUser, directory: DirectoryFixtures, sends: str
 ) -> None:
-    # Given a contact with withheld columns, and a server that may send them unasked
+    # Given a contact with network-only columns, and a server that may send them unasked
     user = sign_in()
     secret = {"phone": "+47 471 11 222", "address": "Kirkeveien 4711", "national_id": "01019912345"}
     contact = directory.contact(user.org, "Ragna Prøve", **secret)

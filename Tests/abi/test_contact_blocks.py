@@ -115,15 +115,15 @@ def test_CAC_4_a_damaged_block_is_made_again_from_the_rows(
     assert stamps(user.phone.folder) == before
 
 
-def test_CAC_2_a_column_that_is_withheld_later_is_found_in_no_block(
+def test_CAC_2_a_column_that_is_network_only_later_is_found_in_no_block(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
     directory.contact(user.org, "Kari Prøve", municipality="Guovdageaidnu")
     pull(user, after_s=60)
     assert total(user.app, "guovda") == 1
-    withheld = {"table": "contacts", "columns": ["name"], "withheld": ["municipality"]}
-    user.phone.config["backend"]["contacts"] = withheld
+    contacts = {"table": "contacts", "columns": ["name"], "needs_network": ["municipality"]}
+    user.phone.config["backend"]["contacts"] = contacts
     app = user.restart(online=False)
     assert total(app, "guovda") == 0
     assert total(app, "kari") == 1

@@ -586,7 +586,7 @@ SCHEMA: dict[str, tuple[tuple[str, str], dict[str, str]]] = {
             "table contacts (queue.contact)": "has no column municipality",
         },
     ),
-    "withheld column": (
+    "network-only column": (
         altered("function {}(contacts) rename to {}", "phone", "mobile"),
         {"table contacts (contacts)": "has no column phone"},
     ),

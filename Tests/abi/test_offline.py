@@ -128,7 +128,7 @@ def test_OFF_5_the_session_is_validated_silently(
 
 
 @EACH_ROLE
-def test_OFF_6_withheld_details_need_a_connection(
+def test_OFF_6_network_only_details_need_a_connection(
     sign_in: MakeUser, directory: DirectoryFixtures, role: str
 ) -> None:
     user = sign_in(role)
@@ -138,7 +138,7 @@ def test_OFF_6_withheld_details_need_a_connection(
     app.sync()
     app.go_offline()
     reply = app.contact_get({"id": contact, "live": True})
-    assert sorted(reply["withheld"]) == ["address", "national_id", "phone"]
+    assert sorted(reply["needs_network"]) == ["address", "national_id", "phone"]
     assert reply["message"] is not None
     assert reply["message"]["text"]
     assert "encrypted_requires_connectivity" in codes(list(reply["banners"]))

@@ -550,16 +550,16 @@ def test_the_same_id_twice_in_a_page_is_stored_once(
 # Columns ------------------------------------------------------------------------------------------
 
 
-def test_CAC_2_a_newly_withheld_column_is_removed(
+def test_CAC_2_a_newly_network_only_column_is_removed(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    contacts = {"columns": ["name", "municipality", "relation"], "withheld": ["phone"]}
+    contacts = {"columns": ["name", "municipality", "relation"], "needs_network": ["phone"]}
     user = sign_in(tables={"contacts": contacts})
     contact = directory.contact(user.org, "Prøve", phone="+47 000 00 001", relation="bruker")
     pull(user)
     assert user.app.contact_get({"id": contact})["contact"]["relation"] == "bruker"
     user.phone.config["backend"]["contacts"] = {
-        "columns": ["name", "municipality"], "withheld": ["relation", "phone"],
+        "columns": ["name", "municipality"], "needs_network": ["relation", "phone"],
     }  # fmt: skip
     user.restart(online=False)
     assert "relation" not in user.app.contact_get({"id": contact})["contact"]

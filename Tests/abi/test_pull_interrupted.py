@@ -82,14 +82,14 @@ def test_a_pull_goes_on_after_the_cache_of_another_organisation_was_erased(
     assert total(app) == COUNT
 
 
-def test_CAC_2_a_newly_withheld_column_is_erased_at_once(
+def test_CAC_2_a_newly_network_only_column_is_erased_at_once(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
     user = sign_in()
     fill(directory, user.org)
     pull(user, 60)
     blobs = contact_data.sealed(user.phone.folder)
-    contacts = {"columns": ["name", "municipality"], "withheld": ["relation", "phone"]}
+    contacts = {"columns": ["name", "municipality"], "needs_network": ["relation", "phone"]}
     user.phone.config["backend"]["contacts"] = contacts
     user.restart()
     hold(user.app, page(2))
@@ -206,7 +206,7 @@ def test_two_processes_that_begin_at_once_leave_no_row_out(
     fill(directory, user.org)
     config = copy.deepcopy(user.phone.config)
     if columns == "other columns":
-        contacts = {"columns": ["name", "municipality"], "withheld": ["relation", "phone"]}
+        contacts = {"columns": ["name", "municipality"], "needs_network": ["relation", "phone"]}
         config["backend"]["contacts"] = contacts
     other = App(user.phone, config)
     other.clock_set({"now_ms": user.phone.now_ms, "monotonic_ms": user.phone.monotonic_ms})

@@ -23,7 +23,7 @@ NOTHING = {"queue": NOTES, "memberships": None, "contacts": None, "summary": Non
 OWN = {
     "queue": NOTES,
     "memberships": None,
-    "contacts": {"table": "friends", "columns": ["name"], "withheld": ["phone"]},
+    "contacts": {"table": "friends", "columns": ["name"], "needs_network": ["phone"]},
     "summary": {"function": "note_figures", "kind": "note"},
 }
 USER = {"user": {"home": "/notes", "screens": ["/notes", "/notes/*"]}}

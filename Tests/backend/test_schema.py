@@ -262,17 +262,17 @@ def test_a_user_changes_neither_id_nor_owner(
     assert len(everything(backend, table, row)) == 1
 
 
-# Withheld columns ---------------------------------------------------------------------------------
+# Network-only columns ---------------------------------------------------------------------------------
 
-WITHHELD: dict[str, Any] = {
+NETWORK_ONLY: dict[str, Any] = {
     "phone": "+47 000 00000",
     "address": "Prøveveien 1",
     "national_id": "00000000000",
 }
 
 
-def withheld(person: Person, **query: str) -> list[dict[str, Any]]:
-    """The withheld columns of the visible contacts, read as the library does."""
+def details_shown(person: Person, **query: str) -> list[dict[str, Any]]:
+    """The network-only columns of the visible contacts, read as the library does."""
     asked = {"select": "phone,address,national_id", **query}
     answer = person.rest.get("/contacts", params=asked)
     assert answer.status_code == 200, answer.text
@@ -280,24 +280,24 @@ def withheld(person: Person, **query: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_who_reads_the_withheld_columns(backend: LocalSupabase, org: str, role: str) -> None:
+def test_who_reads_the_network_only_columns(backend: LocalSupabase, org: str, role: str) -> None:
     """A peer mentor has to reach the contact; only coordinators and administrators see the national id."""
     person = member(backend, org, role)
     backend.control.seed_contacts(org, 1)
     sees = role != "peer_mentor"
-    shown = WITHHELD if sees else {**WITHHELD, "national_id": None}
-    assert withheld(person) == [shown]
+    shown = NETWORK_ONLY if sees else {**NETWORK_ONLY, "national_id": None}
+    assert details_shown(person) == [shown]
     # Neither a filter nor an order tells more, and `*` does not have them.
-    assert len(withheld(person, national_id=f"eq.{WITHHELD['national_id']}")) == sees
-    assert len(withheld(person, national_id="is.null")) == (not sees)
-    assert withheld(person, phone="like.+47*", order="national_id.desc,phone") == [shown]
-    assert not set(WITHHELD) & set(person.rest.get("/contacts").json()[0])
+    assert len(details_shown(person, national_id=f"eq.{NETWORK_ONLY['national_id']}")) == sees
+    assert len(details_shown(person, national_id="is.null")) == (not sees)
+    assert details_shown(person, phone="like.+47*", order="national_id.desc,phone") == [shown]
+    assert not set(NETWORK_ONLY) & set(person.rest.get("/contacts").json()[0])
     rows = person.rest.get("/contact_details", params={"select": "phone,address"})
-    assert rows.json() == ([{k: WITHHELD[k] for k in ("phone", "address")}] if sees else [])
+    assert rows.json() == ([{k: NETWORK_ONLY[k] for k in ("phone", "address")}] if sees else [])
     for select in ("national_id", "*"):
         read = person.rest.get("/contact_details", params={"select": select})
         assert codes(read) == (403, "42501")
-    hidden = {"select": "id", "national_id": f"eq.{WITHHELD['national_id']}"}
+    hidden = {"select": "id", "national_id": f"eq.{NETWORK_ONLY['national_id']}"}
     assert codes(person.rest.get("/contact_details", params=hidden)) == (403, "42501")
 
 
@@ -310,7 +310,7 @@ def test_other_organisations_and_former_members_read_no_details(
     former = member(backend, org, role)
     backend.control.set_membership(former.email, org, status="ended")
     for person in (stranger, former):
-        assert withheld(person) == []
+        assert details_shown(person) == []
         assert person.rest.get("/contact_details", params={"select": "id"}).json() == []
 
 
@@ -333,8 +333,8 @@ def test_a_peer_mentor_never_reads_a_national_id_back(
     changed = coordinator.rest.patch("/contact_details", params=key, json=change, headers=show)
     assert changed.json() == [{"phone": "3"}]
     assert mentor.rest.get("/contact_details", params=key).json() == [{"phone": "3"}]
-    assert withheld(mentor) == [{"phone": "3", "address": None, "national_id": None}]
-    assert withheld(coordinator) == [{"phone": "3", "address": None, "national_id": "4"}]
+    assert details_shown(mentor) == [{"phone": "3", "address": None, "national_id": None}]
+    assert details_shown(coordinator) == [{"phone": "3", "address": None, "national_id": "4"}]
     read = mentor.rest.patch(
         "/contact_details",
         params={**key, "select": "national_id"},
@@ -367,12 +367,12 @@ def test_details_never_cross_organisations(
     assert codes(elsewhere) == (403, "42501")
 
 
-def test_a_withheld_column_cannot_be_written_into_contacts(org: str, mentor: Person) -> None:
+def test_a_network_only_column_cannot_be_written_into_contacts(org: str, mentor: Person) -> None:
     row = {"org_id": org, "name": "Å", "phone": "1"}
     assert codes(mentor.rest.post("/contacts", json=row)) == (400, "PGRST204")
 
 
-@pytest.mark.parametrize("column", list(WITHHELD))
+@pytest.mark.parametrize("column", list(NETWORK_ONLY))
 @pytest.mark.parametrize("name", ["contacts", "", "contact"])
 def test_the_computed_fields_are_no_functions_of_the_api(
     backend: LocalSupabase, org: str, mentor: Person, column: str, name: str
@@ -396,7 +396,7 @@ def test_a_forged_contact_opens_no_details(
     own = backend.control.add_org("Et annet lag")
     stranger, claimed = member(backend, own, role), own if claims_org == "own" else org
     mentor, coordinator = member(backend, org, "peer_mentor"), member(backend, org, "coordinator")
-    call = ", ".join(f"public.{c}(r)" for c in WITHHELD)
+    call = ", ".join(f"public.{c}(r)" for c in NETWORK_ONLY)
     query = (
         f"select {call} from jsonb_populate_record(null::contacts, "
         f"jsonb_build_object('id', %s::text, 'org_id', %s::text)) r"
@@ -410,7 +410,7 @@ def test_a_forged_contact_opens_no_details(
             values = (str(contact["id"]), claimed)
             found.append(connection.execute(query.encode(), values).fetchone())
         connection.rollback()
-    phone, address, national_id = WITHHELD.values()
+    phone, address, national_id = NETWORK_ONLY.values()
     assert found == [(None, None, None), (phone, address, None), (phone, address, national_id)]
 
 

@@ -59,8 +59,8 @@ def test_OFF_1_to_OFF_9_a_day_without_a_network(app: App, email: str) -> None:
     assert rows == [{"minutes": 15}]
 
 
-def test_OFF_6_withheld_fields_are_fetched_while_the_page_is_open(app: App) -> None:
-    """Given a network, when a contact is opened, then its withheld fields come from the server."""
+def test_OFF_6_network_only_fields_are_fetched_while_the_page_is_open(app: App) -> None:
+    """Given a network, when a contact is opened, then its network-only fields come from the server."""
     app.start()
     app.sign_in()
     app.see("Besøksvenn Østfold")

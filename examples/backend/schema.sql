@@ -47,7 +47,7 @@ create table if not exists public.contacts (
   unique (org_id, id)
 );
 
--- The withheld columns: the library never caches them. They have a table of their own, because a
+-- The network-only columns: the library never caches them. They have a table of their own, because a
 -- policy decides about rows and not about columns. They are written here, and read as computed fields
 -- of contacts (see below).
 create table if not exists public.contact_details (

@@ -302,7 +302,7 @@ def act_2(app: App) -> None:
     [contact] = app.find("hakon")[:1]
     tour.check(contact["name"].startswith("Håkon"), f"“hakon” finds {contact['name']}")
     card = app.call("contact_get", id=contact["id"], live=True)
-    tour.check(card["withheld"] and card["message"], "phone and address are never cached")
+    tour.check(card["needs_network"] and card["message"], "phone and address are never cached")
     tour.note(f"  “{card['message']['text']}”")
 
     tour.say("The person registers two more.")

@@ -14,7 +14,7 @@ import Vault
 ///   empty if it is the same as the folded ones.
 ///
 /// A block that was sealed under other rules is not used: `form` changes with `Folding`, and the indexed
-/// columns with the configuration's `withheld`. `init` checks every number, so that no block, whatever
+/// columns with the configuration's `needs_network`. `init` checks every number, so that no block, whatever
 /// it holds, makes a search read elsewhere.
 final class ContactBlock {
   static var form: UInt8 { 2 }

@@ -122,7 +122,7 @@ struct ContactBlocks {
 
 extension Core {
   /// Whether a column's text may be searched: it is cached, or was.
-  func isIndexed(_ column: String) -> Bool { !configuration.backend.withheld.contains(column) }
+  func isIndexed(_ column: String) -> Bool { !configuration.backend.needsNetwork.contains(column) }
 
   /// The texts by which a contact is found; empty for columns that may not be cached.
   func indexedTexts(_ name: String, _ municipality: String) -> (name: String, municipality: String)

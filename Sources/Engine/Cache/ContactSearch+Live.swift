@@ -3,13 +3,13 @@ import Policy
 import Supabase
 import Vault
 
-/// Reads single contacts with their withheld columns, for `contact_get` with `live`.
+/// Reads single contacts with their network-only columns, for `contact_get` with `live`.
 extension ContactSearch {
   func send(_ request: LiveRequest, _ session: OpenSession, _ now: Instant) throws(Failure) {
     let backend = core.configuration.backend
     try inFlight.send(
       RestRequests.contactLive(
-        backend, id: request.contact, columns: backend.contactColumns + backend.withheld,
+        backend, id: request.contact, columns: backend.contactColumns + backend.needsNetwork,
         bearer: session.accessToken),
       .live(request), generation: session.generation, now)
     live.markSent(request)

@@ -75,13 +75,13 @@ struct ContactSearch: Rules {
     }
     let number =
       isLive && reachability.isOnline ? live.add(id, in: org, core.clock.now()) : nil
-    let withheld = core.configuration.backend.withheld
+    let needsNetwork = core.configuration.backend.needsNetwork
     var banners = try presenter.dataBanners(asOfMS: asOfMS, hasSome: true)
-    banners.withholds = !withheld.isEmpty
-    let isWithheld = banners.banners.contains(.encryptedRequiresConnectivity)
+    banners.needsNetwork = !needsNetwork.isEmpty
+    let isNetworkNeeded = banners.banners.contains(.encryptedRequiresConnectivity)
     return [
-      "contact": contact, "withheld": .array(withheld.map { .string($0) }),
-      "message": isWithheld ? core.message(.encryptedRequiresConnectivity) : .null,
+      "contact": contact, "needs_network": .array(needsNetwork.map { .string($0) }),
+      "message": isNetworkNeeded ? core.message(.encryptedRequiresConnectivity) : .null,
       "as_of_ms": JSON(asOfMS), "request": JSON(number),
       "banners": presenter.banners(banners, asOfMS: asOfMS),
     ]
@@ -95,7 +95,7 @@ struct ContactSearch: Rules {
       let json = try session.cacheKey.openJSON(
         sealed, CacheNames.rowContext(row, of: org, session))
     else { return nil }
-    for column in core.configuration.backend.withheld { json.remove(column) }
+    for column in core.configuration.backend.needsNetwork { json.remove(column) }
     return json
   }
 }

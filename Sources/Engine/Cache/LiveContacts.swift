@@ -15,7 +15,7 @@ struct LiveRequest {
   var ending: MessageCode?
 }
 
-/// Live reads of single contacts with their withheld columns. What they bring goes to the screen that
+/// Live reads of single contacts with their network-only columns. What they bring goes to the screen that
 /// asked, and is stored nowhere. Every request is answered once: what ends it
 /// early gives the reason, and its deadline ends it at the latest.
 final class LiveContacts {

@@ -16,7 +16,7 @@ from local_supabase import Control
 from . import secrecy
 
 PASSWORD = "correct-horse-battery"
-WITHHELD = ("phone", "address", "national_id")
+NETWORK_ONLY = ("phone", "address", "national_id")
 
 
 @dataclass(frozen=True)
@@ -89,10 +89,10 @@ class DirectoryFixtures:
         return made
 
     def contact(self, org: Organisation, name: str, **columns: str) -> str:
-        """Insert a contact with this name, and its withheld columns; returns its id."""
+        """Insert a contact with this name, and its network-only columns; returns its id."""
         values = {"org_id": org.id, "name": name, **columns}
         secrecy.current.add_all("contact", values)
-        details = {name: values.pop(name) for name in WITHHELD if name in values}
+        details = {name: values.pop(name) for name in NETWORK_ONLY if name in values}
         made = self._insert("contacts", values)
         if details:
             self._insert("contact_details", {"contact_id": made, "org_id": org.id, **details})

@@ -74,7 +74,7 @@ def contact(org: str, number: int) -> dict[str, Any]:
 
 
 def contact_details(org: str, number: int) -> dict[str, Any]:
-    """Make the withheld columns of that contact. The national ids are invalid on purpose."""
+    """Make the network-only columns of that contact. The national ids are invalid on purpose."""
     return {
         "id": f"{org[:8]}-{org[-4:]}-4000-9000-{number:012d}",
         "contact_id": contact(org, number)["id"],

@@ -554,7 +554,7 @@ class InvariantChecker:
         self._own(process, found)
         for contact in found:
             if {"phone", "address", "national_id"} & set(contact):
-                raise Violation("withheld columns are not cached", f"{process} {contact}")
+                raise Violation("network-only columns are not cached", f"{process} {contact}")
 
     def _own(self, process: Process, found: list[Json]) -> None:
         """Contacts belong to organisations of which the user is or was a member."""

@@ -72,8 +72,8 @@ static void add_phone(app *app, GtkListBox *list, const char *field, const char 
 
 /* ---- the fields that are not kept ---- */
 
-static void show_withheld(app *app, const json_t *names, const json_t *contact) {
-  GtkListBox *list = part(&app->contact, "withheld");
+static void show_network_only(app *app, const json_t *names, const json_t *contact) {
+  GtkListBox *list = part(&app->contact, "needs_network");
   size_t index;
   json_t *name;
   look_clear(list);
@@ -93,7 +93,7 @@ static void show_missing(app *app, const json_t *names, const char *why) {
   json_t *name;
   json_array_foreach((json_t *)names, index, name) g_string_append_printf(
       fields, "%s%s", fields->len == 0 ? "" : ", ", word(json_string_value(name)));
-  GtkListBox *list = part(&app->contact, "withheld");
+  GtkListBox *list = part(&app->contact, "needs_network");
   look_clear(list);
   gtk_list_box_append(list, look_row(fields->str, why));
   g_string_free(fields, TRUE);
@@ -113,8 +113,8 @@ static void remove_told(json_t *banners, const json_t *reply) {
       json_array_remove(banners, i);
 }
 
-static json_t *withheld_names(app *app) {
-  return g_object_get_data(G_OBJECT(app->contact.widget), "withheld");
+static json_t *network_only(app *app) {
+  return g_object_get_data(G_OBJECT(app->contact.widget), "needs_network");
 }
 
 static void release_json(gpointer value) { json_decref(value); }
@@ -147,8 +147,8 @@ void contact_show(app *app, const char *id) {
   json_t *banners = json_object_get(reply, "banners");
   remove_told(banners, reply);
   look_own_banners(app, part(&app->contact, "detail_banners"), banners);
-  json_t *names = json_incref(json_object_get(reply, "withheld"));
-  g_object_set_data_full(G_OBJECT(app->contact.widget), "withheld", names, release_json);
+  json_t *names = json_incref(json_object_get(reply, "needs_network"));
+  g_object_set_data_full(G_OBJECT(app->contact.widget), "needs_network", names, release_json);
   show_missing(app, names, app->live_request > 0 ? word("Fetching …") : reason_of(reply));
   char *route = g_strconcat("/contacts/", id, NULL);
   window_open(app, "contact", route);
@@ -162,7 +162,7 @@ void contact_answer(app *app, const json_t *answer) {
   app->live_request = 0;
   const json_t *contact = json_object_get(answer, "contact");
   if (json_is_object(contact))
-    show_withheld(app, withheld_names(app), contact);
+    show_network_only(app, network_only(app), contact);
   else
-    show_missing(app, withheld_names(app), reason_of(answer));
+    show_missing(app, network_only(app), reason_of(answer));
 }

@@ -19,7 +19,7 @@ static void forget(app *app, const json_t *decision) {
   gtk_editable_set_text(part(&app->contacts, "search"), "");
   look_clear(part(&app->contacts, "list"));
   look_clear(part(&app->contact, "fields"));
-  look_clear(part(&app->contact, "withheld"));
+  look_clear(part(&app->contact, "needs_network"));
   gtk_label_set_text(part(&app->contact, "contact_name"), "");
   activities_forget(app);
   look_clear(part(&app->outbox, "parked_items"));

@@ -50,7 +50,7 @@ def set_clock_far(world: World, process: Process, chance: random.Random) -> None
 
 @action(4, since=2)
 def read_live(world: World, process: Process, chance: random.Random) -> None:
-    """Read the withheld columns of a contact, across a refresh or a lost answer (B7)."""
+    """Read the network-only columns of a contact, across a refresh or a lost answer (B7)."""
     found = process.ask("contact_search", {"query": ""})
     if found and found["contacts"]:
         process.ask("contact_get", {"id": chance.choice(found["contacts"])["id"], "live": True})

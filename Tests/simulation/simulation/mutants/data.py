@@ -241,8 +241,8 @@ def _foreign() -> Mutant:
     return _found(add)
 
 
-@violates("withheld columns are not cached")
-def _withheld() -> Mutant:
+@violates("network-only columns are not cached")
+def _network_only() -> Mutant:
     return _found(lambda _, contacts: [contact.update(phone="1") for contact in contacts])
 
 

@@ -357,7 +357,7 @@ class Checkup:
             self._embedding(project)
             open_tables |= {names.memberships: "org_id", "organizations": "id"}
         if names.contacts:
-            columns = [*names.cached, "updated_at", "deleted_at", *names.withheld]
+            columns = [*names.cached, "updated_at", "deleted_at", *names.needs_network]
             self._table(project, "contacts", names.contacts, list(dict.fromkeys(columns)))
             open_tables[names.contacts] = "id"
         for kind in names.kinds:

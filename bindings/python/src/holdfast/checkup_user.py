@@ -144,7 +144,10 @@ class UserCheckup:
             return
         mine = {"org_id": f"eq.{org}"} if org else {}
         columns = [*names.cached, "updated_at", "deleted_at"]
-        for step, chosen in (("contacts", columns), ("contacts, live", ["id", *names.withheld])):
+        for step, chosen in (
+            ("contacts", columns),
+            ("contacts, live", ["id", *names.needs_network]),
+        ):
             query = {"select": ",".join(dict.fromkeys(chosen)), **mine, "limit": "1"}
             reply = self.project.read(names.contacts, query)
             denied = {"42501": no_grant("select", reply, names.contacts)}

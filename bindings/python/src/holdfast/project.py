@@ -38,7 +38,7 @@ ITEMS = {"items": "[]"}
 #: What else the template names.
 SECTIONS = ["memberships", "contacts", "summary"]
 CACHED = ["name", "municipality", "relation"]
-WITHHELD = ["phone", "address", "national_id"]
+NETWORK_ONLY = ["phone", "address", "national_id"]
 ROLES = ["peer_mentor", "coordinator", "org_admin"]
 
 
@@ -84,7 +84,7 @@ class Names:
     memberships: str
     contacts: str
     cached: list[str]
-    withheld: list[str]
+    needs_network: list[str]
     summary: str
     kinds: list[Kind]
     roles: list[str]
@@ -116,7 +116,7 @@ class Names:
             memberships=named(backend, "memberships", "table", "memberships"),
             contacts=named(backend, "contacts", "table", "contacts"),
             cached=[key for key in keys if key not in columns] + columns,
-            withheld=contacts.get("withheld", WITHHELD if template else []),
+            needs_network=contacts.get("needs_network", NETWORK_ONLY if template else []),
             summary=named(backend, "summary", "function", "activity_summary"),
             kinds=kinds(backend.get("queue"), KINDS if template else {}, has_org=has_org),
             roles=list(configuration.get("routes") or (ROLES if template and has_org else [])),

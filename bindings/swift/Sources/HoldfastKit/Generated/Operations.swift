@@ -172,11 +172,11 @@ extension Holdfast {
   /// - Example: `try await app.contactSearch(query: "kari", limit: 50)` gives `{"contacts": [{"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e05", "name": "Kari Nordmann", "municipality": "Bergen"}], "total": 1, "as_of_ms": 1796000000000, "banners": []}`
   public func contactSearch(query: String, limit: Int? = nil) async throws(HoldfastError) -> ContactSearchReply { try await ask("contact_search", ["query": query, "limit": limit]) }
 
-  /// Read one contact; fetch withheld columns with `live`.
+  /// Read one contact; fetch network-only columns with `live`.
   /// - Parameter id: The contact's id.
-  /// - Parameter live: Also fetch the withheld columns. Default: false.
+  /// - Parameter live: Also fetch the network-only columns. Default: false.
   /// - Throws: among others `session.none`, `session.locked`, `org.none`, `org.revoked`, `org.disabled`, `org.unknown_role`, `contact.not_found`, `config.not_configured`: see ``ErrorCode``.
-  /// - Example: `try await app.contactGet(id: "01976b36-5e10-7f3a-9c44-2f0a6d1b8e05", live: true)` gives `{"contact": {"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e05", "name": "Kari Nordmann", "municipality": "Bergen"}, "withheld": ["phone"], "message": null, "as_of_ms": 1796000000000, "request": 3, "banners": []}`
+  /// - Example: `try await app.contactGet(id: "01976b36-5e10-7f3a-9c44-2f0a6d1b8e05", live: true)` gives `{"contact": {"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e05", "name": "Kari Nordmann", "municipality": "Bergen"}, "needs_network": ["phone"], "message": null, "as_of_ms": 1796000000000, "request": 3, "banners": []}`
   public func contactGet(id: String, live: Bool? = nil) async throws(HoldfastError) -> ContactGetReply { try await ask("contact_get", ["id": id, "live": live]) }
 
   /// Read the cached figures of the server, and what is not yet sent.

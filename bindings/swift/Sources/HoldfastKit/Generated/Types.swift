@@ -48,8 +48,9 @@ public struct MembershipsMapping: Encodable, Sendable, Hashable {
 public struct ContactsMapping: Encodable, Sendable, Hashable {
   /** The table of contacts. Default: `"contacts"`. */ public var table: String?
   /** The cached columns; must include `name`. Default of the template `volunteers`: name, municipality and relation. The library adds `id`, `org_id` (not in an app without organisations), `updated_at` and `deleted_at`. Default: `["name"]`. */ public var columns: [String]?
-  /** Columns that are never cached. Default of the template `volunteers`: phone, address and national_id. contact_get with `live` fetches them for one answer. Default: `[]`. */ public var withheld: [String]?
-  public init(table: String? = nil, columns: [String]? = nil, withheld: [String]? = nil) { self.table = table; self.columns = columns; self.withheld = withheld }
+  /** Columns that are never cached. Default of the template `volunteers`: phone, address and national_id. contact_get with `live` fetches them for one answer. Default: `[]`. */ public var needsNetwork: [String]?
+  public init(table: String? = nil, columns: [String]? = nil, needsNetwork: [String]? = nil) { self.table = table; self.columns = columns; self.needsNetwork = needsNetwork }
+  enum CodingKeys: String, CodingKey { case table, columns, needsNetwork = "needs_network" }
 }
 
 /// Where the figures come from.
@@ -292,7 +293,7 @@ public struct Answer: Decodable, Sendable, Hashable {
   /** What it answers. */ public let to: AnswerTo
   /** The `request` of the reply of contact_get. */ public let request: Int?
   /** The contact's id. */ public let id: String?
-  /** The contact with its withheld columns; null: `message` says why there is none. */ public let contact: Contact?
+  /** The contact with its network-only columns; null: `message` says why there is none. */ public let contact: Contact?
   /** Why there is no contact: contact_gone, contact_unreachable, offline, or contact_withdrawn after a lock or another choice of organisation. */ public let message: Message?
   /** When the new token ends, in server time. */ public let expires: Instant?
   enum CodingKeys: String, CodingKey { case to, request, id, contact, message, expires = "expires_ms" }
@@ -483,12 +484,12 @@ public struct ContactSearchReply: Decodable, Sendable, Hashable {
 /// The reply of contact_get.
 public struct ContactGetReply: Decodable, Sendable, Hashable {
   /** The cached columns. */ public let contact: Contact
-  /** The columns that are never cached. */ public let withheld: [String]
+  /** The columns that are never cached. */ public let needsNetwork: [String]
   /** Why nothing is fetched. */ public let message: Message?
   /** When the last complete pull ended. */ public let asOf: Instant?
   /** The number in the answer that holdfast_next gives; null: none follows. */ public let request: Int?
   /** What to show above it. */ public let banners: [Banner]
-  enum CodingKeys: String, CodingKey { case contact, withheld, message, asOf = "as_of_ms", request, banners }
+  enum CodingKeys: String, CodingKey { case contact, needsNetwork = "needs_network", message, asOf = "as_of_ms", request, banners }
 }
 
 /// Sums of items, to be added to those of the server. Corrections can make them negative.
