@@ -151,7 +151,7 @@ MADE := $(addprefix bindings/python/src/holdfast/,types.py operations.py async_o
 
 C_FILES = $$(git ls-files '*.c' '*.h')
 # Python with checked types. mypy takes one suite at a time, as each has a module `conftest`.
-TYPED := bindings/generate bindings/backend.py bindings/jvm/tests bindings/swift/Tests \
+TYPED := bindings/generate bindings/jvm/tests bindings/swift/Tests \
   $(addprefix bindings/python/,src tests tools setup.py) $(addprefix Tests/,benchmarks crash mutants packages scale server simulation)
 
 # Every check runs, also after one that failed.

@@ -35,5 +35,5 @@ node-path:
 	@echo $(NODE)
 
 test-node: node | $(PYTHON)
-	@$(PYTHON) bindings/backend.py $(NODE) --expose-gc --test --test-force-exit --test-reporter=tap \
+	@$(PYTHON) Tests/server/beside_backend.py $(NODE) --expose-gc --test --test-force-exit --test-reporter=tap \
 	  $(or $(TESTS),$(sort $(wildcard bindings/node/test/*.test.mjs)))

@@ -27,8 +27,8 @@ find bindings/jvm/tests/java "$work/readme" bindings/android/tests/java -name '*
   -jvm-target 17 -no-stdlib -no-reflect -cp "$work/tests:$out/holdfast-kotlin.jar:$libraries:$KOTLIN_LIBRARIES" \
   -d "$work/tests-kotlin" bindings/jvm/tests/kotlin "$work"/readme/*.kt
 tests_path=$work/tests:$work/tests-kotlin:$work/android:$out/holdfast-kotlin.jar:$libraries:$KOTLIN_LIBRARIES
-# -Xcheck:jni prints what the natives do wrong, and goes on. backend.py makes that a failure.
-exec .venv/bin/python bindings/backend.py \
+# -Xcheck:jni prints what the natives do wrong, and goes on. beside_backend.py makes that a failure.
+exec .venv/bin/python Tests/server/beside_backend.py \
   "$java_home/bin/java" -Xcheck:jni -Xms256m -Xmx256m -XX:+AlwaysPreTouch -ea -cp "$tests_path" -Dholdfast.classes="$work" \
   org.junit.platform.console.ConsoleLauncher --disable-banner --disable-ansi-colors --fail-if-no-tests --details=tree \
   --select-package org.holdfast --include-classname ".*${1:-Test}.*"

@@ -9,7 +9,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.*;
 import org.holdfast.Types.*;
 
-/** The local backend that backend.py has started, and its control endpoint (Tests/server). */
+/** The local backend that beside_backend.py has started, and its control endpoint (Tests/server). */
 public final class Server {
   public static final String URL = System.getenv("HOLDFAST_BACKEND");
   public static final String KEY = System.getenv("HOLDFAST_KEY");

@@ -1,4 +1,4 @@
-"""Runs the tests of a binding beside a local backend: backend.py COMMAND.
+"""Runs the tests of a binding beside a local backend: beside_backend.py COMMAND.
 
 It fails if the command does, or if the JVM complains of a native, as it does with -Xcheck:jni.
 """
@@ -11,9 +11,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "Tests" / "server"))
 
 from local_supabase import LocalSupabase
 from refused import refused_port
