@@ -12,7 +12,7 @@ public enum Backoff {
   /// The longest delay, whatever the server asks for.
   public static let maxDelayMS = RetryAfter.maxMS + maxStepMS
 
-  /// The longest delay that no server asked for: a gateway's wish counts up to the longest step.
+  /// The longest delay that no server asked for: a gateway's `Retry-After` counts up to the longest step.
   public static let maxOwnDelayMS = 2 * maxStepMS
 
   /// The longest delay, asked for by the server or not. A stored one that is longer comes from another

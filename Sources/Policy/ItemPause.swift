@@ -2,8 +2,8 @@
 ///
 /// Each item counts its failures alone. The first ones take it through the pauses of a service, so a
 /// healthy item that an outage hits waits no longer than uploads do. From the eighth on it waits 5 min,
-/// doubling to an hour; an item that the service itself fails for while it stores others, up to a day, because who
-/// mends a server can wait for that or ask for it. What something on the way refuses for certain starts there.
+/// doubling to an hour; an item that the service itself fails for while it stores others, up to a day: whoever
+/// repairs the server can have it sent sooner. What something on the way refuses for certain starts at 5 min.
 ///
 /// So an item that is only refused on the way, beside others, is parked after seven refusals, in three to five
 /// hours. While nothing else of its kind is stored, a gateway may refuse them all: then after sixteen,

@@ -1,5 +1,10 @@
 /// Decides when the session is locked, what opens it, and what is shown until then: so, when the biometric prompt is asked
 /// for (the screen `unlock`), and when it is offered beside the sign-in (`passesByItself`).
+///
+/// A lock is due (`cause`) when the user locked, the app was away for longer than `background_timeout_s`, the clock moved
+/// back by more than a minute, the last sign-in is older than `session_window_s`, the access token is expired at a start,
+/// or the session's key is gone. `Assessment` measures all that; clock and window only at a start, a return or an unlock.
+/// While a sign-in is under way, `wait` is shown instead (`Decider.receive`).
 enum LockPolicy {
   /// Why a lock is due; nil when none is. The first cause that applies becomes the reason.
   static func cause(_ s: Situation) -> Reason? {
@@ -8,6 +13,7 @@ enum LockPolicy {
     if s.clock == .movedBack && s.presence == .available { return .clockMovedBack }
     if s.window == .outside { return .sessionWindow }
     if expiryLocks(s) { return .tokenExpired }
+    // The session's key is gone: usually a lock has erased it, in this process or in one that ended.
     if s.record == .sealed { return s.token == .expired ? .tokenExpired : .userLocked }
     return nil
   }
@@ -17,7 +23,7 @@ enum LockPolicy {
   private static func expiryLocks(_ s: Situation) -> Bool {
     guard s.token == .expired && s.occasion == .resume else { return false }
     switch s.presence {
-    case .available, .required: return true
+    case .available, .requiredButMissing: return true
     case .unenrolled, .off: return false
     }
   }
@@ -77,7 +83,7 @@ enum LockPolicy {
     switch s.presence {
     case .available: nil
     case _ where s.record == .sealed && !s.lockedByUser: .keyLost
-    case .unenrolled, .required: .biometricNotEnrolled
+    case .unenrolled, .requiredButMissing: .biometricNotEnrolled
     case .off: .biometricOff
     }
   }

@@ -1,5 +1,10 @@
-/// Decides which screen an open session leads to, from the chosen organisation and the memberships.
-/// The stored choice is a wish; the memberships of the server decide (`Configuration.state(of:)`).
+/// Decides which screen an open session leads to, and so, which organisation is shown.
+///
+/// The stored choice is a wish; the memberships of the server decide (`Configuration.state(of:)`). The chosen organisation
+/// is shown if the server lists the membership and the organisation as active, and the configuration has routes for the
+/// role. A single one that is so is chosen. Otherwise its user chooses (`select_org`, with the reason). Without a list that
+/// the server has confirmed within `offline_limit_s`, `wait` is shown. `OrgSelection.select` stores the choice; of all
+/// sign-ins only the same user's over an open session keeps it (`SessionStart`).
 enum NavigationPolicy {
   /// The decision for an open session. `arrival` is the reason that the home screen is shown with.
   static func place(_ s: Situation, as arrival: Reason) -> Decision {

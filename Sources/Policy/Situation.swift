@@ -80,7 +80,7 @@ public struct Situation: Equatable, Sendable {
     /// The policy is `preferred` and there is no biometric wrap.
     case unenrolled
     /// The policy is `required` and there is no biometric wrap.
-    case required
+    case requiredButMissing
     /// The policy is `off`.
     case off
   }
@@ -89,18 +89,18 @@ public struct Situation: Equatable, Sendable {
   public enum Outcome: CaseIterable, Sendable {
     case none, success, failed, cancelled, lockout, lockoutPermanent, notEnrolled, invalidated
     case unavailable
-    /// The host reports success, but the key store gave no key (SES-10).
+    /// The prompt succeeded, but the key store gave no fitting key (SES-10), or another process has changed the session.
     case withheld
   }
 
   /// The chosen organisation, compared with the known memberships.
   public enum Membership: CaseIterable, Sendable {
-    /// The memberships were never fetched.
+    /// The memberships were never fetched, or last confirmed longer ago than `offline_limit_s`.
     case unasked
     case noneAtAll
     /// None is chosen, and there are several usable memberships, or only such whose organisation is disabled.
     case unchosen
-    /// There is exactly one usable membership, and it is not chosen yet.
+    /// There is exactly one usable membership, and it is not chosen yet. It is chosen then.
     case single
     /// The chosen membership is active.
     case active
@@ -108,7 +108,7 @@ public struct Situation: Equatable, Sendable {
     case revoked
     /// The chosen organisation is disabled.
     case disabled
-    /// The chosen membership has a role that the configuration has no routes for.
+    /// The chosen membership, or the only usable one, has a role that the configuration has no routes for.
     case unknownRole
 
     /// Why the user has to choose an organisation; nil: they do not have to.

@@ -218,7 +218,7 @@ import Vault
   }
 
   @Test(arguments: [
-    ("required", true, Situation.Presence.available), ("required", false, .required),
+    ("required", true, Situation.Presence.available), ("required", false, .requiredButMissing),
     ("preferred", true, .available), ("preferred", false, .unenrolled), ("off", true, .off),
     ("off", false, .off),
   ])

@@ -109,8 +109,8 @@ public struct DecisionOracle: Sendable {
     # clock nor the access token requires a prompt.
     \(calm) presence=available clock=steady token=valid -> place active
     \(calm) presence=available clock=steady occasion!=resume -> place active
-    \(calm) presence=required token=valid -> place active
-    \(calm) presence=required occasion!=resume -> place active
+    \(calm) presence=requiredButMissing token=valid -> place active
+    \(calm) presence=requiredButMissing occasion!=resume -> place active
     \(calm) presence=unenrolled|off -> place active
     # Locked, and the key store gave the key.
     occasion=unlock outcome=success presence=available -> place unlocked
@@ -125,7 +125,7 @@ public struct DecisionOracle: Sendable {
     # Locked, and no prompt can open the session.
     presence!=available record=sealed locked=no -> sign_in key_lost
     presence=off -> sign_in biometric_off
-    presence=unenrolled|required -> sign_in biometric_not_enrolled
+    presence=unenrolled|requiredButMissing -> sign_in biometric_not_enrolled
     # Locked, and a prompt can open the session.
     occasion=unlock outcome=withheld -> unlock biometric_withheld locking
     locked=yes -> unlock user_locked locking

@@ -42,7 +42,7 @@ import Testing
     expect(
       decide {
         $0.token = .expired
-        $0.presence = .required
+        $0.presence = .requiredButMissing
       }, equals: Decision(.signIn, .biometricNotEnrolled))
   }
 
@@ -245,7 +245,7 @@ import Testing
   @Test("SES-7: given a clock moved back, then biometrics, or nothing where there are none")
   func clockMovedBack() {
     expect(decide { $0.clock = .movedBack }, equals: Decision(.unlock, .clockMovedBack, lock: true))
-    for presence in [Situation.Presence.off, .unenrolled, .required] {
+    for presence in [Situation.Presence.off, .unenrolled, .requiredButMissing] {
       let decision = decide {
         $0.clock = .movedBack
         $0.presence = presence
@@ -262,7 +262,7 @@ import Testing
       $0.outcome = .invalidated
     }
     expect(invalidated, equals: Decision(.signIn, .keyLost))
-    for presence in [Situation.Presence.off, .unenrolled, .required] {
+    for presence in [Situation.Presence.off, .unenrolled, .requiredButMissing] {
       let gone = decide {
         $0.record = .sealed
         $0.presence = presence
@@ -291,7 +291,7 @@ import Testing
       $0.occasion = .unlock
       $0.record = .sealed
       $0.outcome = .success
-      $0.presence = .required
+      $0.presence = .requiredButMissing
     }
     expect(noWrap, equals: Decision(.signIn, .keyLost))
   }

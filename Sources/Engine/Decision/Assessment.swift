@@ -68,7 +68,7 @@ final class Assessment {
 
   private static func absence(_ facts: Facts, _ limits: Limits) -> Situation.Absence {
     guard let since = facts.row.backgroundWallMS else { return .brief }
-    // Where a biometric key opens the session, the key that is erased says it.
+    // With a biometric key, leaving has erased the session's key, which says it.
     if limits.lockOnBackground == .atOnce, !facts.isOnlyHeld, !limits.canOpenByBiometrics(facts.row)
     {
       return .long
@@ -84,7 +84,7 @@ final class Assessment {
   ) -> Situation.Membership {
     // Without organisations nothing stands between an open session and its data.
     guard configuration.backend.hasOrganisations else { return .active }
-    // A list that the server has not confirmed for too long counts as none.
+    // A list that the server has not confirmed for too long counts as never fetched.
     guard let session = facts.session, let list = session.memberships,
       facts.row.membershipsAgeMS(facts.now) <= configuration.limits.offlineLimitMS
     else { return .unasked }
@@ -122,7 +122,7 @@ extension Limits {
   @inline(never) func presence(_ row: SessionRow) -> Situation.Presence {
     switch biometric {
     case .off: return .off
-    case .required: return row.wrapBiometric == nil ? .required : .available
+    case .required: return row.wrapBiometric == nil ? .requiredButMissing : .available
     case .preferred: return row.wrapBiometric == nil ? .unenrolled : .available
     }
   }

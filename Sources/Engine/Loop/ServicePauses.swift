@@ -15,8 +15,8 @@ import Vault
 /// count of failures stays, so that the next pause is not shorter.
 ///
 /// A pause that lasts is never shortened by a later failure: several requests may have been in flight.
-/// How long a pause is says `Backoff`. Uploads pause where `UploadPolicy` says so (`UploadSettlement`), until an upload
-/// is judged, the network comes back or the user asks.
+/// `Backoff` says how long a pause is, `UploadPolicy.pausesAll` when uploads pause. A pause ends when its time is over; then
+/// one item probes. What no server asked for also ends when the network comes back or the user asks, and not by an answer.
 struct ServicePauses {
   let core: Core
 

@@ -10,13 +10,14 @@ import Vault
 /// erased all the same: without it the wrap opens nothing. With `at_once` a move to the background erases the key first
 /// and leaves the wrap (`SessionKeys.withdraw`): whoever comes back in this process still holds the vault. The policy
 /// asks for no lock where no biometric key could open the session again, because that would end the session
-/// (`LockPolicy.locked`); the user may.
+/// (`LockPolicy.locked`); the user may. A lost biometric key takes its own wrap and key along. While another process holds
+/// the file, only the user's lock erases.
 struct Lock: Rules {
   let parts: Parts
   private var keys: SessionKeys { parts.sessionKeys }
 
   enum Cause {
-    /// Its user asks; a refresh by another process must not keep the session open.
+    /// Its user asks. It applies to every generation: another process may just have refreshed.
     case user
     /// The policy has judged the session of this generation.
     case policy(generation: Int64)
@@ -38,7 +39,7 @@ struct Lock: Rules {
         default: return
         }
         try keys.erasures.owe(.session)
-        // Files from before the sign-in may be in place of the session's.
+        // An older copy of the file, without a session, may have been put back.
         guard row.owner != nil else { return }
         _ = try sessions.update(ifGeneration: row.generation) { (row) throws(Failure) in
           row.wrapSession = nil

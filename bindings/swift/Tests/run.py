@@ -15,9 +15,9 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
-sys.path.insert(0, str(ROOT / "bindings"))
+sys.path.insert(0, str(ROOT / "Tests" / "server"))
 
-from backend import environment  # noqa: E402
+from beside_backend import environment  # noqa: E402
 
 README = HERE.parent / "README.md"
 #: What stands in README.md for what a reader fills in.
