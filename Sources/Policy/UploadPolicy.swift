@@ -222,8 +222,9 @@ public enum UploadPolicy {
     case .free where !s.cause.isAboutTheWay:
       return s.attempts == .many ? .wait(.itself(.service), charged: true) : .again(charged: true)
     case .unchanged, .free: return isOpen(s)
-    // The rows lack a column that is kept.
-    case .schema where s.operation != .insert: return .wait(.kind, charged: true)
+    // The rows lack a column that is kept. (A cancelled item is only asked for by its id.)
+    case .schema where s.operation != .insert && s.request == .rows:
+      return .wait(.kind, charged: true)
     default: return nil
     }
   }

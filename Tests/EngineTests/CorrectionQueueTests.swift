@@ -72,11 +72,12 @@ import Testing
     let batch = try rig.upload()
     _ = try rig.intake.cancel(["id": .uuid(id(1))])
     try finish(rig, batch, 400, #"{"code":"22P02","message":"m"}"#)
-    // The server is asked, as of every cancelled item, and does not have it.
+    // The server is asked, as of every cancelled item, and does not show it for some minutes.
     try rig.uploader.send(try rig.session, rig.now)
     try answer(rig, 200, "[]")
     try confirm(rig)
-    for _ in 0..<2 where try rig.state(id(1)) != "erased" {
+    for _ in 0..<8 where try rig.state(id(1)) != "erased" {
+      try rig.core.queue.endOwnPauses(of: rig.session.owner)
       try rig.uploader.send(try rig.session, rig.now)
       try answer(rig, 200, "[]")
     }

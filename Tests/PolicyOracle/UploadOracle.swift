@@ -32,7 +32,9 @@ public enum UploadOracle {
     // Another session's rows tell nothing.
     case (_, .named) where s.request != .control: return .stored
     case _ where !s.isCurrent: return .again(charged: true)
-    case (.rows, .unnamed): return isMember ? missed(s, missing) : checked
+    // Of an item that its user took back while it was sent, only the id is asked for.
+    case (.rows, .unnamed), (.ids, .unnamed):
+      return isMember ? missed(s, missing) : checked
     case (.rows, .deleted): return missing
     case (.rows, .changed): return .park(.changedElsewhere)
     // Something on the way refused the request, and not the service.
@@ -185,13 +187,13 @@ public enum UploadOracle {
   }
 }
 
-/// All situations of a request's items: 4,792,320.
+/// All situations of a request's items: 4,884,480.
 public enum UploadProduct {
   public static let count = shapes.count * 4608
 
   /// What is sent, why, and what is answered. Axes without a meaning are left out: an insert is not compared with
-  /// its row; of corrections only the rows are asked, never because of a key that is taken, and an upload of
-  /// them has no cause.
+  /// its row; of corrections the rows are asked, never because of a key that is taken, and an upload
+  /// of them has no cause. An insert that its user took back is asked for by its id.
   private static let shapes: [UploadSituation] = {
     let compared: Set<UploadSituation.Answer> = [.unchanged, .free, .changed, .deleted]
     var shapes: [UploadSituation] = []
@@ -199,7 +201,10 @@ public enum UploadProduct {
       for request in UploadSituation.Request.allCases {
         for cause in UploadSituation.Cause.allCases {
           for answer in UploadSituation.Answer.allCases {
-            if operation == .insert ? compared.contains(answer) : isVoid(request, cause, answer) {
+            let isTakenBack = operation == .deletion && request == .ids && cause == .unnamed
+            if operation == .insert || isTakenBack
+              ? compared.contains(answer) : isVoid(request, cause, answer)
+            {
               continue
             }
             var s = UploadSituation(answer)
@@ -262,7 +267,8 @@ public enum UploadProduct {
     switch verdict {
     case .stored where s.answer != .named && s.operation != .deletion:
       return "only a named id is a proof"
-    case .stored where s.answer == .unnamed && (s.request != .rows || s.membership == .unconfirmed),
+    case .stored
+    where s.answer == .unnamed && (s.request == .control || s.membership == .unconfirmed),
       .stored where s.answer == .unnamed && s.attempts != .many:
       return "absence is not deletion"
     case .park

@@ -96,7 +96,8 @@ public struct UploadsDocument: Sendable {
     An answer that names no row proves nothing, so the row is read and compared by column (`rows`): others have changed the same
     columns (`changed`), other ones (`free`), none (`unchanged`), or have deleted the row, and it shows that (`deleted`). `unnamed`:
     it is not there, or not shown. Where something on the way refused the upload, `unchanged` and `free` are as `unnamed` in table 3.
-    The kind waits where the rows lack a column (`schema`); another refusal by the service is as one of `ids`.
+    The kind waits where the rows lack a column (`schema`); another refusal by the service is as one of `ids`. An insert that its
+    user took back is asked for by its id, and `unnamed` is as that of a deletion.
     """,
     columns: [
       column("answer", [.unnamed] + compared),

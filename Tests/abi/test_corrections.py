@@ -13,7 +13,15 @@ from support.directory_fixtures import DirectoryFixtures, Person
 from support.errors import error_of
 from support.held import answer, taken
 from support.phone import App
-from support.queue import BAD_MINUTES, EMPTY, add, code_of, item_of, new_ids
+from support.queue import (
+    BAD_MINUTES,
+    EMPTY,
+    add,
+    ask_until_believed,
+    code_of,
+    item_of,
+    new_ids,
+)
 from support.users import MakeUser, SignedIn
 
 COLUMNS = ["type", "minutes", "occurred_at", "contact_id", "follows", "note"]
@@ -83,6 +91,11 @@ def is_change(request: Any) -> bool:  # noqa: ANN401
     return request["method"] in ("PATCH", "DELETE") or "rpc/change_activities" in request["url"]
 
 
+def is_question(request: Any) -> bool:  # noqa: ANN401
+    """Whether a request asks which items, or rows of them, the server has."""
+    return request["purpose"] == "upload" and request["method"] == "GET"
+
+
 def changes(user: SignedIn) -> list[Any]:
     """The requests that change stored rows."""
     return [one for one in user.phone.network.sent if is_change(one)]
@@ -147,7 +160,7 @@ def test_COR_2_an_item_that_is_taken_back_in_flight_is_gone(
     else:
         answer(app, request)
     app.settle()
-    app.wait(600)
+    ask_until_believed(app)
     assert all(one["deleted_at"] for one in rows(directory, user.person))
     assert app.queue_list()["counts"] == EMPTY
     assert not app.of_type("item_parked")
@@ -331,8 +344,7 @@ def test_COR_8_a_row_that_was_deleted_elsewhere_is_told(
     app.settle()
     assert code_of(app, soft) == "deleted_elsewhere"
     # A row that is not shown is believed to be gone after some minutes
-    for _ in range(10):
-        app.wait(600)
+    ask_until_believed(app)
     assert [code_of(app, item) for item in (soft, hard)] == ["deleted_elsewhere"] * 2
     # Until its user drops the change, the list has it; then neither change nor row
     assert {shown(app, item)["state"] for item in (soft, hard)} == {"parked"}
@@ -384,8 +396,7 @@ def test_COR_8_deletions_are_done_asked_or_done_already(
             assert app.queue_cancel({"id": item})["state"] == "pending"
             assert item_of(app, item)["operation"] == "delete"
         app.settle()
-        for _ in range(10):
-            app.wait(600)
+        ask_until_believed(app)
         left = [str(one["id"]) for one in rows(directory, user.person) if not one["deleted_at"]]
         assert left == [changed]
         assert code_of(app, changed) == "changed_elsewhere"
@@ -883,8 +894,7 @@ def test_COR_9_a_row_of_another_user_is_not_the_items_own(
     app.complete({"id": taken(user, "upload")["id"], "error": "timeout"})
     edit(app, item, type="visit", minutes=90)
     for _ in range(2):
-        for _ in range(10):
-            app.wait(600)
+        ask_until_believed(app)
         # Then it is parked, also when its user tries again
         assert code_of(app, item) == "conflict"
         app.queue_retry({"id": item})
@@ -1143,3 +1153,40 @@ def test_COR_12_the_total_is_the_users_before_during_and_after_a_sync(
     assert total(app) == (3, 135)
     found = {str(one["id"]) for one in rows(directory, user.person) if not one["deleted_at"]}
     assert found == {kept, changed, added}
+
+
+@pytest.mark.parametrize("hidden", ["a replica lags", "the membership ends"])
+def test_COR_2_an_item_that_is_taken_back_in_doubt_is_gone_although_its_row_was_hidden(
+    user: SignedIn, directory: DirectoryFixtures, hidden: str
+) -> None:
+    # Given an item that the server has, whose answer is lost, and that its user takes back
+    app = user.app
+    item = add(app, minutes=30)
+    request = taken(user, "upload")
+    user.phone.network(request)
+    app.complete({"id": request["id"], "error": "timeout"})
+    app.go_offline()
+    app.queue_cancel({"id": item})
+    # When the question about it shows no row
+    if hidden == "a replica lags":
+        user.phone.network.alter.append(
+            lambda request, real: {**real, "body": "[]"} if is_question(request) else real
+        )
+    else:
+        directory.control.set_membership(user.person.id, user.org.id, status="ended")
+    app.go_online()
+    app.wait(60)
+    assert any(is_question(request) for request in user.phone.network.sent)
+    assert app.queue_get({"id": item})["state"] in ("pending", "waiting")
+    # and later one does
+    user.phone.network.alter.clear()
+    directory.control.set_membership(user.person.id, user.org.id, status="active")
+    for _ in range(3):
+        app.wait(1000)
+        if app.screen["screen"] != "home":
+            app.org_select({"org_id": user.org.id})
+            app.settle()
+    # Then it is deleted, as its user wanted
+    assert row(directory, item)["deleted_at"] is not None
+    assert app.queue_get({"id": item})["state"] == "cancelled"
+    assert app.item_list({"kind": "activity"})["items"] == []

@@ -9,7 +9,18 @@ import pytest
 from support.damage import destroy_header
 from support.directory_fixtures import DirectoryFixtures
 from support.held import unlock
-from support.queue import EMPTY, UPLOADS, add, code_of, drain, edit, in_doubt, item_of, stored
+from support.queue import (
+    EMPTY,
+    UPLOADS,
+    add,
+    ask_until_believed,
+    code_of,
+    drain,
+    edit,
+    in_doubt,
+    item_of,
+    stored,
+)
 from support.refusals import (
     HOUR_S,
     REFUSALS,
@@ -318,7 +329,7 @@ def test_ATK_9_a_refused_item_can_be_cancelled(sign_in: MakeUser, state: str) ->
     # While it waits, the server is asked first; before it was parked, the server was asked
     reply = user.app.queue_cancel({"id": item})
     assert reply["state"] == ("pending" if state == "waiting" else None)
-    user.app.settle()
+    ask_until_believed(user.app)
     assert user.app.queue_get({"id": item})["state"] == "cancelled"
 
 

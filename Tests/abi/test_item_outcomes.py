@@ -20,6 +20,7 @@ from support.queue import (
     EMPTY,
     UPLOADS,
     add,
+    ask_until_believed,
     code_of,
     drain,
     edit,
@@ -99,7 +100,7 @@ def test_HST_6_an_item_that_is_cancelled_after_the_server_was_asked_is_known(
     assert fate(user.app, item) in {"pending", "waiting"}
     user.phone.network.up = True
     user.app.go_online()
-    user.app.sync()
+    ask_until_believed(user.app)
     assert fate(user.app, item) == "cancelled"
     assert stored(directory, user.person) == []
 

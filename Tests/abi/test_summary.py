@@ -17,7 +17,17 @@ from holdfast.types import HttpRequest
 from support import elsewhere
 from support.directory_fixtures import DirectoryFixtures
 from support.held import answer, taken, unlock
-from support.queue import BAD_MINUTES, EMPTY, UPLOADS, code_of, drain, edit, in_doubt, item_of
+from support.queue import (
+    BAD_MINUTES,
+    EMPTY,
+    UPLOADS,
+    ask_until_believed,
+    code_of,
+    drain,
+    edit,
+    in_doubt,
+    item_of,
+)
 from support.refusals import coded, page
 from support.sizes import crossed
 from support.users import MakeUser, SignedIn
@@ -260,7 +270,7 @@ def test_an_item_of_the_largest_size_can_be_cancelled(
     app.reconnect()
     assert item_of(app, item)["attempts"] == 1
     assert app.queue_cancel({"id": item})["state"] == "pending"
-    app.wait(60)
+    ask_until_believed(app)
     assert app.queue_get({"id": item})["state"] == "cancelled"
 
 
