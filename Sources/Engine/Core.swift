@@ -131,7 +131,7 @@ final class Core {
     now.wallMS &+ (time - (try steady(now)))
   }
 
-  /// The server's time, computed with the offset from its `Date` headers.
+  /// The server's time, as `ServiceTime` has learned it.
   func serverMS(_ now: Instant) throws(Failure) -> Int64 {
     lastOffsetMS = try meta.int(.clockOffset) ?? 0
     return now.wallMS + lastOffsetMS
@@ -140,16 +140,6 @@ final class Core {
   /// The same with the offset that was last read: for a response, which is read before the call looks at the
   /// file. A read would hide from the call that another process has written.
   func lastServerMS(_ now: Instant) -> Int64 { now.wallMS + lastOffsetMS }
-
-  func learnServerTime(_ dateMS: Int64?, _ now: Instant) throws(Failure) {
-    guard let dateMS else { return }
-    // The header counts whole seconds; the middle of the second is the best guess.
-    let offset = dateMS + 500 - now.wallMS
-    let known = try meta.int(.clockOffset)
-    if abs(offset - (known ?? 0)) > 2000 || known == nil {
-      try meta.set(.clockOffset, .int(offset))
-    }
-  }
 
   /// Set the manual clock of a test.
   func setClock(_ request: JSON) throws(Failure) -> JSON {

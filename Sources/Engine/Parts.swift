@@ -85,6 +85,7 @@ extension Rules {
   var refresh: Refresh { Refresh(parts: parts) }
   var revocations: Revocation { Revocation(parts: parts) }
   var token: SessionToken { SessionToken(parts: parts) }
+  var serviceTime: ServiceTime { ServiceTime(parts: parts) }
   var memberships: MembershipUpdate { MembershipUpdate(parts: parts) }
   var orgSelection: OrgSelection { OrgSelection(parts: parts) }
 

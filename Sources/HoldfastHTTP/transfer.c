@@ -282,7 +282,7 @@ static const char *error_of(CURL *curl, CURLcode result) {
 
 /* The headers that the core reads. libcurl searches its list for each name; to go through a list of
  * thousands would take it time that is quadratic. */
-static const char *const read_headers[] = {"date", "retry-after", "content-range"};
+static const char *const read_headers[] = {"date", "age", "retry-after", "content-range"};
 
 static json_t *response_headers(CURL *curl) {
   json_t *headers = json_object();

@@ -15,8 +15,9 @@ public enum RetryAfter {
     return overflow ? nil : min(max(wait, 0), longestMS)
   }
 
-  /// A number of digits, with spaces around it or not. A number that overflows becomes the largest.
-  private static func seconds(_ value: String) -> Int64? {
+  /// A number of digits, with spaces around it or not, as `Age` has it, too. A number that
+  /// overflows becomes the largest.
+  public static func seconds(_ value: String) -> Int64? {
     var reader = DateReader(value.utf8)
     reader.skipSpaces()
     guard var total = reader.digit().map(Int64.init) else { return nil }

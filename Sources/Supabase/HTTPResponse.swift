@@ -16,7 +16,7 @@ public final class HTTPResponse {
   public var body: JSON?
   /// The array in the body; nil when it holds none, or one of too many rows.
   public var rows: ResponseRows?
-  /// The header `Date`, which tells the server's clock.
+  /// What the headers `Date`, and `Age` of an answer that a cache has kept, say of the server's clock.
   public var dateMS: Int64?
   /// The shortest delay before the next request that the server asks for.
   public var retryAfterMS: Int64?
@@ -67,7 +67,8 @@ public final class HTTPResponse {
       guard body.kind == .string else { throw fields.wrongType("body", "a string") }
       response.read(body, most, total: headers.value("content-range").flatMap { total($0) })
     }
-    response.dateMS = headers.value("date").flatMap { HTTPDate.parse($0) }
+    let ageS = headers.value("age").flatMap { RetryAfter.seconds($0) } ?? 0
+    response.dateMS = headers.value("date").flatMap { HTTPDate.parse($0) }.map { $0 + 1000 * ageS }
     response.retryAfterMS = headers.value("retry-after").flatMap {
       RetryAfter.parse(
         $0, serverNowMS: response.dateMS ?? nowMS,

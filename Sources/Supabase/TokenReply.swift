@@ -76,10 +76,15 @@ public final class TokenReply {
     guard claims.uuid("sub") == user else {
       throw invalid(field, "the token belongs to another user")
     }
-    guard whole(claims["exp"], in: instants) != nil else {
-      throw invalid(field, "the token has no \"exp\"")
-    }
+    guard end(claims) != nil else { throw invalid(field, "the token has no \"exp\"") }
   }
+
+  /// The end that an access token names, in seconds.
+  public static func end(of token: SecretBytes) throws(Failure) -> Int64? {
+    try JWT.claims(of: token).flatMap { end($0) }
+  }
+
+  private static func end(_ claims: JSON) -> Int64? { whole(claims["exp"], in: instants) }
 
   /// The same as `whole`, also of a number that is written as a text.
   private static func time(_ value: JSON?, in range: ClosedRange<Int64>) -> Int64? {

@@ -75,7 +75,9 @@ def test_SES_7_token_expiry_counts_in_server_time(
     sign_in: MakeUser, directory: DirectoryFixtures, offset_s: int
 ) -> None:
     user = sign_in()
-    directory.control.set(date_offset_s=offset_s)
+    ahead = user.phone.network.ahead_ms()
+    user.phone.network.ahead_ms = lambda: ahead
+    user.phone.set_wall_clock(-offset_s)
     user.app.sync()
     assert abs(user.app.session_status()["clock_offset_ms"] - offset_s * 1000) < 5000
     assert user.app.session_status()["state"] == "active"

@@ -482,7 +482,7 @@ def test_ATK_10_each_of_the_services_corrects_the_server_s_time(
         return None if request["purpose"] == purpose else {"error": "timeout"}
 
     user.phone.network.instead.append(only)
-    directory.control.set(date_offset_s=24 * HOUR_S)
+    follow_true_time(user.phone, -24 * HOUR_S)
     if purpose == "refresh":
         user.phone.pass_time(HOUR_S)
     if purpose == "upload":
@@ -493,6 +493,79 @@ def test_ATK_10_each_of_the_services_corrects_the_server_s_time(
     user.app.sync()
     offset_ms = user.app.session_status()["clock_offset_ms"]
     assert abs(offset_ms - 24 * HOUR_S * 1000) < 5000
+
+
+def dated(user: SignedIn, by_s: float | None, age_s: int = 0) -> None:
+    """From now on each answer has a `Date` that is wrong by so much, or none, and an `Age`."""
+
+    def change(_request: HttpRequest, answer: Answer) -> Answer:
+        if "status" not in answer:
+            return answer
+        headers = {name: text for name, text in answer["headers"].items() if name != "date"}
+        if by_s is not None:
+            moment = email.utils.parsedate_to_datetime(answer["headers"]["date"]).timestamp()
+            headers["date"] = email.utils.formatdate(moment + by_s, usegmt=True)
+        if age_s:
+            headers["age"] = str(age_s)
+        return {**answer, "headers": headers}
+
+    user.phone.network.alter.append(change)
+
+
+@pytest.mark.parametrize("by_s", [-400 * 24 * HOUR_S, -5 * HOUR_S, 5 * HOUR_S, 500 * 24 * HOUR_S])
+def test_ATK_10_a_date_at_which_the_token_is_not_valid_is_not_the_service_s(
+    sign_in: MakeUser, directory: DirectoryFixtures, by_s: int
+) -> None:
+    # Given a phone whose clock is right, and a gateway whose clock is wrong
+    user = sign_in(tables=own_rows.tables(), policy={"biometric": "preferred"})
+    made = own_rows.insert(directory, user.person, user.org, count=3)
+    dated(user, by_s)
+    # When answers come, of a refresh, too
+    own_rows.pull(user, after_s=30)
+    user.app.wait(TOKEN_S)
+    own_rows.pull(user, after_s=30)
+    # Then its time is not taken: the token is valid, now is now, and no row is too old
+    assert abs(user.app.session_status()["clock_offset_ms"]) < 5000
+    assert own_rows.ids(user.app) == made
+    request: Any = {"kind": "activity", "payload": {"type": "visit", "minutes": 5}}
+    item = str(user.app.queue_add(request)["id"])
+    assert abs(item_of(user.app, item)["occurred_at_ms"] - user.phone.now_ms) < 5000
+    refreshes = directory.refreshes()
+    user.phone.network.up = False
+    assert user.restart(online=False).screen["reason"] == "active"
+    assert directory.refreshes() == refreshes
+
+
+@pytest.mark.parametrize("by_s", [-2 * YEAR_S, 2 * YEAR_S])
+def test_ATK_10_where_no_answer_tells_the_time_the_token_bounds_it(
+    sign_in: MakeUser, directory: DirectoryFixtures, by_s: int
+) -> None:
+    # Given answers without a date, and a clock that jumps
+    user = sign_in(tables=own_rows.tables())
+    made = own_rows.insert(directory, user.person, user.org, count=3)
+    own_rows.pull(user, after_s=30)
+    dated(user, None)
+    true_ms = user.phone.now_ms
+    follow_true_time(user.phone, by_s)
+    # When own rows are pulled, and when the token is refreshed
+    own_rows.pull(user, after_s=30)
+    assert own_rows.ids(user.app) == made
+    for _ in range(2):
+        offset_ms = user.app.session_status()["clock_offset_ms"]
+        assert abs(user.phone.now_ms + offset_ms - true_ms) <= (TOKEN_S + 90) * 1000
+        true_ms += TOKEN_S * 1000
+        user.app.wait(TOKEN_S)
+
+
+@pytest.mark.parametrize(("age_s", "expected_s"), [(0, -1200), (1200, 0)])
+def test_ATK_10_an_answer_that_a_cache_has_kept_tells_its_age(
+    sign_in: MakeUser, age_s: int, expected_s: int
+) -> None:
+    user = sign_in()
+    user.app.wait(TOKEN_S // 2)
+    dated(user, -1200, age_s)
+    user.app.sync()
+    assert abs(user.app.session_status()["clock_offset_ms"] - 1000 * expected_s) < 5000
 
 
 def test_time_away_counts_in_the_boot_in_which_the_app_left_again(sign_in: MakeUser) -> None:

@@ -177,7 +177,7 @@ final class HostLoop: Rules {
       // The response before it may have made this one too old.
       guard let response = request.response, inFlight.find(request.id) != nil else { continue }
       do throws(Failure) {
-        if response.isOwn(request.purpose) { try core.learnServerTime(response.dateMS, now) }
+        try serviceTime.learn(from: response, to: request, now)
         try finish(request, response, now)
       } catch {
         if error.code == .storageDamaged || core.reads.mustRunAgain { throw error }
