@@ -93,6 +93,17 @@ public struct ContactTable {
       "UPDATE contact SET round = ?2 WHERE number = ?1", .int(place.number), .int(round))
   }
 
+  /// Keep of an own row that was deleted in this version, or the later one that is stored, only its
+  /// place: just above that version, so that no pull brings it back from a replica that lags behind.
+  /// The next reconcile does not meet it, or reads it anew if it is there after all.
+  public func hide(number: Int64, version: String, round: Int64) throws(Failure) {
+    try database.run(
+      """
+      UPDATE contact SET version = rtrim(max(version, ?2), '~') || '~', round = ?3,
+        listed_ms = NULL, sealed = x'' WHERE number = ?1
+      """, .int(number), .text(version), .int(round))
+  }
+
   public func remove(number: Int64) throws(Failure) {
     try database.run("DELETE FROM contact WHERE number = ?", .int(number))
   }
@@ -155,9 +166,9 @@ public struct ContactTable {
   }
 
   public func hasRows(of org: [UInt8]) throws(Failure) -> Bool {
-    try database.first("SELECT 1 FROM contact WHERE org = ? LIMIT 1", .blob(org)) {
-      (_) throws(Failure) in true
-    } ?? false
+    try database.first(
+      "SELECT 1 FROM contact WHERE org = ? AND listed_ms IS NOT NULL LIMIT 1", .blob(org)
+    ) { (_) throws(Failure) in true } ?? false
   }
 
   /// Remove the rows of a set that are older; how many.

@@ -59,7 +59,7 @@ import Testing
     expect(second.version, equals: nil)
     // Without a time of its own it is listed now.
     try expect(listed(rig), equals: [rig.now.wallMS])
-    try rig.ownRows.remove([id(1), id(2)], kind, orgA, rig.session)
+    try rig.ownRows.remove([(id(1), ""), (id(2), "")], kind, orgA, rig.session)
     try expect(rig.ownRows.find(id(1), kind, orgA, rig.session) == nil)
   }
 

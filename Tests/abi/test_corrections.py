@@ -685,6 +685,99 @@ def test_a_pull_of_a_replica_brings_no_older_value_back(
     assert shown(app, item)["payload"]["minutes"] == 91
 
 
+@pytest.fixture
+def deletable(directory: DirectoryFixtures) -> Iterator[None]:
+    """Users may delete rows of their own."""
+    directory.control.sql("grant delete on activities to authenticated")
+    directory.control.sql(
+        'create policy "delete own" on activities for delete to authenticated '
+        "using (user_id = auth.uid())"
+    )
+    yield
+    directory.control.sql('drop policy "delete own" on activities')
+    directory.control.sql("revoke delete on activities from authenticated")
+
+
+@pytest.mark.parametrize("way", ["deleted_at", "row"])
+@pytest.mark.parametrize("told", ["by an answer", "by a pull"])
+@pytest.mark.usefixtures("deletable")
+def test_a_pull_of_a_replica_brings_no_deleted_row_back(
+    sign_in: MakeUser, directory: DirectoryFixtures, told: str, way: str
+) -> None:
+    # Given a row, and what a replica has of it
+    user = sign_in(tables=tables(delete=way))
+    app = user.app
+    item = sent(user)
+    old: list[str] = []
+
+    def replica(request: Any, answer: Any) -> Any:  # noqa: ANN401
+        is_read = request["purpose"] == "pull" and f"{ROWS}?select=id,updated_at," in request["url"]
+        if not is_read:
+            return answer
+        if lags:
+            return {**answer, "body": pages.pop(0) if pages else "[]"}
+        old.append(answer["body"])
+        return answer
+
+    user.phone.network.alter.append(replica)
+    lags = False
+    app.sync()
+    pages = [page for page in old if item in page]
+    assert pages
+    # When it is deleted, and pulls still bring what the replica has
+    if told == "by an answer":
+        app.queue_cancel({"id": item})
+    elif way == "deleted_at":
+        set_elsewhere(directory, item, deleted_at="2026-01-01")
+    else:
+        pytest.skip("a pull shows no row that is deleted")
+    app.settle()
+    app.sync()
+    assert app.item_list({"kind": "activity"})["items"] == []
+    lags = True
+    app.sync()
+    assert pages == []
+    # Then the list does not have it again, before and after a reconcile
+    assert app.item_list({"kind": "activity"})["items"] == []
+    user.phone.pass_time(86_400)
+    app.sync()
+    assert app.item_list({"kind": "activity"})["items"] == []
+
+
+@pytest.mark.parametrize("restored", [True, False])
+def test_a_row_that_is_there_after_all_is_listed_after_the_reconcile(
+    user: SignedIn, directory: DirectoryFixtures, restored: bool
+) -> None:
+    # Given a row that its user has taken back
+    app = user.app
+    item = sent(user)
+    app.sync()
+    if restored:
+        app.queue_cancel({"id": item})
+        app.settle()
+        set_elsewhere(directory, item, deleted_at=None)
+    else:
+        # and of which only the answer says that it is deleted
+        version = row(directory, item)["updated_at"]
+        deleted = json.dumps([{"id": item, "updated_at": str(version)}])
+        user.phone.network.instead.append(
+            lambda request: (
+                {"status": 200, "headers": {}, "body": deleted} if is_change(request) else None
+            )
+        )
+        if app.phone.config["backend"]["queue"]["activity"]["change"]:
+            pytest.skip("the function answers in another form")
+        app.queue_cancel({"id": item})
+        app.settle()
+        assert app.item_list({"kind": "activity"})["items"] == []
+    # When all rows are read
+    user.phone.pass_time(86_400)
+    app.sync()
+    # Then the list has it
+    assert [one["id"] for one in app.item_list({"kind": "activity"})["items"]] == [item]
+    assert edit(app, item, minutes=45)["state"] == "pending"
+
+
 @contextlib.contextmanager
 def visits(directory: DirectoryFixtures) -> Iterator[dict[str, Any]]:
     """A table with rows of any size, whose key has the organisation; the mapping of a kind."""

@@ -105,18 +105,19 @@ struct OwnRowCache: Rules {
     }
   }
 
-  /// Hide rows that were taken back.
+  /// Hide rows that were deleted. `version`: the last one that is known; "": none.
   func remove(
-    _ ids: [UUID], _ kind: QueueKind, _ org: UUID?, _ session: OpenSession
+    _ deleted: [(id: UUID, version: String)], _ kind: QueueKind, _ org: UUID?,
+    _ session: OpenSession
   ) throws(Failure) {
-    guard kind.own != nil, !ids.isEmpty else { return }
+    guard kind.own != nil, !deleted.isEmpty else { return }
     let keys = try core.keys()
     let set = CacheNames.own(kind.name, org, session.owner, keys)
-    try change(set, in: CacheNames.org(org, session, keys)) { (table, _) throws(Failure) in
-      for id in ids {
-        let tag = keys.itemTag(id, session.owner)
+    try change(set, in: CacheNames.org(org, session, keys)) { (table, round) throws(Failure) in
+      for row in deleted {
+        let tag = keys.itemTag(row.id, session.owner)
         guard let place = try table.place(of: tag, in: set, version: nil) else { continue }
-        try table.remove(number: place.number)
+        try table.hide(number: place.number, version: row.version, round: round)
       }
     }
   }

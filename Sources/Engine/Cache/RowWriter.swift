@@ -44,11 +44,14 @@ final class RowWriter {
     // A replica may lag behind what an answer has proved. What a reconcile reads holds in any case.
     if let place, place.isNewer, !pull.hasReadAll { return }
     guard let text = row.text else {
-      if let place {
+      guard let place else { return }
+      if source.kind == nil {
         try tables.contacts.remove(number: place.number)
         note(Change(number: place.number, tag: tag, texts: nil, isNew: false))
-        pull.removed += 1
+      } else {
+        try tables.contacts.hide(number: place.number, version: row.updatedAt, round: round)
       }
+      pull.removed += 1
       return
     }
     // Most rows of the overlap are known.

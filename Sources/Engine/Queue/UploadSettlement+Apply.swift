@@ -198,7 +198,7 @@ extension UploadSettlement {
     }
     // Its user's list does not show it any more once they have dropped what they wanted of it.
     if reason.code == .deletedElsewhere {
-      try keep([], without: batch.items.map { $0.id }, of: batch, now)
+      try keep([], without: batch.items.map { (id: $0.id, version: "") }, of: batch, now)
     }
   }
 

@@ -117,9 +117,11 @@ extension UploadSettlement {
   ) throws(Failure) {
     guard let kept = proved.kind.own else { return }
     var rows: [OwnRow] = []
-    var deleted: [UUID] = []
+    var deleted: [(id: UUID, version: String)] = []
     for item in proved.items {
-      if item.content?.operation == .delete { deleted.append(item.id) }
+      if item.content?.operation == .delete {
+        deleted.append((item.id, versions.version(of: item.id) ?? ""))
+      }
       guard let values = item.values else { continue }
       rows.append(
         OwnRow(id: item.id, values: kept.kept(of: values), version: versions.version(of: item.id)))
@@ -129,7 +131,8 @@ extension UploadSettlement {
 
   /// Show these rows in their user's list, and hide those that are gone. What was erased stays so.
   func keep(
-    _ rows: [OwnRow], without deleted: [UUID] = [], of batch: UploadBatch, _ now: Instant
+    _ rows: [OwnRow], without deleted: [(id: UUID, version: String)] = [], of batch: UploadBatch,
+    _ now: Instant
   ) throws(Failure) {
     guard let session = sessions.session, session.owner == batch.owner,
       core.configuration.mayCache(batch.org, session)
