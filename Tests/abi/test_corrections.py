@@ -1283,3 +1283,78 @@ def test_COR_2_an_item_that_is_taken_back_in_doubt_is_gone_although_its_row_was_
     assert row(directory, item)["deleted_at"] is not None
     assert app.queue_get({"id": item})["state"] == "cancelled"
     assert app.item_list({"kind": "activity"})["items"] == []
+
+
+# What no insert carried ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def filled_in(directory: DirectoryFixtures) -> Iterator[None]:
+    """The server sets the note of a new row that has none."""
+    sql = directory.control.sql
+    sql(
+        "create function fill_in() returns trigger language plpgsql as "
+        "$$ begin new.note := coalesce(new.note, 'by the server'); return new; end $$"
+    )
+    sql("create trigger filled before insert on activities for each row execute function fill_in()")
+    yield
+    sql("drop trigger filled on activities")
+    sql("drop function fill_in")
+
+
+@pytest.mark.usefixtures("filled_in")
+@pytest.mark.parametrize("wish", ["another column", "that column", "in flight", "deletion"])
+def test_a_value_that_the_server_filled_in_is_not_overwritten_unseen(
+    user: SignedIn, directory: DirectoryFixtures, wish: str
+) -> None:
+    # Given an item without a note that is stored with one, and no pull since
+    app = user.app
+    user.phone.network.instead.append(
+        lambda request: {"error": "timeout"} if request["purpose"] == "pull" else None
+    )
+    if wish == "in flight":
+        item = add(app, minutes=30)
+        request = taken(user, "upload")
+        edit(app, item, note="mine")
+        answer(app, request)
+        app.settle()
+    else:
+        item = sent(user)
+        if wish == "another column":
+            edit(app, item, minutes=45)
+        elif wish == "that column":
+            edit(app, item, note="mine")
+        else:
+            app.queue_cancel({"id": item})
+        app.settle()
+    found = row(directory, item)
+    assert found["note"] == "by the server"
+    if wish == "another column":
+        # Then another column is changed
+        assert found["minutes"] == 45
+        assert app.queue_get({"id": item})["state"] == "stored"
+    elif wish == "deletion":
+        assert found["deleted_at"] is not None
+    else:
+        # and its user sees that note first
+        [column] = item_of(app, item)["conflict"]["columns"]
+        assert (column["name"], column["theirs"], column["mine"]) == (
+            "note", "by the server", "mine",
+        )  # fmt: skip
+        app.queue_retry({"id": item, "overwrite": True})
+        app.settle()
+        assert row(directory, item)["note"] == "mine"
+
+
+def test_a_column_that_the_insert_left_out_is_changed_without_a_question_to_the_user(
+    user: SignedIn, directory: DirectoryFixtures
+) -> None:
+    app = user.app
+    user.phone.network.instead.append(
+        lambda request: {"error": "timeout"} if request["purpose"] == "pull" else None
+    )
+    item = sent(user)
+    edit(app, item, note="mine")
+    app.settle()
+    assert row(directory, item)["note"] == "mine"
+    assert app.queue_get({"id": item})["state"] == "stored"

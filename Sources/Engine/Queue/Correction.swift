@@ -81,12 +81,22 @@ extension QueueItem {
   /// An earlier request may have deleted the row.
   private var mayBeDeleted: Bool { sent?[member: QueueItem.deletion] != nil }
 
+  /// The version of the stored row that a correction names. nil: the row is read first, because its
+  /// version is not known, or what it has in a column of the change: the server may have filled in what
+  /// no insert carried, and its user has not seen that.
+  var namedVersion: String? {
+    guard let stored, let version = stored.version else { return nil }
+    let isKnown =
+      stored.isDeleted || payload.members.allSatisfy { stored.row[member: $0.key] != nil }
+    return isKnown ? version : nil
+  }
+
   /// Note that the payload was sent, before it is replaced. An insert that leaves a column out sends null. Of an
-  /// item that is cancelled, or whose row's version is not known, the server is only asked.
+  /// item that is cancelled, or whose row is read first, the server is only asked.
   func noteSent(_ kind: QueueKind?) {
     // What was sent before is not known: the item was edited where stored rows are not corrected.
     if isRevised, sent == nil { return }
-    let isAsked = isCancelled || stored.map { $0.version == nil } ?? false
+    let isAsked = isCancelled || stored != nil && namedVersion == nil
     let known = sent?.shallowCopy ?? [:]
     sent = known
     if isAsked { return }
@@ -259,7 +269,7 @@ extension QueueItem {
 
   /// What the server is asked to do.
   var correction: Correction? {
-    guard let stored, let version = stored.version else { return nil }
+    guard let stored, let version = namedVersion else { return nil }
     return Correction(
       id: id, version: version, columns: stored.isDeleted ? JSON?.none : payload,
       changeID: stored.changeID)

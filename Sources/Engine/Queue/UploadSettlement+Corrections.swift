@@ -193,7 +193,7 @@ extension UploadSettlement {
     guard let queued = try core.queue.find(sent.tag), let item = try queued.read(key) else {
       return .settled
     }
-    let named = sent.content?.stored?.version
+    let named = sent.content?.namedVersion
     guard
       let result = item.compare(
         row, kept, named: named, isSent: named != nil && !queued.isEdited)

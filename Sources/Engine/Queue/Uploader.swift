@@ -46,7 +46,7 @@ struct Uploader: Rules {
         UploadBatch.Item($0.row, $0.item, Counted($0.item, backend), isKept: kind.own != nil)
       })
     func mustAsk(_ item: UploadBatch.Item) -> Bool {
-      item.isCancelled || item.isCorrection && item.content?.stored?.version == nil
+      item.isCancelled || item.isCorrection && item.content?.namedVersion == nil
     }
     settlement.ask(all.filter(mustAsk), .unnamed, nil, now)
     var batch = all.filter { !mustAsk($0) }
