@@ -1358,3 +1358,44 @@ def test_a_column_that_the_insert_left_out_is_changed_without_a_question_to_the_
     app.settle()
     assert row(directory, item)["note"] == "mine"
     assert app.queue_get({"id": item})["state"] == "stored"
+
+
+# A cancel after a conflict ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seen", ["before", "now"])
+@pytest.mark.parametrize("overwrite", [False, True])
+@pytest.mark.parametrize("first", ["edit", "cancel"])
+def test_COR_6_a_cancel_after_a_retry_deletes_no_value_unseen(
+    user: SignedIn, directory: DirectoryFixtures, first: str, overwrite: bool, seen: str
+) -> None:
+    # Given a conflict, which its user retries
+    app = user.app
+    item = sent(user)
+    base = shown(app, item)["payload"]
+    set_elsewhere(directory, item, minutes=60, note="theirs")
+    if first == "edit":
+        edit(app, item, minutes=90)
+        base = shown(app, item)["payload"]
+    else:
+        app.queue_cancel({"id": item, "base": base})
+    app.settle()
+    assert code_of(app, item) == "changed_elsewhere"
+    app.queue_retry({"id": item, "overwrite": overwrite})
+    # When they take it back with what the list has shown
+    now = shown(app, item)["payload"]
+    if seen == "now":
+        base = now
+    set_elsewhere(directory, item, note="unseen", minutes=61)
+    unseen = [name for name in now if base.get(name) != now[name]]
+    if unseen:
+        failure = error_of(app.queue_cancel, {"id": item, "base": base})
+        assert failure.code == "queue.changed"
+    else:
+        app.queue_cancel({"id": item, "base": base})
+    app.settle()
+    app.wait(600)
+    # Then nothing is deleted that others have set since
+    found = row(directory, item)
+    assert found["deleted_at"] is None
+    assert found["note"] == "unseen"
