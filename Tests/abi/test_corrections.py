@@ -939,34 +939,61 @@ def test_an_item_is_not_stored_under_the_id_of_a_deleted_row(sign_in: MakeUser) 
     assert code_of(app, item) == "deleted_elsewhere"
 
 
-@pytest.mark.parametrize("how", ["policy", "grant"])
-def test_COR_9_without_the_right_a_change_is_parked(
-    user: SignedIn, directory: DirectoryFixtures, how: str
+OWNED = "user_id = auth.uid() and org_id = any (array(select private.active_organizations()))"
+#: What takes the right away, and what gives it back.
+RIGHTS = {
+    "a column's grant": (
+        "revoke update (minutes, deleted_at) on activities from authenticated",
+        "grant update (minutes, deleted_at) on activities to authenticated",
+    ),
+    "the table's grant": (
+        "revoke update on activities from authenticated",
+        "grant update (type, occurred_at, minutes, contact_id, follows, note, deleted_at, "
+        "change_id) on activities to authenticated",
+    ),
+    "the policy of the row": (
+        'alter policy "change own activities" on activities using (false)',
+        f'alter policy "change own activities" on activities using ({OWNED})',
+    ),
+    "the policy of the new row": (
+        'alter policy "change own activities" on activities with check (false)',
+        f'alter policy "change own activities" on activities with check ({OWNED})',
+    ),
+}
+
+
+@pytest.mark.parametrize("operation", ["change", "delete"])
+@pytest.mark.parametrize("how", RIGHTS)
+def test_COR_9_without_the_right_a_correction_is_parked(
+    user: SignedIn, directory: DirectoryFixtures, how: str, operation: str
 ) -> None:
     app = user.app
     item = sent(user)
-    sql = directory.control.sql
-    if how == "policy":
-        sql('alter policy "change own activities" on activities using (false)')
-    else:
-        sql("revoke update (minutes) on activities from authenticated")
+    other = sent(user)
+    taken_away, given_back = RIGHTS[how]
+    directory.control.sql(taken_away)
     try:
-        edit(app, item, minutes=90)
+        if operation == "change":
+            edit(app, item, minutes=90)
+        else:
+            app.queue_cancel({"id": item})
         app.settle()
         app.wait(60)
         assert code_of(app, item) == "not_allowed"
         assert len(changes(user)) <= 4
+        # What others may do goes on
+        assert app.queue_get({"id": add(app)})["state"] == "pending"
+        app.settle()
+        assert app.queue_list()["counts"] == {**EMPTY, "parked": 1}
     finally:
-        if how == "policy":
-            sql(
-                'alter policy "change own activities" on activities using (user_id = auth.uid() '
-                "and org_id = any (array(select private.active_organizations())))"
-            )
-        else:
-            sql("grant update (minutes) on activities to authenticated")
+        directory.control.sql(given_back)
     app.queue_retry({"id": item})
     app.settle()
-    assert row(directory, item)["minutes"] == 90
+    found = row(directory, item)
+    assert (found["minutes"], found["deleted_at"] is None) == (
+        (90, True) if operation == "change" else (30, False)
+    )
+    assert row(directory, other)["minutes"] == 30
 
 
 def test_COR_9_a_row_of_another_user_is_not_the_items_own(
