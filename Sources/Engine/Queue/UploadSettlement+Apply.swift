@@ -15,7 +15,9 @@ extension UploadSettlement {
     let (response, now) = (received.response, received.now)
     switch verdict {
     // What the answer names, `finish` has erased. What is to be deleted has no row.
-    case .stored: return s.operation == .deletion ? try eraseAbsent(batch, received) : ()
+    case .stored:
+      guard s.operation == .deletion else { return }
+      return try eraseAbsent(batch, received, isHidden: s.answer == .unnamed)
     case .readBack(let cause):
       let isOfWay = cause.isAboutTheWay
       return ask(batch, cause, isOfWay ? .blocked(response) : reason, now)
@@ -91,9 +93,12 @@ extension UploadSettlement {
     }
   }
 
-  /// The server does not have these items: what the user asked for is done.
-  private func eraseAbsent(_ batch: UploadBatch, _ received: Received) throws(Failure) {
-    try eraseProved(batch.filter { !$0.isCancelled }, received)
+  /// The server does not have these items: what the user asked for is done. `isHidden`: all that is
+  /// known is that they are not shown. One that was stored may be there, which its user is told.
+  private func eraseAbsent(
+    _ batch: UploadBatch, _ received: Received, isHidden: Bool
+  ) throws(Failure) {
+    try eraseProved(batch.filter { !$0.isCancelled }, received, isHidden: isHidden)
     let cancelled = batch.filter { $0.isCancelled }
     if cancelled.isEmpty { return }
     try core.database.transaction { () throws(Failure) in

@@ -326,7 +326,10 @@ struct UploadSettlement: Rules {
     return batch.filter { !stored.contains($0.id) }
   }
 
-  func eraseProved(_ proved: UploadBatch, _ received: Received) throws(Failure) {
+  /// `isHidden`: of rows that are to be deleted, nothing but that they are not shown any more.
+  func eraseProved(
+    _ proved: UploadBatch, _ received: Received, isHidden: Bool = false
+  ) throws(Failure) {
     guard !proved.isEmpty else { return }
     let now = received.now
     let versions = received.versions
@@ -336,7 +339,7 @@ struct UploadSettlement: Rules {
       let done = try follow(proved, versions)
       try parkBelow(done, now)
       for item in done.items where item.operation == .deletion {
-        try core.removeCancelled(item.tag, now)
+        try core.removeCancelled(item.tag, now, mayBeStored: isHidden)
       }
       try core.removeStored(done.items.filter { $0.operation != .deletion }.map { $0.tag }, now)
       try syncRuns.countStored(proved.items.map { $0.id }, of: proved.owner, now)
