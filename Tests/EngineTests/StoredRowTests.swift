@@ -37,6 +37,7 @@ import Testing
   /// What was sent, and what no rule of writing explains.
   @Test(arguments: [
     ("7", "null"), (#""x""#, "null"), ("7", "8"), ("true", "false"),
+    ("9007199254740992", "9007199254740993"),
     (#""2026-01-01T10:00:00Z""#, #""2026-01-01T10:00:00+01:00""#),
     (#""10:00""#, #""11:00:00""#), (#""10:00:00""#, #""11:00""#), (#""10:00""#, #""1:00:00""#),
     // Only a time or a date is lengthened, never a word or a number with a sign.

@@ -856,6 +856,35 @@ def test_a_row_as_large_as_an_item_is_listed_and_corrected(
         assert found["minutes"] == 90
 
 
+def test_integers_that_share_a_double_are_not_the_same(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    """No item has such a number, but the server may."""
+    sql = directory.control.sql
+    first, second = 2**53, 2**53 + 1
+    with visits(directory) as kinds:
+        sql("alter table visits alter minutes type bigint")
+        user = sign_in(tables=kinds)
+        app = user.app
+        [item] = new_ids(1)
+        visit(app, item, minutes=7, note="")
+        app.settle()
+        sql("update visits set minutes = %s where id = %s", first, item)
+        app.sync()
+        # What others have set since is not deleted unseen, before a pull and after one
+        app.go_offline()
+        sql("update visits set minutes = %s where id = %s", second, item)
+        app.queue_cancel({"id": item})
+        app.reconnect()
+        assert code_of(app, item) == "changed_elsewhere"
+        app.queue_cancel({"id": item})
+        app.sync()
+        seen = {"user_id": user.person.id, "minutes": first, "note": ""}
+        failure = error_of(app.queue_cancel, {"id": item, "base": seen})
+        assert (failure.code, failure.field) == ("queue.changed", "/base/minutes")
+        assert len(sql("select * from visits where id = %s", item)) == 1
+
+
 def test_a_correction_is_of_the_organisations_own_row_with_this_id(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:

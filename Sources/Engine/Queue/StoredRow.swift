@@ -10,7 +10,7 @@ enum StoredRow {
   /// Whether the column has this very value, in whatever form the server writes a number or a time.
   static func holds(_ stored: JSON, _ value: JSON) -> Bool {
     if stored == value { return true }
-    if let left = stored.number, let right = value.number { return left == right }
+    if let isSame = isSameNumber(stored, value) { return isSame }
     guard let left = stored.string.flatMap({ ISO8601.parse($0) }),
       let right = value.string.flatMap({ ISO8601.parse($0) })
     else { return false }
@@ -28,10 +28,18 @@ enum StoredRow {
     }
   }
 
+  /// Whether two numbers are the same one; nil: they are not both numbers. Integers are compared as
+  /// such: from 2^53 on, some share a double.
+  private static func isSameNumber(_ left: JSON, _ right: JSON) -> Bool? {
+    if let left = left.int, let right = right.int { return left == right }
+    guard let left = left.number, let right = right.number else { return nil }
+    return left == right
+  }
+
   private static func differs(_ sent: JSON, _ stored: JSON) -> Bool {
     if sent.isNull || sent == stored { return false }
     if stored.isNull { return true }
-    if let left = sent.number, let right = stored.number { return left != right }
+    if let isSame = isSameNumber(sent, stored) { return !isSame }
     if let left = sent.string, let right = stored.string { return differs(left, right) }
     guard sent.kind == stored.kind else { return false }
     switch sent.kind {
