@@ -9,8 +9,8 @@ public enum UploadVerdict: Equatable, Sendable {
   /// They are sent again at once. Charged: with an attempt, because the server may have stored them.
   case again(charged: Bool)
   case wait(UploadWait, charged: Bool)
-  /// One of them is at fault, and nothing is stored: halves are sent until it is alone.
-  case search
+  /// One of them is at fault: halves are sent until it is alone.
+  case search(charged: Bool)
   /// They are sent again in two halves.
   case halve(charged: Bool)
   /// The user decides; the message tells why.
@@ -23,7 +23,10 @@ extension UploadVerdict {
 
   /// An item is found to be at fault, or will be.
   public var isSearch: Bool {
-    if case .wait(.itself, _) = self { true } else { self == .search }
+    switch self {
+    case .wait(.itself, _), .search: true
+    default: false
+    }
   }
 }
 
@@ -84,12 +87,13 @@ public enum UploadPolicy {
     case .named: .stored
     case .unnamed: readBack(.unnamed, s)
     case .nothing: readBack(.gateway, s)
-    case .refusedGiven: s.isSingle ? .park(.rejected) : .search
+    case .refusedGiven: s.isSingle ? .park(.rejected) : .search(charged: false)
     case .refusedOther: refusedOther(s)
     // A correction's own row has its id.
-    case .takenGiven where s.operation != .insert: s.isSingle ? .park(.rejected) : .search
+    case .takenGiven where s.operation != .insert:
+      s.isSingle ? .park(.rejected) : .search(charged: false)
     case .takenOther where s.operation != .insert: refusedOther(s)
-    case .takenGiven: s.isSingle ? readBack(.given, s) : .search
+    case .takenGiven: s.isSingle ? readBack(.given, s) : .search(charged: false)
     case .takenOther: s.isSingle ? readBack(.taken, s) : refusedOther(s)
     case .parentQueued: .wait(.parent, charged: false)
     case .denied: denied(s)
@@ -129,7 +133,7 @@ public enum UploadPolicy {
     if !isMemberAfterAll(s) { return .wait(.organisation, charged: false) }
     if s.operation == .insert { return refusedOther(s) }
     // Perhaps the user may change the other rows.
-    return s.isSingle ? .park(.notAllowed) : .search
+    return s.isSingle ? .park(.notAllowed) : .search(charged: false)
   }
 
   private static func isMemberAfterAll(_ s: UploadSituation) -> Bool {
@@ -256,7 +260,8 @@ public enum UploadPolicy {
   private static func isOpen(_ s: UploadSituation) -> UploadVerdict {
     if s.cause == .longAgo { return .again(charged: true) }
     guard s.isSingle else {
-      return s.cause.isAboutTheWay ? .search : .halve(charged: true)
+      // That nothing shows them now does not prove that nothing is stored: the request may be under way.
+      return s.cause.isAboutTheWay ? .search(charged: true) : .halve(charged: true)
     }
     return alone(s, s.cause == .gateway ? .gateway : .firewall)
   }

@@ -165,7 +165,8 @@ import Testing
     try finish(rig, try rig.upload(), 403, "<html>")
     try answer(rig, 200, "[\((1...4).map { row($0, 30) }.joined(separator: ","))]")
     try expect(
-      (1...4).map { try rig.state(id($0)) }, equals: Array(repeating: "pending, group 1", count: 4))
+      (1...4).map { try rig.state(id($0)) },
+      equals: Array(repeating: "pending, attempts 1, group 1", count: 4))
     expect(rig.uploads.size.items, equals: 125)
   }
 

@@ -24,10 +24,10 @@ public enum UploadOracle {
     let missing = s.operation == .deletion ? UploadVerdict.stored : .park(.deletedElsewhere)
     switch (s.request, s.answer) {
     // The row's own id is never taken: a key in it is, by another row.
-    case (.upload, .takenGiven): return s.isSingle ? .park(.rejected) : .search
+    case (.upload, .takenGiven): return s.isSingle ? .park(.rejected) : .search(charged: false)
     case (.upload, .takenOther): return ofKind(s)
     case (.upload, .denied) where s.isCurrent && isMember:
-      return s.isSingle ? .park(.notAllowed) : .search
+      return s.isSingle ? .park(.notAllowed) : .search(charged: false)
     case (.upload, _): return nil
     // Another session's rows tell nothing.
     case (_, .named) where s.request != .control: return .stored
@@ -79,7 +79,7 @@ public enum UploadOracle {
       return .again(charged: true)
     // One item is at fault, or all are too large.
     case (.refusedGiven, true, _): return .park(.rejected)
-    case (.refusedGiven, false, _), (.takenGiven, false, _): return .search
+    case (.refusedGiven, false, _), (.takenGiven, false, _): return .search(charged: false)
     case (.tooLarge, true, _): return .park(.tooLong)
     case (.tooLarge, false, _): return .halve(charged: false)
     case (.tooSlow, false, _): return .halve(charged: true)
@@ -177,7 +177,7 @@ public enum UploadOracle {
   private static func open(_ s: UploadSituation) -> UploadVerdict {
     let isOfWay = way.contains(s.cause)
     if s.cause == .longAgo { return .again(charged: true) }
-    if !s.isSingle { return isOfWay ? .search : .halve(charged: true) }
+    if !s.isSingle { return isOfWay ? .search(charged: true) : .halve(charged: true) }
     let failure: UploadFailure = s.cause == .gateway ? .gateway : .firewall
     if s.history != .last || failure == .gateway && !s.othersSince {
       return .wait(.itself(failure), charged: true)

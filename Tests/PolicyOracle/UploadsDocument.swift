@@ -153,7 +153,7 @@ public struct UploadsDocument: Sendable {
     case .again(let isCharged): "again\(and(isCharged))"
     case .wait(.itself(let failure), let isCharged): "wait (itself, \(failure))\(and(isCharged))"
     case .wait(let wait, let isCharged): "wait (\(wait))\(and(isCharged))"
-    case .search: "search"
+    case .search(let isCharged): isCharged ? "search, charged" : "search"
     case .halve(let isCharged): "halve\(and(isCharged))"
     case .park(let reason): "park (\(reason))"
     }

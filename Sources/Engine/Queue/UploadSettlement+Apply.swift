@@ -30,7 +30,7 @@ extension UploadSettlement {
       switch verdict {
       case .stored, .readBack, .ask: break
       case .again(let isCharged): try release(batch, charged: isCharged)
-      case .search: try search(batch)
+      case .search(let isCharged): try search(batch, charged: isCharged)
       case .halve(let isCharged):
         if s.answer != .tooLarge, s.answer != .tooSlow { uploads.size.refuse() }
         try halve(batch, charged: isCharged, isRefused: s.isRefusal)

@@ -25,7 +25,7 @@ extension UploadSettlement {
 
   /// One of these items is at fault: they are, or stay, a retry group that is searched. Of the rest of that group
   /// nothing is known any more: it joins all others of which nothing is known.
-  func search(_ batch: UploadBatch) throws(Failure) {
+  func search(_ batch: UploadBatch, charged isCharged: Bool) throws(Failure) {
     guard let first = batch.items.first else { return }
     var group = first.retryGroup
     if group.isSearched {
@@ -35,7 +35,8 @@ extension UploadSettlement {
       uploads.size.refuse()
     }
     for item in batch.items {
-      try core.queue.transition(item.sequence, .pending, retryGroup: group)
+      try core.queue.transition(
+        item.sequence, .pending, charged: isCharged, retryGroup: group)
     }
   }
 
