@@ -33,6 +33,11 @@ public enum ISO8601 {
   /// Milliseconds since 1970; nil when `text` is not a time. Accepts `T` or a space, a fraction of
   /// any length (cut off after the millisecond), and the offsets `Z`, `+01:00`, `+0100` and `+01`.
   public static func parse(_ text: String) -> Int64? {
+    parseUS(text).map { ($0 - $0.modulo(1_000)) / 1_000 }
+  }
+
+  /// The same in microseconds, as precise as PostgreSQL.
+  public static func parseUS(_ text: String) -> Int64? {
     var text = text
     return text.withUTF8 { parse($0) }
   }
@@ -44,25 +49,26 @@ public enum ISO8601 {
     guard let year = reader.number(digits: 4), reader.take("-"),
       let month = reader.number(digits: 2), reader.take("-"), let day = reader.number(digits: 2),
       reader.take("T") || reader.take(" "), let hour = reader.number(digits: 2), reader.take(":"),
-      let minute = reader.number(digits: 2), reader.take(":"),
-      let second = reader.number(digits: 2), let fractionMS = fraction(&reader),
+      let minute = reader.number(digits: 2),
+      let second = reader.take(":") ? reader.number(digits: 2) : 0,
+      let fractionUS = fraction(&reader),
       let offsetMinutes = offset(&reader), reader.isAtEnd
     else { return nil }
     let date = CivilDate(
       year: year, month: month, day: day, hour: hour, minute: minute, second: second)
     guard date.isValid else { return nil }
-    return date.sinceEpochMS + Int64(fractionMS) - Int64(offsetMinutes) * 60_000
+    return (date.sinceEpochMS - Int64(offsetMinutes) * 60_000) * 1_000 + Int64(fractionUS)
   }
 
   private static func fraction(_ reader: inout Reader) -> Int? {
     guard reader.take(".") else { return 0 }
-    guard var ms = reader.digit().map({ $0 * 100 }) else { return nil }
-    var unit = 10
+    guard var us = reader.digit().map({ $0 * 100_000 }) else { return nil }
+    var unit = 10_000
     while let digit = reader.digit() {
-      ms += digit * unit
+      us += digit * unit
       unit /= 10
     }
-    return ms
+    return us
   }
 
   private static func offset(_ reader: inout Reader) -> Int? {

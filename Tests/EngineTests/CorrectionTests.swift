@@ -135,8 +135,8 @@ import Testing
       // An edit of an insert replaces the whole payload.
       (#"{"n":1,"note":"x"}"#, #"{"n":1}"#, #"{"note":null}"#),
       (#"{"n":1}"#, #"{"n":1,"note":"x"}"#, #"{"note":"x"}"#),
-      // A column that cannot be changed is no part of it.
-      (#"{"n":1,"fixed":"a"}"#, #"{"n":1,"fixed":"b"}"#, nil),
+      // A column that could be changed when the edit was made.
+      (#"{"n":1,"fixed":"a"}"#, #"{"n":1,"fixed":"b"}"#, #"{"fixed":"b"}"#),
     ] as [(String, String, String?)])
   func anInsertThatIsProvedGoesOnAsAChange(
     _ sent: String, _ wanted: String, _ expected: String?
@@ -231,7 +231,17 @@ import Testing
       expected: .same),
     Case(
       name: "mine as the server trims it", change: #"{"note":" Kari "}"#, base: #"{"note":"Ola"}"#,
-      row: #"{"note":"kari","updated_at":"v2"}"#, expected: .same),
+      row: #"{"note":"Kari","updated_at":"v2"}"#, expected: .same),
+    Case(
+      name: "mine in another case", change: #"{"note":"Kari"}"#, base: #"{"note":"Ola"}"#,
+      row: #"{"note":"kari","updated_at":"v2"}"#, expected: .changed(["note"])),
+    Case(
+      name: "mine as another type, and another value", change: #"{"n":"2"}"#, base: #"{"n":1}"#,
+      row: #"{"n":3,"updated_at":"v2"}"#, expected: .changed(["n"])),
+    Case(
+      name: "cleared by others, and one of two values was sent", change: #"{"note":"c"}"#,
+      base: "{}", sent: #"{"note":["a","b"]}"#, row: #"{"note":null,"updated_at":"v1"}"#,
+      named: nil, isSent: false, expected: .changed(["note"])),
     Case(
       name: "not changeable", change: #"{"n":2}"#, base: #"{"n":1,"note":"x"}"#,
       row: #"{"n":1,"note":"x","updated_at":"v1"}"#, expected: .unchanged),
@@ -253,7 +263,7 @@ import Testing
       row: #"{"n":2,"updated_at":"v2"}"#, isSent: false, expected: .free),
     Case(
       name: "an earlier value of mine as the server trims it", change: #"{"note":"c"}"#,
-      base: #"{"note":"a"}"#, sent: #"{"note":[" B "]}"#, row: #"{"note":"b","updated_at":"v2"}"#,
+      base: #"{"note":"a"}"#, sent: #"{"note":[" b "]}"#, row: #"{"note":"b","updated_at":"v2"}"#,
       isSent: false, expected: .free),
     Case(
       name: "only read, and the base", change: #"{"n":2}"#, base: #"{"n":1}"#,

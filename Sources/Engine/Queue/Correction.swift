@@ -200,11 +200,44 @@ extension QueueItem {
     let wanted = payload
     payload = [:]
     if isDeleted { return true }
-    for column in kind.own?.change?.columns ?? [] {
+    // An edit was taken with the columns of its time, and is kept if this version of the app lists others.
+    var columns = kind.own?.change?.columns ?? []
+    for (column, _) in wanted.members where !columns.contains(column) { columns.append(column) }
+    for column in columns {
       let value = wanted[member: column]
       if isOpen(column, value, row) { payload.set(member: column, value ?? .null) }
     }
     return payload.count > 0
+  }
+
+  /// The row as its user saw it before the change: of several values that were sent, the first.
+  var before: JSON {
+    let result = stored?.row.shallowCopy ?? [:]
+    for (column, values) in sent?.members ?? [] where result[member: column] == nil {
+      if let first = values.elements.first { result.set(member: column, first) }
+    }
+    return result
+  }
+
+  /// The row was read, and has values of the base, or values that were sent: it is the new base. Of the latter, the
+  /// base stays what its user saw. What named another version than this one can change nothing any more.
+  func moveBase(to row: JSON, version: String?, _ own: OwnRows) {
+    guard let stored else { return }
+    let (base, ours, before) = (own.kept(of: row), [:] as JSON, before)
+    for (column, _) in payload.members {
+      guard let theirs = row[member: column] else { continue }
+      let known = before[member: column] ?? .null
+      base.set(member: column, known)
+      if !StoredRow.holds(theirs, known) { ours.set(member: column, .array([theirs])) }
+    }
+    if version != stored.version { sent = ours.count > 0 ? ours : JSON?.none }
+    self.stored = stored.moved(to: base, version: version, counted: stored.counted ?? stored.row)
+  }
+
+  /// What the column had before. nil: one of several values that were sent, and nobody knows which.
+  private func base(_ column: String) -> JSON? {
+    if let known = stored?.row[member: column] { return known }
+    return sent?[member: column] == nil ? JSON.null : JSON?.none
   }
 
   /// The columns that tell what became of a change or a deletion.
@@ -222,7 +255,8 @@ extension QueueItem {
   ) -> Comparison? {
     guard let stored else { return nil }
     if own.deletion == .deletedAt, row["deleted_at"]?.isNull == false { return .deleted }
-    if isSent, !stored.isDeleted, let column = own.change?.id, !column.isEmpty,
+    // A row that shows a deletion's id, and is there, has been restored since.
+    if isSent, let column = own.change?.id, !column.isEmpty,
       row[member: column]?.uuid == stored.changeID
     {
       return .same
@@ -239,7 +273,7 @@ extension QueueItem {
         continue
       }
       // The base first: what a server makes of a text is only a guess.
-      if StoredRow.holds(theirs, stored.row[member: column] ?? .null) {
+      if let base = base(column), StoredRow.holds(theirs, base) {
         isOpen = true
       } else if let wanted, isSent, StoredRow.mayHold(theirs, wanted) {
         continue
@@ -259,7 +293,8 @@ extension QueueItem {
     let list = JSON.array([])
     for column in columns {
       list.append([
-        "name": .string(column), "base": stored?.row[member: column] ?? .null,
+        "name": .string(column),
+        "base": before[member: column] ?? .null,
         "theirs": row[member: column] ?? .null,
         "mine": operation == .delete ? .null : payload[member: column] ?? .null,
       ])

@@ -487,9 +487,9 @@ struct ItemIntake: Rules {
   private func undo(
     _ item: QueueItem, _ row: QueueRow, _ kind: QueueKind?, _ session: OpenSession
   ) throws(Failure) -> JSON {
-    if let kind, let stored = item.stored, row.state == .sending || row.attempts > 0 {
+    if let kind, item.stored != nil, row.state == .sending || row.attempts > 0 {
       if !row.isEdited { item.noteSent(kind) }
-      _ = try settle(item, row, kind, session, hasWork: item.change(stored.row), true)
+      _ = try settle(item, row, kind, session, hasWork: item.change(item.before), true)
     } else if row.state == .sending {
       throw ItemIntake.inFlight
     } else {

@@ -67,6 +67,12 @@ final class UploadBatch {
       return content.stored?.row.laidOver(by: content.payload) ?? content.payload
     }
 
+    /// Its row is not there any more: it has deleted it, or others have, which the row shows.
+    var isGone: Bool {
+      guard let found else { return content?.operation == .delete }
+      return found["deleted_at"].map { !$0.isNull } ?? false
+    }
+
     func noteFound(_ row: JSON) { found = row }
 
     /// The server has refused it beside others that it stored, which have the group `since` or an older one.

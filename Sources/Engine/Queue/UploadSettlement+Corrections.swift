@@ -119,10 +119,8 @@ extension UploadSettlement {
     var rows: [OwnRow] = []
     var deleted: [(id: UUID, version: String)] = []
     for item in proved.items {
-      if item.content?.operation == .delete {
-        deleted.append((item.id, versions.version(of: item.id) ?? ""))
-      }
-      guard let values = item.values else { continue }
+      if item.isGone { deleted.append((item.id, versions.version(of: item.id) ?? "")) }
+      guard !item.isGone, let values = item.values else { continue }
       rows.append(
         OwnRow(id: item.id, values: kept.kept(of: values), version: versions.version(of: item.id)))
     }
@@ -206,15 +204,10 @@ extension UploadSettlement {
       try eraseProved(one, received)
       return .settled
     case .free:
-      // The change is made to the row as it is now. What named another version can change nothing any more.
+      // The change is made to the row as it is now.
       let version = row.string("updated_at")
-      if version != item.stored?.version {
-        item.sent = nil
-        queued.isEdited = true
-      }
-      item.stored = item.stored.map {
-        $0.moved(to: kept.kept(of: row), version: version, counted: $0.counted ?? $0.row)
-      }
+      if version != item.stored?.version { queued.isEdited = true }
+      item.moveBase(to: row, version: version, kept)
       try queued.put(item, one.kind, key, try core.keys())
       try core.queue.write(queued)
       // A later edit or deletion stands on what the user's list shows.

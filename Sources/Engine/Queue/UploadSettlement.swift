@@ -53,11 +53,10 @@ struct UploadSettlement: Rules {
 
   /// The columns that a question about these items reads.
   func columns(of batch: UploadBatch) -> [String] {
-    guard batch.request == .rows else { return [UploadSettlement.key] }
+    let showsDeleted = batch.kind.own?.deletion == .deletedAt ? ["deleted_at"] : []
+    guard batch.request == .rows else { return [UploadSettlement.key] + showsDeleted }
     guard let own = batch.kind.own else { return batch.columns }
-    if !batch.isCorrection {
-      return batch.columns + (own.deletion == .deletedAt ? ["deleted_at"] : [])
-    }
+    if !batch.isCorrection { return batch.columns + showsDeleted }
     var columns = own.selected
     if let id = own.change?.id, !id.isEmpty { columns.append(id) }
     // Another version of the app may have kept other columns.
@@ -256,6 +255,7 @@ struct UploadSettlement: Rules {
         absent = try compareNamed(batch, received)
       } else {
         let same = batch.request == .rows ? try parkOthers(batch, received) : batch
+        noteGone(same, received)
         absent = try eraseExisting(same, stored: ids, received)
       }
       // The server may cap its pages (PostgREST's `db-max-rows`) and does not say so: items are absent only
@@ -289,6 +289,17 @@ struct UploadSettlement: Rules {
     try park(batch.filter { others.contains($0.id) }, ParkReason(.conflict), received.now)
     try park(batch.filter { deleted.contains($0.id) }, ParkReason(.deletedElsewhere), received.now)
     return batch.filter { !others.contains($0.id) && !deleted.contains($0.id) }
+  }
+
+  /// Others have deleted the row of an item since it was stored: no list of its user's shows it.
+  private func noteGone(_ batch: UploadBatch, _ received: Received) {
+    guard batch.request == .ids, batch.kind.own?.deletion == .deletedAt,
+      let rows = received.response.rows
+    else { return }
+    for row in rows where !row.isNull("deleted_at") {
+      guard let id = row.uuid("id") else { continue }
+      batch.items.first { $0.id == id }?.noteFound(row.value)
+    }
   }
 
   private func sentPayload(
