@@ -207,15 +207,13 @@ public final class Engine {
     case .signInComplete: return try parts.signIn.complete(request)
     case .signInCancel: return try parts.signIn.cancel(request)
     case .sessionResume:
-      loop.isOnScreen = true
+      parts.hostView.isOnScreen = true
       return try parts.lifecycle.resume(request)
     case .sessionUnlock: return try parts.lifecycle.unlock(request)
     case .sessionLock: return try parts.lifecycle.lock(request)
-    case .sessionBackground:
-      loop.isOnScreen = false
-      return try parts.lifecycle.background(request)
+    case .sessionBackground: return try parts.lifecycle.background(request)
     case .sessionForeground:
-      loop.isOnScreen = true
+      parts.hostView.isOnScreen = true
       return try parts.lifecycle.foreground(request)
     case .sessionStatus: return try parts.lifecycle.status(request)
     case .sessionToken: return try parts.token.get(request)

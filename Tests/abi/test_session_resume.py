@@ -121,6 +121,18 @@ def test_RES_4_time_in_the_background_counts_across_a_restart(sign_in: MakeUser)
     assert (app.screen["screen"], app.screen["reason"]) == ("unlock", "background_timeout")
 
 
+def test_RES_4_an_app_that_says_again_that_it_has_left_is_not_back(sign_in: MakeUser) -> None:
+    user = sign_in()
+    for _ in range(2):
+        user.app.session_background()
+        user.phone.pass_time(200)
+    user.app.session_foreground()
+    assert (user.app.screen["screen"], user.app.screen["reason"]) == (
+        "unlock",
+        "background_timeout",
+    )
+
+
 DAMAGE: dict[str, Callable[[bytes], bytes]] = {
     "emptied": lambda stored: b"",
     "one byte": lambda stored: stored[:1],

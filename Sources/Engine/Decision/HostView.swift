@@ -43,6 +43,8 @@ enum Visit {
 final class HostView {
   private(set) var shown = Shown()
   private(set) var visit = Visit.nobody
+  /// The host has not said that the app left the screen.
+  var isOnScreen = true
 
   /// When the user was last authenticated whose start was refused because no biometric key opens the session;
   /// nil: none was.
@@ -57,7 +59,10 @@ final class HostView {
   func arrive(isIn: Bool) { visit = isIn ? .inside : .outside }
 
   /// The app has left the screen.
-  func leave() { if visit == .outside { visit = .left } }
+  func leave() {
+    isOnScreen = false
+    if visit == .outside { visit = .left }
+  }
 
   /// Remember a start that was refused because no biometric key opens the session.
   func note(_ decision: Decision, on occasion: Situation.Occasion, _ row: SessionRow) {

@@ -24,8 +24,6 @@ final class HostLoop: Rules {
   private var readers = [Reader](repeating: Reader(), count: 4)
   /// The last call could begin.
   var canAsk = true
-  /// The host has not said that the app left the screen.
-  var isOnScreen: Bool
   /// When requests were last asked for, or when it was last looked whether one waits, by the monotonic clock.
   private var askedMS: Int64
   /// A request waited when it was last looked.
@@ -33,7 +31,7 @@ final class HostLoop: Rules {
 
   init(_ parts: Parts) {
     self.parts = parts
-    isOnScreen = parts.core.configuration.role == .app
+    parts.hostView.isOnScreen = parts.core.configuration.role == .app
     askedMS = parts.core.clock.now().monotonicMS
   }
 
@@ -233,12 +231,12 @@ final class HostLoop: Rules {
 
   /// How long the host may sleep. The user looks at the app: what another process changes must show soon.
   private func beforeNextLook(_ wakeMS: Int64?) -> Int64? {
-    guard isOnScreen, wakeMS != 0, core.neighbours.existElsewhere else { return wakeMS }
+    guard hostView.isOnScreen, wakeMS != 0, core.neighbours.existElsewhere else { return wakeMS }
     return min(wakeMS ?? Int64.max, HostLoop.lookIntervalMS)
   }
 
   /// The longest sleep of a thread that waits.
-  var longestWaitMS: Int64 { isOnScreen ? HostLoop.newcomerIntervalMS : Int64.max }
+  var longestWaitMS: Int64 { hostView.isOnScreen ? HostLoop.newcomerIntervalMS : Int64.max }
 
   /// Whether this reader should ask now: there is work, something is due earlier than it was told, or that
   /// time is over.

@@ -71,12 +71,14 @@ struct AppLifecycle: Rules {
     _ = try Fields(request, known: [])
     let now = core.clock.now()
     let isIn = hostView.visit == .inside
+    // An app that has left before is not back because it says so again.
+    let begins = isIn && hostView.isOnScreen
     hostView.leave()
     do throws(Failure) {
       // One commit, with the erasure before it: a handle that sees it finds no key.
       try core.database.transaction { () throws(Failure) in
         try sessions.patch { (row) throws(Failure) in
-          let goesOn = !isIn && row.backgroundWallMS != nil
+          let goesOn = !begins && row.backgroundWallMS != nil
           row.noteBackground(now, goesOn: goesOn)
           if !goesOn { row.seenWallMS = now.wallMS }
         }
