@@ -7,6 +7,8 @@ public struct PauseTable {
     public let attempts: Int64
     /// 0: there is no pause.
     public let notBefore: SteadyTime
+    /// How long the pause was when it began.
+    public let lengthMS: Int64
     /// The server itself asked for the pause.
     public let isAsked: Bool
   }
@@ -20,11 +22,12 @@ public struct PauseTable {
   public func all() throws(Failure) -> [Entry] {
     let cache = database.currentReadCache
     if let known = cache?.pauses { return known }
-    let entries = try database.all("SELECT service, attempts, not_before_ms, asked FROM pause") {
-      (row) throws(Failure) in
+    let entries = try database.all(
+      "SELECT service, attempts, not_before_ms, length_ms, asked FROM pause"
+    ) { (row) throws(Failure) in
       Entry(
         purpose: row.text(0), attempts: row.count(1), notBefore: SteadyTime(ms: row.int(2)),
-        isAsked: row.int(3) != 0)
+        lengthMS: row.int(3), isAsked: row.int(4) != 0)
     }
     cache?.pauses = entries
     return entries
@@ -32,18 +35,22 @@ public struct PauseTable {
 
   public func read(_ purpose: String) throws(Failure) -> Entry {
     try all().first { $0.purpose == purpose }
-      ?? Entry(purpose: purpose, attempts: 0, notBefore: 0, isAsked: false)
+      ?? Entry(purpose: purpose, attempts: 0, notBefore: 0, lengthMS: 0, isAsked: false)
   }
 
   public func set(
-    _ purpose: String, attempts: Int64, notBefore: SteadyTime, isAsked: Bool = false
+    _ purpose: String, attempts: Int64, notBefore: SteadyTime, lengthMS: Int64,
+    isAsked: Bool = false
   ) throws(Failure) {
     database.readCache = nil
     try database.run(
       """
-      INSERT INTO pause(service, attempts, not_before_ms, asked) VALUES (?1, ?2, ?3, ?4)
-      ON CONFLICT(service) DO UPDATE SET attempts = ?2, not_before_ms = ?3, asked = ?4
-      """, .text(purpose), .int(attempts), .int(notBefore.ms), .int(isAsked ? 1 : 0))
+      INSERT INTO pause(service, attempts, not_before_ms, length_ms, asked)
+        VALUES (?1, ?2, ?3, ?4, ?5)
+      ON CONFLICT(service) DO UPDATE
+        SET attempts = ?2, not_before_ms = ?3, length_ms = ?4, asked = ?5
+      """, .text(purpose), .int(attempts), .int(notBefore.ms), .int(lengthMS),
+      .int(isAsked ? 1 : 0))
   }
 
   public func clear(_ purpose: String) throws(Failure) {

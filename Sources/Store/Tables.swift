@@ -76,9 +76,10 @@ extension Schema {
         CREATE TABLE lease(name TEXT PRIMARY KEY, holder BLOB NOT NULL,
           expires_ms INTEGER NOT NULL) WITHOUT ROWID;
         CREATE TABLE pause(service TEXT PRIMARY KEY, attempts INTEGER NOT NULL,
-          not_before_ms INTEGER NOT NULL, asked INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
+          not_before_ms INTEGER NOT NULL, length_ms INTEGER NOT NULL,
+          asked INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
         """,
-      triggers: itemTriggers, version: 1, digest: "U6Pc3y7PT1U87IwQnUVxyBomnvXWydQrFmZiCymWmTA")
+      triggers: itemTriggers, version: 1, digest: "vj0GYzoCNgwuhwYkS3IA6AJZRbg1zRRq6ls_ApDg4tQ")
   }
 
   /// The counts of items by state (`QueueTable+Counts`), the sums of what they count for

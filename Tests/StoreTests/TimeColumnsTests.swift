@@ -36,7 +36,7 @@ import Testing
     "session.background_monotonic_ms": .monotonic, "session.validated_monotonic_ms": .monotonic,
     "session.expires_ms": .server, "stored_item.stored_ms": .server,
     "contact.listed_ms": .item, "queue.listed_ms": .item,
-    "session.validated_offset_ms": .none,
+    "session.validated_offset_ms": .none, "pause.length_ms": .none,
   ]
 
   @Test func everyTimeColumnHasItsClock() throws {

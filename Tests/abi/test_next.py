@@ -21,7 +21,7 @@ from support.errors import error_of
 from support.events import answered, park, parked_items, second_handle
 from support.missing import lose, until_lost
 from support.phone import App, Phone
-from support.queue import BAD_MINUTES, RPC, add, add_offline, stored
+from support.queue import BAD_MINUTES, RPC, add, add_offline, ask_until_believed, stored
 from support.users import MakeUser, SignedIn
 from support.waking import Waiting, readable
 from support.workers import finish_worker, start_worker
@@ -524,7 +524,7 @@ def test_the_run_of_a_cancelled_item_ends(sign_in: MakeUser) -> None:
     app.settle()
     app.queue_cancel({"id": item})
     user.phone.network.up = True
-    app.wait(2 * 3600)
+    ask_until_believed(app)
     add(app)
     done = run_of(app)
     assert (done["sent"], done["parked"]) == (1, 0)

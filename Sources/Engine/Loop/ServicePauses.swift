@@ -44,7 +44,7 @@ struct ServicePauses {
     _ = state.fail(at: time.ms, random: Random.word(), floorMS: response.floorMS(for: purpose))
     try core.pauses.set(
       purpose.rawValue, attempts: state.attempts, notBefore: SteadyTime(ms: state.notBeforeMS),
-      isAsked: goesOn || response.asksForPause(purpose))
+      lengthMS: state.notBeforeMS - time.ms, isAsked: goesOn || response.asksForPause(purpose))
   }
 
   /// The service answered. Returns whether that ends a pause.
@@ -65,7 +65,7 @@ struct ServicePauses {
     let time = try core.steadyToStore(now)
     try core.pauses.set(
       purpose.rawValue, attempts: try core.pauses.read(purpose.rawValue).attempts,
-      notBefore: time + milliseconds)
+      notBefore: time + milliseconds, lengthMS: milliseconds)
   }
 
   /// A refresh succeeded after failures, so a whole service may have come back, for many devices at
@@ -81,7 +81,7 @@ struct ServicePauses {
       let left = ServicePauses.leftMS(known, time)
       guard delay > left else { continue }
       try core.pauses.set(
-        purpose.rawValue, attempts: known.attempts, notBefore: time + delay,
+        purpose.rawValue, attempts: known.attempts, notBefore: time + delay, lengthMS: delay,
         isAsked: known.isAsked && left > 0)
     }
   }
@@ -97,7 +97,7 @@ struct ServicePauses {
   func endUnasked(_ isIncluded: (Purpose) -> Bool) throws(Failure) {
     for entry in try core.pauses.all() where !entry.isAsked && entry.notBefore.ms != 0 {
       guard let purpose = Purpose(rawValue: entry.purpose), isIncluded(purpose) else { continue }
-      try core.pauses.set(entry.purpose, attempts: entry.attempts, notBefore: 0)
+      try core.pauses.set(entry.purpose, attempts: entry.attempts, notBefore: 0, lengthMS: 0)
     }
   }
 
@@ -107,11 +107,11 @@ struct ServicePauses {
     return stored.notBefore == 0 ? 0 : ServicePauses.leftMS(stored, try core.steady(now))
   }
 
-  /// How long the pause still lasts; 0 or less when there is none. One that is longer than any of its
-  /// kind was stored in another boot, under another clock: it is over.
+  /// How long the pause still lasts; 0 or less when there is none. One that lasts longer than it did when it
+  /// began was stored in another boot, under another clock: it is over.
   private static func leftMS(_ stored: PauseTable.Entry, _ now: SteadyTime) -> Int64 {
     let left = stored.notBefore - now
-    return left > Backoff.longestMS(isAsked: stored.isAsked) ? 0 : left
+    return left > stored.lengthMS ? 0 : left
   }
 
   /// A pause that lasts, as the host sees it.
