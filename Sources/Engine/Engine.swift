@@ -171,6 +171,12 @@ public final class Engine {
     core.neighbours.takeChange(core.database)
   }
 
+  /// Another handle has written since the last look for work.
+  @export(interface) public var urgesLook: Bool { core.neighbours.urgesLook }
+
+  /// The session is readable.
+  @export(interface) public var isOpen: Bool { parts.sessions.session != nil }
+
   /// The readers that have asked for a descriptor or waited. Nobody else sees what a call raises, and to find
   /// it out costs as much as a small call.
   private var awaited: [Wanted] = []

@@ -9,12 +9,12 @@ typealias ReplyOut = UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
 /// here.
 enum Boundary {
   /// One call: enter the handle, read the request, run, write the reply. `keeps`: the request is a response
-  /// to a request, which is kept whatever becomes of the call.
+  /// to a request, which is kept whatever becomes of the call. `asks`: see `Operation.asks`.
   @inline(never)
   static func call(
     _ handle: OpaquePointer?, _ request: Text?, _ reply: ReplyOut?,
     _ dialect: JSON.Dialect = .strict, room: Room = .ordinary, keeps: Bool = false,
-    _ body: (Engine, JSON) throws(Failure) -> JSON
+    asks: Bool = false, _ body: (Engine, JSON) throws(Failure) -> JSON
   ) -> Int32 {
     reply?.pointee = nil
     let value = UInt(bitPattern: handle)
@@ -22,9 +22,13 @@ enum Boundary {
     let entry = platform_handle_enter(value, true, &object)
     guard entry == PLATFORM_ENTERED, let object else { return refuse(entry, value, reply) }
     let engine = Unmanaged<Engine>.fromOpaque(object).takeUnretainedValue()
+    let isQuiet = asks && engine.isOpen
     let status = run(engine, request, reply, dialect, room, keeps, body)
-    if engine.takeChange() { platform_handle_tell(value) }
-    if engine.isAwaited { platform_handle_signal(value, engine.wanting()) }
+    let hasChanged = engine.takeChange()
+    if hasChanged { platform_handle_tell(value) }
+    if engine.isAwaited, !isQuiet || hasChanged || engine.urgesLook {
+      platform_handle_signal(value, engine.wanting())
+    }
     release(platform_handle_leave(value, true))
     return status
   }
@@ -35,7 +39,8 @@ enum Boundary {
     _ handle: OpaquePointer?, _ operation: Operation, _ request: Text?, _ reply: ReplyOut?
   ) -> Int32 {
     call(
-      handle, request, reply, operation.dialect, room: operation.room, keeps: operation == .complete
+      handle, request, reply, operation.dialect, room: operation.room,
+      keeps: operation == .complete, asks: operation.asks
     ) {
       (engine, request) throws(Failure) in try engine.run(operation, request)
     }

@@ -47,4 +47,14 @@ extension Operation {
     default: .reserve
     }
   }
+
+  /// It only asks: with an open session it changes nothing that a reader waits for, unless it
+  /// writes rows or finds that another handle has. So what is due is not computed after it, which
+  /// would cost more than the call.
+  var asks: Bool {
+    switch self {
+    case .sessionStatus, .orgList, .queueList, .queueGet, .queueExport, .queueExplain: true
+    default: false
+    }
+  }
 }
