@@ -62,7 +62,7 @@ public final class Engine {
         try KeyStoreChange.refuse(core.configuration, core.database)
         try ProjectChange.refuse(core.configuration, core.database)
         try parts.recovery.findUnfinished()
-        return try parts.uploader.reclaimVoidLeases(core.clock.now())
+        return try parts.uploader.reclaimLostLeases(core.clock.now(), late: nil)
       } catch {
         switch error.code {
         case .storageDamaged:

@@ -160,7 +160,7 @@ struct Scheduler: Rules {
         guard let session = sessions.session else { return }
         try core.queue.release(org: nil, of: session.owner)
       case .abandonReadBacks: try uploader.abandonReadBacks()
-      case .reclaimLeases: try uploader.reclaimLostLeases(now)
+      case .reclaimLeases: try uploader.reclaimLostLeases(now, late: core.steady(now))
       case .settleStates:
         guard let session = sessions.session else { return }
         try core.queue.settleStates(of: session.owner)

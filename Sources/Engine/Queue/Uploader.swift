@@ -163,26 +163,20 @@ struct Uploader: Rules {
   /// Whether a dead or late process holds items, or this handle holds items whose request could not
   /// be made. A living process keeps its items until its lease ends. Call it only while no upload is
   /// in flight.
-  func hasLostLeases(_ now: Instant) throws(Failure) -> Bool { try !lostHolders(now).isEmpty }
-
-  func reclaimLostLeases(_ now: Instant) throws(Failure) {
-    for holder in try lostHolders(now) { try core.queue.reclaim(from: holder) }
+  func hasLostLeases(_ now: Instant) throws(Failure) -> Bool {
+    try !lostHolders(now, late: core.steady(now)).isEmpty
   }
 
-  private func lostHolders(_ now: Instant) throws(Failure) -> [[UInt8]] {
+  /// `late`: leases until then have ended. nil: none has, because at a start the clock may not be set.
+  func reclaimLostLeases(_ now: Instant, late: SteadyTime?) throws(Failure) {
+    for holder in try lostHolders(now, late: late) { try core.queue.reclaim(from: holder) }
+  }
+
+  private func lostHolders(_ now: Instant, late: SteadyTime?) throws(Failure) -> [[UInt8]] {
     guard try core.queue.hasLeases() else { return [] }
-    let time = try core.steady(now)
-    return try core.queue.leases().filter { $0.until <= time || isVoid($0.holder, now) }.map {
-      $0.holder
-    }
-  }
-
-  /// Reclaim what dead processes held, at a start: its clock may not be set yet, so no lease has ended.
-  func reclaimVoidLeases(_ now: Instant) throws(Failure) {
-    guard try core.queue.hasLeases() else { return }
-    for lease in try core.queue.leases() where isVoid(lease.holder, now) {
-      try core.queue.reclaim(from: lease.holder)
-    }
+    return try core.queue.leases().filter { lease in
+      late.map { lease.until <= $0 } ?? false || isVoid(lease.holder, now)
+    }.map { $0.holder }
   }
 
   private func isVoid(_ holder: [UInt8], _ now: Instant) -> Bool {
