@@ -40,22 +40,8 @@ public enum SignInCause: String, CaseIterable, Sendable {
     }
   }
 
-  /// nil: the text of the reason says it to the user.
-  public var messageCode: MessageCode? {
-    switch self {
-    case .wrongPassword: .wrongPassword
-    case .unconfirmedAddress: .unconfirmedAddress
-    case .providerDisabled: .providerDisabled
-    case .userBanned: .userBanned
-    case .answerLost: .answerLost
-    case .wrongAPIKey: .wrongAPIKey
-    case .wrongURL: .wrongURL
-    case .notSupabase: .notSupabase
-    case .projectPaused: .projectPaused
-    case .keyStore: .keyStore
-    case .tokenTooLong, .refused, .dns, .tls, .timeout: nil
-    }
-  }
+  /// The message of the same code. nil: the text of the reason says it to the user.
+  public var messageCode: MessageCode? { MessageCode(rawValue: rawValue) }
 }
 
 extension AuthClassification {
