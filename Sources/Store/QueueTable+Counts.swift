@@ -163,7 +163,8 @@ extension QueueTable {
     } ?? 0
   }
 
-  private func hasOthers(than owner: [UInt8]?) throws(Failure) -> Bool {
+  /// Whether there are items of other owners.
+  func hasOthers(than owner: [UInt8]?) throws(Failure) -> Bool {
     try database.exists(
       """
       SELECT 1 FROM queue INDEXED BY queue_ready WHERE owner > ifnull(?1, '')

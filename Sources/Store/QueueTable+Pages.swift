@@ -9,14 +9,6 @@ extension QueueTable {
   /// Where there are more groups, the table is read.
   private static var mostGroups: Int { 64 }
 
-  private func hasOthers(than owner: [UInt8]) throws(Failure) -> Bool {
-    try database.exists(
-      """
-      SELECT 1 FROM queue INDEXED BY queue_ready WHERE owner > ?1
-      UNION ALL SELECT 1 FROM queue INDEXED BY queue_ready WHERE owner < ?1
-      """, .blob(owner))
-  }
-
   /// The next items after a sequence number, in one state or (nil) in any.
   public func page(
     of owner: [UInt8], state: ItemState.Code?, after sequence: Int64, limit: Int
