@@ -188,8 +188,11 @@ public struct JSON: @unchecked Sendable {
   }
 
   /// Calls `body` with the UTF-8 of a string, without making a Swift String; nil for other kinds.
-  public func withUTF8<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result? {
-    JSON.text(raw).map { body($0) }
+  public func withUTF8<Result, Failed: Error>(
+    _ body: (UnsafeRawBufferPointer) throws(Failed) -> Result
+  ) throws(Failed) -> Result? {
+    guard let text = JSON.text(raw) else { return nil }
+    return try body(text)
   }
 
   @inline(never)

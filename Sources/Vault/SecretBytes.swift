@@ -98,13 +98,7 @@ public final class SecretBytes {
 
   /// The text of a JSON string, copied without a Swift String; nil for other kinds.
   public static func text(of value: JSON) throws(Failure) -> SecretBytes? {
-    var copied: SecretBytes?
-    var failure: Failure?
-    _ = value.withUTF8 { bytes in
-      do throws(Failure) { copied = try SecretBytes(copying: bytes) } catch { failure = error }
-    }
-    if let failure { throw failure }
-    return copied
+    try value.withUTF8 { (bytes) throws(Failure) in try SecretBytes(copying: bytes) }
   }
 
   /// The bytes as a JSON string, in memory that jansson zeroes when it is released.

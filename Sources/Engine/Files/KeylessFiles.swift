@@ -129,13 +129,13 @@ struct KeylessList {
 
   /// A list that cannot be read counts as empty: the files stay.
   init(_ text: String?) throws(Failure) {
-    var list: JSON = [:]
-    var failure: Failure?
-    Array((text ?? "{}").utf8).withUnsafeBytes { bytes in
-      do throws(Failure) { list = try JSON.parse(bytes) } catch { failure = error }
+    let stored = JSON(text ?? "{}")
+    do throws(Failure) {
+      json = try stored.withUTF8 { (bytes) throws(Failure) in try JSON.parse(bytes) } ?? [:]
+    } catch {
+      if error.code == .memoryExhausted { throw error }
+      json = [:]
     }
-    if let failure, failure.code == .memoryExhausted { throw failure }
-    json = list
   }
 
   func add(_ file: String, _ device: Int64, _ check: [UInt8]?) {
@@ -147,16 +147,10 @@ struct KeylessList {
   var files: [(name: String, entry: JSON)] { json.members.map { ($0.key, $0.value) } }
 
   static func check(of entry: JSON) throws(Failure) -> [UInt8]? {
-    guard let text = entry.string("check") else { return nil }
-    var found: [UInt8]?
-    var failure: Failure?
-    Array(text.utf8).withUnsafeBytes { bytes in
-      do throws(Failure) { found = try Digest.fromBase64URL(bytes).map { Array($0.bytes) } } catch {
-        failure = error
-      }
+    let found = try entry["check"]?.withUTF8 { (text) throws(Failure) in
+      try Digest.fromBase64URL(text)
     }
-    if let failure { throw failure }
-    return found
+    return found.flatMap { $0 }.map { Array($0.bytes) }
   }
 
   static func users(of entry: JSON, contain tag: JSON) -> Bool {
