@@ -348,11 +348,6 @@ public final class Database {
   /// Whether the path still names this file. False when another process has set the file aside.
   public var isCurrent: Bool { platform_file_id(path) == fileID }
 
-  /// A number that changes when another connection, in any process, has committed.
-  public func foreignVersion() throws(Failure) -> Int64 {
-    try first("PRAGMA data_version") { (row) throws(Failure) in row.int(0) } ?? 0
-  }
-
   /// Copy the log into the file and truncate it, so that deleted data is gone from the disk. A
   /// reader in another process can prevent that; a later checkpoint then completes it.
   public func flush() throws(Failure) {

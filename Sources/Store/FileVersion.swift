@@ -34,7 +34,7 @@ extension Database {
   }
 
   /// The version of the last commit by any process; in a write transaction, the one it began with.
-  var lastCommit: FileVersion? {
+  public var lastCommit: FileVersion? {
     guard let connection else { return nil }
     var file: UnsafeMutablePointer<sqlite3_file>?
     guard

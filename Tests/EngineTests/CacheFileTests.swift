@@ -60,7 +60,7 @@ import class Foundation.FileManager
     if what != "an organisation without rows" {
       try rig.cache.open().datasets.write(.summary, of: org, DatasetTable.Entry())
     }
-    rig.cache.use(ContactIndex(org: org, version: 1))
+    rig.cache.use(ContactIndex(org: org, version: nil))
     make("cache.db.damaged", "cache.db.damaged-wal", "cache.db.damaged-shm", in: rig)
     // When
     if what == "all" { rig.cache.erase() } else { try rig.cache.erase([org]) }

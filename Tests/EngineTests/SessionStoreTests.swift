@@ -100,7 +100,7 @@ import Testing
         owner: session.owner, key: [1], org: orgA, kind: kind, columns: [], items: []))
     rig.pulls.begin(RowPull(contacts(orgA), after: nil))
     rig.pulls.finishSummary(1)
-    rig.cache.use(ContactIndex(org: [1], version: 1))
+    rig.cache.use(ContactIndex(org: [1], version: nil))
     try rig.inFlight.send(
       RestRequests.summary(
         rig.core.configuration.backend, org: orgA, bearer: session.accessToken),

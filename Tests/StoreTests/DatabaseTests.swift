@@ -240,16 +240,6 @@ import Testing
     }
   }
 
-  @Test func anotherConnectionsCommitChangesTheForeignVersion() throws {
-    let folder = try TemporaryFolder()
-    let (ours, theirs) = (try folder.open(), try folder.open())
-    let before = try ours.foreignVersion()
-    try MetaTable(ours).set(.uploads, .int(1))
-    try expect(ours.foreignVersion(), equals: before)
-    try MetaTable(theirs).set(.uploads, .int(2))
-    try expect(ours.foreignVersion() != before)
-  }
-
   @Test func aFlushEmptiesTheLog() throws {
     let folder = try TemporaryFolder()
     let database = try folder.open()

@@ -120,9 +120,6 @@ final class CacheFile {
 
   func dropIndex() { index = nil }
 
-  /// Contacts have changed: the next search opens the blocks that it does not have.
-  func outdateIndex() { index?.version = nil }
-
   // MARK: Erasing
 
   /// Erase everything cached. A failure is only logged: the cache's key is erased as well, so nothing

@@ -58,9 +58,9 @@ struct ContactBlocks {
 
   /// The index of the file's present version. `known`: the one of an earlier version.
   func index(_ known: ContactIndex?) throws(Failure) -> ContactIndex {
-    let version = try tables.database.foreignVersion()
+    let version = tables.database.version
     let known = known.flatMap { $0.org == org ? $0 : nil }
-    if let known, known.version == version { return known }
+    if let known, let version, known.version == version { return known }
     let index = ContactIndex(org: org, version: version)
     var rows: Int?
     var isWhole = true
@@ -78,7 +78,7 @@ struct ContactBlocks {
 
   /// Make all blocks from the rows. If they cannot be stored, they are used from memory.
   func rebuilt() throws(Failure) -> ContactIndex {
-    let version = try tables.database.foreignVersion()
+    let version = tables.database.version
     let index = ContactIndex(org: org, version: version)
     var changes: [ContactIndex.Change] = []
     var draft = ContactBlockDraft()
@@ -109,7 +109,7 @@ struct ContactBlocks {
     do throws(Failure) {
       try tables.database.transaction { () throws(Failure) in
         // Another process may have changed the rows since they were read.
-        guard try tables.database.foreignVersion() == version else { return }
+        guard tables.database.lastCommit == version else { return }
         _ = try tables.blocks.removeAll(of: org)
         for change in changes { try write(change) }
       }

@@ -1,5 +1,6 @@
 import Base
 import CPlatform
+import Store
 
 /// The names of an organisation's contacts, for searching. It exists in memory only. A lock drops
 /// it, and so does every new generation of the session.
@@ -21,12 +22,12 @@ final class ContactIndex {
   }
 
   let org: [UInt8]
-  /// The file's `foreignVersion` that this mirrors; nil: the blocks have changed since.
-  var version: Int64?
+  /// The version of the file that this mirrors; nil: SQLite does not tell it.
+  let version: FileVersion?
   /// The blocks, by number.
   private var parts: [Change] = []
 
-  init(org: [UInt8], version: Int64) {
+  init(org: [UInt8], version: FileVersion?) {
     self.org = org
     self.version = version
   }

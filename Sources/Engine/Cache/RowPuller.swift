@@ -176,9 +176,6 @@ struct RowPuller: Rules {
       return
     }
     guard !isLost else { return pulls.restart() }
-    if pull.source.kind == nil, pull.rows + pull.removed > sent.rows + sent.removed {
-      cache.outdateIndex()
-    }
     try proceed(pull, now)
   }
 
