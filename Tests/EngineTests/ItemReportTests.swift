@@ -30,9 +30,7 @@ import Testing
     case "a lock that is due":
       let now = rig.now
       try rig.sessions.patch { (row) throws(Failure) in
-        row.backgroundWallMS = now.wallMS
-        row.backgroundMonotonicMS = now.monotonicMS
-        row.backgroundBoot = now.bootID
+        row.background = Moment(now)
       }
       rig.advance(1_000_000)
     case "a refused token": rig.tokens.refuse()

@@ -311,9 +311,7 @@ import Testing
       // Nobody has been here for an hour, and no call has locked yet.
       let now = rig.now
       try rig.sessions.patch { (row) throws(Failure) in
-        row.backgroundWallMS = now.wallMS
-        row.backgroundMonotonicMS = now.monotonicMS
-        row.backgroundBoot = now.bootID
+        row.background = Moment(now)
       }
       rig.advance(1_000_000)
     case "locked":
