@@ -80,6 +80,17 @@ public enum UploadPolicy {
     verdict.awaitsService || s.cause.isAboutTheWay && verdict.isSearch && s.manyFail
   }
 
+  /// Whether items have failed for their kind, as far as anybody can tell: the server's schema is a
+  /// problem. Where the verdict is a question first, nobody can.
+  public static func isOfKind(_ verdict: UploadVerdict, _ s: UploadSituation) -> Bool {
+    guard failing(s.request, s.cause, s.answer) == .kind else { return false }
+    switch verdict {
+    case .wait(.kind, _), .wait(.itself, _): return true
+    case .halve: return s.answer != .tooSlow
+    default: return false
+    }
+  }
+
   // MARK: Uploads
 
   private static func judgeUpload(_ s: UploadSituation) -> UploadVerdict {

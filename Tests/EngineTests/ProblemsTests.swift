@@ -1,4 +1,5 @@
 import Base
+import Policy
 import Supabase
 import TestSupport
 import Testing
@@ -47,9 +48,8 @@ import Testing
     let problems = Problems(rig.core)
     try rig.add(id(1))
     let batch = try rig.upload()
-    let upload = request(.upload, .upload(batch))
     problems.note(request(.upload, .readBack(batch)), try refusal("42P01"), lastSent: 0, rig.now)
-    problems.note(upload, try response(201, "[]"), lastSent: 0, rig.now)
+    problems.noteUpload(of: batch, nil, rig.now)
     expect(listed(problems), equals: [["upload", "42P01", "activities", nil]])
     expect(problems.concern(kind: "activity") && !problems.concern(kind: "contact"))
     // A read-back that compares rows asks again with fewer columns
@@ -57,8 +57,11 @@ import Testing
     problems.note(
       request(.upload, .readBack(batch.asking(.rows))), try refusal("42703"), lastSent: 0, rig.now)
     expect(listed(problems).isEmpty)
+    problems.noteUpload(of: batch, ParkReason(.rejected, sqlstate: "42501"), rig.now)
+    expect(listed(problems), equals: [["upload", "42501", "activities", nil]])
     // The first refusal by a policy leads to the membership check
-    problems.note(upload, try response(403, #"{"code":"42501"}"#), lastSent: 0, rig.now)
-    expect(listed(problems).isEmpty)
+    let denied = UploadSituation(.denied)
+    expect(!UploadPolicy.isOfKind(.wait(.organisation, charged: false), denied))
+    expect(UploadPolicy.isOfKind(.wait(.kind, charged: true), denied))
   }
 }

@@ -205,7 +205,9 @@ final class Problems {
     _ request: InFlightRequest, _ response: HTTPResponse, lastSent: Int64, _ now: Instant
   ) {
     noteConnection(request, response, lastSent, now)
-    guard let subject = subject(of: request) else { return }
+    // Of an upload, the policy says what is refused.
+    if case .upload = request.content { return }
+    guard let subject = subject(of: request.content, request.purpose) else { return }
     let outcome = RestClassification.rest(response.facts)
     guard let error = request.refusal(outcome, response), let code = error.code else {
       if outcome.isOfWorkingSchema { end(subject) }
@@ -214,6 +216,17 @@ final class Problems {
     let problem = Problem(subject, code, now)
     problem.table = ServerError.table(code, error.message) ?? subject.table
     problem.column = error.column
+    set(problem)
+  }
+
+  /// The server refuses uploads of the kind, and blames no item; nil: it takes them.
+  func noteUpload(of batch: UploadBatch, _ refusal: ParkReason?, _ now: Instant) {
+    guard let subject = subject(of: .upload(batch), .upload) else { return }
+    guard let refusal else { return end(subject) }
+    guard let code = refusal.sqlstate else { return }
+    let problem = Problem(subject, code, now)
+    problem.table = ServerError.table(code, refusal.message) ?? subject.table
+    problem.column = refusal.field
     set(problem)
   }
 
@@ -348,9 +361,11 @@ final class Problems {
   }
 
   /// nil: the request does not depend on the configured names.
-  private func subject(of request: InFlightRequest) -> Subject? {
-    let (backend, purpose) = (core.configuration.backend, request.purpose)
-    switch request.content {
+  private func subject(
+    of content: InFlightRequest.Content, _ purpose: Purpose
+  ) -> Subject? {
+    let backend = core.configuration.backend
+    switch content {
     case .membershipCheck: return Subject("memberships", purpose, table: backend.membershipsTable)
     case .rows(let pull): return Problems.subject(pull)
     case .live: return Subject("contacts", purpose, table: backend.contactsTable)
@@ -394,7 +409,6 @@ extension InFlightRequest {
 
   /// The error by which the response refuses the request for the schema, and not for the rows or the user.
   fileprivate func refusal(_ outcome: RestOutcome, _ response: HTTPResponse) -> ServerError? {
-    if case .upload(let batch) = content { return batch.refusal(outcome, response) }
     switch outcome {
     case .schemaNotReady, .serverBug, .denied: break
     default: return nil
@@ -402,51 +416,5 @@ extension InFlightRequest {
     // The user may not read every column; the next read-back asks for the ids alone.
     if case .readBack(let batch) = content, batch.request == .rows { return nil }
     return ServerError.read(response.body)
-  }
-}
-
-extension UploadBatch {
-  /// The error by which the server refuses the kind, and not only these items (`BlamePolicy`).
-  fileprivate func refusal(_ outcome: RestOutcome, _ response: HTTPResponse) -> ServerError? {
-    if outcome == .answered { return kind.upload == .rpc ? refusal(of: response.rows) : nil }
-    let error = ServerError.read(response.body)
-    return isRefused(outcome, error, response) ? error : nil
-  }
-
-  private func isRefused(
-    _ outcome: RestOutcome, _ error: ServerError, _ response: HTTPResponse
-  ) -> Bool {
-    switch outcome {
-    // The configuration does not list the column either: the items are parked.
-    case .schemaNotReady: !lacksColumn(response)
-    case .serverBug, .unknownRejection: true
-    // Several items are sent in smaller uploads.
-    case .statementTimeout: items.count == 1
-    case .denied, .duplicateKey, .itemFault, .missingParent:
-      !asksFirst(outcome) && !isBlamed(for: outcome, error)
-    default: false
-    }
-  }
-
-  /// Whether the library asks the server before it takes the refusal for one: the membership may have
-  /// ended, and the item of a duplicate key may be stored.
-  private func asksFirst(_ outcome: RestOutcome) -> Bool {
-    switch outcome {
-    case .denied: org != nil && !items.contains { !$0.history.isClean }
-    case .duplicateKey: attempts == 0
-    default: false
-    }
-  }
-
-  /// A function stored none of the rows, and blames none of them.
-  private func refusal(of rows: ResponseRows?) -> ServerError? {
-    guard let rows = UploadReply.rows(rows), !rows.contains(where: { $0.status != .rejected })
-    else { return nil }
-    for row in rows {
-      let error = ServerError(code: row.sqlstate, message: row.message, column: row.column)
-      guard let outcome = row.outcome, outcome != .transient, !asksFirst(outcome) else { continue }
-      if outcome.ground == nil || !isBlamed(for: outcome, error) { return error }
-    }
-    return nil
   }
 }

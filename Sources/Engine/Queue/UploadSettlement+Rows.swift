@@ -37,6 +37,9 @@ extension UploadSettlement {
   func finish(
     _ batch: UploadBatch, _ rows: [RowResult], _ received: Received
   ) throws(Failure) {
+    if received.isCurrent, rows.contains(where: { $0.status != .rejected }) {
+      problems.noteUpload(of: batch, nil, received.now)
+    }
     if batch.isCorrection { return try finishCorrections(batch, rows, received) }
     let decisions = RowDecisions(rows, batch)
     let stored = decisions.stored
@@ -87,12 +90,11 @@ extension UploadSettlement {
     } else {
       let passing = decisions.rows.ids { $0.outcome == .transient }
       let isPassing = undecided.items.contains { passing.contains($0.id) }
-      let refused = decisions.rows.first {
-        $0.id == undecided.items.first?.id && $0.outcome?.ground != nil
-      }
+      let first = decisions.rows.first { $0.id == undecided.items.first?.id }
+      let isRefused = first?.outcome?.ground != nil
       try settle(
-        undecided, isPassing ? .service : refused != nil ? .refusedOther : .schema,
-        refused.map { ParkReason($0, rest) }, received)
+        undecided, isPassing ? .service : isRefused ? .refusedOther : .schema,
+        first.map { ParkReason($0, rest) }, received)
     }
     // Rows without a result prove nothing. (A server that caps its answers gives too few.)
     try settle(rest.filter { !answered.contains($0.id) }, .schema, nil, received)

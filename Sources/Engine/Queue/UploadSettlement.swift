@@ -42,6 +42,7 @@ struct UploadSettlement: Rules {
       if batch.request == .upload, batch.isByFunction {
         if let rows = UploadReply.rows(response.rows) { return try finish(batch, rows, received) }
       } else if let ids = UploadReply.storedIDs(response.rows) {
+        if batch.request == .upload, isCurrent { problems.noteUpload(of: batch, nil, now) }
         return try finish(batch, naming: SortedUUIDSet(ids), received)
       }
     }
@@ -163,7 +164,11 @@ struct UploadSettlement: Rules {
   ) throws(Failure) {
     guard !batch.isEmpty else { return }
     let situation = try situation(batch, answer, received)
-    try apply(UploadPolicy.judge(situation), batch, situation, reason, received)
+    let verdict = UploadPolicy.judge(situation)
+    if received.isCurrent, let reason, UploadPolicy.isOfKind(verdict, situation) {
+      problems.noteUpload(of: batch, reason, received.now)
+    }
+    try apply(verdict, batch, situation, reason, received)
   }
 
   private func situation(
