@@ -46,13 +46,14 @@ struct KeylessFiles: Rules {
       entry["users"]?.append(tag)
       try core.meta.set(.keyless, .text(try list.text))
       var carried = 0
-      var found: [QueueItem] = []
+      var found: [[UInt8]] = []
       try Salvage.open(folder + "/" + name).eachItem { (row) throws(Failure) in
         guard row.owner == owner, let item = try row.read(queueKey) else { return }
-        found.append(item)
+        found.append(try core.keys().itemTag(item.id, session.owner))
         if try carry(row, item, queueKey, session) { carried += 1 }
       }
-      for item in found { try link(item, session) }
+      // Once all are here.
+      for tag in found { try links.hold(tag, try core.keys()) }
       if carried > 0 {
         try core.syncRuns.start(of: session.owner, now: try core.steadyToStore(core.clock.now()))
       }
@@ -108,17 +109,6 @@ struct KeylessFiles: Rules {
     row.isEdited = mayBeStored
     try core.queue.write(row)
     return true
-  }
-
-  /// Let an item wait for those that it depends on, once all are here.
-  private func link(_ item: QueueItem, _ session: OpenSession) throws(Failure) {
-    let keys = try core.keys()
-    guard let row = try core.queue.find(keys.itemTag(item.id, session.owner)), row.state == .pending
-    else { return }
-    let kind = core.configuration.backend.kind(item.kind)
-    if try links.linkParents(of: item, kind, row.item, row.owner, keys) {
-      try core.queue.transition(row.sequence, .waiting(.dependency))
-    }
   }
 }
 

@@ -219,7 +219,7 @@ struct Recovery: Rules {
         children.append(row.item)
       }
     }
-    for tag in children { try link(tag, keys) }
+    for tag in children { try links.hold(tag, keys) }
     try salvage.eachName { (tag) throws(Failure) in
       if try core.queue.find(tag) == nil { report.isUnreadable = true }
     }
@@ -249,21 +249,10 @@ struct Recovery: Rules {
     row.listedMS = item.listedMS(kind, createdMS: row.createdMS)
     // The image may be older than the item's last request, and the server may have the item.
     row.attempts = max(row.attempts, 1)
-    // What it waited for may be stored meanwhile; `link` tells.
+    // What it waited for may be stored meanwhile; `ItemLinks.hold` tells.
     if row.state == .waiting(.dependency) { row.state = .pending }
     _ = try core.queue.insert(row)
     try core.syncRuns.start(of: row.owner, now: try core.steadyToStore(core.clock.now()))
-  }
-
-  /// Let an item wait for the items that it depends on, if they were carried over.
-  private func link(_ tag: [UInt8], _ keys: KeyRing.Keys) throws(Failure) {
-    guard let row = try core.queue.find(tag),
-      let item = try row.read(try keys.queues.derived(for: row.owner)),
-      try links.linkParents(
-        of: item, core.configuration.backend.kind(item.kind), row.item, row.owner, keys),
-      row.state != .parked, row.state != .waiting(.organisation)
-    else { return }
-    try core.queue.transition(row.sequence, .waiting(.dependency))
   }
 
   /// Carry the session over unless the fresh file has a user or an ended session.

@@ -288,11 +288,7 @@ struct ItemIntake: Rules {
     item.hasUser = kind.hasUser
     item.addTime(kind)
     try write(item, row, kind, session, isEdited: mayBeStored, isAccepted: false)
-    let isHeld = row.state == .waiting(.organisation) || row.state == .sending
-    let keys = try core.keys()
-    if try links.linkParents(of: item, kind, row.item, session.owner, keys), !isHeld {
-      try core.queue.transition(row.sequence, .waiting(.dependency))
-    }
+    try links.hold(row.item, try core.keys())
     return try state(of: item, row)
   }
 

@@ -40,6 +40,17 @@ struct ItemLinks: Rules {
     return isLinked
   }
 
+  /// Let a queued item wait for those that it depends on. One that is being sent, is parked or waits for
+  /// its organisation stays as it is.
+  func hold(_ tag: [UInt8], _ keys: KeyRing.Keys) throws(Failure) {
+    guard let row = try core.queue.find(tag),
+      let item = try row.read(try keys.queues.derived(for: row.owner)),
+      try linkParents(of: item, core.configuration.backend.kind(item.kind), tag, row.owner, keys),
+      row.state != .sending, row.state != .parked, row.state != .waiting(.organisation)
+    else { return }
+    try core.queue.transition(row.sequence, .waiting(.dependency))
+  }
+
   // MARK: Links that damage has taken
 
   /// Whether items wait for others, and none of these is in the queue: nothing would end that. A link
