@@ -10,6 +10,8 @@ struct Unsent {
   var figures = Figures()
   /// How many items there are, also those that the server's figures may count already.
   var items: Int64 = 0
+  /// Of a sum that is kept: the last number of its items.
+  var through: Int64 = 0
 
   static func + (left: Unsent, right: Unsent) -> Unsent {
     var result = left
@@ -53,7 +55,7 @@ struct UnsentFigures {
     let rows = try core.queue.page(
       of: owner, state: nil, after: root?.through ?? 0, limit: UnsentFigures.mostRead + 1)
     if rows.count <= UnsentFigures.mostRead {
-      return try (root?.unsent ?? Unsent()) + sum(of: rows)
+      return try (root ?? Unsent()) + sum(of: rows)
     }
     // On a full disk nothing is kept.
     if core.database.isTight { return try scan() }
@@ -114,7 +116,8 @@ struct UnsentFigures {
       try eachBlock(2, in: 0...last) { (block) throws(Failure) in
         result = try result + sum(2, block, last)
       }
-      try write(QueueBlockTable.levels, 0, Sum(unsent: result, through: last))
+      result.through = last
+      try write(QueueBlockTable.levels, 0, result)
       return result
     }
   }
@@ -135,7 +138,7 @@ struct UnsentFigures {
   /// The sum of a block; it is kept if no new item can come into the block any more. In a transaction.
   @inline(never)
   private func sum(_ level: Int64, _ block: Int64, _ last: Int64) throws(Failure) -> Unsent {
-    if let known = try read(level, block) { return known.unsent }
+    if let known = try read(level, block) { return known }
     let range = QueueBlockTable.range(level, block)
     var result = Unsent()
     if level == 0 {
@@ -145,19 +148,12 @@ struct UnsentFigures {
         result = try result + sum(level - 1, block, last)
       }
     }
-    if range.upperBound <= last {
-      try write(level, block, Sum(unsent: result, through: range.upperBound))
-    }
+    result.through = range.upperBound
+    if range.upperBound <= last { try write(level, block, result) }
     return result
   }
 
   // MARK: Sealing
-
-  private struct Sum {
-    let unsent: Unsent
-    /// The last number of its items.
-    let through: Int64
-  }
 
   private func context(_ level: Int64, _ block: Int64) -> SealContext {
     SealContext(
@@ -167,20 +163,20 @@ struct UnsentFigures {
 
   /// nil: there is none, or it cannot be read, or it is for another period or kind.
   @inline(never)
-  private func read(_ level: Int64, _ block: Int64) throws(Failure) -> Sum? {
+  private func read(_ level: Int64, _ block: Int64) throws(Failure) -> Unsent? {
     guard let sealed = try blocks.read(level, block, of: owner, org: tag),
       let json = try session.queueKey.openJSON(sealed, context(level, block)),
       json.int("since_ms") == sinceMS,
       json.string("kind") == core.configuration.backend.summaryKind,
       let items = json.int("items"), let through = json.int("through")
     else { return nil }
-    return Sum(unsent: Unsent(figures: Figures(json), items: items), through: through)
+    return Unsent(figures: Figures(json), items: items, through: through)
   }
 
   @inline(never)
-  private func write(_ level: Int64, _ block: Int64, _ sum: Sum) throws(Failure) {
-    let json = sum.unsent.figures.json
-    json.set("items", .int(sum.unsent.items))
+  private func write(_ level: Int64, _ block: Int64, _ sum: Unsent) throws(Failure) {
+    let json = sum.figures.json
+    json.set("items", .int(sum.items))
     json.set("through", .int(sum.through))
     json.set("since_ms", JSON(sinceMS))
     json.set("kind", .string(core.configuration.backend.summaryKind))
