@@ -240,7 +240,4 @@ extension JSON {
   }
 }
 
-// The flags of jansson are macros with casts, which Swift does not import.
-private var JSON_ENCODE_ANY_FLAG: Int { 0x200 }
 private var JSON_REAL_PRECISION_SHIFT: Int { 11 }
-private var JSON_DECODE_ANY_FLAG: Int { 0x4 }

@@ -190,6 +190,6 @@ extension JSON {
 
 // The flags of jansson are macros with casts, which Swift does not import.
 private var JSON_COMPACT_FLAG: Int { 0x20 }
-private var JSON_ENCODE_ANY_FLAG: Int { 0x200 }
+var JSON_ENCODE_ANY_FLAG: Int { 0x200 }
 private var JSON_REJECT_DUPLICATES_FLAG: Int { 0x1 }
-private var JSON_DECODE_ANY_FLAG: Int { 0x4 }
+var JSON_DECODE_ANY_FLAG: Int { 0x4 }
