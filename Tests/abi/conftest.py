@@ -33,9 +33,6 @@ from support.users import MakePhone, MakeUser, SignedIn
 
 # Fixtures shared with other suites; `no_secret_is_readable` runs after every test.
 __all__ = [
-    "MakePhone",
-    "MakeUser",
-    "SignedIn",
     "backend",
     "directory",
     "flavour",
@@ -160,6 +157,12 @@ def sign_in(phones: MakePhone, directory: DirectoryFixtures) -> MakeUser:
         return user
 
     return make
+
+
+@pytest.fixture
+def user(sign_in: MakeUser) -> SignedIn:
+    """A peer mentor at home, online, whose organisation has no contacts."""
+    return sign_in()
 
 
 @pytest.fixture

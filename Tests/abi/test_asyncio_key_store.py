@@ -11,9 +11,9 @@ from holdfast import AsyncHoldfast, KeyStoreAnswer
 from holdfast.keystore import KEY_CANCELLED, KEY_LOCKOUT
 from holdfast.types import Decision
 
-from conftest import MakePhone
 from support.directory_fixtures import DirectoryFixtures
 from support.keychain import KeyChain
+from support.users import MakePhone
 
 
 class AsyncChain:

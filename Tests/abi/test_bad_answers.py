@@ -145,8 +145,7 @@ def test_ATK_8_no_status_ends_a_session_or_loses_an_item(
 
 
 @pytest.mark.parametrize("where", ["body", "header", "name", "raw"])
-def test_ATK_8_a_nul_anywhere_is_refused_or_no_answer(sign_in: MakeUser, where: str) -> None:
-    user = sign_in()
+def test_ATK_8_a_nul_anywhere_is_refused_or_no_answer(user: SignedIn, where: str) -> None:
     app = user.app
     item = add(app)
     request = taken(user, "upload")
@@ -228,9 +227,8 @@ def test_ATK_8_sixteen_megabytes_of_empty_objects_take_little_memory(
 
 
 def test_a_refresh_that_brings_another_user_s_tokens_is_refused(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     other = directory.person(user.org)
     network = user.phone.network
 

@@ -15,11 +15,11 @@ from holdfast.transport import Answer
 from holdfast.types import HttpRequest
 from patience import patience
 
-from conftest import MakePhone, MakeUser
 from support import children, contract
 from support.errors import error_of, error_of_open
 from support.phone import FilePhone, Phone
 from support.sizes import sized
+from support.users import MakePhone, MakeUser, SignedIn
 from support.waking import Waiting
 
 # The boundary is what a mode of the compiler can change.
@@ -165,9 +165,8 @@ def test_ABI_2_a_forked_child_gets_forked(phone: Phone) -> None:
 
 
 def test_ABI_2_what_a_forked_child_adds_outlives_the_parents_handle(
-    sign_in: MakeUser, tmp_path: Path
+    user: SignedIn, tmp_path: Path
 ) -> None:
-    user = sign_in()
     user.phone.close()
     ended = children.run("fork_and_add.py", user.phone.spec(), str(tmp_path))
     ended.check()

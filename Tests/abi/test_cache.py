@@ -16,7 +16,7 @@ from support.held import return_to_foreground, total
 from support.phone import App
 from support.queue import add, code_of, item_of, stored
 from support.sizes import sampled
-from support.users import MakePhone, MakeUser, signed_in
+from support.users import MakePhone, MakeUser, SignedIn, signed_in
 
 
 def lost(app: App) -> list[dict[str, object]]:
@@ -118,10 +118,9 @@ def test_the_cache_stays_when_the_same_user_signs_in_again(sign_in: MakeUser) ->
 
 @pytest.mark.parametrize("sends", ["asked", "everything"])
 def test_CAC_2_no_network_only_column_is_on_the_disk(
-    sign_in: MakeUser, directory: DirectoryFixtures, sends: str
+    user: SignedIn, directory: DirectoryFixtures, sends: str
 ) -> None:
     # Given a contact with network-only columns, and a server that may send them unasked
-    user = sign_in()
     secret = {"phone": "+47 471 11 222", "address": "Kirkeveien 4711", "national_id": "01019912345"}
     contact = directory.contact(user.org, "Ragna Prøve", **secret)
 

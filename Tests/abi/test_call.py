@@ -13,10 +13,10 @@ import pytest
 from holdfast import Holdfast, HoldfastError, Library
 from holdfast.operations import OPERATIONS
 
-from conftest import MakeUser
 from support import contract, own_rows
 from support.paths import EMULATOR, HEADER, ROOT
 from support.phone import Phone
+from support.users import MakeUser
 
 pytestmark = pytest.mark.both_flavours
 

@@ -12,16 +12,15 @@ from support.directory_fixtures import DirectoryFixtures
 from support.held import unlock
 from support.phone import TOKEN_S
 from support.sizes import crossed
-from support.users import MakeUser
+from support.users import MakeUser, SignedIn
 
 
 @pytest.mark.parametrize(
     "hours", crossed([-30, -13, -1, 1, 13, 30], fast=lambda hours: hours in (-13, -1, 30))
 )
 def test_SES_7_a_wrong_clock_at_the_start_causes_at_most_one_refresh(
-    sign_in: MakeUser, directory: DirectoryFixtures, hours: int
+    user: SignedIn, directory: DirectoryFixtures, hours: int
 ) -> None:
-    user = sign_in()
     network = user.phone.network
     ahead = network.ahead_ms()
     network.ahead_ms = lambda: ahead
@@ -41,9 +40,8 @@ def test_SES_7_a_wrong_clock_at_the_start_causes_at_most_one_refresh(
 
 
 def test_SES_7_a_clock_moved_back_does_not_prolong_a_pause(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     directory.control.respond("/auth/v1/token", 503, body="busy", times=1)
     user.app.wait(TOKEN_S + 60)
     assert user.phone.network.count("refresh") == 1
@@ -57,9 +55,8 @@ def test_SES_7_a_clock_moved_back_does_not_prolong_a_pause(
 
 
 def test_SES_7_the_token_s_life_counts_by_the_monotonic_clock(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     user.phone.set_wall_clock(2 * 3600)
     assert user.app.session_status()["owed"] == []
     user.phone.set_wall_clock(-2 * 3600)
@@ -72,9 +69,8 @@ def test_SES_7_the_token_s_life_counts_by_the_monotonic_clock(
 
 @pytest.mark.parametrize("offset_s", [-7200, 7200])
 def test_SES_7_token_expiry_counts_in_server_time(
-    sign_in: MakeUser, directory: DirectoryFixtures, offset_s: int
+    user: SignedIn, directory: DirectoryFixtures, offset_s: int
 ) -> None:
-    user = sign_in()
     ahead = user.phone.network.ahead_ms()
     user.phone.network.ahead_ms = lambda: ahead
     user.phone.set_wall_clock(-offset_s)
@@ -159,9 +155,8 @@ def test_a_host_that_follows_wake_in_ms_never_spins(
 
 
 def test_a_clock_that_is_moved_back_does_not_put_the_reconcile_off(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     ids = [directory.contact(user.org, name) for name in ("Kari Prøve", "Ola Prøve")]
     pull(user, after_s=60)
     assert set(contact_data.cached(user.app)) == set(ids)

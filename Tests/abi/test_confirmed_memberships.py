@@ -7,10 +7,10 @@ import json
 from holdfast.transport import Answer
 from holdfast.types import HttpRequest
 
-from conftest import MakeUser
 from support.directory_fixtures import DirectoryFixtures
 from support.errors import error_of
 from support.phone import TOKEN_S
+from support.users import MakeUser, SignedIn
 
 DAY_S = 86_400
 
@@ -65,8 +65,7 @@ def test_LCK_8_a_list_that_became_too_old_in_use_lets_nobody_wait_for_ever(
     assert app.screen["screen"] == "home"
 
 
-def test_finding_7_only_this_users_object_validates_the_session(sign_in: MakeUser) -> None:
-    user = sign_in()
+def test_finding_7_only_this_users_object_validates_the_session(user: SignedIn) -> None:
     other = {"portal": "please log in"}
     headers = {"content-type": "application/json"}
 

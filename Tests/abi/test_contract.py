@@ -9,11 +9,11 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from conftest import MakePhone, MakeUser
 from support import contract, own_rows
 from support.directory_fixtures import DirectoryFixtures
 from support.errors import error_of
 from support.paths import HEADER, ROOT, SCHEMA
+from support.users import MakePhone, MakeUser
 
 NOBODY = "01976b36-0000-7000-8000-000000000000"
 

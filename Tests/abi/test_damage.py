@@ -115,9 +115,8 @@ def test_ATK_3_a_log_that_has_lost_commits_is_noticed(
 
 
 def test_ATK_3_a_log_that_was_copied_into_the_file_may_be_damaged(
-    sign_in: MakeUser, tmp_path: Path
+    user: SignedIn, tmp_path: Path
 ) -> None:
-    user = sign_in()
     user.app.go_offline()
     user.restart(online=False)
     added = [user.app.register(1 + number) for number in range(5)]
@@ -151,9 +150,8 @@ def test_ATK_3_what_a_log_has_lost_is_said_when_the_keys_are_there(
 
 
 def test_ATK_3_an_index_that_a_power_cut_left_from_an_earlier_log_claims_nothing(
-    sign_in: MakeUser, tmp_path: Path
+    user: SignedIn, tmp_path: Path
 ) -> None:
-    user = sign_in()
     _, _ = killed(user, tmp_path / "early", 9)
     user.app = user.phone.start(online=False)
     phone, _ = killed(user, tmp_path / "late", 2)
@@ -165,9 +163,8 @@ def test_ATK_3_an_index_that_a_power_cut_left_from_an_earlier_log_claims_nothing
 
 
 def test_ATK_3_a_second_handle_keeps_the_locks_of_the_first(
-    sign_in: MakeUser, phones: MakePhone
+    user: SignedIn, phones: MakePhone
 ) -> None:
-    user = sign_in()
     index = user.phone.folder / INDEX
     probe = [sys.executable, "-c", PROBE, str(index)]
     assert subprocess.run(probe, check=False).returncode == 0
@@ -195,9 +192,8 @@ print(app.register(9), flush=True)
 
 
 def test_FIX_17_what_was_acknowledged_survives_an_index_that_is_shortened(
-    sign_in: MakeUser,
+    user: SignedIn,
 ) -> None:
-    user = sign_in()
     user.phone.close()
     # When it goes on, which may end the process
     ended = children.run_text(SHORTENED, user.phone.spec())

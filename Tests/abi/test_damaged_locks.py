@@ -13,7 +13,7 @@ from holdfast import HoldfastError
 from support.damage import destroy_header
 from support.phone import App
 from support.queue import add
-from support.users import MakeUser, SignedIn
+from support.users import SignedIn
 
 #: Values that the library cannot have stored in a column of numbers.
 VALUES = ["'x'", "x'00'", "1.5", "-9223372036854775808", "9223372036854775807"]
@@ -54,8 +54,7 @@ def refuses(app: App) -> bool:
 
 @pytest.mark.both_flavours
 @pytest.mark.parametrize("lock", LOCKS)
-def test_TST_7_a_lock_that_cannot_be_read_counts_as_locked(sign_in: MakeUser, lock: str) -> None:
-    user = sign_in()
+def test_TST_7_a_lock_that_cannot_be_read_counts_as_locked(user: SignedIn, lock: str) -> None:
     item = add(user.offline())
     columns, before, reason = LOCKS[lock]
     before(user)

@@ -57,10 +57,9 @@ def copy_page(folder: Path, source: int, target: int) -> None:
 @pytest.mark.both_flavours
 @pytest.mark.parametrize("index", ["with_index", "without_index"])
 def test_ATK_3_a_file_cut_within_its_header_costs_nothing_of_its_log(
-    sign_in: MakeUser, index: str
+    user: SignedIn, index: str
 ) -> None:
     """SQLite takes a file of one byte for an empty one, too, and deletes its log."""
-    user = sign_in()
     user.app.go_offline()
     ids = [user.app.register(1 + number) for number in range(3)]
     folder, files = user.phone.folder, user.phone.folder.with_suffix(".files")
@@ -93,9 +92,8 @@ def test_ATK_3_a_file_cut_within_its_header_costs_nothing_of_its_log(
 @pytest.mark.both_flavours
 @pytest.mark.parametrize(("count", "size"), [(60, 300), (70, 16_000)], ids=["small", "large"])
 def test_ATK_3_an_item_lost_to_a_page_in_its_place_is_said_to_be_lost(
-    sign_in: MakeUser, count: int, size: int
+    user: SignedIn, count: int, size: int
 ) -> None:
-    user = sign_in()
     ids = filled(user, count, size)
     folder, files = user.phone.folder, user.phone.folder.with_suffix(".files")
     assert ((folder / FILES[0]).stat().st_size > 1 << 20) == (size > 1000)
@@ -126,8 +124,7 @@ def test_ATK_3_an_item_lost_to_a_page_in_its_place_is_said_to_be_lost(
 
 
 @pytest.mark.both_flavours
-def test_ATK_3_a_row_of_the_queue_is_not_taken_for_the_session(sign_in: MakeUser) -> None:
-    user = sign_in()
+def test_ATK_3_a_row_of_the_queue_is_not_taken_for_the_session(user: SignedIn) -> None:
     ids = filled(user, 30, 300)
     folder, files = user.phone.folder, user.phone.folder.with_suffix(".files")
     shutil.copytree(folder, files)
@@ -160,9 +157,8 @@ def test_ATK_3_a_row_of_the_queue_is_not_taken_for_the_session(sign_in: MakeUser
 @pytest.mark.parametrize("at", [1, 2, -2])
 @pytest.mark.parametrize("wrong", [1, 2])
 def test_ATK_3_a_number_that_reads_higher_costs_no_row_of_another_page(
-    sign_in: MakeUser, at: int, wrong: int
+    user: SignedIn, at: int, wrong: int
 ) -> None:
-    user = sign_in()
     ids = filled(user, 100, 300)
     folder = user.phone.folder
     page = leaves(folder)[at]
@@ -195,9 +191,8 @@ def test_ATK_3_a_number_that_reads_higher_costs_no_row_of_another_page(
 @pytest.mark.both_flavours
 @pytest.mark.parametrize("name", ["holdfast.db.damaged", "holdfast.db.keyless"])
 def test_ATK_3_a_folder_that_has_a_recovery_s_name_keeps_no_intact_file_from_opening(
-    sign_in: MakeUser, name: str
+    user: SignedIn, name: str
 ) -> None:
-    user = sign_in()
     ids = filled(user, 3, 10)
     (user.phone.folder / name).mkdir()
     (user.phone.folder / name / "x").write_text("x")
@@ -214,8 +209,7 @@ def test_ATK_3_a_folder_that_has_a_recovery_s_name_keeps_no_intact_file_from_ope
 
 @pytest.mark.both_flavours
 @pytest.mark.parametrize("name", [*FILES, INDEX, "cache.db", "cache.db-wal"])
-def test_ATK_3_a_folder_in_the_place_of_a_file_is_named(sign_in: MakeUser, name: str) -> None:
-    user = sign_in()
+def test_ATK_3_a_folder_in_the_place_of_a_file_is_named(user: SignedIn, name: str) -> None:
     filled(user, 3, 10)
     path = user.phone.folder / name
     path.unlink(missing_ok=True)

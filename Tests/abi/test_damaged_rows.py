@@ -14,7 +14,7 @@ from support.directory_fixtures import DirectoryFixtures
 from support.errors import error_of
 from support.queue import EMPTY, add, add_offline, drain, stored
 from support.tamper import flipped
-from support.users import MakeUser
+from support.users import MakeUser, SignedIn
 
 pytestmark = pytest.mark.both_flavours
 
@@ -48,9 +48,8 @@ def damages(one: bytes, other: bytes) -> list[bytes]:
 
 
 def test_edited_rows_do_not_open_and_the_others_are_sent(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     user.app.go_offline()
     kept = [add(user.app, minutes=1)]
     edited = [
@@ -89,10 +88,9 @@ def test_edited_rows_do_not_open_and_the_others_are_sent(
 
 
 def test_an_older_body_of_the_same_row_is_accepted(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
     """Sealing does not detect an old body of the same row (docs/security.md)."""
-    user = sign_in()
     item = add(user.offline(), minutes=10)
     user.phone.close()
     before = read_bodies(user.phone.folder)
@@ -110,9 +108,8 @@ def test_an_older_body_of_the_same_row_is_accepted(
 
 
 def test_two_swapped_rows_of_the_cache_do_not_open(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     names = {directory.contact(user.org, name): name for name in ("Kari", "Ola", "Per")}
     pull(user, after_s=60)
     assert user.app.contact_search({"query": ""})["total"] == 3

@@ -186,9 +186,8 @@ def test_HST_4_problems_of_kinds_are_kept_apart(
 
 
 def test_HST_4_a_missing_policy_of_uploads_is_a_problem(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     body = {
         "code": "42501",
         "message": 'new row violates row-level security policy for table "activities"',
@@ -220,9 +219,8 @@ def test_HST_4_a_first_start_with_a_missing_table_says_so(
 
 
 def test_HST_4_problems_hold_no_user_data_and_end_with_the_session(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     body = {"code": "42501", "message": f'permission denied for table "{user.person.email}"'}
     directory.control.respond("/rest/v1/contacts", 403, body=json.dumps(body), times=100)
     ask_again(user)

@@ -27,7 +27,6 @@ from holdfast.types import HttpRequest
 from local_supabase import LocalSupabase
 from refused import refused_port
 
-from conftest import MakePhone, MakeUser
 from support.directory_fixtures import (
     PASSWORD,
     UPLOAD_RIGHT,
@@ -40,6 +39,7 @@ from support.directory_fixtures import (
 from support.paths import ROOT
 from support.phone import METHODS, ROUTES
 from support.sizes import sampled
+from support.users import MakePhone, MakeUser
 
 REDIRECT = "app.example://signed-in"
 

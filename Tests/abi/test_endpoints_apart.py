@@ -102,9 +102,8 @@ def test_ATK_1_each_purpose_fails_for_itself(
 
 
 def test_ATK_1_the_probe_of_one_purpose_blocks_no_other(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     app = user.app
     directory.control.respond("/rest/v1/", 503, times=2)
     item = add(app)
@@ -157,10 +156,7 @@ def test_ATK_17_a_portals_retry_after_is_no_long_pause(
     assert stored(directory, user.person) == [item]
 
 
-def test_ATK_17_sync_now_ends_a_portals_pause(
-    sign_in: MakeUser, directory: DirectoryFixtures
-) -> None:
-    user = sign_in()
+def test_ATK_17_sync_now_ends_a_portals_pause(user: SignedIn, directory: DirectoryFixtures) -> None:
     app = user.app
     user.phone.network.instead.append(lambda _: portal("html"))
     item = add(app)
@@ -175,9 +171,8 @@ def test_ATK_17_sync_now_ends_a_portals_pause(
 
 @pytest.mark.parametrize("what", ["refresh", "sign_in"])
 def test_a_pause_of_the_auth_service_ends_with_a_logout(
-    sign_in: MakeUser, directory: DirectoryFixtures, what: str
+    user: SignedIn, directory: DirectoryFixtures, what: str
 ) -> None:
-    user = sign_in()
     app = user.app
     busy = {"code": "over_request_rate_limit", "msg": "busy"}
     directory.control.respond("/auth/v1/token", 503, body=busy, retry_after_s=600)
@@ -194,9 +189,8 @@ def test_a_pause_of_the_auth_service_ends_with_a_logout(
 
 
 def test_a_pause_of_the_auth_service_ends_with_another_user_s_session(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     busy = {"code": "over_request_rate_limit", "msg": "busy"}
     directory.control.respond("/auth/v1/token", 503, body=busy, retry_after_s=7200)
     user.app.wait(TOKEN_S - 30)

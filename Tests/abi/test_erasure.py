@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
-from conftest import MakePhone, MakeUser, SignedIn
 from support import contact_data, elsewhere, held
 from support.directory_fixtures import DirectoryFixtures, Organisation
 from support.held import return_to_foreground, total, unlock
-from support.users import signed_in
+from support.users import MakePhone, MakeUser, SignedIn, signed_in
 
 
 def taken(user: SignedIn) -> list[bytes]:

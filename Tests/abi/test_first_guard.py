@@ -10,11 +10,11 @@ import pytest
 from holdfast.keystore import KEY_LOCKED
 from holdfast.types import Decision, TransportError
 
-from conftest import MakePhone, MakeUser
 from support.directory_fixtures import DirectoryFixtures
 from support.errors import error_of
 from support.missing import lose
 from support.phone import App
+from support.users import MakePhone, MakeUser
 from support.waking import another
 
 

@@ -17,7 +17,7 @@ from support.errors import error_of, error_of_open
 from support.phone import FilePhone, Phone
 from support.queue import drain, edit, stored
 from support.sizes import crossed
-from support.users import MakePhone, MakeUser
+from support.users import MakePhone, SignedIn
 
 NOBODY = 65534
 
@@ -128,8 +128,7 @@ except HoldfastError as error:
 
 
 @needs_root
-def test_ABI_1_another_user_of_the_machine_is_refused(sign_in: MakeUser) -> None:
-    user = sign_in()
+def test_ABI_1_another_user_of_the_machine_is_refused(user: SignedIn) -> None:
     user.phone.close()
     files = {path: path.read_bytes() for path in user.phone.folder.iterdir()}
     for mode in (0o700, 0o755):
@@ -269,9 +268,8 @@ def test_ABI_1_a_first_start_on_a_read_only_disk_is_refused(phone: Phone, tmp_pa
 
 
 def test_ABI_1_two_handles_in_one_process_see_each_other(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     user.app.go_offline()
     second = Phone(user.phone.folder, user.phone.library, user.phone.backend)
     second.keychain = user.phone.keychain

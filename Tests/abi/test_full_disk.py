@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from support.directory_fixtures import DirectoryFixtures
-    from support.users import MakeUser, SignedIn
+    from support.users import SignedIn
 
 
 def run_on_disk(
@@ -68,9 +68,8 @@ def full(killer: Path, how: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("how", NO_ROOM)
 def test_ATK_16_FIX_14_on_a_full_disk_the_queue_drains_and_the_user_can_log_out(
-    sign_in: MakeUser, directory: DirectoryFixtures, tmp_path: Path, killer: Path, how: str
+    user: SignedIn, directory: DirectoryFixtures, tmp_path: Path, killer: Path, how: str
 ) -> None:
-    user = sign_in()
     env = None if how == "disk" else full(killer, how)
     accepted, sent = run_on_disk(
         user, tmp_path, "8m", "drain_full_disk.py", "{disk}/filler", env=env
@@ -80,9 +79,8 @@ def test_ATK_16_FIX_14_on_a_full_disk_the_queue_drains_and_the_user_can_log_out(
 
 
 def test_ATK_16_a_start_on_a_full_disk_drains_and_logs_out(
-    sign_in: MakeUser, directory: DirectoryFixtures, tmp_path: Path
+    user: SignedIn, directory: DirectoryFixtures, tmp_path: Path
 ) -> None:
-    user = sign_in()
     item = add(user.offline())
     found = run_on_disk(user, tmp_path, "8m", "open_on_full_disk.py", "{disk}/filler")
     assert found == [False, [], "sign_in"]
@@ -114,9 +112,8 @@ IGNORE = "import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
 
 
 def test_ATK_16_a_main_file_that_goes_on_a_full_disk_ends_no_process(
-    sign_in: MakeUser, tmp_path: Path
+    user: SignedIn, tmp_path: Path
 ) -> None:
-    user = sign_in()
     codes = run_on_disk(user, tmp_path, "8m", "moved_on_full_disk.py", "{disk}/filler")
     # The reserve has room for a new file
     assert codes[-1] == "", codes
@@ -138,9 +135,8 @@ def limited(script: str, user: SignedIn, size: int) -> Any:  # noqa: ANN401
 
 
 def test_FIX_14_QUE_17_a_file_size_limit_refuses_items_and_the_queue_drains_below_it(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     user.phone.close()
 
     kept, codes, left, shown = limited(DRAIN, user, 3_000_000)
@@ -183,9 +179,8 @@ class Disk:
     ],
 )
 def test_ATK_16_a_queue_that_filled_the_disk_drains_without_a_restart(
-    sign_in: MakeUser, directory: DirectoryFixtures, tmp_path: Path, disk: Disk
+    user: SignedIn, directory: DirectoryFixtures, tmp_path: Path, disk: Disk
 ) -> None:
-    user = sign_in()
     accepted, sent, parked = run_on_disk(
         user, tmp_path, disk.size, "fill_disk_by_queue.py", *disk.arguments, "drain"
     )
@@ -199,9 +194,8 @@ def test_ATK_16_a_queue_that_filled_the_disk_drains_without_a_restart(
     crossed([500, 60_000], [False, True], fast=lambda note, shared: (note == 500) != shared),
 )
 def test_ATK_16_on_a_disk_that_the_queue_filled_the_user_logs_out_and_discards_it(
-    sign_in: MakeUser, directory: DirectoryFixtures, tmp_path: Path, note: int, shared: bool
+    user: SignedIn, directory: DirectoryFixtures, tmp_path: Path, note: int, shared: bool
 ) -> None:
-    user = sign_in()
     disk = Disk("8m", note, shared)
     accepted, *_ = run_on_disk(
         user, tmp_path, disk.size, "fill_disk_by_queue.py", *disk.arguments, "discard"
@@ -239,10 +233,9 @@ phone.close()
 
 
 def test_QUE_17_a_real_full_disk_refuses_items_and_loses_none(
-    sign_in: MakeUser, directory: DirectoryFixtures, tmp_path: Path
+    user: SignedIn, directory: DirectoryFixtures, tmp_path: Path
 ) -> None:
     # Given a folder on a disk of 2.5 MB, of which 1 MiB is kept in reserve
-    user = sign_in()
     user.phone.close()
     folder, room = user.phone.folder, tmp_path / "room"
     prepare = (
@@ -281,9 +274,8 @@ except HoldfastError as error:
 
 
 def test_QUE_17_a_read_only_folder_refuses_items_and_loses_none(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     ids = add_offline(user, 3)
     user.phone.close()
     folder = user.phone.folder
@@ -299,9 +291,8 @@ def test_QUE_17_a_read_only_folder_refuses_items_and_loses_none(
 
 @pytest.mark.parametrize("how", NO_ROOM)
 def test_QUE_17_FIX_14_a_full_disk_refuses_items_and_damages_nothing(
-    sign_in: MakeUser, directory: DirectoryFixtures, killer: Path, how: str
+    user: SignedIn, directory: DirectoryFixtures, killer: Path, how: str
 ) -> None:
-    user = sign_in()
     user.phone.close()
     ended = children.run("full_disk.py", user.phone.spec(), env=full(killer, how))
     accepted = ended.check().output.split()

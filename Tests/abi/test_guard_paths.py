@@ -6,20 +6,18 @@ from typing import Any
 
 import pytest
 
-from conftest import MakePhone, MakeUser
 from support import own_rows
 from support.directory_fixtures import DirectoryFixtures
 from support.errors import error_of
 from support.held import return_to_foreground
 from support.phone import ROUTES, App
 from support.queue import add
-from support.users import SignedIn, signed_in
+from support.users import MakePhone, MakeUser, SignedIn, signed_in
 
 
 def test_ORG_8_a_changed_role_leads_to_its_home(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     seen = len(user.app.events)
     directory.control.set_membership(user.person.id, user.org.id, role="coordinator")
     return_to_foreground(user)
@@ -174,9 +172,8 @@ def freshness(app: App) -> tuple[str, int | None]:
 
 
 def test_ORG_3_confirmed_cached_and_revoked_are_told_apart(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     confirmed = freshness(user.app)
     assert confirmed == ("confirmed", confirmed[1])
     assert confirmed[1] is not None
@@ -206,9 +203,8 @@ def test_ORG_3_no_memberships_are_known_before_the_first_answer(
 
 @pytest.mark.parametrize("failure", ["offline", "500", "html", "not a list"])
 def test_ORG_7_an_unanswered_guard_falls_back_to_cached_memberships(
-    sign_in: MakeUser, directory: DirectoryFixtures, failure: str
+    user: SignedIn, directory: DirectoryFixtures, failure: str
 ) -> None:
-    user = sign_in()
     known = user.app.org_list()["as_of_ms"]
     bodies = {"500": (500, "{}"), "html": (200, "<html>"), "not a list": (200, '{"a":1}')}
     if failure in bodies:
@@ -230,8 +226,7 @@ def test_ORG_7_an_unanswered_guard_falls_back_to_cached_memberships(
 
 
 @pytest.mark.parametrize("org", ["not-a-uuid", "01976b36-0000-7000-8000-00000000abcd"])
-def test_ORG_6_an_invalid_choice_changes_nothing(sign_in: MakeUser, org: str) -> None:
-    user = sign_in()
+def test_ORG_6_an_invalid_choice_changes_nothing(user: SignedIn, org: str) -> None:
     generation = user.app.session_status()["generation"]
     error = error_of(user.app.org_select, {"org_id": org})
     assert error.field == "/org_id"
@@ -241,9 +236,8 @@ def test_ORG_6_an_invalid_choice_changes_nothing(sign_in: MakeUser, org: str) ->
 
 
 def test_ORG_2_a_changed_selection_is_reported(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     directory.control.set_org(user.org.id, "disabled")
     return_to_foreground(user)
     assert user.app.screen["reason"] == "org_disabled"

@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
-from conftest import MakePhone, MakeUser
 from support import children
 from support.damage import destroy_header
 from support.directory_fixtures import DirectoryFixtures
 from support.errors import error_of, error_of_open
 from support.phone import FilePhone, Phone
+from support.users import MakePhone, MakeUser, SignedIn
 
 pytestmark = pytest.mark.both_flavours
 
@@ -338,9 +338,8 @@ def test_ABI_1_a_lock_that_fails_is_an_error(used: FilePhone, killer: Path) -> N
     opens(used)
 
 
-def test_LCK_3_a_file_after_vacuum_is_no_damage(sign_in: MakeUser) -> None:
+def test_LCK_3_a_file_after_vacuum_is_no_damage(user: SignedIn) -> None:
     """VACUUM stores the entries of the schema in another order."""
-    user = sign_in()
     queued = user.offline().register()
     user.phone.close()
     query = "SELECT name FROM sqlite_master"
@@ -364,9 +363,8 @@ def test_LCK_3_a_file_after_vacuum_is_no_damage(sign_in: MakeUser) -> None:
     ],
 )
 def test_LCK_3_a_schema_that_says_something_else_is_damage(
-    sign_in: MakeUser, words: str, others: str
+    user: SignedIn, words: str, others: str
 ) -> None:
-    user = sign_in()
     queued = user.offline().register()
     user.phone.close()
     change = f"UPDATE sqlite_master SET sql = replace(sql, '{words}', '{others}') WHERE sql LIKE ?"

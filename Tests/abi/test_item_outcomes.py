@@ -90,9 +90,8 @@ def test_HST_6_stored_cancelled_and_unknown_items_have_three_answers(
 
 
 def test_HST_6_an_item_that_is_cancelled_after_the_server_was_asked_is_known(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     user.phone.network.up = False
     item = add(user.app)
     user.app.settle()
@@ -105,8 +104,7 @@ def test_HST_6_an_item_that_is_cancelled_after_the_server_was_asked_is_known(
     assert stored(directory, user.person) == []
 
 
-def test_HST_6_an_item_that_is_added_again_is_queued(sign_in: MakeUser) -> None:
-    user = sign_in()
+def test_HST_6_an_item_that_is_added_again_is_queued(user: SignedIn) -> None:
     user.app.go_offline()
     [item] = new_ids(1)
     add(user.app, item)
@@ -154,8 +152,7 @@ def test_HST_6_a_clock_that_is_set_forward_empties_no_memory(sign_in: MakeUser) 
     assert abs(later["stored_ms"] - reply["stored_ms"]) < 3_600_000
 
 
-def test_HST_6_another_user_learns_nothing(sign_in: MakeUser, directory: DirectoryFixtures) -> None:
-    user = sign_in()
+def test_HST_6_another_user_learns_nothing(user: SignedIn, directory: DirectoryFixtures) -> None:
     item = store(user)
     user.app.session_logout()
     user.app.sign_in(directory.person(user.org))
@@ -187,8 +184,7 @@ def test_HST_6_a_cancelled_item_that_the_server_may_have_is_no_cancelled_one(
     assert (caught.value.code, caught.value.field) == ("queue.not_found", "/id")
 
 
-def test_HST_6_an_item_that_the_server_refused_is_cancelled(sign_in: MakeUser) -> None:
-    user = sign_in()
+def test_HST_6_an_item_that_the_server_refused_is_cancelled(user: SignedIn) -> None:
     item = add(user.app, minutes=BAD_MINUTES)
     drain(user.app)
     user.app.queue_cancel({"id": item})
@@ -218,9 +214,8 @@ def stop_at_the_read_back(user: SignedIn, instead: Answer) -> None:
 
 
 def test_a_read_back_that_another_session_may_not_send_is_an_attempt(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     app = user.offline()
     item = add(app, minutes=30)
     directory.control.truncate_rows(UPLOADS["table"], keep=0, method="POST")
@@ -238,9 +233,8 @@ def test_a_read_back_that_another_session_may_not_send_is_an_attempt(
 
 
 def test_an_item_that_is_not_visible_before_the_memberships_are_known_is_an_attempt(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     app = user.offline()
     item = add(app, minutes=30)
     directory.control.truncate_rows(UPLOADS["table"], keep=0, method="POST")
@@ -340,9 +334,8 @@ def test_an_item_that_a_success_without_a_body_has_not_stored_is_sent_again(
 @pytest.mark.parametrize("wish", ["edit", "cancel"])
 @pytest.mark.parametrize("trouble", ["lost", "too short", "followed by 401"])
 def test_ATK_12_a_wish_after_a_doubtful_answer_is_neither_lost_nor_stored_in_silence(
-    sign_in: MakeUser, directory: DirectoryFixtures, trouble: str, wish: str
+    user: SignedIn, directory: DirectoryFixtures, trouble: str, wish: str
 ) -> None:
-    user = sign_in()
     app = user.app
     if trouble == "lost":
         item = in_doubt(user, directory, minutes=30)
@@ -375,9 +368,8 @@ def test_ATK_12_a_wish_after_a_doubtful_answer_is_neither_lost_nor_stored_in_sil
     ),
 )
 def test_ATK_12_a_batch_that_is_split_after_a_doubtful_answer_may_be_stored(
-    sign_in: MakeUser, directory: DirectoryFixtures, code: str, wish: str
+    user: SignedIn, directory: DirectoryFixtures, code: str, wish: str
 ) -> None:
-    user = sign_in()
     app = user.app
     network = user.phone.network
     add(app)
@@ -409,9 +401,8 @@ def test_ATK_12_a_batch_that_is_split_after_a_doubtful_answer_may_be_stored(
 
 
 def test_ATK_12_a_cancelled_item_that_the_server_does_not_have_goes(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     app = user.app
     item = in_doubt(user, directory, arrives=False)
     child, other = add(app, depends_on=[item]), add(app)
@@ -425,9 +416,8 @@ def test_ATK_12_a_cancelled_item_that_the_server_does_not_have_goes(
 
 
 def test_ATK_12_a_forced_cancel_removes_the_item_at_once(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     item = in_doubt(user, directory)
     assert user.app.queue_cancel({"id": item})["state"] == "pending"
     assert user.app.queue_cancel({"id": item, "force": True})["state"] is None
@@ -436,9 +426,8 @@ def test_ATK_12_a_forced_cancel_removes_the_item_at_once(
 
 @pytest.mark.parametrize("back", ["add", "edit", "retry"])
 def test_ATK_12_a_cancel_is_taken_back(
-    sign_in: MakeUser, directory: DirectoryFixtures, back: str
+    user: SignedIn, directory: DirectoryFixtures, back: str
 ) -> None:
-    user = sign_in()
     app = user.app
     item = in_doubt(user, directory, arrives=False)
     [exported] = app.queue_export()["items"]
@@ -456,9 +445,8 @@ def test_ATK_12_a_cancel_is_taken_back(
 
 @pytest.mark.parametrize("question", [1, 2])
 def test_ATK_12_an_item_that_is_added_again_while_the_server_is_asked_is_sent(
-    sign_in: MakeUser, directory: DirectoryFixtures, question: int
+    user: SignedIn, directory: DirectoryFixtures, question: int
 ) -> None:
-    user = sign_in()
     app = user.app
     item = in_doubt(user, directory, arrives=False)
     [exported] = app.queue_export()["items"]
@@ -481,9 +469,8 @@ def test_ATK_12_an_item_that_is_added_again_while_the_server_is_asked_is_sent(
 
 
 def test_ATK_12_cancelling_a_refused_edit_of_a_stored_item_asks_the_server_first(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     app = user.app
     item = in_doubt(user, directory)
     edit(app, item, BAD_MINUTES)

@@ -19,13 +19,13 @@ from holdfast.keystore import (
     KEY_UNAVAILABLE,
 )
 
-from conftest import MakePhone, MakeUser
 from support import secrecy, tamper
 from support.directory_fixtures import PASSWORD, DirectoryFixtures, Person
 from support.errors import error_of
 from support.liar import with_liar
 from support.loop import Host
 from support.phone import App, Phone
+from support.users import MakePhone, SignedIn
 
 if TYPE_CHECKING:
     from holdfast.transport import Answer
@@ -150,8 +150,7 @@ def test_API_3_LCK_7_nothing_is_acknowledged_on_a_key_that_does_not_come_back(
     assert app.screen["screen"] == "home"
 
 
-def test_API_3_the_log_says_which_key_is_not_erased(sign_in: MakeUser, lines: Lines) -> None:
-    user = sign_in()
+def test_API_3_the_log_says_which_key_is_not_erased(user: SignedIn, lines: Lines) -> None:
     keychain = with_liar(user.phone)
     app = user.restart()
     keychain.lie = "keeps"
@@ -170,9 +169,8 @@ def test_API_3_the_log_says_which_key_is_not_erased(sign_in: MakeUser, lines: Li
 
 @pytest.mark.parametrize("loss", ["not_found", "other_key"])
 def test_API_3_a_lost_device_key_says_what_the_store_has(
-    sign_in: MakeUser, lines: Lines, loss: str
+    user: SignedIn, lines: Lines, loss: str
 ) -> None:
-    user = sign_in()
     user.phone.close()
     if loss == "not_found":
         user.phone.keychain.erase("device")
@@ -256,9 +254,8 @@ def test_API_3_a_key_store_that_fails_ends_a_sign_in_at_once(
 @pytest.mark.parametrize("name", ["session", "biometric"])
 @pytest.mark.parametrize("is_locked", [False, True])
 def test_API_3_a_sign_in_over_a_session_leaves_it_usable(
-    sign_in: MakeUser, directory: DirectoryFixtures, name: str, is_locked: bool
+    user: SignedIn, directory: DirectoryFixtures, name: str, is_locked: bool
 ) -> None:
-    user = sign_in()
     app, keychain = user.app, user.phone.keychain
     if is_locked:
         app.session_lock()
@@ -281,10 +278,9 @@ def test_API_3_a_sign_in_over_a_session_leaves_it_usable(
 
 @pytest.mark.parametrize("loss", ["answers", "offline"])
 def test_API_3_a_session_is_signed_out_when_the_key_store_answers_nothing(
-    sign_in: MakeUser, directory: DirectoryFixtures, loss: str
+    user: SignedIn, directory: DirectoryFixtures, loss: str
 ) -> None:
     """The device key, which seals an order to sign out, cannot be loaded either."""
-    user = sign_in()
     phone, app = user.phone, user.app
     other = directory.person(user.org)
     # Given another handle that changes something, so that this one asks the store again

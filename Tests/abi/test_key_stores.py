@@ -24,18 +24,15 @@ from holdfast.keystore import (
     struct_for,
 )
 
-from conftest import MakePhone, MakeUser
 from support.errors import error_of_open
 from support.liar import with_liar
 from support.loop import Host
 from support.phone import App, Phone
+from support.users import MakePhone, SignedIn
 
 
 @pytest.mark.parametrize("end", ["session_lock", "session_logout"])
-def test_LCK_7_a_key_that_is_still_there_after_an_erase_is_owed(
-    sign_in: MakeUser, end: str
-) -> None:
-    user = sign_in()
+def test_LCK_7_a_key_that_is_still_there_after_an_erase_is_owed(user: SignedIn, end: str) -> None:
     keychain = with_liar(user.phone)
     app = user.restart()
     keychain.lie = "keeps"
@@ -123,10 +120,9 @@ def test_API_3_the_open_reply_has_the_text_of_the_prompt(
 
 
 def test_API_3_biometric_is_loaded_by_an_unlock_and_looked_for_after_its_erasure(
-    sign_in: MakeUser,
+    user: SignedIn,
 ) -> None:
     """The host prompts before an unlock. Every other load must do without a prompt."""
-    user = sign_in()
     keychain = user.phone.keychain
     loads: list[str] = []
     steps = ["start"]
@@ -160,9 +156,8 @@ def test_API_3_biometric_is_loaded_by_an_unlock_and_looked_for_after_its_erasure
     ("answer", "is_owed"), [(KEY_CANCELLED, True), (KEY_NOT_FOUND, False), (KEY_INVALIDATED, False)]
 )
 def test_API_3_a_load_without_a_prompt_says_whether_biometric_is_erased(
-    sign_in: MakeUser, answer: int, is_owed: bool
+    user: SignedIn, answer: int, is_owed: bool
 ) -> None:
-    user = sign_in()
     user.phone.keychain.answer("load", "biometric", answer, answer)
     user.app.session_logout()
     user.phone.keychain.forget_script()
@@ -213,9 +208,8 @@ def test_API_3_handles_that_start_together_make_one_device_key(phones: MakePhone
 
 @pytest.mark.parametrize("call", ["load", "save", "erase"])
 def test_ABI_2_a_callback_that_calls_the_library_is_refused_on_every_handle(
-    sign_in: MakeUser, phones: MakePhone, call: str
+    user: SignedIn, phones: MakePhone, call: str
 ) -> None:
-    user = sign_in()
     phone = phones()
     other = phone.open()
     answers: list[str] = []

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from holdfast.types import Decision
 
-from conftest import MakePhone
 from support.directory_fixtures import DirectoryFixtures
 from support.phone import TOKEN_S
+from support.users import MakePhone
 
 LANGUAGES = ["nb", "nn", "en"]
 OUTCOMES: list[Any] = [

@@ -425,9 +425,8 @@ def lose_the_cache(user: SignedIn) -> None:
 
 @pytest.mark.parametrize("place", [1, 30, 60])
 def test_FIX_9_a_contact_that_cannot_be_read_costs_itself(
-    sign_in: MakeUser, directory: DirectoryFixtures, place: int
+    user: SignedIn, directory: DirectoryFixtures, place: int
 ) -> None:
-    user = sign_in()
     contacts_of(directory, user.org, 60)
     for name, value in ODD.items():
         if name in ("many values", "a quoted bracket"):
@@ -449,9 +448,8 @@ def test_FIX_9_a_contact_that_cannot_be_read_costs_itself(
 
 
 def test_FIX_9_a_page_may_have_any_number_of_values(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     contacts_of(directory, user.org, 500)
     many = json.dumps([0] * 2_500)
     altered(user, "pull", lambda body: body.replace('"name"', f'"x":{many},"name"'))
@@ -462,9 +460,8 @@ def test_FIX_9_a_page_may_have_any_number_of_values(
 
 @pytest.mark.parametrize("refusal", ["refused", "timeout", "no body", "statement timeout"])
 def test_FIX_9_a_page_that_is_too_large_is_asked_for_in_smaller_pages(
-    sign_in: MakeUser, directory: DirectoryFixtures, refusal: str
+    user: SignedIn, directory: DirectoryFixtures, refusal: str
 ) -> None:
-    user = sign_in()
     contacts_of(directory, user.org, 600)
 
     def limit(request: HttpRequest, real: Answer) -> Answer:
@@ -504,9 +501,8 @@ def test_FIX_9_a_page_that_is_too_large_is_asked_for_in_smaller_pages(
     ("there", "sent", "column"), [("+00:00", "", "updated_at"), ('"name"', '"navn"', "name")]
 )
 def test_FIX_12_contacts_whose_times_have_no_zone_or_that_have_no_name_are_named(
-    sign_in: MakeUser, directory: DirectoryFixtures, there: str, sent: str, column: str
+    user: SignedIn, directory: DirectoryFixtures, there: str, sent: str, column: str
 ) -> None:
-    user = sign_in()
     contacts_of(directory, user.org, 40)
     altered(user, "pull", lambda body: body.replace(there, sent))
     lose_the_cache(user)

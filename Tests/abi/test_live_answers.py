@@ -142,9 +142,8 @@ def test_ATK_13_a_read_that_cannot_be_sent_is_answered_in_time(
 
 @pytest.mark.parametrize("moved", [False, True], ids=["deleted", "moved"])
 def test_a_live_contact_that_was_deleted_or_moved_to_another_organisation_is_gone(
-    sign_in: MakeUser, directory: DirectoryFixtures, moved: bool
+    user: SignedIn, directory: DirectoryFixtures, moved: bool
 ) -> None:
-    user = sign_in()
     contact = directory.contact(user.org, "Prøve", phone="+47 000 00 002")
     second = directory.organisation()
     directory.control.set_membership(user.person.id, second.id, role="peer_mentor")

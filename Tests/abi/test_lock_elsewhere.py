@@ -21,13 +21,13 @@ from holdfast import HoldfastError
 from holdfast.keystore import KEY_FAILED, KEY_OK
 from patience import patience, until_asleep
 
-from conftest import MakePhone, MakeUser, SignedIn
 from support import children, history, tamper
 from support.directory_fixtures import DirectoryFixtures
 from support.elsewhere import ENDS, FIRST, child, ended_by_another_process, said, tell
 from support.errors import error_of
 from support.phone import TOKEN_S, App
 from support.sizes import crossed
+from support.users import MakePhone, MakeUser, SignedIn
 from support.waking import another, readable
 
 ERASE = ("erase", "session")
@@ -145,10 +145,9 @@ def test_LCK_1_a_lock_reaches_a_handle_that_holds_the_session_in_memory_only(
 
 
 def test_LCK_1_a_screen_that_was_not_taken_before_the_lock_is_not_shown_after_it(
-    sign_in: MakeUser,
+    user: SignedIn,
 ) -> None:
     # Given a screen that the host does not take: it was suspended in the background
-    user = sign_in()
     user.app.session_background()
     user.app.settle()
     user.app.network_report({"online": False})
@@ -220,8 +219,7 @@ def test_LCK_1_a_lock_takes_the_key_though_older_files_have_no_session(
 
 
 @pytest.mark.parametrize("where", ["this process", "another process"])
-def test_LCK_1_a_lock_elsewhere_wakes_a_host_that_waits(sign_in: MakeUser, where: str) -> None:
-    user = sign_in()
+def test_LCK_1_a_lock_elsewhere_wakes_a_host_that_waits(user: SignedIn, where: str) -> None:
     user.app.settle()
     assert not readable(user.app.wake_fd())
     if where == "another process":
@@ -279,9 +277,8 @@ def test_LCK_1_a_key_that_is_owed_is_not_confused_with_a_later_one(sign_in: Make
 
 
 def test_LCK_1_a_lock_that_meets_a_sign_in_erases_none_of_its_keys(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     session = directory.session(user.person)
     with another(user.phone) as second:
         user.app.session_background()
@@ -305,9 +302,8 @@ def test_LCK_1_a_lock_that_meets_a_sign_in_erases_none_of_its_keys(
 
 
 @pytest.mark.slow
-def test_LCK_1_a_handle_that_met_a_busy_file_erases_a_key_that_is_owed(sign_in: MakeUser) -> None:
+def test_LCK_1_a_handle_that_met_a_busy_file_erases_a_key_that_is_owed(user: SignedIn) -> None:
     # Given a handle whose call has waited in vain for another process's lock
-    user = sign_in()
     database = sqlite3.connect(user.phone.folder / "holdfast.db", isolation_level=None)
     with contextlib.closing(database):
         database.execute("BEGIN IMMEDIATE")
@@ -323,8 +319,7 @@ def test_LCK_1_a_handle_that_met_a_busy_file_erases_a_key_that_is_owed(sign_in: 
         assert "session" not in user.phone.keychain.names()
 
 
-def test_LCK_1_a_handle_that_does_not_poll_erases_a_key_that_is_owed(sign_in: MakeUser) -> None:
-    user = sign_in()
+def test_LCK_1_a_handle_that_does_not_poll_erases_a_key_that_is_owed(user: SignedIn) -> None:
     with history.start(user.phone, user.phone.folder) as other:
         user.phone.keychain.answer(*ERASE, *[KEY_FAILED] * 99)
         other.session_lock()
@@ -374,12 +369,9 @@ def test_LCK_5_a_worker_is_out_when_the_app_goes_to_the_background(
 
 
 @pytest.mark.parametrize("waits", [False, True])
-def test_LCK_5_a_worker_that_asks_for_a_route_locks_nobody_out(
-    sign_in: MakeUser, waits: bool
-) -> None:
+def test_LCK_5_a_worker_that_asks_for_a_route_locks_nobody_out(user: SignedIn, waits: bool) -> None:
     """A start with an expired token locks, and nobody starts the app in a worker."""
     # Given an app on the screen, whose access token has run out
-    user = sign_in()
     user.phone.pass_time(TOKEN_S + 60)
     with history.start(user.phone, user.phone.folder) as worker:
         # When a worker asks
@@ -416,10 +408,9 @@ def while_loading(user: SignedIn, act: Callable[[], object]) -> None:
 
 @pytest.mark.parametrize("end", ["a lock that is due", "an unreadable session"])
 def test_SES_4_an_end_that_is_late_spares_the_session_that_was_stored_meanwhile(
-    sign_in: MakeUser, end: str
+    user: SignedIn, end: str
 ) -> None:
     # Given a handle that has stored something in this call, and finds a session that is to end
-    user = sign_in()
     with history.start(user.phone, user.phone.folder) as late:
         if end == "a lock that is due":
             user.app.session_lock()
@@ -461,8 +452,7 @@ def turns(user: SignedIn) -> int:
     return count
 
 
-def test_LCK_5_a_folder_that_was_removed_keeps_no_host_busy(sign_in: MakeUser) -> None:
-    user = sign_in()
+def test_LCK_5_a_folder_that_was_removed_keeps_no_host_busy(user: SignedIn) -> None:
     user.app.settle()
     user.app.next(1)
     shutil.rmtree(user.phone.folder)

@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 from holdfast.keystore import KEY_FAILED, KEY_LOCKED
 
-from conftest import MakePhone, MakeUser, SignedIn
 from support import children, damage, history, tamper
 from support.directory_fixtures import DirectoryFixtures
 from support.elsewhere import ENDS
@@ -23,6 +22,7 @@ from support.errors import error_of
 from support.history import History
 from support.phone import TOKEN_S, App, FilePhone
 from support.sizes import crossed, sampled
+from support.users import MakePhone, MakeUser, SignedIn
 
 
 def work(user: SignedIn, app: App) -> None:

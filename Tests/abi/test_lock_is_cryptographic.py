@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from local_supabase import LocalSupabase
 
-from conftest import MakeUser, SignedIn
 from support import attacker, scan, tamper
 from support.directory_fixtures import DirectoryFixtures
 from support.hosted import HostedLibrary
 from support.phone import TOKEN_S, FilePhone
 from support.sizes import sampled
+from support.users import MakeUser, SignedIn
 
 
 def locked_by_hand(user: SignedIn) -> None:
@@ -60,8 +60,7 @@ def test_SES_10_after_a_lock_files_and_device_key_reveal_nothing(
     assert set(attacker.decrypted(user.phone.folder, biometric)) == set(before)
 
 
-def test_SES_10_the_files_do_not_hold_the_erased_wrap(sign_in: MakeUser) -> None:
-    user = sign_in()
+def test_SES_10_the_files_do_not_hold_the_erased_wrap(user: SignedIn) -> None:
     wrap = tamper.stored(user.phone.folder, "wrap_session")
     assert scan.scan_files(user.phone.folder, wrap) != [], "the scan does not find a planted secret"
     user.app.session_lock()

@@ -14,11 +14,11 @@ import pytest
 from holdfast import HoldfastError
 from holdfast.keystore import KEY_FAILED, KEY_NOT_FOUND
 
-from conftest import MakePhone, MakeUser, SignedIn
 from support.directory_fixtures import DirectoryFixtures
 from support.errors import error_of
 from support.phone import TOKEN_S
 from support.queue import add
+from support.users import MakePhone, MakeUser, SignedIn
 from support.waking import another
 
 AT_ONCE = {"lock_on_background": "at_once"}
@@ -122,9 +122,8 @@ def test_LCK_5_a_key_store_that_keeps_the_key_changes_no_error(sign_in: MakeUser
 
 @pytest.mark.parametrize("way", ["unlock", "sign_in"])
 def test_LCK_5_an_erasure_that_no_file_has_taken_spares_a_later_key(
-    sign_in: MakeUser, way: str
+    user: SignedIn, way: str
 ) -> None:
-    user = sign_in()
     with another(user.phone) as other:
         # Given a lock that neither the disk nor the key store takes
         user.phone.keychain.answer("erase", "session", *[KEY_FAILED] * 9)
@@ -147,9 +146,8 @@ def test_LCK_5_an_erasure_that_no_file_has_taken_spares_a_later_key(
 
 @pytest.mark.parametrize("discard", [False, True])
 def test_KEEP_4_a_logout_that_the_disk_does_not_take_leaves_the_session_to_be_revoked(
-    sign_in: MakeUser, discard: bool
+    user: SignedIn, discard: bool
 ) -> None:
-    user = sign_in()
     user.app.network_report({"online": False})
     user.app.register(minutes=1)
     request = {"unsent": "discard", "confirm_unsent": 1} if discard else {"unsent": "keep"}

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from holdfast.keystore import KEY_FAILED, KEY_LOCKED
 
-from conftest import MakeUser, SignedIn
 from support import children
 from support.directory_fixtures import DirectoryFixtures, Person
 from support.phone import TOKEN_S
+from support.users import MakeUser, SignedIn
 
 
 @pytest.fixture
@@ -28,9 +28,8 @@ def revoke_under_way(user: SignedIn) -> Any:  # noqa: ANN401
 
 @pytest.mark.parametrize("token", ["expired", "expired offline", "refused"])
 def test_KEEP_4_logging_out_without_a_valid_token_revokes_the_session(
-    sign_in: MakeUser, directory: DirectoryFixtures, token: str
+    user: SignedIn, directory: DirectoryFixtures, token: str
 ) -> None:
-    user = sign_in()
     if token == "expired offline":
         user.app.go_offline()
     if token == "refused":
@@ -50,9 +49,8 @@ def test_KEEP_4_logging_out_without_a_valid_token_revokes_the_session(
 
 @pytest.mark.parametrize("answers", [[KEY_FAILED] * 3, [KEY_LOCKED], [KEY_FAILED] * 50])
 def test_KEEP_4_a_key_that_could_not_be_erased_does_not_serve_the_next_user(
-    sign_in: MakeUser, other: Person, answers: list[int]
+    user: SignedIn, other: Person, answers: list[int]
 ) -> None:
-    user = sign_in()
     user.phone.keychain.answer("erase", "biometric", *answers)
     user.app.session_logout()
     user.app.sign_in(other)
@@ -104,9 +102,8 @@ def test_KEEP_4_killed_at_any_write_the_next_user_is_untouched(
 
 @pytest.mark.parametrize("sent", [False, True])
 def test_KEEP_4_a_process_killed_during_the_revoke_revokes_later(
-    sign_in: MakeUser, directory: DirectoryFixtures, other: Person, sent: bool
+    user: SignedIn, directory: DirectoryFixtures, other: Person, sent: bool
 ) -> None:
-    user = sign_in()
     user.app.session_logout()
     request = revoke_under_way(user)
     if sent:
@@ -121,9 +118,8 @@ def test_KEEP_4_a_process_killed_during_the_revoke_revokes_later(
 
 
 def test_SES_8_several_pending_revokes_are_sent(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     people = [user.person]
     for _ in range(2):
         user.app.go_offline()
@@ -143,18 +139,14 @@ def test_SES_8_several_pending_revokes_are_sent(
     assert user.app.session_status()["owed"] == []
 
 
-def test_KEEP_4_logging_out_twice_succeeds(sign_in: MakeUser) -> None:
-    user = sign_in()
+def test_KEEP_4_logging_out_twice_succeeds(user: SignedIn) -> None:
     user.app.session_logout()
     reply = user.app.session_logout()
     assert (reply["unsent"], reply["screen"]["screen"]) == (0, "sign_in")
 
 
-def test_KEEP_4_logging_out_while_locked_erases_everything(
-    sign_in: MakeUser, other: Person
-) -> None:
+def test_KEEP_4_logging_out_while_locked_erases_everything(user: SignedIn, other: Person) -> None:
     # Given a locked session: its tokens cannot be read
-    user = sign_in()
     user.app.register()
     user.app.session_lock()
     reply = user.app.session_logout()

@@ -23,8 +23,7 @@ from support.users import MakeUser, SignedIn
 from support.waking import HANG_S, Waiting, readable
 
 
-def test_the_descriptor_is_readable_while_there_is_something_to_poll(sign_in: MakeUser) -> None:
-    user = sign_in()
+def test_the_descriptor_is_readable_while_there_is_something_to_poll(user: SignedIn) -> None:
     app = user.app
     app.settle()
     descriptor = app.wake_fd()
@@ -46,9 +45,8 @@ def test_the_descriptor_is_readable_while_there_is_something_to_poll(sign_in: Ma
 
 @pytest.mark.parametrize("device", ["unlocked", "locked at first"])
 def test_a_process_that_only_polls_sends_what_waits(
-    sign_in: MakeUser, directory: DirectoryFixtures, device: str
+    user: SignedIn, directory: DirectoryFixtures, device: str
 ) -> None:
-    user = sign_in()
     user.app.settle()
     item = user.offline().register()
     user.app.session_background()
@@ -68,9 +66,8 @@ def test_a_process_that_only_polls_sends_what_waits(
         worker.queue_list()
 
 
-def test_a_poll_before_the_user_comes_refreshes_no_expired_token(sign_in: MakeUser) -> None:
+def test_a_poll_before_the_user_comes_refreshes_no_expired_token(user: SignedIn) -> None:
     """At a cold start an expired token locks: a refresh by the loop must not come first."""
-    user = sign_in()
     user.app.settle()
     user.phone.close()
     user.phone.pass_time(TOKEN_S + 60)
@@ -168,9 +165,8 @@ def test_a_descriptor_that_is_asked_for_late_tells_of_what_there_is(sign_in: Mak
 
 
 def test_an_earlier_clock_wakes_and_a_later_one_does_not(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     directory.control.respond("/auth/v1/token", 503, body="busy", times=-1, retry_after_s=600)
     user.app.wait(TOKEN_S + 60)
     assert user.app.poll()["wake_in_ms"] is not None
@@ -180,9 +176,8 @@ def test_an_earlier_clock_wakes_and_a_later_one_does_not(
 
 
 def test_an_earlier_wake_up_time_wakes_the_host(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     app = user.app
     directory.control.respond("/auth/v1/logout", 503, body="busy", times=-1, retry_after_s=90)
     app.session_logout()
@@ -199,8 +194,7 @@ def test_an_earlier_wake_up_time_wakes_the_host(
     assert not readable(app.wake_fd())
 
 
-def test_the_host_is_woken_when_the_time_of_the_last_poll_is_over(sign_in: MakeUser) -> None:
-    user = sign_in()
+def test_the_host_is_woken_when_the_time_of_the_last_poll_is_over(user: SignedIn) -> None:
     user.phone.keychain.unlocked_since_boot = False
     app = user.restart()
     assert app.screen["reason"] == "keystore_locked"
@@ -218,8 +212,7 @@ def test_the_host_is_woken_when_the_time_of_the_last_poll_is_over(sign_in: MakeU
     assert not readable(app.wake_fd())
 
 
-def test_a_host_that_waits_before_its_first_poll_is_woken_in_time(sign_in: MakeUser) -> None:
-    user = sign_in()
+def test_a_host_that_waits_before_its_first_poll_is_woken_in_time(user: SignedIn) -> None:
     user.phone.close()
     user.phone.keychain.unlocked_since_boot = False
     app = user.phone.open()
@@ -237,8 +230,7 @@ def test_a_host_that_waits_before_its_first_poll_is_woken_in_time(sign_in: MakeU
 # Requests and answers -----------------------------------------------------------------------------
 
 
-def test_each_request_is_handed_out_once(sign_in: MakeUser) -> None:
-    user = sign_in()
+def test_each_request_is_handed_out_once(user: SignedIn) -> None:
     user.app.register()
     request = taken(user, "upload")
     assert user.app.poll()["requests"] == []
@@ -270,9 +262,8 @@ def test_requests_carry_the_headers_of_the_services(sign_in: MakeUser) -> None:
 
 
 def test_wake_in_ms_names_the_next_step_of_a_back_off(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     directory.control.respond("/rest/v1/activities", 503, body="busy", retry_after_s=30)
     user.app.register()
     user.app.settle()
@@ -311,9 +302,8 @@ UNUSABLE: dict[str, Any] = {
 
 
 def test_ATK_8_an_answer_that_the_library_refuses_is_a_failed_request(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     items: list[str] = []
     for name, unusable in UNUSABLE.items():
 
@@ -329,8 +319,7 @@ def test_ATK_8_an_answer_that_the_library_refuses_is_a_failed_request(
         assert stored(directory, user.person) == sorted(items), name
 
 
-def test_ATK_8_a_refresh_is_not_behind_a_slow_upload(sign_in: MakeUser) -> None:
-    user = sign_in()
+def test_ATK_8_a_refresh_is_not_behind_a_slow_upload(user: SignedIn) -> None:
     blocked, release = threading.Event(), threading.Event()
     sent: list[str] = []
 
@@ -393,8 +382,7 @@ def test_the_state_of_a_run_comes_at_most_five_times_a_second(
     assert all(e["left"] + e["parked"] + e["sent"] == 120 for e in progress)
 
 
-def test_an_idle_app_is_rarely_woken(sign_in: MakeUser) -> None:
-    user = sign_in()
+def test_an_idle_app_is_rarely_woken(user: SignedIn) -> None:
     app = user.app
     wakes = 0
     passed = 0.0

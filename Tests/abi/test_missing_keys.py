@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 from holdfast.keystore import KEY_NOT_FOUND
 
-from conftest import MakePhone, MakeUser
 from support import damage, tamper
 from support import sign_in as browser
 from support.directory_fixtures import PASSWORD, DirectoryFixtures, Person
@@ -23,7 +22,7 @@ from support.missing import ALWAYS, NAMES, NEXT, WAIT, aside, lose, shown, until
 from support.own_rows import tables
 from support.phone import App, FilePhone, Phone
 from support.queue import add, stored
-from support.users import SignedIn
+from support.users import MakePhone, MakeUser, SignedIn
 
 
 def lose_all(phone: Phone, how: str) -> None:
@@ -86,8 +85,7 @@ def test_FIX_6_keys_that_are_missing_for_a_while_cost_nothing(
     assert app.of_type("storage_recovered") == []
 
 
-def test_FIX_6_a_locked_session_is_unlocked_when_its_keys_are_back(sign_in: MakeUser) -> None:
-    user = sign_in()
+def test_FIX_6_a_locked_session_is_unlocked_when_its_keys_are_back(user: SignedIn) -> None:
     user.app.session_lock()
     user.phone.close()
     lose(user.phone, "not_found_dead")
@@ -111,10 +109,9 @@ def attempts(user: SignedIn) -> list[tuple[str, Any]]:
 
 @pytest.mark.parametrize("store", ["saves nothing", "forgets"])
 def test_FIX_6_no_sign_in_begins_anew_on_a_store_that_keeps_nothing(
-    sign_in: MakeUser, directory: DirectoryFixtures, store: str
+    user: SignedIn, directory: DirectoryFixtures, store: str
 ) -> None:
     """One that forgets answers OK to a save, and has nothing afterwards."""
-    user = sign_in()
     phone = user.phone
     item = with_item(user)
     if store == "forgets":
@@ -184,8 +181,7 @@ def test_FIX_6_a_sign_in_begins_anew_and_keeps_the_old_file_and_its_key(
     assert stored(directory, user.person) == [item]
 
 
-def test_FIX_6_the_keys_of_the_session_go_with_its_files(sign_in: MakeUser) -> None:
-    user = sign_in()
+def test_FIX_6_the_keys_of_the_session_go_with_its_files(user: SignedIn) -> None:
     user.phone.close()
     lose(user.phone)
     app = user.restart()
@@ -195,9 +191,8 @@ def test_FIX_6_the_keys_of_the_session_go_with_its_files(sign_in: MakeUser) -> N
     assert app.session_status()["owed"] == []
 
 
-def test_FIX_6_a_callback_begins_nothing(sign_in: MakeUser) -> None:
+def test_FIX_6_a_callback_begins_nothing(user: SignedIn) -> None:
     """Any app can send one; it proves nothing before the server has taken its code."""
-    user = sign_in()
     with_item(user)
     lose(user.phone, "not_found")
     app = user.restart()
@@ -210,9 +205,8 @@ def test_FIX_6_a_callback_begins_nothing(sign_in: MakeUser) -> None:
 
 
 def test_FIX_6_each_loss_has_a_key_and_a_file_of_its_own(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     phone = user.phone
     items = []
     for name in ("device", "device_b"):
@@ -295,9 +289,8 @@ def test_COR_6_a_correction_from_before_a_lost_key_overwrites_nobody(
 
 
 def test_FIX_6_a_damaged_file_is_opened_with_the_key_of_its_name(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     user.phone.close()
     lose(user.phone, "not_found")
     app = user.restart()
@@ -326,9 +319,8 @@ def damaged_without_its_key(user: SignedIn) -> tuple[App, str]:
 
 
 def test_FIX_6_a_damaged_file_waits_for_its_key(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     keys = user.phone.keychain.path.read_bytes()
     app, item = damaged_without_its_key(user)
     assert user.phone.keychain.path.read_bytes() == keys
@@ -340,10 +332,9 @@ def test_FIX_6_a_damaged_file_waits_for_its_key(
 
 
 def test_FIX_6_a_damaged_file_that_waits_for_a_lost_key_costs_no_sign_in(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
     # Given a backup whose files do not match, and whose keys did not come with it
-    user = sign_in()
     app, item = damaged_without_its_key(user)
     # When its user signs in
     app.sign_in(user.person)
@@ -361,10 +352,9 @@ def test_FIX_6_a_damaged_file_that_waits_for_a_lost_key_costs_no_sign_in(
 
 @pytest.mark.parametrize("restarts", [False, True])
 def test_LCK_5_a_key_that_comes_back_in_the_background_lets_nobody_in(
-    sign_in: MakeUser, restarts: bool
+    user: SignedIn, restarts: bool
 ) -> None:
     # Given a start that waits for the key store, and an app that leaves the screen meanwhile
-    user = sign_in()
     user.phone.close()
     lose(user.phone)
     app = user.restart()
@@ -383,8 +373,7 @@ def test_LCK_5_a_key_that_comes_back_in_the_background_lets_nobody_in(
     assert app.screen["screen"] == "unlock"
 
 
-def test_FIX_6_two_handles_begin_anew_together(sign_in: MakeUser) -> None:
-    user = sign_in()
+def test_FIX_6_two_handles_begin_anew_together(user: SignedIn) -> None:
     phone = user.phone
     with_item(user)
     lose(phone, "not_found")

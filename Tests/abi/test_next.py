@@ -59,9 +59,8 @@ def test_a_request_for_nothing_is_refused(sign_in: MakeUser) -> None:
         assert app.wake_fd(what=what) == -1
 
 
-def test_a_screen_comes_first_after_a_call_for_one(sign_in: MakeUser) -> None:
+def test_a_screen_comes_first_after_a_call_for_one(user: SignedIn) -> None:
     """Also if it looks the same, and before other work is looked for."""
-    user = sign_in()
     app = user.app
     app.register(minutes=BAD_MINUTES)
     app.settle()
@@ -88,8 +87,7 @@ def test_NXT_2_only_the_newest_screen_is_given(sign_in: MakeUser) -> None:
     assert screens == ["unlock"]
 
 
-def test_NXT_2_a_screen_of_a_file_that_was_replaced_is_not_given(sign_in: MakeUser) -> None:
-    user = sign_in()
+def test_NXT_2_a_screen_of_a_file_that_was_replaced_is_not_given(user: SignedIn) -> None:
     # Given a home screen that was decided and not given yet
     user.app.raw("network_report", {"online": False})
     for file in user.phone.folder.glob("holdfast.db*"):
@@ -114,8 +112,7 @@ def test_a_reader_gets_what_it_asks_for(sign_in: MakeUser) -> None:
     assert app.take(ALL).events
 
 
-def test_NXT_6_each_reader_is_woken_for_its_own(sign_in: MakeUser) -> None:
-    user = sign_in()
+def test_NXT_6_each_reader_is_woken_for_its_own(user: SignedIn) -> None:
     app = user.app
     app.settle()
     news, requests = app.wake_fd(what=NEWS), app.wake_fd(what=REQUESTS)
@@ -137,8 +134,7 @@ def test_NXT_6_each_reader_is_woken_for_its_own(sign_in: MakeUser) -> None:
     assert not readable(requests)
 
 
-def test_NXT_6_a_reader_waits_for_its_own(sign_in: MakeUser) -> None:
-    user = sign_in()
+def test_NXT_6_a_reader_waits_for_its_own(user: SignedIn) -> None:
     app = user.app
     app.settle()
     driver, host = Waiting(app, REQUESTS), Waiting(app, NEWS)
@@ -182,8 +178,7 @@ def test_a_first_screen_that_the_disk_withholds_comes_later(phone: Phone) -> Non
         assert thing["screen"]["screen"] == "sign_in"
 
 
-def test_NXT_5_nobody_asks_is_a_problem_and_a_line_of_the_log(sign_in: MakeUser) -> None:
-    user = sign_in()
+def test_NXT_5_nobody_asks_is_a_problem_and_a_line_of_the_log(user: SignedIn) -> None:
     app = user.app
     app.settle()
     app.register()
@@ -206,8 +201,7 @@ def test_NXT_5_nobody_asks_is_a_problem_and_a_line_of_the_log(sign_in: MakeUser)
     assert app.sync_status()["problems"] == []
 
 
-def test_NXT_5_a_host_that_has_nothing_to_send_is_no_problem(sign_in: MakeUser) -> None:
-    user = sign_in()
+def test_NXT_5_a_host_that_has_nothing_to_send_is_no_problem(user: SignedIn) -> None:
     user.app.settle()
     for _ in range(5):
         user.phone.pass_time(20)
@@ -217,9 +211,8 @@ def test_NXT_5_a_host_that_has_nothing_to_send_is_no_problem(sign_in: MakeUser) 
 # Notices ------------------------------------------------------------------------------------------
 
 
-def test_NXT_3_a_notice_comes_again_until_the_next_thing_is_asked_for(sign_in: MakeUser) -> None:
+def test_NXT_3_a_notice_comes_again_until_the_next_thing_is_asked_for(user: SignedIn) -> None:
     """Also over a kill between the two calls."""
-    user = sign_in()
     add(user.app, minutes=BAD_MINUTES)
     notice = notice_of(user.app)
     assert notice["type"] == "item_parked"
@@ -232,8 +225,7 @@ def test_NXT_3_a_notice_comes_again_until_the_next_thing_is_asked_for(sign_in: M
     assert app.of_type("item_parked") == []
 
 
-def test_NXT_3_a_killed_process_has_acknowledged_what_it_followed(sign_in: MakeUser) -> None:
-    user = sign_in()
+def test_NXT_3_a_killed_process_has_acknowledged_what_it_followed(user: SignedIn) -> None:
     ids = park_silently(user, 3)
     user.phone.close()
     script = children.command("asks_and_dies.py", user.phone.spec(), "2")
@@ -271,8 +263,7 @@ def test_ATK_5_hundreds_of_notices_come_once_each(sign_in: MakeUser) -> None:
     assert wake is None or wake > 1000
 
 
-def test_ATK_5_a_slow_host_is_not_kept_busy(sign_in: MakeUser) -> None:
-    user = sign_in()
+def test_ATK_5_a_slow_host_is_not_kept_busy(user: SignedIn) -> None:
     park_silently(user, 3)
     app = user.restart(online=False)
     taken = app.take(REQUESTS)
@@ -283,9 +274,8 @@ def test_ATK_5_a_slow_host_is_not_kept_busy(sign_in: MakeUser) -> None:
 
 
 def test_ATK_5_notices_of_one_user_are_shown_to_no_other(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     ids = park_silently(user, 1)
     app = user.app
     app.session_logout()
@@ -302,8 +292,7 @@ def test_ATK_5_notices_of_one_user_are_shown_to_no_other(
     assert reasons(app) == [*other, *ids]
 
 
-def test_ATK_7_handles_that_tell_at_once_lose_nothing(sign_in: MakeUser) -> None:
-    user = sign_in()
+def test_ATK_7_handles_that_tell_at_once_lose_nothing(user: SignedIn) -> None:
     first = user.app
     stop = threading.Event()
     failures: list[BaseException] = []
@@ -340,8 +329,7 @@ def test_ATK_7_handles_that_tell_at_once_lose_nothing(sign_in: MakeUser) -> None
     assert not missing, f"{len(missing)} of {len(items)} were never told"
 
 
-def test_ATK_7_processes_that_tell_at_once_drop_no_answer(sign_in: MakeUser) -> None:
-    user = sign_in()
+def test_ATK_7_processes_that_tell_at_once_drop_no_answer(user: SignedIn) -> None:
     app = user.app
     workers = [start_worker(user.phone, 15, BAD_MINUTES) for _ in range(2)]
     mine: list[str] = []
@@ -361,9 +349,8 @@ def test_ATK_7_processes_that_tell_at_once_drop_no_answer(sign_in: MakeUser) -> 
 
 
 def test_ATK_7_a_file_that_replaces_one_without_its_key_has_notices_of_its_own(
-    sign_in: MakeUser,
+    user: SignedIn,
 ) -> None:
-    user = sign_in()
     first = user.app
     add(first, minutes=BAD_MINUTES)
     notice_of(first)
@@ -376,8 +363,7 @@ def test_ATK_7_a_file_that_replaces_one_without_its_key_has_notices_of_its_own(
         assert parked in {*reasons(first), *reasons(second)}
 
 
-def test_ATK_7_a_file_that_replaces_a_damaged_one_tells_of_that(sign_in: MakeUser) -> None:
-    user = sign_in()
+def test_ATK_7_a_file_that_replaces_a_damaged_one_tells_of_that(user: SignedIn) -> None:
     add(user.app, minutes=BAD_MINUTES)
     notice_of(user.app)
     app = restart_after(user)
@@ -400,9 +386,8 @@ def full_disk() -> Iterator[None]:
 
 
 def test_NXT_4_a_response_that_storage_does_not_take_is_kept(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     item = user.app.register()
     app = user.app
     [request] = [r for r in app.take().requests if r["purpose"] == "upload"]
@@ -454,8 +439,7 @@ def test_a_run_that_only_parks_does_not_say_that_it_sent(sign_in: MakeUser) -> N
     assert done["message"]["code"] == "sync_completed_parked"
 
 
-def test_a_run_that_leaves_items_waiting_says_so(sign_in: MakeUser) -> None:
-    user = sign_in()
+def test_a_run_that_leaves_items_waiting_says_so(user: SignedIn) -> None:
     app = user.app
     user.phone.network.alter.append(
         lambda request, answer: (
@@ -479,8 +463,7 @@ def test_a_run_that_leaves_items_waiting_says_so(sign_in: MakeUser) -> None:
     assert done["message"]["code"] == "sync_completed_waiting"
 
 
-def test_stored_ids_are_kept_over_a_restart_up_to_the_bound(sign_in: MakeUser) -> None:
-    user = sign_in()
+def test_stored_ids_are_kept_over_a_restart_up_to_the_bound(user: SignedIn) -> None:
     ids = add_offline(user, 600)
     user.app.go_online()
     uploads = 0
@@ -495,8 +478,7 @@ def test_stored_ids_are_kept_over_a_restart_up_to_the_bound(sign_in: MakeUser) -
     assert set(done["ids"]) <= set(ids)
 
 
-def test_stored_ids_of_before_a_restart_are_named_after_it(sign_in: MakeUser) -> None:
-    user = sign_in()
+def test_stored_ids_of_before_a_restart_are_named_after_it(user: SignedIn) -> None:
     network = user.phone.network
     user.app.go_offline()
     ids = {add(user.app), add(user.app, note="later")}
@@ -515,8 +497,7 @@ def test_stored_ids_of_before_a_restart_are_named_after_it(sign_in: MakeUser) ->
     assert (set(done["ids"]), done["ids_truncated"]) == (ids, False)
 
 
-def test_the_run_of_a_cancelled_item_ends(sign_in: MakeUser) -> None:
-    user = sign_in()
+def test_the_run_of_a_cancelled_item_ends(user: SignedIn) -> None:
     app = user.app
     user.phone.network.up = False
     user.phone.network.failure = "dns"

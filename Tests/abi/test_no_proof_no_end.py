@@ -7,12 +7,12 @@ from typing import Any, cast
 
 import pytest
 
-from conftest import MakeUser
 from support.directory_fixtures import DirectoryFixtures
 from support.held import return_to_foreground, unlock
 from support.phone import TOKEN_S, Phone
 from support.refusals import live
 from support.sizes import sampled
+from support.users import MakeUser, SignedIn
 
 DAY = 86_400
 
@@ -155,9 +155,8 @@ def test_ATK_6_a_clock_wrong_at_the_sign_in_and_corrected_later_does_not_end_the
 
 @pytest.mark.parametrize("online", [True, False])
 def test_ATK_6_a_clock_set_back_and_forth_does_not_end_the_session(
-    sign_in: MakeUser, directory: DirectoryFixtures, online: bool
+    user: SignedIn, directory: DirectoryFixtures, online: bool
 ) -> None:
-    user = sign_in()
     network = user.phone.network
     ahead = network.ahead_ms()
     network.ahead_ms = lambda: ahead
@@ -179,9 +178,8 @@ def test_ATK_6_a_clock_set_back_and_forth_does_not_end_the_session(
 
 
 def test_ATK_6_a_session_handed_over_under_a_clock_that_was_moved_back_does_not_end(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     network = user.phone.network
     ahead = network.ahead_ms()
     network.ahead_ms = lambda: ahead
@@ -197,9 +195,8 @@ def test_ATK_6_a_session_handed_over_under_a_clock_that_was_moved_back_does_not_
 
 
 def test_ATK_6_a_revocation_leased_under_a_wrong_clock_is_sent_when_the_lease_ends(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     network = user.phone.network
     ahead = network.ahead_ms()
     network.ahead_ms = lambda: ahead

@@ -11,7 +11,7 @@ from support.directory_fixtures import DirectoryFixtures
 from support.held import taken
 from support.phone import TOKEN_S
 from support.sizes import sampled
-from support.users import MakeUser
+from support.users import MakeUser, SignedIn
 
 #: OFF-9: what holds for a peer mentor holds for an administrator.
 EACH_ROLE = pytest.mark.parametrize("role", sampled(["peer_mentor", "org_admin"], 2))
@@ -207,9 +207,8 @@ def test_OFF_8_the_summary_counts_queued_items_separately(
 
 
 def test_OFF_1_OFF_4_it_is_durable_before_the_call_returns_and_sent_after_a_kill(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     user.phone.close()
     ended = children.run("register_and_die.py", user.phone.spec(), "5")
     assert ended.killed, ended.errors
@@ -225,8 +224,7 @@ def test_OFF_1_OFF_4_it_is_durable_before_the_call_returns_and_sent_after_a_kill
     assert {str(row["id"]) for row in directory.activities(user.person)} == set(acknowledged)
 
 
-def test_OFF_3_an_empty_cache_says_so(sign_in: MakeUser, directory: DirectoryFixtures) -> None:
-    user = sign_in()
+def test_OFF_3_an_empty_cache_says_so(user: SignedIn, directory: DirectoryFixtures) -> None:
     second = directory.organisation(contacts=3)
     directory.control.set_membership(user.person.id, second.id, role="peer_mentor")
     app = user.restart()
@@ -261,9 +259,8 @@ def test_OFF_9_the_administrator_s_routes_hold_offline(sign_in: MakeUser) -> Non
 
 
 def test_coming_online_makes_the_memberships_cached_until_the_server_answers(
-    sign_in: MakeUser,
+    user: SignedIn,
 ) -> None:
-    user = sign_in()
     app = user.app
     assert app.org_list()["freshness"] == "confirmed"
     app.go_offline()

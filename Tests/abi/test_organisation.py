@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 
-from conftest import MakePhone, MakeUser, SignedIn
 from support import children
 from support.directory_fixtures import DirectoryFixtures, Organisation
 from support.errors import error_of
 from support.phone import ROUTES, TOKEN_S, App
 from support.queue import EMPTY
-from support.users import signed_in
+from support.users import MakePhone, MakeUser, SignedIn, signed_in
 
 Two = tuple[SignedIn, Organisation]
 
@@ -195,9 +194,8 @@ def test_ORG_6_several_memberships_are_offered(
 
 
 def test_ORG_7_navigation_waits_for_the_guard_then_uses_cached_memberships(
-    sign_in: MakeUser,
+    user: SignedIn,
 ) -> None:
-    user = sign_in()
     app = user.restart()
     requests = app.poll()["requests"]
     assert "guard" in [request["purpose"] for request in requests]
@@ -259,8 +257,7 @@ def test_ORG_8_a_forbidden_deep_link_is_redirected(sign_in: MakeUser, role: str)
         assert app.route_check({"route": str(home)}) == {"allow": True}, route
 
 
-def test_ORG_8_a_deep_link_is_refused_while_locked_or_signed_out(sign_in: MakeUser) -> None:
-    user = sign_in()
+def test_ORG_8_a_deep_link_is_refused_while_locked_or_signed_out(user: SignedIn) -> None:
     user.app.session_lock()
     locked: Any = user.app.route_check({"route": "/mentor"})["screen"]
     assert locked["screen"] == "unlock"

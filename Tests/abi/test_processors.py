@@ -16,7 +16,7 @@ from support.directory_fixtures import DirectoryFixtures
 from support.paths import BUILDS, ROOT
 from support.phone import Phone
 from support.queue import EMPTY, add, add_offline, drain, stored
-from support.users import MakeUser
+from support.users import SignedIn
 from support.workers import finish_worker
 
 #: Starts Python of arm64 under an emulator (mk/arm64.mk).
@@ -44,9 +44,8 @@ def start(phone: Phone, count: int, minutes: int) -> subprocess.Popen[str]:
 
 
 def test_a_process_of_the_other_processor_goes_on_after_each_kill(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     chance = random.Random(20_261_122)
     acknowledged: list[str] = []
     for number in range(ROUNDS):
@@ -74,9 +73,8 @@ def test_a_process_of_the_other_processor_goes_on_after_each_kill(
 
 
 def test_items_in_flight_on_one_processor_are_taken_over_on_the_other(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     waiting = add_offline(user, 30)
     user.phone.close()
     user.phone.network.up = True
@@ -91,8 +89,7 @@ def test_items_in_flight_on_one_processor_are_taken_over_on_the_other(
     assert stored(directory, user.person) == sorted(waiting)
 
 
-def test_a_lock_on_one_processor_holds_on_the_other(sign_in: MakeUser) -> None:
-    user = sign_in()
+def test_a_lock_on_one_processor_holds_on_the_other(user: SignedIn) -> None:
     user.phone.close()
     worker = start(user.phone, 1, 1)
     assert len(finish_worker(worker)) == 1

@@ -130,9 +130,8 @@ def test_FIX_16_damage_to_the_project_s_name_closes_no_folder(sign_in: MakeUser)
 
 
 def test_FIX_16_a_running_app_does_not_follow_a_folder_to_another_project(
-    sign_in: MakeUser, phones: MakePhone
+    user: SignedIn, phones: MakePhone
 ) -> None:
-    user = sign_in()
     other = phones()
     with_url(other, OTHER)
     other.close()

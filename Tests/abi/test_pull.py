@@ -68,9 +68,8 @@ def without(*parameters: str) -> Callable[[str], str]:
 
 
 def test_CAC_1_a_row_committed_late_is_still_fetched(
-    sign_in: MakeUser, directory: DirectoryFixtures, backend: LocalSupabase
+    user: SignedIn, directory: DirectoryFixtures, backend: LocalSupabase
 ) -> None:
-    user = sign_in()
     with psycopg.connect(backend.dsn) as slow:
         insert = "insert into contacts (org_id, name) values (%s, 'Sen Commit')"
         slow.execute(insert, [user.org.id])
@@ -91,9 +90,8 @@ def test_CAC_1_a_row_committed_late_is_still_fetched(
 
 @pytest.mark.parametrize("change", ["new", "changed"])
 def test_CAC_1_the_reconcile_fetches_a_row_committed_after_the_overlap(
-    sign_in: MakeUser, directory: DirectoryFixtures, change: str
+    user: SignedIn, directory: DirectoryFixtures, change: str
 ) -> None:
-    user = sign_in()
     ids = [directory.contact(user.org, name) for name in ("Alva Prøve", "Birk Prøve")]
     pull(user)
     before = "now() - interval '2 minutes'"
@@ -115,9 +113,8 @@ def test_CAC_1_the_reconcile_fetches_a_row_committed_after_the_overlap(
 
 
 def test_CAC_1_deleted_and_moved_rows_disappear(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     ids = [directory.contact(user.org, f"Prøve {number}") for number in range(6)]
     elsewhere = directory.organisation()
     pull(user)
@@ -133,9 +130,8 @@ def test_CAC_1_deleted_and_moved_rows_disappear(
 
 
 def test_CAC_1_rows_return_when_they_are_visible_again(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     contact = directory.contact(user.org, "Borte Prøve")
     pull(user)
     with directory.times_as_given():
@@ -150,9 +146,8 @@ def test_CAC_1_rows_return_when_they_are_visible_again(
 
 
 def test_CAC_1_a_changed_membership_reconciles_at_once(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     ids = [directory.contact(user.org, name) for name in ("Alva Prøve", "Birk Prøve")]
     pull(user)
     directory.control.sql("delete from contacts where id = %s", ids[0])
@@ -175,9 +170,8 @@ def test_the_reconcile_follows_the_policy_s_interval(
 
 
 def test_a_row_with_a_future_time_hides_no_later_row(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     with directory.times_as_given():
         directory.control.sql(
             "insert into contacts (org_id, name, updated_at) values "
@@ -199,9 +193,8 @@ def test_a_row_with_a_future_time_hides_no_later_row(
 
 @pytest.mark.parametrize("most", crossed([1, 7, 40, 41], fast=lambda most: most in (7, 40)))
 def test_smaller_pages_than_requested_are_read_to_the_end(
-    sign_in: MakeUser, directory: DirectoryFixtures, most: int
+    user: SignedIn, directory: DirectoryFixtures, most: int
 ) -> None:
-    user = sign_in()
     contact_data.fill(directory.control, user.org.id, 40)
     directory.control.set(max_rows=most)
     [told] = pull(user)
@@ -214,9 +207,8 @@ def test_smaller_pages_than_requested_are_read_to_the_end(
 
 @pytest.mark.parametrize("most", crossed([300, 1], fast=lambda most: most == 300))
 def test_a_page_limit_that_is_lowered_during_a_reconcile_erases_nothing(
-    sign_in: MakeUser, directory: DirectoryFixtures, most: int
+    user: SignedIn, directory: DirectoryFixtures, most: int
 ) -> None:
-    user = sign_in()
     count = 1_430 if most > 1 else 530
     contact_data.fill(directory.control, user.org.id, count)
     pull(user)
@@ -247,9 +239,8 @@ def is_versions(url: str) -> bool:
 
 
 def test_a_page_limit_that_is_lowered_hides_no_row_of_a_first_pull(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     contact_data.fill(directory.control, user.org.id, 1_200)
     lower_after(user, directory, 200, lambda url: True)
     [told] = pull(user)
@@ -258,9 +249,8 @@ def test_a_page_limit_that_is_lowered_hides_no_row_of_a_first_pull(
 
 
 def test_a_page_limit_that_is_lowered_loses_no_row_that_a_reconcile_fetches(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     contact_data.fill(directory.control, user.org.id, 150)
     pull(user)
     contact_data.change_behind_the_cursor(directory, user.org.id)
@@ -271,9 +261,8 @@ def test_a_page_limit_that_is_lowered_loses_no_row_that_a_reconcile_fetches(
 
 
 def test_rows_with_equal_times_are_paged_by_id(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     with directory.times_as_given():
         directory.control.sql(
             "insert into contacts (org_id, name, updated_at) "
@@ -286,9 +275,8 @@ def test_rows_with_equal_times_are_paged_by_id(
 
 
 def test_a_pull_accepts_a_page_beyond_the_limit(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     contact_data.fill(directory.control, user.org.id, 1_200)
     directory.control.set(max_rows=None)
     AlteredRequests(user, without("limit"))
@@ -299,9 +287,8 @@ def test_a_pull_accepts_a_page_beyond_the_limit(
 
 @pytest.mark.parametrize("ignored", [("or", "updated_at"), ("or", "updated_at", "limit")])
 def test_a_pull_stops_when_a_page_repeats(
-    sign_in: MakeUser, directory: DirectoryFixtures, ignored: tuple[str, ...]
+    user: SignedIn, directory: DirectoryFixtures, ignored: tuple[str, ...]
 ) -> None:
-    user = sign_in()
     contact_data.fill(directory.control, user.org.id, 60)
     directory.control.set(max_rows=50)
     AlteredRequests(user, without(*ignored))
@@ -323,9 +310,8 @@ def test_a_pull_stops_when_a_page_repeats(
 
 
 def test_a_reconcile_stops_when_a_page_repeats(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     contact_data.fill(directory.control, user.org.id, 60)
     pull(user)
     directory.control.set(max_rows=50)
@@ -342,9 +328,8 @@ def test_a_reconcile_stops_when_a_page_repeats(
 @pytest.mark.parametrize("again", sampled(["go on", "restart"], 2))
 @pytest.mark.parametrize("pages", [1, 2])
 def test_an_interrupted_pull_continues(
-    sign_in: MakeUser, directory: DirectoryFixtures, pages: int, again: str
+    user: SignedIn, directory: DirectoryFixtures, pages: int, again: str
 ) -> None:
-    user = sign_in()
     contact_data.fill(directory.control, user.org.id, 1_300)
     directory.control.set(max_rows=400)
 
@@ -373,9 +358,8 @@ def test_an_interrupted_pull_continues(
 
 @pytest.mark.parametrize("damage", ["deleted", "noise"])
 def test_a_cache_lost_during_a_pull_is_pulled_from_the_start(
-    sign_in: MakeUser, directory: DirectoryFixtures, damage: str
+    user: SignedIn, directory: DirectoryFixtures, damage: str
 ) -> None:
-    user = sign_in()
     contact_data.fill(directory.control, user.org.id, 190)
     directory.control.set(max_rows=60)
     user.phone.network.forget()
@@ -395,10 +379,7 @@ def test_a_cache_lost_during_a_pull_is_pulled_from_the_start(
     assert contact_data.cached(user.app) == contact_data.truth(directory.control, user.org.id)
 
 
-def test_an_interrupted_reconcile_continues(
-    sign_in: MakeUser, directory: DirectoryFixtures
-) -> None:
-    user = sign_in()
+def test_an_interrupted_reconcile_continues(user: SignedIn, directory: DirectoryFixtures) -> None:
     contact_data.fill(directory.control, user.org.id, 90)
     directory.control.set(max_rows=30)
     pull(user)
@@ -510,9 +491,8 @@ def test_one_bad_row_does_not_hold_up_the_page(
 
 
 def test_missing_null_and_extra_columns_are_accepted(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     ids = [directory.contact(user.org, f"Prøve {number}") for number in range(3)]
     more = [{}, {"municipality": None}, {"phone": "+47 99 99 99 99", "secret": {"deep": [1, 2]}}]
     changes: dict[str, Any] = dict(zip(ids, more, strict=True))
@@ -535,9 +515,8 @@ def test_missing_null_and_extra_columns_are_accepted(
 
 
 def test_the_same_id_twice_in_a_page_is_stored_once(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     directory.contact(user.org, "Prøve")
     user.phone.network.rewrite(
         "pull", lambda rows: rows + [{**row, "name": "Prøve Sist"} for row in rows]

@@ -83,9 +83,8 @@ def test_a_pull_goes_on_after_the_cache_of_another_organisation_was_erased(
 
 
 def test_CAC_2_a_newly_network_only_column_is_erased_at_once(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     fill(directory, user.org)
     pull(user, 60)
     blobs = contact_data.sealed(user.phone.folder)
@@ -114,9 +113,8 @@ def changed_during_a_reconcile(user: SignedIn, directory: DirectoryFixtures) -> 
 
 
 def test_CAC_1_a_changed_membership_restarts_a_reconcile(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     changed_during_a_reconcile(user, directory)
     user.restart()
     unlock(user)
@@ -200,9 +198,8 @@ def test_two_processes_that_reconcile_at_once_delete_nothing(
 
 @pytest.mark.parametrize("columns", ["the same columns", "other columns"])
 def test_two_processes_that_begin_at_once_leave_no_row_out(
-    sign_in: MakeUser, directory: DirectoryFixtures, columns: str
+    user: SignedIn, directory: DirectoryFixtures, columns: str
 ) -> None:
-    user = sign_in()
     fill(directory, user.org)
     config = copy.deepcopy(user.phone.config)
     if columns == "other columns":

@@ -27,16 +27,15 @@ from support.queue import (
     user_of,
 )
 from support.sizes import sized
-from support.users import MakeUser
+from support.users import MakeUser, SignedIn
 
 # The main path ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("limit", [1, 2, 6])
 def test_QUE_2_a_page_limit_of_the_server_makes_no_conflicts(
-    sign_in: MakeUser, directory: DirectoryFixtures, limit: int
+    user: SignedIn, directory: DirectoryFixtures, limit: int
 ) -> None:
-    user = sign_in()
     app = user.app
     app.settle()
     app.go_offline()
@@ -65,9 +64,8 @@ def test_QUE_2_a_death_between_commit_and_answer_duplicates_nothing(
 
 @pytest.mark.both_flavours
 def test_QUE_2_the_payload_arrives_as_it_was_registered(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     contact = directory.contact(user.org, "Kari Prøve")
     note = 'sitat: "æøå" \\ \n\t\U0001f9ad'
     payload: Any = {"type": "gåtur", "minutes": 90, "contact_id": contact, "note": note}
@@ -85,9 +83,8 @@ def test_QUE_2_the_payload_arrives_as_it_was_registered(
 
 @pytest.mark.parametrize("given", ["nothing", "an id", "a column", "null"])
 def test_HST_4_an_item_without_a_time_happens_now(
-    sign_in: MakeUser, directory: DirectoryFixtures, given: str
+    user: SignedIn, directory: DirectoryFixtures, given: str
 ) -> None:
-    user = sign_in()
     user.app.go_offline()
     request: Any = {"kind": "activity", "payload": {"type": "visit", "minutes": 30}}
     if given == "an id":
@@ -117,9 +114,8 @@ def test_HST_4_an_item_without_a_time_happens_now(
 
 
 def test_QUE_1_a_process_killed_at_any_write_loses_no_acknowledged_item(
-    sign_in: MakeUser, killer: Path, tmp_path: Path
+    user: SignedIn, killer: Path, tmp_path: Path
 ) -> None:
-    user = sign_in()
     user.app.go_offline()
     ids = [user.app.register(minutes=1 + number) for number in range(3)]
     user.phone.close()
@@ -139,9 +135,8 @@ def test_QUE_1_a_process_killed_at_any_write_loses_no_acknowledged_item(
 
 
 def test_QUE_4_a_parked_item_survives_restarts_and_is_sent_when_it_is_corrected(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     item = add(user.app, minutes=BAD_MINUTES)
     drain(user.app)
     app = user.restart()
@@ -162,9 +157,8 @@ def test_QUE_4_a_parked_item_survives_restarts_and_is_sent_when_it_is_corrected(
 
 
 def test_QUE_5_a_refused_token_is_refreshed_and_no_attempt_is_charged(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     item = user.offline().register()
     body = {"code": "PGRST303", "message": "JWT expired", "details": None, "hint": None}
     directory.control.respond("/rest/v1/activities", 401, body=body)
@@ -176,9 +170,8 @@ def test_QUE_5_a_refused_token_is_refreshed_and_no_attempt_is_charged(
 
 
 def test_QUE_6_items_of_an_ended_membership_are_held(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     second = directory.organisation()
     directory.control.set_membership(user.person.id, second.id, role="peer_mentor")
     app = user.restart()
@@ -205,9 +198,8 @@ def test_QUE_6_items_of_an_ended_membership_are_held(
 
 
 def test_QUE_7_retry_after_holds_while_other_requests_succeed(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     app = user.offline()
     item = app.register()
     busy = {"code": "PGRST001", "message": "no connection", "details": None, "hint": None}
@@ -230,9 +222,8 @@ def test_QUE_7_retry_after_holds_while_other_requests_succeed(
 
 
 def test_QUE_8_an_item_waits_for_the_one_it_depends_on(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     app = user.offline()
     first = add(app, minutes=BAD_MINUTES)
     second = add(app, follows=first, depends_on=[first])
@@ -250,10 +241,7 @@ def test_QUE_8_an_item_waits_for_the_one_it_depends_on(
     assert stored(directory, user.person) == sorted({first, second})
 
 
-def test_QUE_11_items_belong_to_their_owner(
-    sign_in: MakeUser, directory: DirectoryFixtures
-) -> None:
-    user = sign_in()
+def test_QUE_11_items_belong_to_their_owner(user: SignedIn, directory: DirectoryFixtures) -> None:
     item = user.offline().register()
     assert user.app.session_logout()["unsent"] == 1
     other = directory.person(directory.organisation())
@@ -270,9 +258,8 @@ def test_QUE_11_items_belong_to_their_owner(
 
 
 def test_QUE_12_only_an_explicit_discard_deletes_items(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     user.app.go_offline()
     for _ in range(3):
         user.app.register()
@@ -288,10 +275,7 @@ def test_QUE_12_only_an_explicit_discard_deletes_items(
     assert directory.activities(user.person) == []
 
 
-def test_QUE_18_queue_explain_names_the_cause(
-    sign_in: MakeUser, directory: DirectoryFixtures
-) -> None:
-    user = sign_in()
+def test_QUE_18_queue_explain_names_the_cause(user: SignedIn, directory: DirectoryFixtures) -> None:
     app = user.app
 
     def causes() -> set[str]:
@@ -350,9 +334,8 @@ def test_items_that_wait_for_a_time_are_held_with_their_organisation(
 
 @pytest.mark.parametrize("linked", ["before", "while held"])
 def test_released_items_still_wait_for_the_items_that_they_depend_on(
-    sign_in: MakeUser, directory: DirectoryFixtures, linked: str
+    user: SignedIn, directory: DirectoryFixtures, linked: str
 ) -> None:
-    user = sign_in()
     app = user.offline()
     parent = add(app, minutes=BAD_MINUTES)
     child = add(app, minutes=6, **({"follows": parent} if linked == "before" else {}))
@@ -375,10 +358,7 @@ def test_released_items_still_wait_for_the_items_that_they_depend_on(
     assert stored(directory, user.person) == sorted([parent, child])
 
 
-def test_OFF_4_the_end_of_a_run_is_told_once(
-    sign_in: MakeUser, directory: DirectoryFixtures
-) -> None:
-    user = sign_in()
+def test_OFF_4_the_end_of_a_run_is_told_once(user: SignedIn, directory: DirectoryFixtures) -> None:
     app = user.offline()
     good, bad = add(app), add(app, minutes=BAD_MINUTES)
     child = add(app, follows=bad)
@@ -400,9 +380,8 @@ def test_OFF_4_the_end_of_a_run_is_told_once(
 
 
 def test_OFF_4_a_sync_run_that_ends_with_held_items_completes(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     second = directory.organisation()
     directory.control.set_membership(user.person.id, second.id, role="peer_mentor")
     app = user.restart()

@@ -113,9 +113,8 @@ def test_a_batch_holds_500_items_of_one_organisation_kind_and_column_set(
 
 
 def test_a_contact_its_details_and_a_visit_arrive_in_order(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     app = user.offline()
     contact = app.queue_add({"kind": "contact", "payload": {"name": "Ola Prøve"}})["id"]
     secret = {"phone": "+47 000 47 114", "address": "Prøveveien 47", "national_id": "00000047114"}
@@ -176,10 +175,7 @@ def test_413_halves_the_batch_until_it_fits(
     assert code_of(app, large) == "too_long"
 
 
-def test_one_probe_precedes_a_large_sync_run(
-    sign_in: MakeUser, directory: DirectoryFixtures
-) -> None:
-    user = sign_in()
+def test_one_probe_precedes_a_large_sync_run(user: SignedIn, directory: DirectoryFixtures) -> None:
     app = user.offline()
     ids = [add(app) for _ in range(40)]
     directory.control.respond("/rest/v1/activities", 503, times=2, method="POST")
@@ -339,9 +335,8 @@ def test_QUE_3_without_a_network_the_rest_of_a_search_can_be_edited(
 
 
 def test_QUE_3_a_pause_that_another_handle_met_lets_go_of_the_search(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     queued(user, 8, {5})
     step_until_upload(user, directory)
     step_until_upload(user, directory)

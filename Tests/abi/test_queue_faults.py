@@ -291,9 +291,8 @@ def test_QUE_7_retry_after_is_kept_over_a_restart_and_a_change_of_the_network(
 
 
 def test_QUE_7_full_jitter_and_no_request_while_offline(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     app = user.app
     add(app)
     directory.control.respond("/rest/v1/", 503, times=-1)
@@ -340,9 +339,8 @@ def test_QUE_6_items_stored_before_the_membership_ended_are_held(
 
 
 def test_QUE_6_a_membership_that_ends_twice_parks_nothing(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     app = user.app
     directory.control.set_membership(user.person.id, user.org.id, status="ended")
     item = add(app)
@@ -385,10 +383,9 @@ def test_QUE_10_a_taken_id_is_parked_and_the_others_are_sent(
 
 
 def test_logout_during_an_unconfirmed_batch_uses_no_other_users_token(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
     # Given a batch whose answer has no rows, so that its ids must be read back
-    user = sign_in()
     app = user.offline()
     ids = [add(app) for _ in range(3)]
     directory.control.truncate_rows("/rest/v1/activities", keep=0, method="POST")
@@ -409,9 +406,8 @@ def test_logout_during_an_unconfirmed_batch_uses_no_other_users_token(
 
 
 def test_logout_while_ids_are_read_back_leaves_nothing_in_flight(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     app = user.offline()
     ids = [add(app) for _ in range(3)]
     directory.control.truncate_rows("/rest/v1/activities", keep=0, method="POST")

@@ -18,7 +18,7 @@ from support.held import answer, taken
 from support.phone import App, Phone
 from support.queue import EMPTY, UPLOADS, add, add_offline, drain, stored, user_of
 from support.sizes import crossed, sized
-from support.users import MakeUser
+from support.users import MakeUser, SignedIn
 from support.workers import finish_worker, start_worker
 
 ROUNDS = sized(5, 12)
@@ -32,9 +32,8 @@ def rows_sent(directory: DirectoryFixtures, upload: str) -> int:
 
 
 def test_QUE_1_processes_killed_while_adding_and_sending_lose_nothing(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     user.phone.close()
     chance = random.Random(20_261_121)
     acknowledged: dict[str, int] = {}
@@ -77,9 +76,8 @@ def test_QUE_15_each_item_is_sent_by_one_of_several_processes(
 
 
 def test_QUE_15_the_items_of_a_killed_process_are_taken_over_at_once(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     ids = add_offline(user, 30)
     user.phone.close()
     user.phone.network.up = True
@@ -98,9 +96,8 @@ def test_QUE_15_the_items_of_a_killed_process_are_taken_over_at_once(
 
 
 def test_QUE_15_the_items_of_a_living_process_stay_leased(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     first = user.app
     ids = [add(first) for _ in range(5)]
     flying = taken(user, "upload")
@@ -121,9 +118,8 @@ def test_QUE_15_the_items_of_a_living_process_stay_leased(
 
 
 def test_QUE_15_an_answer_after_the_takeover_changes_nothing(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     first = user.app
     item = add(first)
     flying = taken(user, "upload")
@@ -173,8 +169,7 @@ def is_held(phone: Phone, name: str) -> bool:
     return done.stdout.strip() != "0"
 
 
-def test_QUE_15_a_list_and_its_counts_are_of_one_moment(sign_in: MakeUser) -> None:
-    user = sign_in()
+def test_QUE_15_a_list_and_its_counts_are_of_one_moment(user: SignedIn) -> None:
     worker = start_worker(user.phone, 150, 1)
     assert worker.stdout is not None
     assert worker.stdout.readline() == "ready\n"
@@ -193,8 +188,7 @@ def test_QUE_15_a_list_and_its_counts_are_of_one_moment(sign_in: MakeUser) -> No
     user.app.settle()
 
 
-def test_QUE_15_nothing_is_held_between_calls(sign_in: MakeUser) -> None:
-    user = sign_in()
+def test_QUE_15_nothing_is_held_between_calls(user: SignedIn) -> None:
     app = user.app
     app.settle()
     app.go_offline()
@@ -225,9 +219,8 @@ def test_QUE_15_nothing_is_held_between_calls(sign_in: MakeUser) -> None:
         assert not is_held(user.phone, "cache.db"), name
 
 
-def test_QUE_15_calls_of_several_processes_are_never_refused(sign_in: MakeUser) -> None:
+def test_QUE_15_calls_of_several_processes_are_never_refused(user: SignedIn) -> None:
     # Given two processes that add and send, so that each commits while the other decides
-    user = sign_in()
     workers = [start_worker(user.phone, 60, minutes) for minutes in (1, 2)]
     added, cancelled = [], 0
     for number in range(60):

@@ -198,10 +198,7 @@ TRIM_NOTE = """
 """
 
 
-def test_ATK_18_a_lost_answer_is_no_conflict(
-    sign_in: MakeUser, directory: DirectoryFixtures
-) -> None:
-    user = sign_in()
+def test_ATK_18_a_lost_answer_is_no_conflict(user: SignedIn, directory: DirectoryFixtures) -> None:
     with changed(directory, TRIM_NOTE, "drop function public.trim_note cascade"):
         user.phone.network.lose["upload"] = 1
         [item] = new_ids(1)

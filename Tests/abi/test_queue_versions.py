@@ -52,9 +52,8 @@ def report(user: SignedIn, **payload: str) -> str:
 
 @pytest.mark.parametrize("upload", ["table", "rpc"])
 def test_ATK_2_an_item_is_sent_with_the_columns_that_it_was_accepted_with(
-    sign_in: MakeUser, directory: DirectoryFixtures, upload: str
+    user: SignedIn, directory: DirectoryFixtures, upload: str
 ) -> None:
-    user = sign_in()
     item = add(user.offline(), note="Ringte på torsdag")
     plain = add(user.app)
     configure(user, FEWER, upload=upload, function="submit_activities")
@@ -69,9 +68,8 @@ def test_ATK_2_an_item_is_sent_with_the_columns_that_it_was_accepted_with(
 
 @pytest.mark.parametrize("based", [False, True])
 def test_ATK_2_an_edit_keeps_a_column_that_is_not_listed_any_more(
-    sign_in: MakeUser, directory: DirectoryFixtures, based: bool
+    user: SignedIn, directory: DirectoryFixtures, based: bool
 ) -> None:
-    user = sign_in()
     item = add(user.offline(), note="Ringte på torsdag")
     configure(user, FEWER)
     user.restart(online=False)
@@ -220,9 +218,8 @@ def person_of(name: str) -> dict[str, Any]:
 
 
 def test_a_newer_version_sends_what_an_older_one_does_not_know(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     configure(user, COLUMNS)
     old = user.restart()
     with newer(user) as new:
@@ -245,8 +242,7 @@ def test_a_newer_version_sends_what_an_older_one_does_not_know(
             user.phone.network.forget()
 
 
-def test_what_is_held_makes_a_version_that_knows_the_kind_poll(sign_in: MakeUser) -> None:
-    user = sign_in()
+def test_what_is_held_makes_a_version_that_knows_the_kind_poll(user: SignedIn) -> None:
     configure(user, COLUMNS)
     old = user.restart()
     with newer(user) as new:
@@ -262,8 +258,7 @@ def test_what_is_held_makes_a_version_that_knows_the_kind_poll(sign_in: MakeUser
         assert new.queue_list()["counts"] == EMPTY
 
 
-def test_an_older_version_alone_keeps_waiting_and_rests(sign_in: MakeUser) -> None:
-    user = sign_in()
+def test_an_older_version_alone_keeps_waiting_and_rests(user: SignedIn) -> None:
     user.app.go_offline()
     ids = [user.app.queue_add(cast("Any", person_of(f"{n}")))["id"] for n in range(5)]
     configure(user, COLUMNS)
@@ -287,9 +282,8 @@ def test_an_older_version_alone_keeps_waiting_and_rests(sign_in: MakeUser) -> No
 
 
 def test_batches_go_in_the_order_of_their_oldest_items(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     app = user.offline()
     shapes: list[dict[str, Any]] = [{}, {"note": "a"}, {"note": "a", "follows": None}]
     contact = directory.contact(user.org, "Kari")
@@ -306,9 +300,8 @@ def test_batches_go_in_the_order_of_their_oldest_items(
 
 
 def test_ATK_2_an_edit_keeps_a_parent_whose_column_is_not_listed_any_more(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     contact = user.offline().queue_add({"kind": "contact", "payload": {"name": "Kari"}})["id"]
     visit = add(user.app, contact_id=contact)
     assert item_of(user.app, visit)["state"] == "waiting"
@@ -330,9 +323,8 @@ def test_ATK_2_an_edit_keeps_a_parent_whose_column_is_not_listed_any_more(
 
 @pytest.mark.parametrize("columns", [None, FEWER[:3]])
 def test_ATK_2_a_salvage_by_another_version_keeps_the_parents(
-    sign_in: MakeUser, directory: DirectoryFixtures, columns: list[str] | None
+    user: SignedIn, directory: DirectoryFixtures, columns: list[str] | None
 ) -> None:
-    user = sign_in()
     user.app.go_offline()
     child, parent = new_ids(2)
     add(user.app, parent)

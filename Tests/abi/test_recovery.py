@@ -35,7 +35,7 @@ from support.queue import (
     user_of,
 )
 from support.sizes import crossed
-from support.users import MakePhone, MakeUser
+from support.users import MakePhone, MakeUser, SignedIn
 
 
 def completed(app: App) -> dict[str, Any]:
@@ -68,9 +68,8 @@ def test_an_edit_after_a_salvage_is_not_mistaken_for_what_is_stored(
 
 @pytest.mark.both_flavours
 def test_a_salvage_while_an_item_is_being_sent_counts_the_attempt(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     item = add(user.app, minutes=30)
     user.phone.network(taken(user, "upload"))
     assert stored(directory, user.person) == [item]
@@ -83,9 +82,8 @@ def test_a_salvage_while_an_item_is_being_sent_counts_the_attempt(
 
 @pytest.mark.both_flavours
 def test_an_item_that_a_salvage_brings_back_may_be_stored(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     item = add(user.offline(), minutes=30)
     user.phone.close()
     path = user.phone.folder / "holdfast.db"
@@ -105,8 +103,7 @@ def test_an_item_that_a_salvage_brings_back_may_be_stored(
 
 
 @pytest.mark.both_flavours
-def test_what_an_item_waits_for_outlives_a_salvage(sign_in: MakeUser) -> None:
-    user = sign_in()
+def test_what_an_item_waits_for_outlives_a_salvage(user: SignedIn) -> None:
     user.app.go_offline()
     held, later, parked = (add(user.app, minutes=number) for number in (10, 20, 30))
     user.phone.close()
@@ -132,8 +129,7 @@ def test_what_an_item_waits_for_outlives_a_salvage(sign_in: MakeUser) -> None:
     assert rows == [(3, 0, 4, -1), (2, until, 4, -1), (0, 0, 4, -1)]
 
 
-def test_a_file_that_a_newer_library_has_migrated_stays_where_it_is(sign_in: MakeUser) -> None:
-    user = sign_in()
+def test_a_file_that_a_newer_library_has_migrated_stays_where_it_is(user: SignedIn) -> None:
     item = add(user.offline())
     path = user.phone.folder / "holdfast.db"
     with contextlib.closing(sqlite3.connect(path)) as database:
@@ -193,9 +189,8 @@ def test_ATK_14_a_foreign_or_damaged_device_key_ends_in_a_sign_in(
 
 @pytest.mark.both_flavours
 @pytest.mark.parametrize("loss", ["damage", "key"])
-def test_ATK_14_a_salvage_keeps_the_order_of_registration(sign_in: MakeUser, loss: str) -> None:
+def test_ATK_14_a_salvage_keeps_the_order_of_registration(user: SignedIn, loss: str) -> None:
     # Given items whose pages are not in their order: some of them were freed in between
-    user = sign_in()
     user.app.go_offline()
     cancelled = [add(user.app, note="x" * 400) for _ in range(40)]
     kept = [add(user.app, note="y" * 400) for _ in range(40)]
@@ -217,8 +212,7 @@ def test_ATK_14_a_salvage_keeps_the_order_of_registration(sign_in: MakeUser, los
 
 
 @pytest.mark.both_flavours
-def test_ATK_3_a_salvage_carries_notices_that_were_not_acknowledged(sign_in: MakeUser) -> None:
-    user = sign_in()
+def test_ATK_3_a_salvage_carries_notices_that_were_not_acknowledged(user: SignedIn) -> None:
     user.app.go_offline()
     add(user.app, minutes=10)
     first = None
@@ -233,8 +227,7 @@ def test_ATK_3_a_salvage_carries_notices_that_were_not_acknowledged(sign_in: Mak
 
 
 @pytest.mark.both_flavours
-def test_ATK_3_a_salvage_carries_an_order_to_revoke_a_session(sign_in: MakeUser) -> None:
-    user = sign_in()
+def test_ATK_3_a_salvage_carries_an_order_to_revoke_a_session(user: SignedIn) -> None:
     user.app.go_offline()
     user.app.session_logout()
     app = restart_after(user)
@@ -244,9 +237,8 @@ def test_ATK_3_a_salvage_carries_an_order_to_revoke_a_session(sign_in: MakeUser)
 
 @pytest.mark.both_flavours
 def test_ATK_3_a_salvage_links_an_item_to_a_parent_that_is_found_after_it(
-    sign_in: MakeUser,
+    user: SignedIn,
 ) -> None:
-    user = sign_in()
     parent = add(user.offline())
     child = add(user.app, depends_on=[parent])
     app = restart_after(user, "UPDATE queue SET seq = 100 WHERE seq = 1")
@@ -265,9 +257,8 @@ LOST_LINKS = {
 @pytest.mark.both_flavours
 @pytest.mark.parametrize("sql", LOST_LINKS.values(), ids=LOST_LINKS)
 def test_ATK_3_an_item_whose_link_damage_took_is_sent_after_its_parent(
-    sign_in: MakeUser, directory: DirectoryFixtures, sql: str
+    user: SignedIn, directory: DirectoryFixtures, sql: str
 ) -> None:
-    user = sign_in()
     parent = add(user.offline())
     child = add(user.app, depends_on=[parent])
     change(user, sql)
@@ -284,9 +275,8 @@ def test_ATK_3_an_item_whose_link_damage_took_is_sent_after_its_parent(
 @pytest.mark.both_flavours
 @pytest.mark.parametrize("sql", LOST_LINKS.values(), ids=LOST_LINKS)
 def test_ATK_3_an_item_whose_parent_and_link_damage_took_says_why_it_is_not_sent(
-    sign_in: MakeUser, directory: DirectoryFixtures, sql: str
+    user: SignedIn, directory: DirectoryFixtures, sql: str
 ) -> None:
-    user = sign_in()
     parent = add(user.offline(), minutes=10)
     child = add(user.app, minutes=20, follows=parent)
     other = add(user.app, minutes=30)
@@ -326,9 +316,8 @@ def test_a_file_that_is_damaged_before_it_has_carried_over_another_one(
 
 
 def test_items_held_for_their_organisation_are_held_after_a_salvage(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     item = add(user.offline())
     directory.control.set_membership(user.person.id, user.org.id, status="ended")
     user.app.reconnect()
@@ -356,9 +345,8 @@ def noise(data: bytes, first: int) -> bytes:
 @pytest.mark.both_flavours
 @pytest.mark.parametrize("spared", [0, 4096, 3 / 4])
 def test_QUE_16_a_damaged_file_is_set_aside_and_salvaged(
-    sign_in: MakeUser, directory: DirectoryFixtures, spared: float
+    user: SignedIn, directory: DirectoryFixtures, spared: float
 ) -> None:
-    user = sign_in()
     user.app.go_offline()
     ids = [user.app.register(minutes=1 + number % 60, note="x" * 500) for number in range(60)]
     user.phone.close()
@@ -409,9 +397,8 @@ def without_header(data: bytes) -> bytes:
 @pytest.mark.both_flavours
 @pytest.mark.parametrize("damage", [truncated, without_header])
 def test_QUE_16_undamaged_items_are_salvaged_and_sent(
-    sign_in: MakeUser, directory: DirectoryFixtures, damage: Callable[[bytes], bytes]
+    user: SignedIn, directory: DirectoryFixtures, damage: Callable[[bytes], bytes]
 ) -> None:
-    user = sign_in()
     user.app.go_offline()
     ids = {user.app.register(minutes=1 + number, note="x" * 500) for number in range(60)}
     user.phone.close()
@@ -432,8 +419,7 @@ def test_QUE_16_undamaged_items_are_salvaged_and_sent(
     assert len(found) == len(ids) if damage is without_header else len(found) > 0
 
 
-def test_ATK_3_a_main_file_that_has_become_empty_is_no_first_start(sign_in: MakeUser) -> None:
-    user = sign_in()
+def test_ATK_3_a_main_file_that_has_become_empty_is_no_first_start(user: SignedIn) -> None:
     user.offline().register(minutes=10)
     user.phone.close()
     (user.phone.folder / "holdfast.db").write_bytes(b"")
@@ -450,9 +436,8 @@ def test_ATK_3_a_main_file_that_has_become_empty_is_no_first_start(sign_in: Make
 @pytest.mark.both_flavours
 @pytest.mark.parametrize("name", ["holdfast.db", "cache.db"])
 def test_ATK_3_a_header_that_forbids_writing_is_damaged(
-    sign_in: MakeUser, directory: DirectoryFixtures, name: str
+    user: SignedIn, directory: DirectoryFixtures, name: str
 ) -> None:
-    user = sign_in()
     item = user.offline().register(minutes=10)
     user.phone.close()
     path = user.phone.folder / name
@@ -490,9 +475,8 @@ NEW: dict[str, Callable[[bytes], bytes]] = {
 @pytest.mark.both_flavours
 @pytest.mark.parametrize("log", ["no_log", "log"])
 def test_FIX_3_a_folder_opens_whatever_a_recovery_that_was_cut_short_has_left(
-    sign_in: MakeUser, phones: MakePhone, log: str
+    user: SignedIn, phones: MakePhone, log: str
 ) -> None:
-    user = sign_in()
     ids = add_offline(user, 3)
     user.phone.close()
     fresh = phones()
@@ -527,10 +511,9 @@ def test_FIX_3_a_folder_opens_whatever_a_recovery_that_was_cut_short_has_left(
 
 
 def test_ATK_3_an_index_without_a_log_is_no_damage_if_the_file_has_it_all(
-    sign_in: MakeUser,
+    user: SignedIn,
 ) -> None:
     # Given a file into which its log was copied, as by the last connection that is closed
-    user = sign_in()
     item = add(user.offline())
     main, index = user.phone.folder / "holdfast.db", user.phone.folder / "holdfast.db-shm"
     with contextlib.closing(sqlite3.connect(main)) as other:
@@ -546,8 +529,7 @@ def test_ATK_3_an_index_without_a_log_is_no_damage_if_the_file_has_it_all(
 
 
 @pytest.mark.parametrize("steps", range(1, 5))
-def test_FIX_3_a_recovery_goes_on_wherever_it_was_cut_short(sign_in: MakeUser, steps: int) -> None:
-    user = sign_in()
+def test_FIX_3_a_recovery_goes_on_wherever_it_was_cut_short(user: SignedIn, steps: int) -> None:
     ids = add_offline(user, 3)
     folder, files = user.phone.folder, user.phone.folder.with_suffix(".files")
     shutil.copytree(folder, files)

@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator
 import pytest
 from holdfast import HoldfastError
 
-from conftest import MakePhone, MakeUser
 from support.directory_fixtures import PASSWORD, DirectoryFixtures, Person
 from support.errors import error_of
 from support.held import answer
 from support.phone import METHODS, App, Phone
 from support.sign_in import begin, browse, finish, refused
+from support.users import MakePhone, SignedIn
 
 BACK = "app.example://signed-in"
 JUNK = f"{BACK}?code=00000000-0000-0000-0000-000000000000"
@@ -208,9 +208,8 @@ def test_HST_7_a_callback_does_not_replace_a_sign_in_with_a_password(
 
 @pytest.mark.parametrize("kind", ["another device's code", "a code that nobody issued", "an error"])
 def test_HST_7_a_foreign_callback_over_a_session_shows_the_session_again(
-    sign_in: MakeUser, foreign: str, kind: str
+    user: SignedIn, foreign: str, kind: str
 ) -> None:
-    user = sign_in()
     app = user.app
     begin(app)
     callback = {"another device's code": foreign, "an error": DENIED}.get(kind, JUNK)

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from conftest import MakeUser, SignedIn
 from support import children
 from support.directory_fixtures import DirectoryFixtures
 from support.held import taken
 from support.phone import TOKEN_S, Phone
 from support.sizes import sized
+from support.users import MakeUser, SignedIn
 
 PROCESSES = 8
 
@@ -152,9 +152,8 @@ def test_SES_2_an_already_used_token_does_not_end_a_newer_stored_session(
 
 
 def test_SES_3_a_stored_refresh_intent_is_completed_with_a_valid_token(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     body = '{"code":"PGRST301","message":"JWSError"}'
     directory.control.respond("/rest/v1", 401, body=body, times=1)
     directory.control.clear_requests()

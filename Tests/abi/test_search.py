@@ -18,7 +18,7 @@ from support.errors import error_of
 from support.hosted import HostedLibrary
 from support.phone import App, FilePhone
 from support.sizes import sized
-from support.users import MakeUser
+from support.users import MakeUser, SignedIn
 from support.waking import another
 
 pytestmark = pytest.mark.both_flavours
@@ -33,9 +33,8 @@ def found(app: App, query: str, limit: int = 50) -> list[str]:
 
 
 def test_CAC_5_thousands_of_contacts_are_searched_and_locked(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     count = sized(1_000, 10_000)
     contact_data.fill(directory.control, user.org.id, count)
     pull(user, after_s=60)
@@ -128,8 +127,7 @@ def test_queries_match_despite_case_marks_and_spaces(listed: App) -> None:
         assert found(listed, query) == expected, query
 
 
-def test_names_in_other_scripts_are_found(sign_in: MakeUser, directory: DirectoryFixtures) -> None:
-    user = sign_in()
+def test_names_in_other_scripts_are_found(user: SignedIn, directory: DirectoryFixtures) -> None:
     names = {
         "יוסף כהן": ["כהן", "יוס"],
         "יוֹסֵף לֵוִי": ["לוי"],
@@ -189,10 +187,9 @@ def spellings(letter: str) -> dict[str, str]:
 
 @pytest.mark.slow
 def test_FIX_20_case_and_marks_are_ignored_in_every_script(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
     """Each letter of a block begins a word of its own, so that no other letter is taken for it."""
-    user = sign_in()
     tags = ["".join(pair) for pair in itertools.product("bcdf", "ghjk")]
     names = {}
     for block, span in BLOCKS.items():
@@ -218,10 +215,9 @@ def test_FIX_20_case_and_marks_are_ignored_in_every_script(
 
 
 def test_FIX_20_marks_and_apostrophes_inside_words_are_ignored(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
     """Whole names, as people of these languages write them, and other people search for them."""
-    user = sign_in()
     spelled = {
         "ΓΙΏΡΓΟΣ": ["γιώργος", "γιωργος", "Γιώργοσ"],
         "Ґалаґан Зоряна": ["ґалаґан", "ҐАЛАҐАН", "галаган"],
@@ -244,10 +240,9 @@ def test_FIX_20_marks_and_apostrophes_inside_words_are_ignored(
 
 
 def test_FIX_29_the_exact_letter_comes_before_its_likes(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
     """Letters that only fold to those of the query come after all that have these letters."""
-    user = sign_in()
     for name, place in (
         ("Ærlend Lie", "Oslo"), ("Anna Vik", "Oslo"), ("Håkon Lie", "Oslo"), ("Åse Lund", "Oslo"),
         ("Bo Lie", "Ås"), ("Lise A\u030aby", "Oslo"), ("Aage Moe", "Oslo"), ("Ivar Moe", "Oslo"),
@@ -277,8 +272,7 @@ def test_FIX_29_the_exact_letter_comes_before_its_likes(
         assert found(user.app, query)[: len(order)] == order, query
 
 
-def test_a_pull_keeps_the_index_up_to_date(sign_in: MakeUser, directory: DirectoryFixtures) -> None:
-    user = sign_in()
+def test_a_pull_keeps_the_index_up_to_date(user: SignedIn, directory: DirectoryFixtures) -> None:
     ids = [directory.contact(user.org, name) for name in ("Berit Lund", "Dag Lund")]
     pull(user, after_s=60)
     assert found(user.app, "lund") == ["Berit Lund", "Dag Lund"]
@@ -334,9 +328,8 @@ def test_CAC_5_after_a_lock_no_name_stays_in_memory(
 
 
 def test_OFF_6_a_lock_discards_undelivered_live_details(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     contact = directory.contact(user.org, "Prøve", phone="+47 000 00 001")
     pull(user, after_s=60)
     app = user.app
@@ -353,9 +346,8 @@ def test_OFF_6_a_lock_discards_undelivered_live_details(
 
 
 def test_a_contact_of_another_organisation_is_not_shown(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     contact = directory.contact(user.org, "Prøve")
     second = directory.organisation()
     directory.control.set_membership(user.person.id, second.id, role="peer_mentor")

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conftest import MakeUser
 from support import children, secrecy
 from support.scan import LEAST, Scanner, ScannerError
 from support.secrecy import Notebook, Secrets, SecretsOfAChild
+from support.users import MakeUser
 
 TOKEN = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJrYXJpIn0.c2lnbmF0dXJlLW9mLWthcmk"
 NAME = "Åse Øvingsdal"

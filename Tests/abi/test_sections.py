@@ -10,11 +10,11 @@ from typing import Any, cast
 import pytest
 from holdfast import Holdfast, HoldfastError
 
-from conftest import MakePhone, MakeUser, SignedIn
 from support.directory_fixtures import DirectoryFixtures, Person, changed
 from support.errors import error_of
 from support.phone import App, Phone
 from support.queue import EMPTY, drain, item_of, stored
+from support.users import MakePhone, MakeUser, SignedIn
 
 NOTES = {"note": {"table": "notes", "columns": ["title", "user_id"]}}
 #: An app whose only server data are the user's notes.
@@ -304,9 +304,8 @@ def test_HST_5_a_section_goes_and_comes_back_and_nothing_is_lost(
 
 
 def test_HST_5_an_item_that_waits_for_an_organisation_is_released_without(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     item = user.offline().register()
     directory.control.set_membership(user.person.id, user.org.id, status="ended")
     user.app.reconnect()

@@ -10,11 +10,11 @@ from typing import Any, Literal
 
 import pytest
 
-from conftest import MakeUser, SignedIn
 from support import children, tamper
 from support.directory_fixtures import DirectoryFixtures
 from support.errors import error_of
 from support.phone import TOKEN_S, Phone
+from support.users import MakeUser, SignedIn
 
 SESSION_COLUMNS = ["tokens", "wrap_session", "wrap_biometric", "choice", "memberships", "owner"]
 
@@ -47,8 +47,7 @@ def test_KEEP_4_logging_out_online(sign_in: MakeUser, directory: DirectoryFixtur
     assert (screen["screen"], screen["reason"]) == ("sign_in", "session_missing")
 
 
-def test_KEEP_4_logging_out_offline(sign_in: MakeUser, directory: DirectoryFixtures) -> None:
-    user = sign_in()
+def test_KEEP_4_logging_out_offline(user: SignedIn, directory: DirectoryFixtures) -> None:
     user.app.go_offline()
     user.app.session_logout()
     assert left(user.phone) == set()
@@ -66,9 +65,8 @@ def test_KEEP_4_logging_out_offline(sign_in: MakeUser, directory: DirectoryFixtu
 
 @pytest.mark.parametrize(("scope", "left"), [("local", 1), ("global", 0)])
 def test_KEEP_4_a_local_logout_ends_one_session_and_a_global_one_all(
-    sign_in: MakeUser, directory: DirectoryFixtures, scope: Literal["local", "global"], left: int
+    user: SignedIn, directory: DirectoryFixtures, scope: Literal["local", "global"], left: int
 ) -> None:
-    user = sign_in()
     directory.session(user.person)
     assert len(directory.control.sessions(user.person.id)) == 2
     user.app.session_logout({"scope": scope})
@@ -78,9 +76,8 @@ def test_KEEP_4_a_local_logout_ends_one_session_and_a_global_one_all(
 
 @pytest.mark.parametrize("locked", [False, True])
 def test_KEEP_4_a_delayed_global_logout_spares_the_users_newer_session(
-    sign_in: MakeUser, directory: DirectoryFixtures, locked: bool
+    user: SignedIn, directory: DirectoryFixtures, locked: bool
 ) -> None:
-    user = sign_in()
     directory.session(user.person)
     user.app.go_offline()
     user.app.session_logout({"scope": "global"})
@@ -105,9 +102,8 @@ def test_KEEP_4_a_delayed_global_logout_spares_the_users_newer_session(
 
 
 def test_KEEP_4_a_delayed_global_logout_is_global_when_another_user_has_signed_in(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     directory.session(user.person)
     user.app.go_offline()
     user.app.session_logout({"scope": "global"})
@@ -119,9 +115,8 @@ def test_KEEP_4_a_delayed_global_logout_is_global_when_another_user_has_signed_i
 
 
 def test_KEEP_4_a_refused_logout_of_the_others_is_repeated(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     user.app.go_offline()
     user.app.session_logout({"scope": "global"})
     user.app.session_adopt({"session": directory.session(user.person)})
@@ -162,9 +157,8 @@ def test_KEEP_4_a_process_killed_at_any_write_of_a_logout_leaves_all_or_nothing(
 
 
 def test_KEEP_4_a_process_killed_during_the_erase_leaves_no_session(
-    sign_in: MakeUser, killer: Path
+    user: SignedIn, killer: Path
 ) -> None:
-    user = sign_in()
     user.app.go_offline()
     user.phone.close()
     script, *arguments = LOGOUT
@@ -179,9 +173,8 @@ def test_KEEP_4_a_process_killed_during_the_erase_leaves_no_session(
 
 
 def test_KEEP_7_a_process_killed_during_the_erase_of_an_ended_session_leaves_no_key(
-    sign_in: MakeUser, directory: DirectoryFixtures, killer: Path
+    user: SignedIn, directory: DirectoryFixtures, killer: Path
 ) -> None:
-    user = sign_in()
     user.phone.close()
     directory.control.revoke_sessions(user.person.id)
     arguments, env = ("go_online+wait", "60", "erase biometric"), {"LD_PRELOAD": str(killer)}
@@ -214,9 +207,8 @@ def refused_at_start(user: SignedIn) -> None:
 
 @pytest.mark.parametrize("refused", [refused_at_refresh, refused_at_return, refused_at_start])
 def test_KEEP_7_a_session_ended_by_the_server_signs_out_once(
-    sign_in: MakeUser, directory: DirectoryFixtures, refused: Callable[[SignedIn], None]
+    user: SignedIn, directory: DirectoryFixtures, refused: Callable[[SignedIn], None]
 ) -> None:
-    user = sign_in()
     queued = user.offline().register()
     directory.control.revoke_sessions(user.person.id)
     user.app.go_online()
@@ -240,9 +232,8 @@ def test_KEEP_7_a_session_ended_by_the_server_signs_out_once(
 
 
 def test_KEEP_7_session_ended_is_told_again_until_it_is_followed(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     directory.control.revoke_sessions(user.person.id)
     user.phone.pass_time(TOKEN_S + 60)
     seen = None

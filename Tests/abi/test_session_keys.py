@@ -12,12 +12,12 @@ import pytest
 from holdfast import HoldfastError
 from holdfast.keystore import KEY_CANCELLED, KEY_FAILED, KEY_NOT_ENROLLED, KEY_UNAVAILABLE
 
-from conftest import MakePhone, MakeUser
 from support import tamper
 from support.directory_fixtures import DirectoryFixtures
 from support.errors import error_of
 from support.missing import aside, until_lost
 from support.phone import TOKEN_S, FilePhone
+from support.users import MakePhone, MakeUser, SignedIn
 
 
 @pytest.mark.parametrize("claims", [1, 3])
@@ -40,9 +40,8 @@ def test_SES_10_an_unlock_without_the_key_opens_nothing(sign_in: MakeUser, claim
 
 
 def test_SES_9_a_changed_enrolment_loses_the_key(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     queued = user.offline().register()
     user.phone.keychain.change_enrolment()
     user.phone.pass_time(TOKEN_S + 60)
@@ -59,8 +58,7 @@ def test_SES_9_a_changed_enrolment_loses_the_key(
     assert app.touch()["screen"] == "home"
 
 
-def test_SES_11_files_of_another_device_are_set_aside(sign_in: MakeUser) -> None:
-    user = sign_in()
+def test_SES_11_files_of_another_device_are_set_aside(user: SignedIn) -> None:
     user.phone.close()
     size = (user.phone.folder / "holdfast.db").stat().st_size
     user.phone.keychain.erase("device")
@@ -84,9 +82,8 @@ def test_SES_11_files_of_another_device_are_set_aside(sign_in: MakeUser) -> None
     ],
 )
 def test_RES_7_an_unavailable_key_store_clears_nothing(
-    sign_in: MakeUser, key: str, answer: int
+    user: SignedIn, key: str, answer: int
 ) -> None:
-    user = sign_in()
     user.phone.close()
     user.phone.keychain.answer("load", key, answer, answer)
     app = user.restart()
@@ -192,9 +189,8 @@ def test_KEEP_1_a_key_store_that_is_broken_for_a_while_costs_no_session(sign_in:
 
 @pytest.mark.parametrize("name", ["session", "biometric"])
 def test_KEEP_1_a_sign_in_whose_keys_are_not_saved_leaves_a_locked_session_to_the_finger(
-    sign_in: MakeUser, name: str
+    user: SignedIn, name: str
 ) -> None:
-    user = sign_in()
     user.app.session_lock()
     user.phone.keychain.answer("save", name, KEY_FAILED)
     with pytest.raises(HoldfastError):
@@ -225,9 +221,8 @@ def unlimited_at_the_end() -> Iterator[None]:
 
 
 def test_KEEP_1_a_key_file_that_cannot_be_written_stays_as_it_is(
-    sign_in: MakeUser, tmp_path: Path
+    user: SignedIn, tmp_path: Path
 ) -> None:
-    user = sign_in()
     policy = {"biometric": "off"}
     kiosk = FilePhone(tmp_path / "kiosk", user.phone.library, user.phone.backend, policy=policy)
     kiosk.start().sign_in(user.person)
@@ -242,9 +237,8 @@ def test_KEEP_1_a_key_file_that_cannot_be_written_stays_as_it_is(
 
 
 def test_KEEP_1_a_sign_in_that_the_disk_refuses_leaves_the_open_session_usable(
-    sign_in: MakeUser,
+    user: SignedIn,
 ) -> None:
-    user = sign_in()
     refused = []
 
     def refuse(call: str, key: str) -> None:

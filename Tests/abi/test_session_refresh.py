@@ -11,11 +11,11 @@ import pytest
 from holdfast.transport import Answer
 from holdfast.types import HttpRequest
 
-from conftest import MakeUser, SignedIn
 from support.directory_fixtures import DirectoryFixtures
 from support.phone import TOKEN_S
 from support.refusals import live
 from support.sizes import sampled
+from support.users import SignedIn
 
 
 def answered(user: SignedIn, request: Any) -> Any:  # noqa: ANN401
@@ -57,9 +57,8 @@ TRANSIENT: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("refusal", sampled(TRANSIENT, 3))
 def test_SES_1_without_proof_of_an_end_the_session_is_kept(
-    sign_in: MakeUser, directory: DirectoryFixtures, refusal: str
+    user: SignedIn, directory: DirectoryFixtures, refusal: str
 ) -> None:
-    user = sign_in()
     user.phone.pass_time(TOKEN_S)
     request = take_refresh(user)
     answer: Any = {"id": request["id"], **TRANSIENT[refusal]}
@@ -86,8 +85,7 @@ TERMINAL = [
 
 
 @pytest.mark.parametrize("body", TERMINAL)
-def test_SES_2_proof_of_an_end_signs_out_with_a_reason(sign_in: MakeUser, body: str) -> None:
-    user = sign_in()
+def test_SES_2_proof_of_an_end_signs_out_with_a_reason(user: SignedIn, body: str) -> None:
     user.phone.pass_time(TOKEN_S)
     request = take_refresh(user)
     user.app.complete({"id": request["id"], "status": 400, "headers": {}, "body": body})
@@ -97,9 +95,8 @@ def test_SES_2_proof_of_an_end_signs_out_with_a_reason(sign_in: MakeUser, body: 
 
 
 def test_SES_4_sixteen_threads_cause_one_refresh(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     user.phone.pass_time(TOKEN_S + 60)
     barrier = threading.Barrier(16)
     taken: list[Any] = []
@@ -141,9 +138,8 @@ def shortened(lifetime_s: int) -> Callable[[HttpRequest, Answer], Answer]:
 
 @pytest.mark.parametrize("lifetime_s", [0, 1, 2, 10, 29])
 def test_FIX_11_successful_refreshes_have_a_pause_between_them(
-    sign_in: MakeUser, lifetime_s: int
+    user: SignedIn, lifetime_s: int
 ) -> None:
-    user = sign_in()
     user.phone.network.alter.append(shortened(lifetime_s))
     user.phone.pass_time(TOKEN_S - 60)
     app = user.restart()
@@ -163,9 +159,8 @@ def test_FIX_11_successful_refreshes_have_a_pause_between_them(
 
 @pytest.mark.parametrize("lifetime_s", [1, 10])
 def test_FIX_11_items_are_sent_while_a_short_token_lives(
-    sign_in: MakeUser, directory: DirectoryFixtures, lifetime_s: int
+    user: SignedIn, directory: DirectoryFixtures, lifetime_s: int
 ) -> None:
-    user = sign_in()
     user.phone.network.alter.append(shortened(lifetime_s))
     user.phone.pass_time(TOKEN_S - 60)
     app = user.restart()
@@ -175,8 +170,7 @@ def test_FIX_11_items_are_sent_while_a_short_token_lives(
     assert [str(row["id"]) for row in directory.activities(user.person)] == [item]
 
 
-def test_FIX_11_an_ordinary_lifetime_is_no_problem(sign_in: MakeUser) -> None:
-    user = sign_in()
+def test_FIX_11_an_ordinary_lifetime_is_no_problem(user: SignedIn) -> None:
     user.phone.network.alter.append(shortened(60))
     user.phone.pass_time(TOKEN_S - 60)
     app = user.restart()

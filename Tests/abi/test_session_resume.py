@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import pytest
 
-from conftest import MakePhone, MakeUser
 from support import tamper
 from support.directory_fixtures import DirectoryFixtures
 from support.errors import error_of
@@ -14,6 +13,7 @@ from support.network import real_now_ms
 from support.phone import ROUTES, TOKEN_S
 from support.sizes import sampled
 from support.tamper import flipped
+from support.users import MakePhone, MakeUser, SignedIn
 
 ROLES = list(ROUTES)
 HALF_AN_HOUR = 1800
@@ -66,8 +66,7 @@ def test_RES_2_expired_token_asks_for_biometrics(sign_in: MakeUser) -> None:
         assert error_of(call).code == "session.locked"
 
 
-def test_RES_2_a_token_is_valid_until_its_last_second(sign_in: MakeUser) -> None:
-    user = sign_in()
+def test_RES_2_a_token_is_valid_until_its_last_second(user: SignedIn) -> None:
     user.phone.pass_time(TOKEN_S - 30)
     assert user.restart().screen["reason"] == "active"
 
@@ -110,8 +109,7 @@ def test_RES_4_a_start_in_time_ends_the_time_in_the_background(
     assert app.session_status()["state"] == "active"
 
 
-def test_RES_4_time_in_the_background_counts_across_a_restart(sign_in: MakeUser) -> None:
-    user = sign_in()
+def test_RES_4_time_in_the_background_counts_across_a_restart(user: SignedIn) -> None:
     user.app.session_background()
     user.phone.reboot(off_for_s=299)
     assert user.restart().screen["screen"] == "home"
@@ -147,10 +145,7 @@ DAMAGE: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("damage", sampled(DAMAGE, 3))
-def test_RES_5_a_damaged_token_is_cleared_and_sign_in_offered(
-    sign_in: MakeUser, damage: str
-) -> None:
-    user = sign_in()
+def test_RES_5_a_damaged_token_is_cleared_and_sign_in_offered(user: SignedIn, damage: str) -> None:
     queued = user.offline().register()
     user.phone.close()
     tamper.write(user.phone.folder, DAMAGE[damage](tamper.stored(user.phone.folder)))
@@ -194,8 +189,7 @@ def test_RES_5_a_missing_token_leads_to_the_sign_in(phones: MakePhone, sign_in: 
     assert screen["reason"] in {"session_missing", "session_corrupt"}
 
 
-def test_RES_7_a_device_not_yet_unlocked_waits(sign_in: MakeUser) -> None:
-    user = sign_in()
+def test_RES_7_a_device_not_yet_unlocked_waits(user: SignedIn) -> None:
     queued = user.offline().register()
     user.phone.reboot()
     user.phone.keychain.unlocked_since_boot = False
@@ -212,8 +206,7 @@ def test_RES_7_a_device_not_yet_unlocked_waits(sign_in: MakeUser) -> None:
     assert app.queue_get({"id": queued})["item"]["state"] == "pending"
 
 
-def test_RES_7_the_wait_is_followed_by_a_decision(sign_in: MakeUser) -> None:
-    user = sign_in()
+def test_RES_7_the_wait_is_followed_by_a_decision(user: SignedIn) -> None:
     user.phone.reboot()
     user.phone.keychain.unlocked_since_boot = False
     app = user.restart()
@@ -328,8 +321,7 @@ def test_KEEP_6_a_long_time_in_the_background_locks(sign_in: MakeUser) -> None:
     assert app.contact_search({"query": ""})["total"] == 2
 
 
-def test_KEEP_6_a_short_time_in_the_background_does_not_lock(sign_in: MakeUser) -> None:
-    user = sign_in()
+def test_KEEP_6_a_short_time_in_the_background_does_not_lock(user: SignedIn) -> None:
     for _ in range(3):
         user.app.session_background()
         user.phone.pass_time(300)
@@ -337,8 +329,7 @@ def test_KEEP_6_a_short_time_in_the_background_does_not_lock(sign_in: MakeUser) 
         assert (screen["screen"], screen["reason"]) == ("home", "active")
 
 
-def test_KEEP_6_setting_the_clock_back_does_not_extend_the_time(sign_in: MakeUser) -> None:
-    user = sign_in()
+def test_KEEP_6_setting_the_clock_back_does_not_extend_the_time(user: SignedIn) -> None:
     user.app.session_background()
     user.phone.pass_time(301)
     user.phone.set_wall_clock(-3600)

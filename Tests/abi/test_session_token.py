@@ -13,10 +13,10 @@ import pytest
 from holdfast import HoldfastError
 from holdfast.keystore import KEY_FAILED
 
-from conftest import MakePhone, MakeUser, SignedIn
 from support.directory_fixtures import DirectoryFixtures
 from support.errors import error_of
 from support.phone import TOKEN_S, App
+from support.users import MakePhone, MakeUser, SignedIn
 from support.waking import readable
 
 
@@ -53,8 +53,7 @@ def changes(app: App) -> list[dict[str, Any]]:
     return app.of_type("session_token")
 
 
-def test_HST_3_an_open_session_gives_its_token(sign_in: MakeUser) -> None:
-    user = sign_in()
+def test_HST_3_an_open_session_gives_its_token(user: SignedIn) -> None:
     app = user.app
     reply = app.session_token()
     assert set(reply) == {"access_token", "expires_ms"}
@@ -69,9 +68,8 @@ def test_HST_3_an_open_session_gives_its_token(sign_in: MakeUser) -> None:
 
 
 def test_HST_3_a_new_token_wakes_the_host(
-    sign_in: MakeUser, directory: DirectoryFixtures, another_token: Callable[[], None]
+    user: SignedIn, directory: DirectoryFixtures, another_token: Callable[[], None]
 ) -> None:
-    user = sign_in()
     app = user.app
     app.session_token()
     app.settle()
@@ -86,9 +84,8 @@ def test_HST_3_a_new_token_wakes_the_host(
 
 @pytest.mark.parametrize("left_s", [60, 0, -3600], ids=["ends soon", "ended", "long ended"])
 def test_HST_3_a_token_that_is_about_to_end_is_refreshed_first(
-    sign_in: MakeUser, another_token: Callable[[], None], left_s: int
+    user: SignedIn, another_token: Callable[[], None], left_s: int
 ) -> None:
-    user = sign_in()
     another_token()
     app = user.app
     old = app.session_token()
@@ -108,9 +105,8 @@ def test_HST_3_a_token_that_is_about_to_end_is_refreshed_first(
 
 
 def test_HST_3_every_new_token_is_announced_once_asked_for_one(
-    sign_in: MakeUser, another_token: Callable[[], None]
+    user: SignedIn, another_token: Callable[[], None]
 ) -> None:
-    user = sign_in()
     app = user.app
     # A host that never asks hears nothing
     app.wait(TOKEN_S - 60)
@@ -130,8 +126,7 @@ def test_HST_3_every_new_token_is_announced_once_asked_for_one(
     assert len(changes(app)) == 2
 
 
-def test_HST_3_offline_a_token_near_its_end_waits_for_the_network(sign_in: MakeUser) -> None:
-    user = sign_in()
+def test_HST_3_offline_a_token_near_its_end_waits_for_the_network(user: SignedIn) -> None:
     app = user.app
     app.session_token()
     app.go_offline()
@@ -147,9 +142,8 @@ def test_HST_3_offline_a_token_near_its_end_waits_for_the_network(sign_in: MakeU
 
 
 def test_HST_3_a_server_that_asks_for_a_pause_sets_the_wait(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     app = user.app
     directory.control.respond("/auth/v1/token", 429, body="{}", retry_after_s=300, times=1)
     app.wait(TOKEN_S - 60)
@@ -160,10 +154,9 @@ def test_HST_3_a_server_that_asks_for_a_pause_sets_the_wait(
 
 
 def test_HST_3_a_token_that_the_server_refused_is_not_handed_out(
-    sign_in: MakeUser, directory: DirectoryFixtures, another_token: Callable[[], None]
+    user: SignedIn, directory: DirectoryFixtures, another_token: Callable[[], None]
 ) -> None:
     # Given a server that no longer takes the token (its keys changed)
-    user = sign_in()
     another_token()
     app = user.app
     old = app.session_token()
@@ -180,8 +173,7 @@ def test_HST_3_a_token_that_the_server_refused_is_not_handed_out(
 @pytest.mark.parametrize(
     "locked", ["by the user", "away too long", "after a restart", "before somebody comes"]
 )
-def test_HST_3_a_locked_session_gives_none(sign_in: MakeUser, locked: str) -> None:
-    user = sign_in()
+def test_HST_3_a_locked_session_gives_none(user: SignedIn, locked: str) -> None:
     app = user.app
     app.session_token()
     if locked == "away too long":
@@ -228,9 +220,8 @@ def test_HST_3_nobody_s_token_is_refused(
 
 
 def test_HST_3_the_next_user_s_token_is_announced(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     app = user.app
     app.session_token()
     other = directory.person(directory.organisation())
@@ -241,9 +232,8 @@ def test_HST_3_the_next_user_s_token_is_announced(
 
 
 def test_HST_3_another_process_s_refresh_is_announced(
-    sign_in: MakeUser, another_token: Callable[[], None]
+    user: SignedIn, another_token: Callable[[], None]
 ) -> None:
-    user = sign_in()
     another_token()
     first = user.app
     first.session_token()
@@ -259,8 +249,7 @@ def test_HST_3_another_process_s_refresh_is_announced(
     first.close()
 
 
-def test_HST_3_a_key_store_that_does_not_answer_gives_none(sign_in: MakeUser) -> None:
-    user = sign_in()
+def test_HST_3_a_key_store_that_does_not_answer_gives_none(user: SignedIn) -> None:
     user.phone.close()
     user.phone.keychain.answer("load", "device", *[KEY_FAILED] * 9)
     app = user.phone.start()

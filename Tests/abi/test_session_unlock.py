@@ -6,11 +6,11 @@ from typing import Literal
 
 import pytest
 
-from conftest import MakePhone, MakeUser, SignedIn
 from support import tamper
 from support.directory_fixtures import DirectoryFixtures, Person
 from support.errors import error_of
 from support.phone import TOKEN_S, App
+from support.users import MakePhone, MakeUser, SignedIn
 
 #: The reason for each outcome of a prompt, and whether another prompt may open the session: the
 #: cause passes by itself, and the key is there.
@@ -68,9 +68,8 @@ def test_RES_3_biometrics_bring_a_new_session_and_home(sign_in: MakeUser) -> Non
     assert directory.refreshes() == 1
 
 
-def test_RES_3_the_old_refresh_token_is_not_used_again(sign_in: MakeUser) -> None:
+def test_RES_3_the_old_refresh_token_is_not_used_again(user: SignedIn) -> None:
     # Two refreshes, far apart: the server ends the session if the second uses the old token.
-    user = sign_in()
     user.phone.directory.control.set(reuse_interval=0)
     for _ in range(3):
         expired(user)
@@ -81,8 +80,7 @@ def test_RES_3_the_old_refresh_token_is_not_used_again(sign_in: MakeUser) -> Non
     assert len(user.phone.directory.control.sessions(user.person.id)) == 1
 
 
-def test_SES_9_a_lost_key_that_the_call_finds_which_locks_stays_lost(sign_in: MakeUser) -> None:
-    user = sign_in()
+def test_SES_9_a_lost_key_that_the_call_finds_which_locks_stays_lost(user: SignedIn) -> None:
     # Given an open session whose window is over, which nobody has locked yet
     user.app.wait(13 * 3600)
     screen = user.app.unlock("invalidated")
@@ -91,8 +89,7 @@ def test_SES_9_a_lost_key_that_the_call_finds_which_locks_stays_lost(sign_in: Ma
     assert (screen["screen"], screen["reason"]) == ("sign_in", "key_lost")
 
 
-def test_SES_9_both_keys_of_a_session_that_nothing_opens_are_erased(sign_in: MakeUser) -> None:
-    user = sign_in()
+def test_SES_9_both_keys_of_a_session_that_nothing_opens_are_erased(user: SignedIn) -> None:
     user.app.session_lock()
     assert user.app.unlock("invalidated")["reason"] == "key_lost"
     assert user.phone.keychain.names() == {"device"}
@@ -114,8 +111,7 @@ def test_FIX_27_no_call_that_is_made_twice_undoes_an_unlock(
 
 
 @pytest.mark.parametrize("column", ["tokens", "cache_key"])
-def test_RES_5_the_prompt_opens_no_record_that_is_damaged(sign_in: MakeUser, column: str) -> None:
-    user = sign_in()
+def test_RES_5_the_prompt_opens_no_record_that_is_damaged(user: SignedIn, column: str) -> None:
     user.app.session_lock()
     stored = tamper.stored(user.phone.folder, column)
     tamper.write(user.phone.folder, tamper.flipped(stored, len(stored) - 1), column)
@@ -190,8 +186,7 @@ def test_RES_6_a_sign_in_that_fails_still_offers_the_prompt(sign_in: MakeUser) -
     assert app.screen["screen"] == "home"
 
 
-def test_RES_6_without_a_session_no_prompt_is_offered(sign_in: MakeUser) -> None:
-    user = sign_in()
+def test_RES_6_without_a_session_no_prompt_is_offered(user: SignedIn) -> None:
     assert not user.app.screen["can_unlock"]
     decision = user.app.session_logout()["screen"]
     assert (decision["screen"], decision["can_unlock"]) == ("sign_in", False)
@@ -217,9 +212,8 @@ def test_HST_4_a_lock_of_the_user_is_not_a_lost_key_without_a_finger(
 
 
 def test_HST_4_a_lost_biometric_key_stays_the_reason_after_a_lock_of_the_user(
-    sign_in: MakeUser,
+    user: SignedIn,
 ) -> None:
-    user = sign_in()
     assert user.app.session_lock()["screen"] == "unlock"
     user.phone.keychain.change_enrolment()
     screen = user.app.touch()

@@ -7,11 +7,11 @@ from typing import Any, cast
 
 import pytest
 
-from conftest import MakePhone
 from support.directory_fixtures import PASSWORD, DirectoryFixtures, Person
 from support.errors import error_of
 from support.phone import METHODS, Phone
 from support.sign_in import begin, browse, finish, refused
+from support.users import MakePhone
 
 
 @pytest.mark.both_flavours

@@ -6,10 +6,10 @@ from typing import Any, cast
 
 import pytest
 
-from conftest import MakeUser
 from support.directory_fixtures import PASSWORD, DirectoryFixtures, Person
 from support.phone import App, Phone
 from support.sign_in import begin, browse, finish, refused
+from support.users import SignedIn
 from support.waking import another
 
 
@@ -128,8 +128,7 @@ def test_ATK_15_before_the_request_is_sent_a_cancel_leaves_none(
     assert app.poll()["wake_in_ms"] is None
 
 
-def test_ATK_15_a_cancel_over_an_open_session_shows_it_again(sign_in: MakeUser) -> None:
-    user = sign_in()
+def test_ATK_15_a_cancel_over_an_open_session_shows_it_again(user: SignedIn) -> None:
     app = user.app
     item = app.register()
     screen = app.sign_in_complete({"email": user.person.email, "password": PASSWORD})

@@ -12,7 +12,7 @@ from holdfast.transport import Answer
 from support.directory_fixtures import PASSWORD, DirectoryFixtures, Person
 from support.phone import TOKEN_S, App, Phone
 from support.sign_in import begin, browse, finish, settle_sign_in
-from support.users import MakePhone, MakeUser
+from support.users import MakePhone, SignedIn
 
 HTML = {"content-type": "text/html"}
 Lines = list[tuple[int, str]]
@@ -257,9 +257,8 @@ def test_HST_4_a_page_and_then_silence_is_not_named_after_the_page(
 
 @pytest.mark.parametrize("ends", ["refused", "offline", "expired"])
 def test_HST_4_a_sign_in_that_fails_over_an_open_session_tells_why(
-    sign_in: MakeUser, directory: DirectoryFixtures, ends: str
+    user: SignedIn, directory: DirectoryFixtures, ends: str
 ) -> None:
-    user = sign_in()
     app = user.app
     shown = len(app.of_type("screen"))
     if ends == "expired":
@@ -297,11 +296,8 @@ def test_HST_4_a_sign_in_that_fails_over_an_open_session_tells_why(
 
 
 @pytest.mark.parametrize("change", ["lock", "logout", "elsewhere", "return", "sign-in"])
-def test_HST_4_a_failed_sign_in_over_an_open_session_gives_way(
-    sign_in: MakeUser, change: str
-) -> None:
+def test_HST_4_a_failed_sign_in_over_an_open_session_gives_way(user: SignedIn, change: str) -> None:
     """It stays only until the session changes, or the app asks for a decision."""
-    user = sign_in()
     app = user.app
     app.sign_in_complete({"email": user.person.email, "password": "not-the-password"})
     app.settle()

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from holdfast import HoldfastError
 
-from conftest import MakePhone, MakeUser
 from support import scan
 from support.directory_fixtures import DirectoryFixtures, Person
 from support.errors import error_of
 from support.phone import App, Phone
 from support.sign_in import begin, browse, finish, refused
+from support.users import MakePhone, SignedIn
 
 
 def message(app: App) -> tuple[str, str]:
@@ -171,9 +171,8 @@ def forged(token: str, **claims: Any) -> str:  # noqa: ANN401
 
 @pytest.mark.parametrize("fault", ["garbage", "two parts", "not base64", "other user", "no end"])
 def test_KEEP_1_a_garbled_or_forged_token_is_refused(
-    sign_in: MakeUser, directory: DirectoryFixtures, fault: str
+    user: SignedIn, directory: DirectoryFixtures, fault: str
 ) -> None:
-    user = sign_in()
     before = user.app.session_status()
     session = directory.session(user.person)
     token = session["access_token"]

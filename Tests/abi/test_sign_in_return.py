@@ -10,10 +10,10 @@ import pytest
 from holdfast.transport import Answer
 from holdfast.types import HttpRequest
 
-from conftest import MakeUser
 from support.directory_fixtures import PASSWORD, DirectoryFixtures, Person
 from support.phone import App, Phone
 from support.sign_in import begin, browse, settle_sign_in
+from support.users import SignedIn
 
 SIGNING_IN = ("wait", "signing_in")
 ARRIVALS = ["session_foreground", "session_resume"]
@@ -62,9 +62,8 @@ def test_FIX_22_an_arrival_leaves_the_wait_for_the_exchange(
 
 @pytest.mark.parametrize("arrival", ARRIVALS)
 def test_FIX_22_a_locked_session_is_not_offered_while_its_user_signs_in(
-    sign_in: MakeUser, directory: DirectoryFixtures, arrival: str
+    user: SignedIn, directory: DirectoryFixtures, arrival: str
 ) -> None:
-    user = sign_in()
     user.app.session_lock()
     directory.control.sign_in_as(user.person.email)
     complete(user.app, "browser", user.person)
@@ -76,9 +75,8 @@ def test_FIX_22_a_locked_session_is_not_offered_while_its_user_signs_in(
 
 @pytest.mark.parametrize("arrival", ARRIVALS)
 def test_FIX_22_a_lock_after_an_absence_leaves_the_sign_in_of_its_user(
-    sign_in: MakeUser, directory: DirectoryFixtures, arrival: str
+    user: SignedIn, directory: DirectoryFixtures, arrival: str
 ) -> None:
-    user = sign_in()
     directory.control.sign_in_as(user.person.email)
     callback = browse(begin(user.app)["url"])
     user.app.session_background()

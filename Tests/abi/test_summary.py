@@ -43,8 +43,7 @@ def total(user: SignedIn) -> tuple[int, int]:
     return sum(part["activities"] for part in parts), sum(part["minutes"] for part in parts)
 
 
-def test_OFF_8_a_sent_item_stays_counted_until_the_figures_include_it(sign_in: MakeUser) -> None:
-    user = sign_in()
+def test_OFF_8_a_sent_item_stays_counted_until_the_figures_include_it(user: SignedIn) -> None:
     before = user.app.summary_get()["summary"]
     user.phone.network.replace("summary", coded(503, "PGRST000"))
     user.app.register(minutes=40)
@@ -76,10 +75,9 @@ def test_OFF_8_a_sent_item_stays_counted_until_the_figures_include_it(sign_in: M
     ],
 )
 def test_ATK_6_a_portal_s_json_and_invalid_figures_are_no_summary(
-    sign_in: MakeUser, body: str
+    user: SignedIn, body: str
 ) -> None:
     """Seed 303286 of the simulation: the portal's object was shown as the user's figures."""
-    user = sign_in()
     user.app.register(minutes=40)
     user.app.settle_until("sync_completed")
     user.app.wait(900)
@@ -98,9 +96,8 @@ def test_ATK_6_a_portal_s_json_and_invalid_figures_are_no_summary(
 
 
 def test_OFF_8_last_year_s_queued_visits_are_not_counted(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     user.app.go_offline()
     payload = {"type": "visit", "minutes": 30}
     long_ago = user.phone.now_ms - 2 * YEAR_MS
@@ -116,9 +113,8 @@ def test_OFF_8_last_year_s_queued_visits_are_not_counted(
 
 @pytest.mark.parametrize(("text", "minutes"), [("40", 40), (" 7", 7), ("an hour", 0)])
 def test_OFF_8_minutes_in_a_text_count_as_the_server_reads_them(
-    sign_in: MakeUser, text: str, minutes: int
+    user: SignedIn, text: str, minutes: int
 ) -> None:
-    user = sign_in()
     user.app.go_offline()
     payload = {"type": "visit", "minutes": text}
     user.app.queue_add({"kind": "activity", "payload": payload})
@@ -128,8 +124,7 @@ def test_OFF_8_minutes_in_a_text_count_as_the_server_reads_them(
     assert total(user) == ((1, minutes) if minutes else (0, 0))
 
 
-def test_OFF_8_a_parked_registration_is_not_counted(sign_in: MakeUser) -> None:
-    user = sign_in()
+def test_OFF_8_a_parked_registration_is_not_counted(user: SignedIn) -> None:
     user.app.register(minutes=10)
     user.app.register(minutes=100_000)
     user.app.settle_until("sync_completed")
@@ -137,8 +132,7 @@ def test_OFF_8_a_parked_registration_is_not_counted(sign_in: MakeUser) -> None:
     assert total(user) == (1, 10)
 
 
-def test_figures_fetched_during_an_upload_are_fetched_again(sign_in: MakeUser) -> None:
-    user = sign_in()
+def test_figures_fetched_during_an_upload_are_fetched_again(user: SignedIn) -> None:
     app = user.app
     app.sync_now()
     request = taken(user, "summary")
@@ -152,8 +146,7 @@ def test_figures_fetched_during_an_upload_are_fetched_again(sign_in: MakeUser) -
     assert total(user) == (1, 25)
 
 
-def test_figures_that_could_not_be_stored_are_fetched_again(sign_in: MakeUser) -> None:
-    user = sign_in()
+def test_figures_that_could_not_be_stored_are_fetched_again(user: SignedIn) -> None:
     app = user.app
     user.phone.pass_time(60)
     asked_ms = user.phone.now_ms
@@ -183,10 +176,9 @@ def test_OFF_8_the_summary_counts_only_its_own_kind(sign_in: MakeUser) -> None:
 
 @pytest.mark.parametrize("wish", ["edit", "retry", "retry all"])
 def test_OFF_8_an_item_of_unknown_outcome_is_counted_once(
-    sign_in: MakeUser, directory: DirectoryFixtures, wish: str
+    user: SignedIn, directory: DirectoryFixtures, wish: str
 ) -> None:
     """Seed 1006416 of the simulation: the server's figures counted it, and so did `queued`."""
-    user = sign_in()
     app = user.app
     item = in_doubt(user, directory, minutes=30)
     edit(app, item, 45)
@@ -209,9 +201,8 @@ def test_OFF_8_an_item_of_unknown_outcome_is_counted_once(
 
 
 def test_OFF_8_a_stored_item_that_was_parked_is_counted_once(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     app = user.app
     item = in_doubt(user, directory, minutes=30)
     app.queue_cancel({"id": item})
@@ -227,10 +218,9 @@ def test_OFF_8_a_stored_item_that_was_parked_is_counted_once(
 
 
 def test_OFF_8_an_item_about_which_the_server_did_not_answer_is_counted_once(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
     """Seed 1015496 of the simulation: the figures are read while the item waits as refused."""
-    user = sign_in()
     app = user.app
     item = in_doubt(user, directory, minutes=30)
 
@@ -275,9 +265,8 @@ def test_an_item_of_the_largest_size_can_be_cancelled(
 
 
 def test_a_summary_of_the_user_before_is_not_shown(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     user.app.register(minutes=40)
     drain(user.app)
     user.app.settle()
@@ -458,8 +447,7 @@ class World:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_kept_counts_and_sums_are_those_of_a_scan(sign_in: MakeUser, seed: int) -> None:
-    user = sign_in()
+def test_kept_counts_and_sums_are_those_of_a_scan(user: SignedIn, seed: int) -> None:
     world = World(user, random.Random(seed))
     user.app.go_offline()
     for _ in range(20 + 80 * (seed % 2)):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from conftest import MakePhone, MakeUser
 from support.directory_fixtures import PASSWORD, DirectoryFixtures
+from support.users import MakePhone, MakeUser, SignedIn
 
 
 def test_SES_10_a_lock_discards_undelivered_screens(sign_in: MakeUser) -> None:
@@ -86,9 +86,8 @@ def test_ORG_2_a_membership_that_another_process_found_ended_is_known(
 
 
 def test_a_sign_in_over_another_user_s_session_leads_home(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     other = directory.person(directory.organisation(), role="coordinator")
     user.app.sign_in_begin({"method": "email"})
     wait = user.app.sign_in_complete({"email": other.email, "password": PASSWORD})

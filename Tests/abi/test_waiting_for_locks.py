@@ -11,9 +11,9 @@ import sqlite3
 
 import pytest
 
-from conftest import MakeUser
 from support import children
 from support.elsewhere import program, said, started, tell
+from support.users import MakeUser, SignedIn
 
 CALLS = """
 import ctypes, json, sys
@@ -89,10 +89,9 @@ print(app.screen["screen"], "session" in phone.keychain.names(), flush=True)
 
 
 def test_LCK_1_a_lock_that_meets_a_busy_file_erases_no_key_of_another_session(
-    sign_in: MakeUser, sleepless: dict[str, str]
+    user: SignedIn, sleepless: dict[str, str]
 ) -> None:
     # Given a user who was away for too long
-    user = sign_in()
     user.phone.close()
     with started(program(AWAY, user), sleepless) as process:
         assert said(process) == "ready"

@@ -9,15 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from conftest import MakeUser
+from support.users import MakeUser, SignedIn
 
 pytestmark = pytest.mark.skipif(
     Path("/proc/self").exists(), reason="Tests/packages/test_surroundings.py runs it without /proc"
 )
 
 
-def test_RES_4_the_absence_counts_where_boots_have_no_id(sign_in: MakeUser) -> None:
-    user = sign_in()
+def test_RES_4_the_absence_counts_where_boots_have_no_id(user: SignedIn) -> None:
     user.phone.pass_time(600)
     user.app.session_background()
     user.phone.reboot(1200)

@@ -20,12 +20,11 @@ from holdfast.keystore import (
     KeyStoreAnswer,
 )
 
-from conftest import MakeUser
 from support.directory_fixtures import PASSWORD, DirectoryFixtures
 from support.errors import error_of
 from support.missing import ALWAYS, WAIT, shown, until_lost
 from support.queue import stored
-from support.users import SignedIn
+from support.users import MakeUser, SignedIn
 
 HOME = ("home", "active")
 
@@ -226,9 +225,8 @@ def test_RES_7_a_session_whose_key_is_really_lost_is_signed_in_over(
 @pytest.mark.parametrize("wrong", WRONG)
 @pytest.mark.parametrize("arrival", ["session_resume", "session_foreground"])
 def test_RES_7_with_a_finger_the_prompt_is_shown_and_the_store_is_asked_again(
-    sign_in: MakeUser, wrong: str, arrival: str
+    user: SignedIn, wrong: str, arrival: str
 ) -> None:
-    user = sign_in()
     user.phone.close()
     heal = misanswer(user, wrong)
     app = user.restart(online=False)
@@ -252,9 +250,8 @@ def shown_after(user: SignedIn) -> tuple[str, str]:
 
 @pytest.mark.parametrize("again", ["finger", "restart"])
 def test_SES_10_another_biometric_key_is_no_proof_that_the_right_one_is_lost(
-    sign_in: MakeUser, again: str
+    user: SignedIn, again: str
 ) -> None:
-    user = sign_in()
     keychain = user.phone.keychain
     user.app.session_lock()
     right = keychain.stored("biometric")

@@ -10,11 +10,11 @@ from holdfast import Library
 from holdfast.transport import Answer
 from holdfast.types import HttpRequest
 
-from conftest import MakeUser, SignedIn
 from support.directory_fixtures import DirectoryFixtures
 from support.phone import TOKEN_S, App
 from support.queue import BOTH, add, stored, user_of
 from support.sizes import sampled
+from support.users import MakeUser, SignedIn
 
 HTML = {"content-type": "text/html"}
 JSON = {"content-type": "application/json"}
@@ -49,9 +49,8 @@ def with_a_refresh_that_failed(user: SignedIn, *, expired: bool) -> str:
 @pytest.mark.parametrize("expired", [True, False])
 @pytest.mark.parametrize("restarted", [True, False])
 def test_HST_4_the_wait_for_the_token_is_told_with_its_end(
-    sign_in: MakeUser, directory: DirectoryFixtures, expired: bool, restarted: bool
+    user: SignedIn, directory: DirectoryFixtures, expired: bool, restarted: bool
 ) -> None:
-    user = sign_in()
     item = with_a_refresh_that_failed(user, expired=expired)
     user.phone.network.instead.clear()
     if restarted:
@@ -79,9 +78,8 @@ def test_HST_4_the_wait_for_the_token_is_told_with_its_end(
 
 
 def test_HST_4_the_later_of_two_pauses_is_told(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
-    user = sign_in()
     body = {"code": "PGRST001", "message": "no connection", "details": None, "hint": None}
     directory.control.respond(
         "/rest/v1/activities", 503, body=json.dumps(body), retry_after_s=7200, method="POST"
@@ -167,10 +165,9 @@ def test_HST_4_a_wrong_key_or_address_under_an_open_session_is_named(
 
 
 def test_HST_4_the_server_itself_refuses_a_rotated_key(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
     """Without scripted answers: what the test server says."""
-    user = sign_in()
     right = user.phone.config["backend"]["api_key"]
     user.phone.config["backend"]["api_key"] = "sb_publishable_of_yesterday"
     app = user.restart()
@@ -188,8 +185,7 @@ def test_HST_4_the_server_itself_refuses_a_rotated_key(
     assert stored(directory, user.person) == [item]
 
 
-def test_HST_4_the_first_silence_is_weather(sign_in: MakeUser, library: Library) -> None:
-    user = sign_in()
+def test_HST_4_the_first_silence_is_weather(user: SignedIn, library: Library) -> None:
     lines: list[str] = []
     library.set_log(1, lambda level, line: lines.append(line))
     user.phone.network.lose["upload"] = 1
@@ -205,10 +201,9 @@ def test_HST_4_the_first_silence_is_weather(sign_in: MakeUser, library: Library)
 
 
 @pytest.mark.parametrize("cause", ["dns", "timeout"])
-def test_HST_4_what_fails_at_one_moment_is_one_silence(sign_in: MakeUser, cause: str) -> None:
+def test_HST_4_what_fails_at_one_moment_is_one_silence(user: SignedIn, cause: str) -> None:
     """The contacts and the figures are asked for together, and one blip failed both: two silences
     in a row."""
-    user = sign_in()
     phone = user.phone
     lost: list[str] = []
 
@@ -228,10 +223,9 @@ def test_HST_4_what_fails_at_one_moment_is_one_silence(sign_in: MakeUser, cause:
 
 
 def test_HST_4_an_item_that_a_firewall_refuses_says_nothing_about_the_address(
-    sign_in: MakeUser, directory: DirectoryFixtures
+    user: SignedIn, directory: DirectoryFixtures
 ) -> None:
     """The service answers the question that follows."""
-    user = sign_in()
     page: Answer = {"status": 403, "headers": HTML, "body": "<html>Request blocked"}
     user.phone.network.instead.append(lambda request: page if request["method"] == "POST" else None)
     add(user.app)
@@ -240,9 +234,8 @@ def test_HST_4_an_item_that_a_firewall_refuses_says_nothing_about_the_address(
     assert user.app.sync_status()["problems"] == []
 
 
-def test_HST_4_the_services_own_refusals_are_no_wrong_key(sign_in: MakeUser) -> None:
+def test_HST_4_the_services_own_refusals_are_no_wrong_key(user: SignedIn) -> None:
     """401 with a code is about the token."""
-    user = sign_in()
     body = json.dumps({"code": "PGRST301", "message": "JWT cryptographic operation failed"})
     refused: Answer = {"status": 401, "headers": JSON, "body": body}
     user.phone.network.instead.append(
