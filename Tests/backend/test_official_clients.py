@@ -65,7 +65,6 @@ def test_sign_in_with_a_wrong_password(backend: LocalSupabase) -> None:
     assert (caught.value.status, caught.value.code) == (400, "invalid_credentials")
 
 
-@pytest.mark.postgres_only(reason="changing a user's metadata")
 def test_sign_up_and_metadata(backend: LocalSupabase) -> None:
     client = auth_client(backend)
     email = f"u{uuid.uuid4().hex[:8]}@example.org"

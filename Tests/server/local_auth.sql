@@ -36,68 +36,10 @@ create function auth.role() returns text language sql stable as $$
   select nullif(current_setting('request.jwt.claims', true), '')::jsonb ->> 'role'
 $$;
 
+-- The test server's auth service keeps everything else about users, and their sessions, in memory.
 create table auth.users (
   id uuid primary key default gen_random_uuid(),
-  aud text not null default 'authenticated',
-  role text not null default 'authenticated',
-  email text unique,
-  phone text,
-  encrypted_password text,
-  email_confirmed_at timestamptz default now(),
-  last_sign_in_at timestamptz,
-  raw_app_meta_data jsonb not null default '{}',
-  raw_user_meta_data jsonb not null default '{}',
-  is_anonymous boolean not null default false,
-  banned_until timestamptz,
-  deleted_at timestamptz,
-  created_at timestamptz not null default now(),
-  updated_at timestamptz not null default now()
+  email text unique
 );
 
 grant references on auth.users to project_owner;
-
-create table auth.identities (
-  id uuid primary key default gen_random_uuid(),
-  user_id uuid not null references auth.users on delete cascade,
-  provider text not null,
-  provider_id text not null,
-  identity_data jsonb not null default '{}',
-  last_sign_in_at timestamptz default now(),
-  created_at timestamptz not null default now(),
-  updated_at timestamptz not null default now(),
-  unique (provider, provider_id)
-);
-
-create table auth.sessions (
-  id uuid primary key default gen_random_uuid(),
-  user_id uuid not null references auth.users on delete cascade,
-  aal text not null default 'aal1',
-  amr jsonb not null default '[]',
-  not_after timestamptz,
-  refreshed_at timestamptz,
-  created_at timestamptz not null default now(),
-  updated_at timestamptz not null default now()
-);
-create index on auth.sessions (user_id);
-
-create table auth.refresh_tokens (
-  id bigint generated always as identity primary key,
-  token text not null unique,
-  user_id uuid not null references auth.users on delete cascade,
-  session_id uuid references auth.sessions on delete cascade,
-  parent text,
-  revoked boolean not null default false,
-  created_at timestamptz not null default clock_timestamp(),
-  updated_at timestamptz not null default clock_timestamp()
-);
-create index on auth.refresh_tokens (session_id);
-
-create table auth.flow_state (
-  id uuid primary key default gen_random_uuid(),
-  user_id uuid references auth.users on delete cascade,
-  auth_code text not null unique,
-  code_challenge text not null,
-  code_challenge_method text not null,
-  provider_type text not null,
-  created_at timestamptz not null default now()
-);

@@ -461,9 +461,7 @@ class Thief:
 
     def secrets(self) -> dict[bytes, str]:
         """Every form of every secret, and what it is. A logout deletes tokens from the server."""
-        self.tokens |= {
-            row["v"] for row in self.control.sql("select token as v from auth.refresh_tokens")
-        }
+        self.tokens |= set(self.control.refresh_tokens())
         known = {
             "eyJhbGci": "a JSON web token",
             MENTOR: "the e-mail address",

@@ -112,7 +112,7 @@ class App:
             if prefix == "/rest/v1":
                 return await rest.handle(request, path, config, state.database)
             if state.has_auth:
-                return await state.auth.handle(request, path)
+                return await state.people.handle(request, path)
         return Reply(
             404,
             b'{"message":"no Route matched with those values"}',

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import hashlib
 import hmac
 import html
@@ -10,15 +9,12 @@ import re
 import secrets
 import time
 import urllib.parse
-import uuid
 from typing import Any
 
-from . import auth_sessions, auth_users, jwt
+from . import jwt
 from .auth_errors import AuthError, OAuthError
-from .auth_users import Row, fetch
 from .config import Config
-from .database import Connection, Database
-from .messages import Reply, Request
+from .messages import Reply
 
 #: Issuer and signing secret of identity tokens. A real provider has its own keys.
 ISSUER = "https://identity.example.org"
@@ -33,35 +29,6 @@ def is_provider(name: str) -> bool:
 
 
 # /authorize ---------------------------------------------------------------------------------------
-
-
-async def authorize(
-    request: Request, config: Config, database: Database, refusal: dict[str, str] | None
-) -> Reply:
-    """Start a PKCE flow: redirect if the user is known, else show a page to choose one."""
-    asked = request.parameters()
-    done = check_authorize(asked, refusal, config)
-    if done is not None:
-        return done
-    provider, target = asked["provider"], asked["redirect_to"]
-    challenge, method = asked["code_challenge"], asked["code_challenge_method"]
-    email = asked.get("user") or asked.get("login_hint") or config.provider_user
-    async with database.admin.connection() as connection, connection.transaction():
-        if not email:
-            cursor = await connection.execute(
-                "select email from auth.users where deleted_at is null and email is not null "
-                "order by created_at, email limit 50"
-            )
-            return page([email for (email,) in await cursor.fetchall()], asked)
-        user = await _person(connection, email, provider)
-        code = str(uuid.uuid4())
-        await connection.execute(
-            """insert into auth.flow_state
-               (user_id, auth_code, code_challenge, code_challenge_method, provider_type)
-               values (%s, %s, %s, %s, %s)""",
-            (user["id"], code, challenge, method.lower(), provider),
-        )
-    return redirect(target, {"code": code})
 
 
 def may_return_to(target: str, config: Config) -> bool:
@@ -129,11 +96,6 @@ def check_authorize(
     return None
 
 
-async def _person(connection: Connection, email: str, provider: str) -> Row:
-    user = await auth_users.by_email(connection, email)
-    return user or await auth_users.create(connection, email, None, provider=provider)
-
-
 def redirect(target: str, extra: dict[str, str]) -> Reply:
     """Redirect to the app. The query parameters of its URL are kept."""
     parts = urllib.parse.urlsplit(target)
@@ -161,37 +123,6 @@ def page(emails: list[str], asked: dict[str, str]) -> Reply:
 
 
 # grant_type=pkce ----------------------------------------------------------------------------------
-
-
-async def exchange(connection: Connection, sent: dict[str, Any], config: Config) -> tuple[Row, Row]:
-    """Exchange a code for a session and its user. A code works once."""
-    code, verifier = sent.get("auth_code") or "", sent.get("code_verifier") or ""
-    if not code or not verifier:
-        raise AuthError(
-            400,
-            "validation_failed",
-            "invalid request: both auth code and code verifier should be non-empty",
-        )
-    flow = await fetch(
-        connection, "select * from auth.flow_state where auth_code = %s for update", str(code)
-    )
-    if flow is None:
-        raise AuthError(
-            404, "flow_state_not_found", "invalid flow state, no valid flow state found"
-        )
-    age = datetime.timedelta(seconds=config.flow_state_lifetime)
-    if auth_sessions.now() > flow["created_at"] + age:
-        raise AuthError(422, "flow_state_expired", "invalid flow state, flow state has expired")
-    if not verifies(str(verifier), flow["code_challenge"], flow["code_challenge_method"]):
-        raise AuthError(
-            400, "bad_code_verifier", "code challenge does not match previously saved code verifier"
-        )
-    user = await auth_users.by_id(connection, flow["user_id"])
-    if user is None:
-        raise AuthError(404, "flow_state_not_found", "invalid flow state, no user found")
-    session = await auth_sessions.start(connection, user, "oauth", flow["provider_type"])
-    await connection.execute("delete from auth.flow_state where id = %s", (flow["id"],))
-    return session, user
 
 
 def verifies(verifier: str, challenge: str, method: str) -> bool:
@@ -228,13 +159,6 @@ def identity_token(
     if nonce is not None:
         claims["nonce"] = hashlib.sha256(nonce.encode()).hexdigest()
     return jwt.sign(claims, SECRET)
-
-
-async def accept_identity(connection: Connection, sent: dict[str, Any]) -> tuple[Row, Row]:
-    """Exchange an identity token for a session and its user."""
-    claims, provider = read_identity(sent, time.time())
-    user = await _person(connection, claims["email"], provider)
-    return await auth_sessions.start(connection, user, "oauth", provider), user
 
 
 def read_identity(sent: dict[str, Any], now: float) -> tuple[dict[str, Any], str]:

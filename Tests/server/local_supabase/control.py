@@ -224,6 +224,10 @@ class Control:
         """The user's sessions, oldest first."""
         return list(self.call("GET", "/sessions", {"user": user}))
 
+    def refresh_tokens(self) -> list[str]:
+        """The refresh tokens of all sessions, also used ones."""
+        return list(self.call("GET", "/sessions/tokens"))
+
     def expire_sessions(self, user: str) -> None:
         """Let every later refresh fail with session_expired."""
         self.call("POST", "/sessions/expire", {"user": user})

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-import datetime
 import json
-import uuid
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import psycopg
 from psycopg.rows import dict_row
 
-from . import auth_flows, auth_sessions, auth_users, demo
+from . import auth_flows, demo
+from .accounts import User
+from .auth_mirror import MirroredAuth
 from .database import Connection
 from .messages import Reply, Request
 from .server_state import State
@@ -87,7 +87,7 @@ async def _reset(state: State, sent: Sent) -> Any:
     """Begin a test: these settings, no faults, no refusals and an empty log."""
     state.config.change(sent)
     state.faults.remove(None)
-    state.auth.refusals.clear()
+    state.people.auth.refusals.clear()
     state.log.clear()
     return {}
 
@@ -124,19 +124,25 @@ async def _start_database(state: State, _: Sent) -> Any:
 
 
 async def _seed_demo(state: State, _: Sent) -> Any:
-    async with state.database.admin.connection() as connection, connection.transaction():
-        await seed_demo(connection)
+    await seed_demo(state.people)
     return {}
 
 
-async def seed_demo(connection: Connection) -> None:
+async def seed_demo(people: MirroredAuth) -> None:
     """Store the demo of demo.py."""
+    for email, user_id in demo.USERS.items():
+        people.auth.create(email, demo.PASSWORD, user_id=user_id)
+    await people.store()
+    async with people.database.admin.connection() as connection, connection.transaction():
+        await _seed_rows(connection)
+
+
+async def _seed_rows(connection: Connection) -> None:
     for org, name in demo.ORGANIZATIONS.items():
         await connection.execute(
             "insert into organizations (id, name) values (%s, %s)", (org, name)
         )
     for email, user_id in demo.USERS.items():
-        await auth_users.create(connection, email, demo.PASSWORD, user_id=user_id)
         await connection.execute(
             "insert into profiles (id, full_name) values (%s, %s)",
             (user_id, email.split("@")[0].capitalize() + " Prøve"),
@@ -194,41 +200,32 @@ async def _one(state: State, text: str, *values: Any) -> Sent:
 # People and organisations -------------------------------------------------------------------------
 
 
-async def _user_id(state: State, sent: Sent) -> uuid.UUID:
+def _user(state: State, sent: Sent) -> User:
     """`user` is an e-mail address or an id."""
-    row = await _one(
-        state,
-        "select id from auth.users where email = lower(%s) or id::text = %s",
-        sent["user"],
-        sent["user"],
-    )
-    return uuid.UUID(str(row["id"]))
+    found = state.people.auth.find(sent["user"])
+    if found is None:
+        raise Refused("nothing of that name")
+    return found
 
 
 async def _add_user(state: State, sent: Sent) -> Any:
-    async with state.database.admin.connection() as connection, connection.transaction():
-        user = await auth_users.create(
-            connection, sent["email"], sent.get("password", demo.PASSWORD), user_id=sent.get("id")
-        )
+    if state.people.auth.by_email(sent["email"]) is not None:
+        raise Refused("there is such a user")
+    password = sent.get("password", demo.PASSWORD)
+    user = state.people.auth.create(sent["email"], password, user_id=sent.get("id"))
+    await state.people.store()
     return {"id": user["id"], "email": user["email"]}
 
 
 async def _remove_user(state: State, sent: Sent) -> Any:
-    return await _one(
-        state, "delete from auth.users where id = %s returning id", await _user_id(state, sent)
-    )
+    await state.people.remove(_user(state, sent)["id"])
+    return {}
 
 
 async def _ban(state: State, sent: Sent) -> Any:
     """For `seconds`, by default a year; 0 lifts the ban."""
-    seconds = float(sent.get("seconds", 365 * 86400))
-    until = auth_sessions.now() + datetime.timedelta(seconds=seconds) if seconds else None
-    return await _one(
-        state,
-        "update auth.users set banned_until = %s where id = %s returning id, banned_until",
-        until,
-        await _user_id(state, sent),
-    )
+    state.people.auth.ban(_user(state, sent), float(sent.get("seconds", 365 * 86400)))
+    return {}
 
 
 async def _add_org(state: State, sent: Sent) -> Any:
@@ -258,7 +255,7 @@ async def _set_membership(state: State, sent: Sent) -> Any:
            on conflict (user_id, org_id) do update set
              role = coalesce(%s, m.role), status = coalesce(%s, m.status)
            returning *""",
-        await _user_id(state, sent),
+        _user(state, sent)["id"],
         sent["org"],
         sent.get("role"),
         sent.get("status"),
@@ -271,44 +268,32 @@ async def _set_membership(state: State, sent: Sent) -> Any:
 
 
 async def _sessions(state: State, sent: Sent) -> Any:
-    async with state.database.admin.connection() as connection:
-        return await _rows(
-            connection,
-            """select s.*, (select count(*) from auth.refresh_tokens t where t.session_id = s.id) tokens
-               from auth.sessions s where s.user_id = %s order by created_at""",
-            await _user_id(state, sent),
-        )
+    sessions = state.people.auth.sessions.of(_user(state, sent)["id"])
+    return [session.public() for session in sessions]
+
+
+async def _refresh_tokens(state: State, _: Sent) -> Any:
+    """The refresh tokens of all sessions, also used ones."""
+    sessions = state.people.auth.sessions.all.values()
+    return [token.text for session in sessions for token in session.tokens]
 
 
 async def _expire_sessions(state: State, sent: Sent) -> Any:
     """Let the next refresh fail with session_expired."""
-    async with state.database.admin.connection() as connection:
-        await connection.execute(
-            "update auth.sessions set not_after = now() - interval '1 second' where user_id = %s",
-            (await _user_id(state, sent),),
-        )
+    state.people.auth.expire(_user(state, sent))
     return {}
 
 
 async def _revoke_sessions(state: State, sent: Sent) -> Any:
     """Delete the sessions, as a logout on another device does."""
-    async with state.database.admin.connection() as connection:
-        await connection.execute(
-            "delete from auth.sessions where user_id = %s", (await _user_id(state, sent),)
-        )
+    state.people.auth.sessions.end(_user(state, sent)["id"])
     return {}
 
 
 async def _refuse_sign_in(state: State, sent: Sent) -> Any:
     """The next `times` calls of /authorize redirect with this error."""
     times = int(sent.pop("times", 1))
-    refusal = {
-        "error": "access_denied",
-        "error_code": "access_denied",
-        "error_description": "Refused",
-        **{k: str(v) for k, v in sent.items()},
-    }
-    state.auth.refusals += [refusal] * times
+    state.people.auth.refuse(times, {name: str(value) for name, value in sent.items()})
     return {}
 
 
@@ -347,6 +332,7 @@ _ROUTES: dict[str, Callable[[State, Sent], Awaitable[Any]]] = {
     "PATCH /organizations": _set_org,
     "PUT /memberships": _set_membership,
     "GET /sessions": _sessions,
+    "GET /sessions/tokens": _refresh_tokens,
     "POST /sessions/expire": _expire_sessions,
     "DELETE /sessions": _revoke_sessions,
     "POST /provider/refuse": _refuse_sign_in,

@@ -20,8 +20,10 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from . import control_api, jwt
+from .accounts import Accounts
 from .app import TRANSPORT, App
 from .auth import Auth
+from .auth_mirror import MirroredAuth
 from .config import Config
 from .database import Database
 from .faults import Faults
@@ -112,15 +114,16 @@ async def serve(
         database = Database(postgres.api_dsn, postgres.dsn)
         await database.open()
         try:
+            kept = pathlib.Path(data_dir) / "auth" if data_dir else None
+            people = MirroredAuth(Auth(Accounts(), config), database, kept)
             if demo and postgres.fresh:
-                async with database.admin.connection() as connection, connection.transaction():
-                    await control_api.seed_demo(connection)
+                await control_api.seed_demo(people)
             postgres.mark_loaded()
             state = State(
                 config,
                 postgres,
                 database,
-                Auth(config, database),
+                people,
                 Faults(),
                 RequestLog(),
                 with_auth,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from .auth import Auth
+from .auth_mirror import MirroredAuth
 from .config import Config
 from .database import Database
 from .faults import Faults
@@ -19,7 +19,7 @@ class State:
     config: Config
     postgres: Postgres
     database: Database
-    auth: Auth
+    people: MirroredAuth
     faults: Faults
     log: RequestLog
     has_auth: bool

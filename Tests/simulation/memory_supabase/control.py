@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import datetime
 from typing import Any
 
 from local_supabase import auth_flows, demo
+from local_supabase.accounts import User
+from local_supabase.auth import Auth
 from local_supabase.config import Config
 from local_supabase.control import ControlError
 
-from .auth import Auth, User
 from .database import SERVICE, Database
 from .schema import TABLES
 
@@ -35,7 +35,7 @@ class MemoryControl:
         return self.config()
 
     def _user(self, user: str) -> User:
-        found = self.database.users.get(user) or self.auth.by_email(user)
+        found = self.auth.find(user)
         if found is None:
             raise ControlError(f"nobody is called {user}")
         return found
@@ -48,8 +48,7 @@ class MemoryControl:
     def remove_user(self, user: str) -> None:
         """Delete a user and all their rows."""
         found = self._user(user)["id"]
-        self.auth.sessions.end(found)
-        del self.database.users[found]
+        self.auth.remove(self._user(user))
         for name, rows in self.database.rows.items():
             owner = "id" if name == "profiles" else "user_id"
             if TABLES[name].column(owner) is not None and name in {
@@ -61,8 +60,7 @@ class MemoryControl:
 
     def ban(self, user: str, seconds: float = 365 * 86400) -> None:
         """Ban a user for this long."""
-        until = self.database.now() + datetime.timedelta(seconds=seconds) if seconds else None
-        self._user(user)["banned_until"] = until
+        self.auth.ban(self._user(user), seconds)
 
     def unban(self, user: str) -> None:
         """Lift the ban."""
@@ -132,19 +130,11 @@ class MemoryControl:
 
     def sessions(self, user: str) -> list[dict[str, Any]]:
         """The user's sessions, oldest first."""
-        found = self._user(user)["id"]
-        return [
-            {"id": s.id, "user_id": s.user, "tokens": len(s.tokens)}
-            for s in self.auth.sessions.all.values()
-            if s.user == found
-        ]
+        return [session.public() for session in self.auth.sessions.of(self._user(user)["id"])]
 
     def expire_sessions(self, user: str) -> None:
         """Expire the user's sessions: a refresh answers session_expired from now on."""
-        found = self._user(user)["id"]
-        for session in self.auth.sessions.all.values():
-            if session.user == found:
-                session.not_after = self.database.now() - datetime.timedelta(seconds=1)
+        self.auth.expire(self._user(user))
 
     def revoke_sessions(self, user: str) -> None:
         """Delete the user's sessions, as a global logout elsewhere would."""
@@ -156,10 +146,7 @@ class MemoryControl:
 
     def refuse_sign_in(self, times: int = 1, **parameters: str) -> None:
         """Let the next /authorize redirect with an error."""
-        refusal = {
-            "error": "access_denied", "error_code": "access_denied", "error_description": "Refused",
-        }  # fmt: skip
-        self.auth.refusals += [refusal | parameters] * times
+        self.auth.refuse(times, parameters)
 
     def identity_token(
         self, email: str, *, nonce: str | None = None, audience: str | None = None,

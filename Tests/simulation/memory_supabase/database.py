@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import datetime
 import random
-import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
+
+from local_supabase.accounts import Accounts
 
 from .schema import TABLES, Column, Row, Table
 from .values import SqlError, Value, convert
@@ -17,15 +18,13 @@ Key = Any
 SERVICE = "service"
 
 
-class Database:
-    """All tables. `now` is the server's clock; `chance` makes its ids."""
+class Database(Accounts):
+    """All tables, and the users. `now` is the server's clock; `chance` makes its ids."""
 
     def __init__(self, now: Callable[[], datetime.datetime], chance: random.Random) -> None:
-        self.now = now
-        self.chance = chance
+        super().__init__(now, chance)
         #: Table -> key -> row; the key of one column is its value, of several a tuple.
         self.rows: dict[str, dict[Key, Row]] = {name: {} for name in TABLES}
-        self.users: dict[str, dict[str, Any]] = {}
         #: Every row that was ever inserted into activities.
         self.stored: dict[str, Row] = {}
         self._last = datetime.datetime.min.replace(tzinfo=datetime.UTC)
@@ -34,10 +33,6 @@ class Database:
         """clock_timestamp(): no two values are equal."""
         self._last = max(self.now(), self._last + datetime.timedelta(microseconds=1))
         return self._last
-
-    def new_id(self) -> str:
-        """gen_random_uuid()."""
-        return str(uuid.UUID(int=self.chance.getrandbits(128), version=4))
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

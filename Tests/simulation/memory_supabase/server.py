@@ -9,10 +9,10 @@ import random
 from collections.abc import Callable
 
 from local_supabase import jwt
+from local_supabase.auth import Auth
 from local_supabase.config import Config
 from local_supabase.messages import Reply, Request
 
-from .auth import Auth
 from .control import MemoryControl
 from .database import Database
 from .rest import Rest
