@@ -39,9 +39,6 @@ import Testing
     #"{"id":"\#(id(number).text)","status":"\#(status)"\#(more)}"#
   }
 
-  /// The server lists the memberships: they are as they were.
-  private func confirm(_ rig: Rig) throws { try rig.list(member(orgA), member(orgB)) }
-
   // MARK: Edits while a request is on its way
 
   /// The refusal of what was sent says nothing about what the user has set since.
@@ -64,25 +61,6 @@ import Testing
     // And the refusal of this one is about it
     try finish(rig, next, status, body)
     try expect(rig.state(id(1)).hasPrefix("parked"))
-  }
-
-  @Test func aRefusedItemThatItsUserTookBackMeanwhileIsGone() throws {
-    let rig = try Rig.atHome(backend: corrected())
-    try rig.add(id(1))
-    let batch = try rig.upload()
-    _ = try rig.intake.cancel(["id": .uuid(id(1))])
-    try finish(rig, batch, 400, #"{"code":"22P02","message":"m"}"#)
-    // The server is asked, as of every cancelled item, and does not show it for some minutes.
-    try rig.uploader.send(try rig.session, rig.now)
-    try answer(rig, 200, "[]")
-    try confirm(rig)
-    for _ in 0..<8 where try rig.state(id(1)) != "erased" {
-      try rig.core.queue.endOwnPauses(of: rig.session.owner)
-      try rig.uploader.send(try rig.session, rig.now)
-      try answer(rig, 200, "[]")
-    }
-    try expect(rig.state(id(1)), equals: "erased")
-    try expect(rig.takeEventTypes().contains("item_parked"), equals: false)
   }
 
   @Test func anEditOfAChangeThatIsRefusedIsSent() throws {
@@ -198,20 +176,6 @@ import Testing
     try finish(rig, try rig.upload(), 200, "[\(results.joined(separator: ","))]")
     try expect(rig.core.pauses.read("upload").attempts <= 1)
     for number in 1...5 { try expect(rig.row(id(number))?.attempts, equals: 1) }
-  }
-
-  @Test func aRowThatIsRefusedForWhatItsUserGaveIsParkedBesideOthers() throws {
-    let rig = try Rig.atHome(backend: byFunction)
-    for number in 1...3 { try rig.correct(number, ["minutes": 60], of: Self.seen) }
-    try finish(
-      rig, try rig.upload(), 200,
-      "[\(result(1, "stored", #","updated_at":"v2""#)),"
-        + #"\#(result(2, "rejected", #","sqlstate":"23514","column":"minutes""#)),"#
-        + "\(result(3, "rejected", #","sqlstate":"40001""#))]")
-    try expect(rig.state(id(1)), equals: "erased")
-    try expect(rig.state(id(2)), equals: "parked, server_rule")
-    try expect(rig.state(id(3)).hasPrefix("waits for time, attempts 1"))
-    try expect(rig.core.pauses.read("upload").attempts, equals: 0)
   }
 
   /// A function of the project may leave a column out: then the row is read.

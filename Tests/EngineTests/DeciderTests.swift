@@ -28,13 +28,6 @@ import Testing
     try expect(emitted(rig).isEmpty)
   }
 
-  @Test func anUnchangedDecisionIsNotEmitted() throws {
-    let rig = try Rig.atHome()
-    try shown(rig)
-    for _ in 0..<2 { try rig.decider.followChange() }
-    try expect(emitted(rig).isEmpty)
-  }
-
   @Test func aChangedDecisionIsEmittedOnce() throws {
     // Given
     let rig = try Rig.atHome()
@@ -68,69 +61,12 @@ import Testing
     expect(rig.hostView.visit, equals: .outside)
   }
 
-  @Test func withALockedSessionNothingIsSentOrShown() throws {
-    let rig = try Rig.atHome()
-    try expect(rig.decider.canUse(rig.decider.assess(.navigate).situation))
-    try rig.lock.lock(.user)
-    let situation = try rig.decider.assess(.navigate).situation
-    expect(!rig.decider.canSend(situation) && !rig.decider.canUse(situation))
-    try expect(refusal { try rig.decider.requireSession() }, equals: .sessionLocked)
-  }
-
   @Test func aHostThatShowsAScreenKeepsItDuringACheck() throws {
     let rig = try Rig.atHome()
     try shown(rig)
     rig.check.ask(.discardingAnswer, rig.now)
     try rig.decider.followChange()
     try expect(emitted(rig).isEmpty)
-  }
-
-  @Test func aHostThatWaitsIsToldTheAnswerAndNothingBefore() throws {
-    // Given a host that waits for the check
-    let rig = try Rig.atHome()
-    rig.check.ask(.discardingAnswer, rig.now)
-    try shown(rig, .navigate)
-    expect(rig.hostView.shown.reason, equals: .guardPending)
-    // When, then
-    try rig.decider.followChange()
-    try expect(emitted(rig).isEmpty)
-    rig.check.confirm()
-    try rig.decider.followChange()
-    try expect(emitted(rig), equals: ["home active"])
-    expect(!rig.hostView.shown.isWaiting)
-  }
-
-  @Test func aWaitThatNobodyAsksForIsAskedAgain() throws {
-    let rig = try Rig()
-    try rig.signIn()
-    try shown(rig)
-    rig.check.reset()
-    try rig.decider.followChange()
-    expect(rig.check.isNeeded)
-    try expect(emitted(rig).isEmpty)
-  }
-
-  @Test func aSignInUnderWayIsToldByItsOwnEnd() throws {
-    let rig = try Rig.atHome()
-    try shown(rig)
-    rig.pendingSignIn.begin(
-      PendingSignIn(
-        .password(email: "a", password: "b"), over: try rig.sessions.row(),
-        deadlineMS: rig.now.monotonicMS + 1000))
-    rig.hostView.remember(Decision(.wait, .signingIn), ["screen": "wait"])
-    try rig.decider.followChange()
-    try expect(emitted(rig).isEmpty)
-    rig.pendingSignIn.end()
-    try rig.decider.followChange()
-    try expect(emitted(rig), equals: ["home active"])
-  }
-
-  @Test func aDecisionThatIsExpectedIsEmittedEvenIfItLooksTheSame() throws {
-    let rig = try Rig.atHome()
-    try shown(rig)
-    rig.hostView.expectDecision()
-    try rig.decider.followChange()
-    try expect(emitted(rig), equals: ["home active"])
   }
 
   @Test func aCallThatAsksForAScreenChangesNoneThatIsTheSame() throws {

@@ -118,30 +118,4 @@ import class Foundation.FileManager
     expect(event.bool("unreadable"), equals: false)
     try expect(!rig.recovery.recover())
   }
-
-  @Test func aFileThatAnotherProcessReplacedIsOpened() throws {
-    // Given two processes
-    let rig = try Rig.atHome()
-    let other = try rig.withoutKey()
-    try other.recovery.beginAnew()
-    expect(rig.sessions.session != nil)
-    // When
-    try rig.recovery.followFiles()
-    // Then
-    expect(rig.sessions.session == nil)
-    expect(rig.core.keyRing.keys == nil)
-    expect(rig.core.database.isCurrent)
-    try expect(rig.sessions.row().owner, equals: nil)
-  }
-}
-
-extension Rig {
-  /// The next start, for longer than a missing key counts as no answer.
-  fileprivate func withoutKey() throws -> Rig {
-    keyStore.keys[.device] = nil
-    let next = try Rig(folder: folder, keyStore: keyStore)
-    try expect(next.core.keyState() == .failed)
-    next.advance(60_000)
-    return next
-  }
 }

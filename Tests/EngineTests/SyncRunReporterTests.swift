@@ -57,19 +57,4 @@ import Testing
     try rig.syncRuns.endIfDone(owner, rig.now)
     try expect(rig.takeEvents().first?.int("duration_ms"), equals: 0)
   }
-
-  @Test func progressIsToldWhileARunLasts() throws {
-    let rig = try Rig.atHome()
-    let owner = try rig.session.owner
-    try rig.syncRuns.emitProgress(owner, rig.now)
-    try expect(rig.takeEvents().isEmpty)
-    try rig.core.syncRuns.count(of: owner, sent: 3, parked: 1, now: 1)
-    try rig.add(id(1))
-    try rig.syncRuns.emitProgress(owner, rig.now)
-    let event = try #require(try rig.takeEvents().first)
-    expect(event.string("type"), equals: "sync")
-    expect(event.int("sent"), equals: 3)
-    expect(event.int("left"), equals: 1)
-    expect(event.bool("running"), equals: true)
-  }
 }
