@@ -696,6 +696,7 @@ def overview(person: Person, org: str) -> dict[str, Any]:
     return dict(answer.json())
 
 
+@pytest.mark.postgres_only(reason="no device asks for it")
 @pytest.mark.parametrize("role", ROLES)
 def test_who_reads_the_figures_of_the_organisation(
     backend: LocalSupabase, org: str, mentor: Person, role: str
@@ -722,6 +723,7 @@ def test_who_reads_the_figures_of_the_organisation(
     assert {**own, "as_of": None} == {name: shown[name] for name in own} | {"as_of": None}
 
 
+@pytest.mark.postgres_only(reason="no device asks for it")
 @pytest.mark.parametrize("change", ["another organisation", "membership ended", "disabled"])
 def test_the_figures_of_an_organisation_end_with_the_access(
     backend: LocalSupabase, org: str, mentor: Person, change: str

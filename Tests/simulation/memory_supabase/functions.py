@@ -39,8 +39,6 @@ def call(database: Database, request: Request, name: str, caller: str) -> Reply:
             answer = change_activities(database, given["items"], caller)
     elif name == "activity_summary" and "org" in given:
         answer = activity_summary(database, caller, given["org"], given.get("since"))
-    elif name == "activity_overview" and "org" in given:
-        answer = activity_overview(database, caller, given["org"], given.get("since"))
     else:
         message = f"Could not find the function public.{name} in the schema cache"
         raise RestError(404, "PGRST202", message)
@@ -133,32 +131,6 @@ def activity_summary(
         ],
         "as_of": show(database.now()),
     }
-
-
-def activity_overview(
-    database: Database, caller: str, org: str, since: str | None
-) -> dict[str, Any]:
-    """Add the figures of the whole organisation, for who oversees it."""
-    own = activity_summary(database, caller, org, since)
-    start = convert("timestamp", own["since"])
-    assert isinstance(start, datetime.datetime)
-
-    def there(table: str) -> list[Row]:
-        rows = database.visible(TABLES[table], caller)
-        return [row for row in rows if row["org_id"] == org and row["deleted_at"] is None]
-
-    if org not in database.overseen(caller):
-        return own | {"organization": None}
-    activities = [row for row in there("activities") if row["occurred_at"] >= start]  # type: ignore[operator]
-    memberships = database.rows["memberships"].values()
-    members = [m for m in memberships if m["org_id"] == org and m["status"] == "active"]
-    figures = {
-        "activities": len(activities),
-        "minutes": sum(int(str(row["minutes"])) for row in activities),
-        "members": len(members),
-        "contacts": len(there("contacts")),
-    }
-    return own | {"organization": figures}
 
 
 def _own(database: Database, caller: str, org: str) -> list[Row]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import email.utils
-import json
 import random
 from collections.abc import Callable
 
@@ -64,7 +63,3 @@ class MemoryServer:
                     return Reply(401, _BAD_KEY, dict(_JSON))
             return service.handle(request, path)
         return Reply(404, _NO_ROUTE, dict(_JSON))
-
-    def snapshot(self) -> str:
-        """Return all stored rows as text, to compare runs."""
-        return json.dumps(self.database.rows, default=str, sort_keys=False, skipkeys=True)
