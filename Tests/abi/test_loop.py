@@ -175,25 +175,6 @@ def test_an_earlier_clock_wakes_and_a_later_one_does_not(
     assert not readable(user.app.wake_fd())
 
 
-def test_an_earlier_wake_up_time_wakes_the_host(
-    user: SignedIn, directory: DirectoryFixtures
-) -> None:
-    app = user.app
-    directory.control.respond("/auth/v1/logout", 503, body="busy", times=-1, retry_after_s=90)
-    app.session_logout()
-    app.settle()
-    app.go_offline()
-    app.settle()
-    assert app.poll()["wake_in_ms"] is None
-    assert not readable(app.wake_fd())
-    app.network_report({"online": True})
-    assert readable(app.wake_fd())
-    step = app.poll()
-    assert (step["requests"], step["events"]) == ([], [])
-    assert step["wake_in_ms"] is not None
-    assert not readable(app.wake_fd())
-
-
 def test_the_host_is_woken_when_the_time_of_the_last_poll_is_over(user: SignedIn) -> None:
     user.phone.keychain.unlocked_since_boot = False
     app = user.restart()
