@@ -1,137 +1,23 @@
-"""The official Python clients, unmodified, against this server."""
+"""The official Python client of the data service, unmodified, against this server."""
 
 from __future__ import annotations
 
-import urllib.parse
-import uuid
 from typing import Any
 
-import httpx
 import pytest
-from local_supabase import LocalSupabase, demo
-from patience import patience
+from local_supabase import LocalSupabase
 from postgrest import SyncPostgrestClient
 from postgrest.exceptions import APIError
-from supabase_auth import SyncGoTrueClient, SyncMemoryStorage
-from supabase_auth.errors import AuthApiError
 
-import web
 from people import Person, activity, member
 
 pytestmark = pytest.mark.both_servers
-
-
-def auth_client(backend: LocalSupabase, **options: Any) -> SyncGoTrueClient:
-    return SyncGoTrueClient(
-        url=backend.auth_url,
-        headers={"apikey": backend.anon_key},
-        auto_refresh_token=False,
-        storage=SyncMemoryStorage(),
-        http_client=httpx.Client(timeout=patience(120), follow_redirects=True, http2=True),
-        **options,
-    )
 
 
 def rest_client(backend: LocalSupabase, token: str | None) -> SyncPostgrestClient:
     headers = {"apikey": backend.anon_key}
     headers |= {"Authorization": f"Bearer {token}"} if token else {}
     return SyncPostgrestClient(backend.rest_url, headers=headers)
-
-
-@pytest.fixture
-def signed_in(backend: LocalSupabase) -> SyncGoTrueClient:
-    client = auth_client(backend)
-    client.sign_in_with_password({"email": "mentor@example.org", "password": demo.PASSWORD})
-    return client
-
-
-# Auth ---------------------------------------------------------------------------------------------
-
-
-def test_sign_in_and_user(signed_in: SyncGoTrueClient) -> None:
-    session = signed_in.get_session()
-    assert session is not None
-    assert session.user.email == "mentor@example.org"
-    found = signed_in.get_user()
-    assert found is not None
-    assert found.user.id == demo.USERS["mentor@example.org"]
-
-
-def test_sign_in_with_a_wrong_password(backend: LocalSupabase) -> None:
-    with pytest.raises(AuthApiError) as caught:
-        auth_client(backend).sign_in_with_password(
-            {"email": "mentor@example.org", "password": "nope"}
-        )
-    assert (caught.value.status, caught.value.code) == (400, "invalid_credentials")
-
-
-def test_sign_up_and_metadata(backend: LocalSupabase) -> None:
-    client = auth_client(backend)
-    email = f"u{uuid.uuid4().hex[:8]}@example.org"
-    made = client.sign_up(
-        {"email": email, "password": "Passw0rd!", "options": {"data": {"språk": "nn"}}}
-    )
-    assert made.session is not None
-    changed = client.update_user({"data": {"farge": "blå"}})
-    assert changed.user.user_metadata == {"språk": "nn", "farge": "blå"}
-    with pytest.raises(AuthApiError) as caught:
-        auth_client(backend).sign_up({"email": email, "password": "Passw0rd!"})
-    assert caught.value.code == "user_already_exists"
-
-
-def test_refresh_rotates_and_forgives_one_lost_answer(signed_in: SyncGoTrueClient) -> None:
-    first = signed_in.get_session()
-    assert first is not None
-    second = signed_in.refresh_session().session
-    assert second is not None
-    assert second.refresh_token != first.refresh_token
-    again = signed_in.refresh_session(first.refresh_token).session
-    assert again is not None
-    assert again.refresh_token == second.refresh_token
-
-
-def test_reuse_outside_the_interval_ends_the_family(
-    backend: LocalSupabase, signed_in: SyncGoTrueClient
-) -> None:
-    backend.control.set(reuse_interval=0)
-    first = signed_in.get_session()
-    assert first is not None
-    signed_in.refresh_session()
-    signed_in.refresh_session()
-    with pytest.raises(AuthApiError) as caught:
-        signed_in.refresh_session(first.refresh_token)
-    assert caught.value.code == "refresh_token_already_used"
-
-
-def test_logout_ends_the_session(backend: LocalSupabase, signed_in: SyncGoTrueClient) -> None:
-    session = signed_in.get_session()
-    assert session is not None
-    signed_in.sign_out({"scope": "local"})
-    with pytest.raises(AuthApiError) as caught:
-        auth_client(backend).refresh_session(session.refresh_token)
-    assert caught.value.code == "refresh_token_not_found"
-
-
-def test_pkce_exchange(backend: LocalSupabase) -> None:
-    backend.control.sign_in_as("mentor@example.org")
-    client = auth_client(backend, flow_type="pkce")
-    # The Python client accepts only providers that it knows, so put BankID into the URL.
-    asked = client.sign_in_with_oauth(
-        {"provider": "keycloak", "options": {"redirect_to": "app.example://callback?state=abc"}}
-    )
-    url = asked.url.replace("provider=keycloak", "provider=bankid")
-    answer = web.get(url, follow_redirects=False)
-    assert answer.status_code == 302
-    target = urllib.parse.urlsplit(answer.headers["location"])
-    got = dict(urllib.parse.parse_qsl(target.query))
-    assert target.scheme == "app.example"
-    assert got["state"] == "abc"
-    done = client.exchange_code_for_session({"auth_code": got["code"]})
-    assert done.session is not None
-    assert done.session.user.email == "mentor@example.org"
-
-
-# Data ---------------------------------------------------------------------------------------------
 
 
 @pytest.fixture

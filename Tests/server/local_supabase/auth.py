@@ -40,8 +40,8 @@ class Auth:
         """Answer one request; `path` is what follows /auth/v1."""
         routes = {
             ("POST", "/token"): self._token, ("POST", "/signup"): self._signup,
-            ("GET", "/user"): self._get_user, ("PUT", "/user"): self._put_user,
-            ("POST", "/logout"): self._logout, ("GET", "/authorize"): self._authorize,
+            ("GET", "/user"): self._get_user, ("POST", "/logout"): self._logout,
+            ("GET", "/authorize"): self._authorize,
             ("GET", "/verify"): self._verify, ("GET", "/health"): self._health,
             ("GET", "/settings"): self._settings, ("GET", "/.well-known/jwks.json"): self._keys,
         }  # fmt: skip
@@ -67,7 +67,7 @@ class Auth:
         moment = self.accounts.now()
         user: User = {
             "id": user_id or self.accounts.new_id(), "email": email.lower(), "password": password,
-            "provider": provider, "banned_until": None, "created": moment, "updated": moment,
+            "provider": provider, "banned_until": None, "created": moment,
             "last_sign_in": None, "metadata": metadata or {},
         }  # fmt: skip
         self.accounts.users[user["id"]] = user
@@ -110,7 +110,7 @@ class Auth:
             "id": user["id"], "aud": "authenticated", "role": "authenticated",
             "email": user["email"], "phone": "", "user_metadata": user["metadata"], "identities": [],
             "app_metadata": {"provider": user["provider"], "providers": [user["provider"]]},
-            "is_anonymous": False, "created_at": created, "updated_at": timestamp(user["updated"]),
+            "is_anonymous": False, "created_at": created, "updated_at": created,
             "email_confirmed_at": created, "confirmed_at": created,
         }  # fmt: skip
         if user["last_sign_in"] is not None:
@@ -248,14 +248,6 @@ class Auth:
 
     def _get_user(self, request: Request) -> Reply:
         user, _ = self._bearer(request)
-        return Reply(200, json.dumps(self._shown(user)).encode(), dict(JSON))
-
-    def _put_user(self, request: Request) -> Reply:
-        sent = read_object(request, {"data": dict, "password": str})
-        user, _ = self._bearer(request)
-        user["metadata"] = {**user["metadata"], **(sent.get("data") or {})}
-        user["password"] = sent.get("password") or user["password"]
-        user["updated"] = self.accounts.now()
         return Reply(200, json.dumps(self._shown(user)).encode(), dict(JSON))
 
     def _logout(self, request: Request) -> Reply:
