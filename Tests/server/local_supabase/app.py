@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import datetime
 import email.utils
-import json
 import socket
 import struct
 import time
 from typing import Any
 
-from . import control_api, jwt, rest
+from . import control_api, gateway, rest
 from .faults import Fault
 from .messages import Reply, Request
 from .server_state import State
@@ -22,19 +21,6 @@ _CORS = {
     "Access-Control-Allow-Origin": "*",
     "Access-Control-Expose-Headers": "Content-Range, X-Total-Count, Link, X-Supabase-Api-Version",
 }
-
-
-def _refused(message: str, hint: str) -> Reply:
-    body = json.dumps({"message": message, "hint": hint}).encode()
-    return Reply(401, body, {"Content-Type": "application/json"})
-
-
-_NO_KEY = _refused(
-    "No API key found in request", "No `apikey` request header or url param was found."
-)
-_BAD_KEY = _refused(
-    "Invalid API key", "Double check your Supabase `anon` or `service_role` API key."
-)
 
 
 class App:
@@ -88,9 +74,9 @@ class App:
 
     async def _route(self, request: Request) -> Reply:
         state, config = self.state, self.state.config
-        limit = config.max_body_bytes
-        if limit is not None and len(request.body) > limit:
-            return Reply(413, b"Payload Too Large", {"Content-Type": "text/plain"})
+        refusal = gateway.too_large(request, config)
+        if refusal is not None:
+            return refusal
         for prefix in ("/auth/v1", "/rest/v1"):
             if request.path != prefix and not request.path.startswith(prefix + "/"):
                 continue
@@ -103,21 +89,15 @@ class App:
                         "Access-Control-Allow-Headers": "*",
                     },
                 )
-            is_public = prefix == "/auth/v1" and request.path.endswith(("/authorize", "/health"))
-            if config.require_apikey and not is_public:
-                refusal = _check_key(request, config.jwt_secret)
-                if refusal is not None:
-                    return refusal
+            refusal = gateway.without_key(request, config)
+            if refusal is not None:
+                return refusal
             path = request.path.removeprefix(prefix)
             if prefix == "/rest/v1":
                 return await rest.handle(request, path, config, state.database)
             if state.has_auth:
                 return await state.people.handle(request, path)
-        return Reply(
-            404,
-            b'{"message":"no Route matched with those values"}',
-            {"Content-Type": "application/json"},
-        )
+        return gateway.NO_ROUTE
 
     async def _send(self, send: Any, reply: Reply) -> None:
         moment = datetime.datetime.now(datetime.UTC)
@@ -139,18 +119,6 @@ class App:
             }
         )
         await send({"type": "http.response.body", "body": reply.body})
-
-
-def _check_key(request: Request, secret: str) -> Reply | None:
-    """The gateway's refusal of a missing or unknown key; an access token does not count as one."""
-    key = request.header("apikey") or request.parameters().get("apikey")
-    if key is None:
-        return _NO_KEY
-    try:
-        claims = jwt.verify(key, secret)
-    except jwt.BadToken:
-        return _BAD_KEY
-    return None if claims.get("role") in {"anon", "service_role"} else _BAD_KEY
 
 
 async def _read_request(scope: Any, receive: Any) -> Request:

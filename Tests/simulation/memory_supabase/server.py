@@ -7,7 +7,7 @@ import email.utils
 import random
 from collections.abc import Callable
 
-from local_supabase import jwt
+from local_supabase import gateway, jwt
 from local_supabase.auth import Auth
 from local_supabase.config import Config
 from local_supabase.messages import Reply, Request
@@ -15,11 +15,6 @@ from local_supabase.messages import Reply, Request
 from .control import MemoryControl
 from .database import Database
 from .rest import Rest
-
-_NO_KEY = b'{"message":"No API key found in request"}'
-_BAD_KEY = b'{"message":"Invalid API key"}'
-_NO_ROUTE = b'{"message":"no Route matched with those values"}'
-_JSON = {"Content-Type": "application/json"}
 
 
 class MemoryServer:
@@ -48,18 +43,12 @@ class MemoryServer:
         return Reply(reply.status, reply.body, {"Date": date, **reply.headers})
 
     def _route(self, request: Request) -> Reply:
-        limit = self.config.max_body_bytes
-        if limit is not None and len(request.body) > limit:
-            return Reply(413, b"Payload Too Large", {"Content-Type": "text/plain"})
+        refusal = gateway.too_large(request, self.config)
+        if refusal is not None:
+            return refusal
         for prefix, service in (("/auth/v1", self.auth), ("/rest/v1", self.rest)):
             if not request.path.startswith(prefix + "/"):
                 continue
-            path = request.path.removeprefix(prefix)
-            if self.config.require_apikey and path != "/authorize":
-                key = request.header("apikey")
-                if key is None:
-                    return Reply(401, _NO_KEY, dict(_JSON))
-                if key not in {self.anon_key, self.service_key}:
-                    return Reply(401, _BAD_KEY, dict(_JSON))
-            return service.handle(request, path)
-        return Reply(404, _NO_ROUTE, dict(_JSON))
+            refusal = gateway.without_key(request, self.config)
+            return refusal or service.handle(request, request.path.removeprefix(prefix))
+        return gateway.NO_ROUTE
