@@ -16,18 +16,6 @@ import Testing
     expect(json["route"]?.isNull, equals: true)
   }
 
-  @Test func aWaitTellsUntilWhenByTheDevicesClock() throws {
-    // Given a check that was asked a second ago, and a clock that has jumped
-    let rig = try Rig()
-    rig.check.ask(.discardingAnswer, rig.now)
-    rig.advance(1000, wallMS: 500_000)
-    // When, then
-    let decision = Decision(.wait, .guardPending)
-    try expect(rig.presenter.render(decision).int("deadline_ms"), equals: rig.now.wallMS + 1500)
-    rig.advance(5000)
-    try expect(rig.presenter.render(decision).int("deadline_ms"), equals: rig.now.wallMS)
-  }
-
   @Test func aDecisionsBannersTellTheAgeOfTheMemberships() throws {
     // Given memberships that were listed a second ago
     let rig = try Rig.atHome()
