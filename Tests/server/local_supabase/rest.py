@@ -126,7 +126,7 @@ def _root(context: Context) -> Reply:
 
 
 async def _read(context: Context, table: Table, asked: Query) -> Reply:
-    apply_range(context, asked)
+    apply_range(context.request, context.config, asked)
     builder = Builder(context.database.cache)
     text = builder.read(table.name, asked)
     async with context.transaction(read_only=True) as cursor:

@@ -75,12 +75,12 @@ def media_type(request: Request) -> str:
     raise RestError(406, "PGRST107", f"None of these media types are available: {accept}")
 
 
-def apply_range(context: Context, asked: Query) -> None:
+def apply_range(request: Request, config: Config, asked: Query) -> None:
     """Narrow limit and offset by the Range header (GET only) and by db-max-rows."""
     top = asked.top
-    text = context.request.header("range")
+    text = request.header("range")
     match = re.fullmatch(r"(?:items=)?(\d+)-(\d*)", text.strip()) if text else None
-    if match and context.request.method in {"GET", "HEAD"}:
+    if match and request.method in {"GET", "HEAD"}:
         first, last = int(match[1]), match[2]
         if last and int(last) < first:
             raise query.range_error(
@@ -91,8 +91,8 @@ def apply_range(context: Context, asked: Query) -> None:
         if last:
             size = int(last) - first + 1
             top.limit = size if top.limit is None else max(0, min(top.limit - first, size))
-    if context.config.max_rows is not None:
-        top.limit = min(context.config.max_rows, top.limit if top.limit is not None else 1 << 62)
+    if config.max_rows is not None:
+        top.limit = min(config.max_rows, top.limit if top.limit is not None else 1 << 62)
 
 
 def content_range(count: int, offset: int, total: int | None) -> str:

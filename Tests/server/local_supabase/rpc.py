@@ -37,7 +37,7 @@ async def call(context: Context, name: str) -> Reply:
     else:
         function, source = _call_with_body(context, builder, name)
     asked = query.parse(items)
-    apply_range(context, asked)
+    apply_range(context.request, context.config, asked)
     async with context.transaction(read_only=reading) as cursor:
         if function.shape == "void":
             await cursor.execute(f"SELECT 1 FROM {source}".encode(), builder.parameters)

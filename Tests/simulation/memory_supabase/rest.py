@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import re
 from typing import Any
 
 from local_supabase import payload, prefer, query, rest_auth
@@ -12,6 +11,7 @@ from local_supabase.config import Config
 from local_supabase.messages import Reply, Request
 from local_supabase.prefer import Preferences
 from local_supabase.query_tree import Query
+from local_supabase.rest_context import apply_range, content_range
 from local_supabase.rest_errors import RestError, status_of
 
 from . import functions, reading
@@ -86,16 +86,7 @@ class Rest:
     ) -> Reply:
         top = dataclasses.replace(asked.top)
         asked = dataclasses.replace(asked, levels={**asked.levels, (): top})
-        span = re.fullmatch(r"(?:items=)?(\d+)-(\d*)", request.header("range") or "")
-        if span:
-            top.offset += int(span[1])
-            if span[2]:
-                size = int(span[2]) - int(span[1]) + 1
-                top.limit = size if top.limit is None else min(top.limit, size)
-        if self.config.max_rows is not None:
-            top.limit = min(
-                self.config.max_rows, self.config.max_rows if top.limit is None else top.limit
-            )
+        apply_range(request, self.config, asked)
         _check_readable(table, asked, caller)
         visible = self.database.visible(table, caller)
         found = reading.rows(self.database, table, asked, caller, visible)
@@ -105,9 +96,7 @@ class Rest:
                 all(reading.holds(self.database, table, r, f, caller) for f in top.filters)
                 for r in visible
             )
-        last = top.offset + len(found) - 1
-        range_text = f"{top.offset}-{last}" if found else "*"
-        headers = {**JSON, "Content-Range": f"{range_text}/{'*' if total is None else total}"}
+        headers = {**JSON, "Content-Range": content_range(len(found), top.offset, total)}
         status = 206 if total is not None and len(found) < total else 200
         return Reply(status, self._shown(table, found, asked, caller), headers)
 
