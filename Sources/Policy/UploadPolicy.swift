@@ -65,17 +65,23 @@ public enum UploadFailure: CaseIterable, Sendable {
 ///   the batch is halved until the item is alone. That one waits for itself, and delays nobody. Otherwise
 ///   all wait that the failure may be of, and one item probes, each time another one. So an outage costs
 ///   one request for each pause.
-/// - **Is the way open?** A firewall refuses one item, a captive portal refuses all in the same words.
-///   So the service is asked whether it has the items. If it answers, then the way is open, and an item is
-///   at fault.
+/// - **Is the way open,** that is, do requests reach the service? A firewall refuses one item, a captive portal
+///   refuses all in the same words. So the service is asked whether it has the items. If it answers, then the way
+///   is open, and an item is at fault.
+///
+/// How a bad item is isolated, in short: a refusal for what its user gave parks a single item at once, and a batch is
+/// searched (`BlamePolicy`). A refusal for anything else parks a single item that was refused before, if others of its
+/// kind were stored since. What blames nobody halves the batch if others get through (`Passage`); else the kind or the
+/// service waits. An item that fails alone waits for itself and delays nobody, ever longer, and is parked at last
+/// (`ItemPause`). `UploadSettlement+Isolation` carries it out.
 public enum UploadPolicy {
   public static func judge(_ s: UploadSituation) -> UploadVerdict {
     s.request == .upload ? judgeUpload(s) : judgeQuestion(s)
   }
 
-  /// Whether all uploads pause after a verdict; the engine's `ServicePauses` says for how long. They do if the failure may
-  /// be of all of them (`wait(service)`), and while so many new items are refused on the way one after the other that
-  /// perhaps all are, although the way is open. (A kind or an item pauses alone: `wait(kind)`, `wait(itself)`.)
+  /// Whether all uploads pause after a verdict: after `wait(service)`, and when items are refused on the way and four
+  /// uploads have failed in a row (`Passage.manyFail`), because then perhaps all are. (`wait(kind)` and `wait(itself)` pause a
+  /// kind or an item alone.) `Backoff` says for how long; the engine's `ServicePauses` keeps it.
   public static func pausesAll(_ verdict: UploadVerdict, _ s: UploadSituation) -> Bool {
     verdict.awaitsService || s.cause.isAboutTheWay && verdict.isSearch && s.manyFail
   }
@@ -112,7 +118,7 @@ public enum UploadPolicy {
     // Perhaps something on the way answers so to one of these items.
     case .tokenAgain: s.isCurrent ? .readBack(.token) : .again(charged: false)
     case .tooLarge: s.isSingle ? .park(.tooLong) : .halve(charged: false)
-    // It is not: the gateway refuses the item for something else.
+    // One small item cannot be too large: the gateway refuses it for something else.
     case .tooLargeForGateway: readBack(.firewall, s)
     case .tooSlow where !s.isSingle: .halve(charged: true)
     case .missingColumn: .park(.missingColumn)
@@ -163,7 +169,7 @@ public enum UploadPolicy {
       if s.answer == .gateway { return s.isCurrent ? .readBack(.gateway) : wait(s) }
       return s.isSingle ? .wait(.itself(.service), charged: true) : .halve(charged: true)
     }
-    // No other item waits with it, so it may wait longer than a kind does.
+    // No item like it is queued, so it can wait alone, and longer than a kind does.
     if isOfKind, !s.asksForPause, s.isSingle, s.attempts == .many, !s.othersQueued {
       return .wait(.itself(.service), charged: true)
     }
@@ -177,19 +183,18 @@ public enum UploadPolicy {
     return s.othersWork && (s.answer.failing == .kind || s.attempts != .few)
   }
 
-  /// A token is looked at before anything is stored.
+  /// A request that is refused for its token has stored nothing, so it is not charged.
   private static func wait(_ s: UploadSituation) -> UploadVerdict {
     .wait(.service, charged: s.cause != .token)
   }
 
-  /// At first that may pass.
+  /// The first two failures may pass.
   private static func undecided(_ s: UploadSituation) -> UploadVerdict {
     let isFirst = s.attempts == .few && !isAlone(s)
     return .wait(isFirst ? .time : .itself(.service), charged: true)
   }
 
-  /// Whose failure it may be that something was answered, if no item is to blame; nil: it is none, or
-  /// counts already.
+  /// Who may be failing, if no item is: the kind or all uploads; nil: nobody, or it is counted already.
   public static func failing(
     _ request: UploadSituation.Request, _ cause: UploadSituation.Cause,
     _ answer: UploadSituation.Answer
@@ -294,7 +299,7 @@ public enum UploadPolicy {
 
   /// The single item waits for itself; at last it is parked.
   private static func alone(_ s: UploadSituation, _ failure: UploadFailure) -> UploadVerdict {
-    // What an outage gives, too, counts only beside others that get through.
+    // An answer that an outage gives, too, counts only if others were stored since.
     guard s.history == .last, failure == .firewall || s.othersSince else {
       return .wait(.itself(failure), charged: true)
     }

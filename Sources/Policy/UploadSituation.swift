@@ -137,14 +137,14 @@ public struct UploadSituation: Equatable, Sendable {
     }
   }
 
-  /// What is known of the items, if it is the same of all.
+  /// How the items have failed before, where all have; `none` where they differ.
   public enum History: CaseIterable, Sendable {
     case none
     /// The server has refused them, or a batch with them, for what no user gave.
     case refused
     /// The item has failed alone, and waits for itself.
     case alone
-    /// The same, and if it is refused on the way once more, that was often enough.
+    /// The same, and one more refusal on the way parks it.
     case last
   }
 
@@ -178,7 +178,7 @@ public struct UploadSituation: Equatable, Sendable {
   public var othersSince = false
   /// Other items of its kind and columns are queued.
   public var othersQueued = true
-  /// A question about an id that nobody has was not asked in vain lately (`ItemPause`).
+  /// The control question may be asked again: see `ItemPause.mayAskControl`.
   public var mayAskControl = true
 
   /// The answer to an upload of one new item, while nothing else is sent.

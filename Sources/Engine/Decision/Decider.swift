@@ -109,8 +109,8 @@ struct Decider: Rules {
   /// Use does not enforce the window. While nobody is in, a call is answered as a start would be, or as
   /// a return.
   ///
-  /// A return after a start that was refused is that start again: with an expired token only it locks, and the
-  /// session is still open in this process, because no biometric key could open it again.
+  /// After a start that was refused, a return is judged as that start again, because only a start locks on an expired
+  /// token. (The session is still open in this process: no biometric key could have opened it again.)
   func whileOutside(_ occasion: Situation.Occasion) throws(Failure) -> Situation.Occasion {
     switch hostView.visit {
     case .nobody where occasion == .navigate: return .resume
@@ -174,7 +174,7 @@ struct Decider: Rules {
   private func carryOut(_ decision: Decision) throws(Failure) {
     let generation = sessions.judgedGeneration
     if decision.forget { try sessions.end(.unreadable(generation: generation)) }
-    // Where nobody has come, a question is answered as a start would be, and is none.
+    // Before the host has said that somebody came, a question must not lock.
     if decision.lock, hostView.visit != .nobody { try lock.lock(.policy(generation: generation)) }
     // A reset may have cleared the check, or its answer has become too old; ask again so that the wait
     // ends.

@@ -164,7 +164,7 @@ final class Problems {
   /// A configuration may have many kinds.
   private static var most: Int { 64 }
 
-  /// So many requests in a row without an answer are more than weather.
+  /// So many requests in a row without an answer are reported as a problem.
   private static var silencesOfProblem: Int { 2 }
 
   private let core: Core

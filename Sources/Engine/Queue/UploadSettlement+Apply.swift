@@ -36,7 +36,7 @@ extension UploadSettlement {
         try halve(batch, charged: isCharged, isRefused: s.isRefusal)
       case .wait(let wait, let isCharged): try self.wait(wait, batch, s, isCharged, received)
       case .park(let code):
-        // What was refused is not what is in these items any more.
+        // Their users have edited these meanwhile: what was refused is not in them any more.
         let edited = try core.queue.edited(by: core.holder.bytes)
         try release(batch.filter { edited.sortedContains($0.sequence) }, charged: true)
         try park(

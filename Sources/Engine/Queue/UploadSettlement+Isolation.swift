@@ -7,7 +7,7 @@ import Vault
 /// How items that hold up others are found, and then wait alone (`UploadPolicy` says when).
 ///
 /// - `search`: one of the items is at fault. They become a retry group that is searched: of such a group half is sent
-///   each time (`QueueTable.take`), and the half that is refused is the group from then on.
+///   each time (`QueueTable.take`), and the half that is refused is the group from then on; `spare` frees the rest.
 /// - `halve`: something fails that blames no item. Both halves are sent again, each as a group of its own.
 /// - `retry`: the service or the kind is what fails. From the third attempt on one item may be the cause all the same,
 ///   so the batch is halved, and a single item goes behind the others.

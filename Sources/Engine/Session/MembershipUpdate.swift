@@ -6,9 +6,8 @@ import Vault
 
 /// Applies the server's list of memberships, which proves what the user may enter.
 ///
-/// The list is read in pages. A membership that it has counts; that one has ended which it lacks is proved
-/// only by the whole list: by one without a row that cannot be used, to its end. The chosen membership is
-/// confirmed by a list that has it, or that proves its end.
+/// The list is read in pages. A membership on any page counts. A missing one has ended only if the list was read to its
+/// end and every row could be used. The chosen membership is confirmed by a list that has it, or that proves its end.
 ///
 /// One transaction stores the list, releases the items of usable organisations, withholds the items
 /// of ended ones and erases their caches, forgets the denials of withheld items, and emits the end

@@ -11,7 +11,8 @@ final class OwedKeyErasures {
   /// What the key store has refused, also if the file has not taken it, as the bits of
   /// `MetaTable.Name.owedKeyErasures`.
   private var refused: Int64 = 0
-  /// `lastingWrap` at that time. Whoever has changed it since has new keys, or owes the erasure.
+  /// The row's `lastingWrap` when the key store refused. If it is another one later, the keys were replaced, and this
+  /// refusal is void.
   private var refusedWrap: [UInt8] = []
   /// The file was not asked yet, or another process may have written it.
   private var mustLook = true

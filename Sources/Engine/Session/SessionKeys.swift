@@ -78,8 +78,8 @@ final class SessionKeys {
 
   // MARK: Opening
 
-  /// The vault of a row. Loads `session` from the key store once for each wrap that a finger opens, too; who
-  /// comes to the app asks anew (`askAgain`). Any other one is asked for until it opens.
+  /// The vault of a row. If biometrics can open it, too, the key store is asked for `session` once for each wrap, and
+  /// again when somebody comes to the app (`askAgain`); otherwise at each call, until it opens.
   func open(_ row: SessionRow) throws(Failure) -> Opening {
     guard let owner = row.owner, let wrap = row.wrapSession, wrap != lockedWrap else {
       forgetVault()
