@@ -23,7 +23,7 @@ public final class QueueRow {
   public var list: [UInt8]?
   public var listedMS: Int64?
   public var body: [UInt8] = []
-  /// Why the item is parked, sealed.
+  /// Why the server refused the item, sealed: it is parked, or waits for itself.
   public var rejection: [UInt8]?
 
   public init() {}

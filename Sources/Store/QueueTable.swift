@@ -152,8 +152,8 @@ public struct QueueTable {
   }
 
   /// Change an item as its request's result says, and end its lease. `charged`: with an attempt, because
-  /// the server may have stored it. `history` and `retryGroup`: nil as before. `rejection`: why it is
-  /// parked, sealed.
+  /// the server may have stored it. `history` and `retryGroup`: nil as before. `rejection`: why the
+  /// server refused it, sealed.
   public func transition(
     _ sequence: Int64, _ state: ItemState, charged isCharged: Bool = false,
     history: FailureHistory? = nil, retryGroup: RetryGroup? = nil, rejection: [UInt8]? = nil

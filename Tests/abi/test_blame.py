@@ -20,7 +20,7 @@ from support.queue import (
     item_of,
     stored,
 )
-from support.refusals import HOUR_S, live, patient
+from support.refusals import HOUR_S, WORDS, Firewall, has_words, live, patient
 from support.sizes import crossed
 from support.users import MakeUser, SignedIn
 
@@ -316,3 +316,25 @@ def test_FIX_5_a_lone_item_is_blamed_when_another_one_got_through_later(
         live(user, HOUR_S, lambda: item_of(user.app, bad)["state"] == "parked")
         assert item_of(user.app, bad)["reason"]["sqlstate"] == code
         assert problems_of(user) == []
+
+
+def test_FIX_5_an_item_that_failed_alone_on_the_way_is_not_blamed_for_the_schema(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    """Others that were stored since it failed were so before the server refused anything."""
+    user = patient(sign_in)
+    firewall = Firewall(user, "html", has_words)
+    item = add(user.app, note=WORDS)
+    user.app.settle()
+    assert code_of(user.app, item) == "waiting_blocked"
+    other = add(user.app)
+    user.app.settle()
+    assert stored(directory, user.person) == [other]
+    firewall.end()
+    (break_it, mend_it), *_ = SCHEMA["a column that the kind does not have"]
+    with changed(directory, break_it, mend_it):
+        user.app.queue_retry({"id": item})
+        user.app.settle()
+        assert user.app.of_type("item_parked") == []
+    live(user, 3 * HOUR_S, lambda: user.app.queue_list()["counts"] == EMPTY)
+    assert stored(directory, user.person) == sorted([item, other])

@@ -49,6 +49,7 @@ FOUND = {
     (4, 313461): "the world did not wait for the memberships while a back-off lasted",
     (7, 581): "an item that was cancelled in flight was believed gone at the first look",
     (7, 7_006_293): "a pause under a clock that was ahead lasted for as long as it was wrong",
+    (7, 7_008_138): "an item that failed on the way was blamed for an outage of the schema",
     (7, 7_006_509): "a second move to the background began the time away anew",
     (5, 170): "a second file that was set aside hid the first one",
     (5, 196): "a second file that was set aside hid the first one",

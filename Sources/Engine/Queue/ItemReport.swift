@@ -76,7 +76,7 @@ struct ItemReport: Rules {
     _ row: QueueRow, _ item: QueueItem?, _ session: OpenSession, _ waitingForParked: [Int64]
   ) throws(Failure) -> JSON {
     let item = item ?? ItemReport.unreadable(row)
-    let rejection = try ParkReason.read(row, session.queueKey)
+    let rejection = row.state == .parked ? try ParkReason.read(row, session.queueKey) : JSON?.none
     let now = core.clock.now()
     let notBeforeMS = try row.state.until.map { (time) throws(Failure) in
       try core.wallMS(time, now)

@@ -22,6 +22,10 @@ final class UploadBatch {
     let isCancelled: Bool
     /// Nothing was sent before this request, so a row that was there is not this item's.
     var isFirstAttempt: Bool { attempts == 0 && !isRevised && !isCancelled && !isCorrection }
+    /// It waits for itself because the server refused it.
+    private let waitsRefused: Bool
+    /// The server refused it before, for what no user gave, and nothing else failed since.
+    var isRefused: Bool { waitsRefused || history.isRefused }
     /// The row tells what becomes of it, and not only that there is one.
     var isCompared: Bool { isFirstAttempt || isCorrection }
     /// Once the server has it, it can go on as a correction. An edit can only if it is known what was sent.
@@ -55,6 +59,7 @@ final class UploadBatch {
       retryGroup = row.retryGroup
       size = row.size
       notBefore = row.notBefore
+      waitsRefused = row.rejection != nil
       isRevised = item.isRevised
       isCancelled = item.isCancelled
       self.counted = counted

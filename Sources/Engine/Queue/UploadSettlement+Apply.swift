@@ -34,7 +34,8 @@ extension UploadSettlement {
       case .halve(let isCharged):
         if s.answer != .tooLarge, s.answer != .tooSlow { uploads.size.refuse() }
         try halve(batch, charged: isCharged, isRefused: s.isRefusal)
-      case .wait(let wait, let isCharged): try self.wait(wait, batch, s, isCharged, received)
+      case .wait(let wait, let isCharged):
+        try self.wait(wait, batch, s, reason, isCharged, received)
       case .park(let code):
         // Their users have edited these meanwhile: what was refused is not in them any more.
         let edited = try core.queue.edited(by: core.holder.bytes)
@@ -126,8 +127,8 @@ extension UploadSettlement {
   // MARK: Waiting
 
   private func wait(
-    _ wait: UploadWait, _ batch: UploadBatch, _ s: UploadSituation, _ isCharged: Bool,
-    _ received: Received
+    _ wait: UploadWait, _ batch: UploadBatch, _ s: UploadSituation, _ reason: ParkReason?,
+    _ isCharged: Bool, _ received: Received
   ) throws(Failure) {
     let (response, now) = (received.response, received.now)
     guard let first = batch.items.first else { return }
@@ -150,7 +151,8 @@ extension UploadSettlement {
           item.sequence, .waiting(response.wait(until: until)), charged: true)
       }
     case .itself(let failure):
-      for item in batch.items { try waitAlone(item, failure, s, now) }
+      let refusal = s.isRefusal ? reason : nil
+      for item in batch.items { try waitAlone(item, failure, s, refusal, now) }
       try syncRuns.endIfDone(batch.owner, now)
     case .kind:
       // Each probe may be another item, so the wait grows with their number, too.

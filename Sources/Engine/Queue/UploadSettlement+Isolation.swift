@@ -84,10 +84,15 @@ extension UploadSettlement {
   }
 
   /// The item fails alone: it waits for itself, and is sent alone. Its retry group tells what is stored
-  /// later than its first refusal, or than its last failure.
+  /// later than its first refusal, or than its last failure. `refusal`: why the server refused it, if it did.
   func waitAlone(
-    _ item: UploadBatch.Item, _ failure: UploadFailure, _ s: UploadSituation, _ now: Instant
+    _ item: UploadBatch.Item, _ failure: UploadFailure, _ s: UploadSituation,
+    _ refusal: ParkReason?, _ now: Instant
   ) throws(Failure) {
+    var rejection: [UInt8]?
+    if let refusal, let row = try core.queue.find(item.tag) {
+      rejection = try refusal.sealed(for: row, try core.keys().queues.derived(for: row.owner))
+    }
     var (count, until) = (item.history.failures, item.notBefore)
     if try !isEarly(item, now) {
       count = ItemPause.count(
@@ -101,6 +106,7 @@ extension UploadSettlement {
     try core.queue.transition(
       item.sequence,
       .waiting(failure == .service ? .time(until: until) : .blocked(until: until)), charged: true,
-      history: .alone(failures: count), retryGroup: keepsGroup ? nil : try nextGroup())
+      history: .alone(failures: count), retryGroup: keepsGroup ? nil : try nextGroup(),
+      rejection: rejection)
   }
 }

@@ -189,7 +189,9 @@ struct UploadSettlement: Rules {
       s.membership = .unconfirmed
     }
     s.asksForPause = received.response.asksForPause(.upload)
-    s.othersSince = s.isSingle && uploads.storedOthers(since: first, of: batch)
+    s.othersSince =
+      s.isSingle && (first.isRefused || !s.isRefusal)
+      && uploads.storedOthers(since: first, of: batch)
     if batch.alone != nil {
       let isCounted = try !isEarly(first, now)
       let isLast =
