@@ -1,28 +1,6 @@
 public import Base
 import Vault
 
-/// A moment that the row keeps, by the clocks of the time.
-public struct Moment: Sendable {
-  /// By the device's clock.
-  public var wallMS: Int64
-  /// By the monotonic clock of the boot; nil: not known.
-  public var monotonicMS: Int64?
-  public var bootID: String?
-
-  public init(wallMS: Int64 = 0, monotonicMS: Int64? = nil, bootID: String? = nil) {
-    (self.wallMS, self.monotonicMS, self.bootID) = (wallMS, monotonicMS, bootID)
-  }
-
-  public init(_ now: Instant) {
-    self.init(wallMS: now.wallMS, monotonicMS: now.monotonicMS, bootID: now.bootID)
-  }
-
-  /// How long ago it was.
-  public func ageMS(_ now: Instant) -> Int64 {
-    now.ageMS(wallMS: wallMS, monotonicMS: monotonicMS, bootID: bootID)
-  }
-}
-
 /// The session row: one per data folder, compared and swapped by its generation.
 public final class SessionRow {
   /// Raised when the user, the tokens, the wraps, the lock or the choice change. The other columns
@@ -43,12 +21,17 @@ public final class SessionRow {
   public var memberships: [UInt8]?
   /// The key of the cache, sealed like the values above.
   public var cacheKey: [UInt8]?
-  /// The last sign-in or unlock: the user has proved to be present.
-  public var authenticated = Moment()
-  /// When the server last confirmed the session.
-  public private(set) var validated = Moment()
+  /// Device time of the last sign-in or unlock, and the same moment by the monotonic clock.
+  public private(set) var authenticatedMS: Int64 = 0
+  public private(set) var authenticatedMonotonicMS: Int64?
+  public private(set) var authenticatedBoot: String?
+  /// Device time at which the server last confirmed the session.
+  public private(set) var validatedMS: Int64 = 0
   /// The server's clock minus the device's at that moment.
   public private(set) var validatedOffsetMS: Int64 = 0
+  /// The same moment by the monotonic clock, and the boot that it belongs to.
+  public private(set) var validatedMonotonicMS: Int64?
+  public private(set) var validatedBoot: String?
   /// Server time at which the access token expires.
   public var expiresMS: Int64 = 0
   /// Device time at which the server last listed the memberships.
@@ -57,8 +40,9 @@ public final class SessionRow {
   public var locked: Bool = false
   /// When a refresh without a result was begun; 0: none is under way.
   public var intentMS: Int64 = 0
-  /// When the app left the screen; nil: it is back.
-  public var background: Moment?
+  public var backgroundWallMS: Int64?
+  public var backgroundMonotonicMS: Int64?
+  public var backgroundBoot: String?
   /// The device time of the last change of the generation or move to the background; an earlier
   /// time means that the clock was set back.
   public var seenWallMS: Int64 = 0
@@ -75,28 +59,44 @@ public final class SessionRow {
     choice = nil
     memberships = nil
     cacheKey = nil
-    authenticated = Moment()
-    validated = Moment()
+    authenticatedMS = 0
+    authenticatedMonotonicMS = nil
+    authenticatedBoot = nil
+    validatedMS = 0
     validatedOffsetMS = 0
+    validatedMonotonicMS = nil
+    validatedBoot = nil
     expiresMS = 0
     membershipsMS = 0
     locked = false
     intentMS = 0
-    background = nil
+    forgetBackground()
   }
 
   /// The app leaves the screen. `goesOn`: nobody has come back since an earlier report. The time away
   /// so far counts then, and from now on this boot's clock counts: the device's clock may be corrected.
   public func noteBackground(_ now: Instant, goesOn: Bool) {
-    let awayMS = goesOn ? max(0, background?.ageMS(now) ?? 0) : 0
-    background = Moment(
-      wallMS: now.wallMS - awayMS, monotonicMS: now.monotonicMS - awayMS, bootID: now.bootID)
+    var awayMS: Int64 = 0
+    if goesOn, let since = backgroundWallMS {
+      awayMS = max(
+        0, now.ageMS(wallMS: since, monotonicMS: backgroundMonotonicMS, bootID: backgroundBoot))
+    }
+    backgroundWallMS = now.wallMS - awayMS
+    backgroundMonotonicMS = now.monotonicMS - awayMS
+    backgroundBoot = now.bootID
+  }
+
+  /// Clear the times of the app's last move to the background.
+  public func forgetBackground() {
+    backgroundWallMS = nil
+    backgroundMonotonicMS = nil
+    backgroundBoot = nil
   }
 
   // MARK: Validation
 
   /// The server's time of the last confirmation.
-  public var validatedServerMS: Int64 { validated.wallMS + validatedOffsetMS }
+  public var validatedServerMS: Int64 { validatedMS + validatedOffsetMS }
 
   /// The server has confirmed the session. `serverMS` is its time.
   ///
@@ -104,8 +104,10 @@ public final class SessionRow {
   /// the present one: else the difference of both times would not be their age.
   public func noteValidation(_ now: Instant, serverMS: Int64) {
     if membershipsMS != 0 { membershipsMS = now.wallMS - max(0, membershipsAgeMS(now)) }
-    validated = Moment(now)
+    validatedMS = now.wallMS
     validatedOffsetMS = serverMS - now.wallMS
+    validatedMonotonicMS = now.monotonicMS
+    validatedBoot = now.bootID
   }
 
   /// How long ago the server last confirmed the session.
@@ -114,18 +116,33 @@ public final class SessionRow {
   /// corrected or not: either it still differs from the server's as it did then, or it is right
   /// now. The shorter of both times counts, because a session must not end by a wrong clock.
   public func validatedAgeMS(_ now: Instant) -> Int64 {
-    if !now.bootID.isEmpty, validated.bootID == now.bootID, let since = validated.monotonicMS,
-      now.monotonicMS >= since
+    if !now.bootID.isEmpty, validatedBoot == now.bootID, let validatedMonotonicMS,
+      now.monotonicMS >= validatedMonotonicMS
     {
-      return now.monotonicMS - since
+      return now.monotonicMS - validatedMonotonicMS
     }
-    let byDevice = now.wallMS - validated.wallMS
+    let byDevice = now.wallMS - validatedMS
     return min(byDevice, byDevice - validatedOffsetMS)
   }
 
   /// How long ago the server last listed the memberships, which also confirmed the session.
   public func membershipsAgeMS(_ now: Instant) -> Int64 {
-    validatedAgeMS(now) + max(0, validated.wallMS - membershipsMS)
+    validatedAgeMS(now) + max(0, validatedMS - membershipsMS)
+  }
+
+  // MARK: Proof of the user
+
+  /// The user has proved to be present: by a sign-in, or by biometrics.
+  public func noteAuthentication(_ now: Instant) {
+    authenticatedMS = now.wallMS
+    authenticatedMonotonicMS = now.monotonicMS
+    authenticatedBoot = now.bootID
+  }
+
+  /// How long ago the user last proved to be present.
+  public func authenticatedAgeMS(_ now: Instant) -> Int64 {
+    now.ageMS(
+      wallMS: authenticatedMS, monotonicMS: authenticatedMonotonicMS, bootID: authenticatedBoot)
   }
 
   // MARK: Columns
@@ -150,24 +167,21 @@ public final class SessionRow {
     tokens = row.blob(ifPresent: Column.tokens)
     choice = row.blob(ifPresent: Column.choice)
     memberships = row.blob(ifPresent: Column.memberships)
+    authenticatedMS = row.int(Column.authenticatedMS)
+    validatedMS = row.int(Column.validatedMS)
     expiresMS = row.int(Column.expiresMS)
     membershipsMS = row.int(Column.membershipsMS)
     locked = row.int(Column.locked) != 0
     validatedOffsetMS = row.int(Column.validatedOffsetMS)
+    validatedMonotonicMS = row.int(ifPresent: Column.validatedMonotonicMS)
+    validatedBoot = row.text(ifPresent: Column.validatedBoot)
+    authenticatedMonotonicMS = row.int(ifPresent: Column.authenticatedMonotonicMS)
+    authenticatedBoot = row.text(ifPresent: Column.authenticatedBoot)
     cacheKey = row.blob(ifPresent: Column.cacheKey)
     intentMS = row.int(Column.intentMS)
-    func moment(_ wallMS: Int64, _ monotonic: Column, _ boot: Column) -> Moment {
-      Moment(
-        wallMS: wallMS, monotonicMS: row.int(ifPresent: monotonic),
-        bootID: row.text(ifPresent: boot)
-      )
-    }
-    authenticated = moment(
-      row.int(Column.authenticatedMS), .authenticatedMonotonicMS, .authenticatedBoot)
-    validated = moment(row.int(Column.validatedMS), .validatedMonotonicMS, .validatedBoot)
-    background = row.int(ifPresent: Column.backgroundWallMS).map {
-      moment($0, .backgroundMonotonicMS, .backgroundBoot)
-    }
+    backgroundWallMS = row.int(ifPresent: Column.backgroundWallMS)
+    backgroundMonotonicMS = row.int(ifPresent: Column.backgroundMonotonicMS)
+    backgroundBoot = row.text(ifPresent: Column.backgroundBoot)
     seenWallMS = row.int(Column.seenWallMS)
   }
 
@@ -196,9 +210,9 @@ public final class SessionRow {
     found.locked = row.integer(Column.locked) != 0
     if !isTime(.seenWallMS) { found.seenWallMS = Row.times.upperBound }
     // Without the monotonic clock's time the device's counts, which is 0 where it cannot be read, too.
-    if !isTime(.authenticatedMonotonicMS) { found.authenticated.monotonicMS = nil }
-    if !isTime(.validatedMonotonicMS) { found.validated.monotonicMS = nil }
-    if !isTime(.backgroundMonotonicMS) { found.background?.monotonicMS = nil }
+    if !isTime(.authenticatedMonotonicMS) { found.authenticatedMonotonicMS = nil }
+    if !isTime(.validatedMonotonicMS) { found.validatedMonotonicMS = nil }
+    if !isTime(.backgroundMonotonicMS) { found.backgroundMonotonicMS = nil }
     return found
   }
 }

@@ -41,12 +41,12 @@ public struct SessionTable {
       """,
       .int(expected), .int(row.generation), Value(row.owner), Value(row.ended),
       Value(row.wrapSession), Value(row.wrapBiometric), Value(row.tokens), Value(row.choice),
-      Value(row.memberships), .int(row.authenticated.wallMS), .int(row.validated.wallMS),
+      Value(row.memberships), .int(row.authenticatedMS), .int(row.validatedMS),
       .int(row.expiresMS), .int(row.membershipsMS), .int(row.locked ? 1 : 0),
-      .int(row.validatedOffsetMS), .int(row.intentMS), Value(row.background?.wallMS),
-      Value(row.background?.monotonicMS), Value(row.background?.bootID), .int(row.seenWallMS),
-      Value(row.validated.monotonicMS), Value(row.validated.bootID),
-      Value(row.authenticated.monotonicMS), Value(row.authenticated.bootID), Value(row.cacheKey))
+      .int(row.validatedOffsetMS), .int(row.intentMS), Value(row.backgroundWallMS),
+      Value(row.backgroundMonotonicMS), Value(row.backgroundBoot), .int(row.seenWallMS),
+      Value(row.validatedMonotonicMS), Value(row.validatedBoot),
+      Value(row.authenticatedMonotonicMS), Value(row.authenticatedBoot), Value(row.cacheKey))
     return changed == 1
   }
 }

@@ -46,7 +46,7 @@ import Vault
   /// The row of a session that was confirmed just now.
   private func row() -> SessionRow {
     let row = SessionRow()
-    row.authenticated = Moment(now)
+    row.noteAuthentication(now)
     row.noteValidation(now, serverMS: now.wallMS)
     row.membershipsMS = now.wallMS
     row.wrapBiometric = [1]
@@ -111,12 +111,12 @@ import Vault
     switch reading {
     case "seen": row.seenWallMS = at
     case "authenticated":
-      row.authenticated = Moment(
+      row.noteAuthentication(
         Instant(wallMS: at, monotonicMS: now.monotonicMS, bootID: now.bootID))
     case "validated":
       row.noteValidation(
         Instant(wallMS: at, monotonicMS: now.monotonicMS, bootID: now.bootID), serverMS: at)
-    case "background": row.background = Moment(wallMS: at)
+    case "background": row.backgroundWallMS = at
     default: break
     }
     let expected: Situation.Clock = isMovedBack ? .movedBack : .steady
@@ -131,7 +131,7 @@ import Vault
     _ window: Situation.Window
   ) throws {
     let row = row()
-    row.authenticated = Moment(
+    row.noteAuthentication(
       Instant(
         wallMS: now.wallMS - authenticatedAgo, monotonicMS: now.monotonicMS - authenticatedAgo,
         bootID: now.bootID))
@@ -153,7 +153,7 @@ import Vault
     _ window: Situation.Window
   ) throws {
     let row = row()
-    row.authenticated = Moment(
+    row.noteAuthentication(
       Instant(
         wallMS: now.wallMS - wallHours * 3_600_000,
         monotonicMS: now.monotonicMS - monotonicHours * 3_600_000,
@@ -194,9 +194,9 @@ import Vault
     _ wallAway: Int64, _ monotonicAway: Int64?, _ isAnotherBoot: Bool, _ isLong: Bool
   ) throws {
     let row = row()
-    row.background = Moment(
-      wallMS: now.wallMS - wallAway, monotonicMS: monotonicAway.map { now.monotonicMS - $0 },
-      bootID: isAnotherBoot ? "earlier" : now.bootID)
+    row.backgroundWallMS = now.wallMS - wallAway
+    row.backgroundMonotonicMS = monotonicAway.map { now.monotonicMS - $0 }
+    row.backgroundBoot = isAnotherBoot ? "earlier" : now.bootID
     try expect(situation(row: row).absence, equals: (isLong ? .long : .brief))
   }
 

@@ -30,7 +30,9 @@ import Testing
     case "a lock that is due":
       let now = rig.now
       try rig.sessions.patch { (row) throws(Failure) in
-        row.background = Moment(now)
+        row.backgroundWallMS = now.wallMS
+        row.backgroundMonotonicMS = now.monotonicMS
+        row.backgroundBoot = now.bootID
       }
       rig.advance(1_000_000)
     case "a refused token": rig.tokens.refuse()

@@ -68,8 +68,8 @@ import Vault
     expect(after.wrapSession != before.wrapSession && after.wrapBiometric != before.wrapBiometric)
     expect(after.tokens != before.tokens)
     expect(!after.locked)
-    expect(after.authenticated.wallMS, equals: rig.now.wallMS)
-    expect(after.background?.wallMS, equals: nil)
+    expect(after.authenticatedMS, equals: rig.now.wallMS)
+    expect(after.backgroundWallMS, equals: nil)
     // And it opens with all that it had
     try expect(rig.sessions.reload(after), equals: .open)
     try expect(rig.session.choice, equals: orgA)

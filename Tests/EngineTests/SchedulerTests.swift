@@ -311,7 +311,9 @@ import Testing
       // Nobody has been here for an hour, and no call has locked yet.
       let now = rig.now
       try rig.sessions.patch { (row) throws(Failure) in
-        row.background = Moment(now)
+        row.backgroundWallMS = now.wallMS
+        row.backgroundMonotonicMS = now.monotonicMS
+        row.backgroundBoot = now.bootID
       }
       rig.advance(1_000_000)
     case "locked":

@@ -171,13 +171,15 @@ import Vault
     row.choice = try sealed(6)
     row.memberships = try sealed(7)
     row.cacheKey = try sealed(8)
-    row.authenticated = Moment(Instant(wallMS: 9, monotonicMS: 10, bootID: "third boot"))
+    row.noteAuthentication(Instant(wallMS: 9, monotonicMS: 10, bootID: "third boot"))
     row.noteValidation(Instant(wallMS: 11, monotonicMS: 12, bootID: "other boot"), serverMS: 13)
     row.expiresMS = 14
     row.membershipsMS = 15
     row.intentMS = 16
-    row.background = Moment(wallMS: 17, monotonicMS: 18, bootID: "boot")
+    row.backgroundWallMS = 17
+    row.backgroundMonotonicMS = 18
     row.locked = true
+    row.backgroundBoot = "boot"
     row.seenWallMS = 1 << 40
     try expect(SessionTable(database).write(row, expecting: 0))
     try database.flush()

@@ -24,14 +24,16 @@ import Testing
     row.choice = [5]
     row.memberships = [6]
     row.cacheKey = [18]
-    row.authenticated = Moment(Instant(wallMS: 7, monotonicMS: 17, bootID: "third boot"))
+    row.noteAuthentication(Instant(wallMS: 7, monotonicMS: 17, bootID: "third boot"))
     row.noteValidation(
       Instant(wallMS: 8, monotonicMS: 16, bootID: "other boot"), serverMS: 19)
     row.expiresMS = 9
     row.membershipsMS = 10
     row.locked = true
     row.intentMS = 12
-    row.background = Moment(wallMS: 13, monotonicMS: 14, bootID: "boot")
+    row.backgroundWallMS = 13
+    row.backgroundMonotonicMS = 14
+    row.backgroundBoot = "boot"
     row.seenWallMS = 15
     return row
   }
@@ -46,7 +48,7 @@ import Testing
   }
 
   @Test func everyColumnComesBack() throws {
-    expect(dump(full()).count, equals: 18)
+    expect(dump(full()).count, equals: 24)
     try expect(table.write(full(), expecting: 0))
     expect(dump(try table.read()), equals: dump(full()))
   }
@@ -88,6 +90,16 @@ import Testing
     expected.generation = 3
     expected.ended = "revoked"
     expected.seenWallMS = 15
+    expect(dump(row), equals: dump(expected))
+  }
+
+  @Test func forgettingTheBackgroundClearsItsThreeColumns() throws {
+    let row = full()
+    row.forgetBackground()
+    let expected = full()
+    expected.backgroundWallMS = nil
+    expected.backgroundMonotonicMS = nil
+    expected.backgroundBoot = nil
     expect(dump(row), equals: dump(expected))
   }
 
@@ -142,9 +154,9 @@ import Testing
 
   @Test func theAgeOfAProofCountsByTheMonotonicClockWithinABootElseByTheDevices() {
     let row = SessionRow()
-    row.authenticated = Moment(Instant(wallMS: 1000, monotonicMS: 50, bootID: "boot"))
+    row.noteAuthentication(Instant(wallMS: 1000, monotonicMS: 50, bootID: "boot"))
     func age(_ wallMS: Int64, _ boot: String, _ monotonicMS: Int64) -> Int64 {
-      row.authenticated.ageMS(Instant(wallMS: wallMS, monotonicMS: monotonicMS, bootID: boot))
+      row.authenticatedAgeMS(Instant(wallMS: wallMS, monotonicMS: monotonicMS, bootID: boot))
     }
     expect(age(999_000, "boot", 90), equals: 40)
     expect(age(1300, "next", 90), equals: 300)

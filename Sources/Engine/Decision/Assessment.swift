@@ -55,7 +55,7 @@ final class Assessment {
     guard facts.occasion != .navigate else { return .steady }
     let row = facts.row
     let newest = max(
-      row.seenWallMS, row.authenticated.wallMS, row.validated.wallMS, row.background?.wallMS ?? 0)
+      row.seenWallMS, row.authenticatedMS, row.validatedMS, row.backgroundWallMS ?? 0)
     return facts.now.wallMS < newest - clockToleranceMS ? .movedBack : .steady
   }
 
@@ -63,17 +63,20 @@ final class Assessment {
   private static func window(_ facts: Facts, _ limits: Limits) -> Situation.Window {
     if facts.row.validatedAgeMS(facts.now) > limits.offlineLimitMS { return .pastLimit }
     if facts.occasion == .navigate { return .inside }
-    return facts.row.authenticated.ageMS(facts.now) > limits.sessionWindowMS ? .outside : .inside
+    return facts.row.authenticatedAgeMS(facts.now) > limits.sessionWindowMS ? .outside : .inside
   }
 
   private static func absence(_ facts: Facts, _ limits: Limits) -> Situation.Absence {
-    guard let since = facts.row.background else { return .brief }
+    guard let since = facts.row.backgroundWallMS else { return .brief }
     // With a biometric key, leaving has erased the session's key, which says it.
     if limits.lockOnBackground == .atOnce, !facts.isOnlyHeld, !limits.canOpenByBiometrics(facts.row)
     {
       return .long
     }
-    return since.ageMS(facts.now) > limits.backgroundTimeoutMS ? .long : .brief
+    let awayMS = facts.now.ageMS(
+      wallMS: since, monotonicMS: facts.row.backgroundMonotonicMS,
+      bootID: facts.row.backgroundBoot)
+    return awayMS > limits.backgroundTimeoutMS ? .long : .brief
   }
 
   private static func membership(

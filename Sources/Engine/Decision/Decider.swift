@@ -191,8 +191,8 @@ struct Decider: Rules {
   /// Whoever is in is back: the time in the background is over, and locks nobody out later.
   func endAbsence() throws(Failure) {
     guard hostView.visit == .inside, sessions.session != nil else { return }
-    if try sessions.row().background != nil {
-      try sessions.patch { (row) throws(Failure) in row.background = nil }
+    if try sessions.row().backgroundWallMS != nil {
+      try sessions.patch { (row) throws(Failure) in row.forgetBackground() }
     }
     lock.comeBack()
   }
@@ -226,7 +226,7 @@ struct Decider: Rules {
     guard canSend(situation) else { return false }
     if !shown.isWaiting, hostView.isRefused(row) { return true }
     return shown.screen == .signIn && shown.reason.endsSignIn
-      && shown.authenticatedMS == row.authenticated.wallMS
+      && shown.authenticatedMS == row.authenticatedMS
   }
 
   /// Whether the check's deadline has passed and no decision followed yet.

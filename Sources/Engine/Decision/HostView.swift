@@ -67,12 +67,12 @@ final class HostView {
   /// Remember a start that was refused because no biometric key opens the session.
   func note(_ decision: Decision, on occasion: Situation.Occasion, _ row: SessionRow) {
     guard occasion == .resume else { return }
-    refusedMS = decision.reason == .biometricNotEnrolled ? row.authenticated.wallMS : nil
+    refusedMS = decision.reason == .biometricNotEnrolled ? row.authenticatedMS : nil
   }
 
   /// Whether the user is outside because a start was refused, and nobody has proved to be present since.
   func isRefused(_ row: SessionRow) -> Bool {
-    visit != .inside && refusedMS == row.authenticated.wallMS
+    visit != .inside && refusedMS == row.authenticatedMS
   }
 
   /// A user has come, or begins a sign-in.
@@ -88,8 +88,7 @@ final class HostView {
     shown = Shown(
       fingerprint: HostView.fingerprint(of: rendered), decision: decision,
       isWaiting: decision.screen == .wait, canUnlock: rendered.bool("can_unlock") ?? false,
-      generation: row.generation, authenticatedMS: row.authenticated.wallMS,
-      checkSinceMS: checkSinceMS)
+      generation: row.generation, authenticatedMS: row.authenticatedMS, checkSinceMS: checkSinceMS)
     if shown.isSigningIn { shown.canUnlock = before }
   }
 

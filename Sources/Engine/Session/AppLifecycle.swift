@@ -78,7 +78,7 @@ struct AppLifecycle: Rules {
       // One commit, with the erasure before it: a handle that sees it finds no key.
       try core.database.transaction { () throws(Failure) in
         try sessions.patch { (row) throws(Failure) in
-          let goesOn = !begins && row.background != nil
+          let goesOn = !begins && row.backgroundWallMS != nil
           row.noteBackground(now, goesOn: goesOn)
           if !goesOn { row.seenWallMS = now.wallMS }
         }

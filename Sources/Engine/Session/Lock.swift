@@ -88,8 +88,8 @@ struct Lock: Rules {
         row.wrapSession = fresh.wrapSession
         row.wrapBiometric = fresh.wrapBiometric
         row.locked = false
-        row.authenticated = Moment(now)
-        row.background = nil
+        row.noteAuthentication(now)
+        row.forgetBackground()
       }
     }
     return isStored ? .success : .withheld

@@ -35,12 +35,12 @@ final class PendingSignIn {
     self.returns = returns
     self.deadlineMS = deadlineMS
     owner = row.owner
-    authenticatedMS = row.authenticated.wallMS
+    authenticatedMS = row.authenticatedMS
   }
 
   /// Whether nobody signed in, unlocked or logged out since the sign-in began.
   func isValid(over row: SessionRow) -> Bool {
-    row.owner == owner && row.authenticated.wallMS == authenticatedMS
+    row.owner == owner && row.authenticatedMS == authenticatedMS
   }
 
   /// Go on to the next verifier; returns false when there is none.

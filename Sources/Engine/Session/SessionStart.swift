@@ -91,12 +91,12 @@ struct SessionStart: Rules {
       }
       row.tokens = try fresh.vault.seal(
         Tokens(reply).json, SessionKeys.context("tokens", owner))
-      row.authenticated = Moment(now)
+      row.noteAuthentication(now)
       row.noteValidation(now, serverMS: serverMS)
       row.expiresMS = expiresMS
       row.locked = false
       row.intentMS = 0
-      row.background = nil
+      row.forgetBackground()
     }
     guard isStored else { return .late }
     // The sign-ins that are open elsewhere are not needed: a late callback must not disturb this one.
