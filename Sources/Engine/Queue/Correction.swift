@@ -254,7 +254,7 @@ extension QueueItem {
     _ row: JSON, _ own: OwnRows, named version: String?, isSent: Bool
   ) -> Comparison? {
     guard let stored else { return nil }
-    if own.deletion == .deletedAt, row["deleted_at"]?.isNull == false { return .deleted }
+    if own.deletion == .deletedAt, row.showsDeletion { return .deleted }
     // A row that shows a deletion's id, and is there, has been restored since.
     if isSent, let column = own.change?.id, !column.isEmpty,
       row[member: column]?.uuid == stored.changeID
@@ -290,11 +290,10 @@ extension QueueItem {
 
   /// What both have changed, for the user's choice.
   func conflict(_ columns: [String], with row: JSON, _ own: OwnRows) -> JSON {
-    let list = JSON.array([])
+    let (list, before) = (JSON.array([]), before)
     for column in columns {
       list.append([
-        "name": .string(column),
-        "base": before[member: column] ?? .null,
+        "name": .string(column), "base": before[member: column] ?? .null,
         "theirs": row[member: column] ?? .null,
         "mine": operation == .delete ? .null : payload[member: column] ?? .null,
       ])
@@ -330,6 +329,9 @@ extension OwnRows {
 }
 
 extension JSON {
+  /// A row that its server keeps after it was deleted.
+  var showsDeletion: Bool { self["deleted_at"]?.isNull == false }
+
   /// This object with the members of another one over its own.
   func laidOver(by other: JSON) -> JSON {
     let result = shallowCopy

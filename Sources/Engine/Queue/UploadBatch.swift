@@ -74,8 +74,7 @@ final class UploadBatch {
 
     /// Its row is not there any more: it has deleted it, or others have, which the row shows.
     var isGone: Bool {
-      guard let found else { return content?.operation == .delete }
-      return found["deleted_at"].map { !$0.isNull } ?? false
+      found?.showsDeletion ?? (content?.operation == .delete)
     }
 
     func noteFound(_ row: JSON) { found = row }
