@@ -6,11 +6,21 @@ from typing import Any
 
 import pytest
 
+from support.corrections import (
+    KIND,
+    edit,
+    lose_change,
+    row,
+    set_elsewhere,
+    shown,
+    tables,
+    user_with_change_ids,
+)
 from support.directory_fixtures import DirectoryFixtures
 from support.held import answer, taken
+from support.own_rows import COLUMNS
 from support.queue import add, code_of, item_of
 from support.users import MakeUser, SignedIn
-from test_corrections import COLUMNS, KIND, edit, row, set_elsewhere, shown, tables
 
 
 @pytest.fixture
@@ -27,13 +37,6 @@ def lost_insert(user: SignedIn, **payload: Any) -> str:  # noqa: ANN401
     user.app.go_offline()
     assert item_of(user.app, item)["state"] == "pending"
     return item
-
-
-def lose_change(user: SignedIn) -> None:
-    """The server makes the next change, and its answer is lost."""
-    request = taken(user, "upload")
-    assert user.phone.network(request)["status"] == 200
-    user.app.complete({"id": request["id"], "error": "timeout"})
 
 
 def conflict(user: SignedIn, item: str) -> tuple[Any, Any, Any]:
@@ -70,16 +73,24 @@ def test_COR_6_a_number_that_was_sent_as_a_text_is_no_other_number(
     assert row(directory, item)["minutes"] == 77
 
 
-def test_COR_5_a_number_that_was_sent_as_a_text_is_recognised(
-    user: SignedIn, directory: DirectoryFixtures
+@pytest.mark.parametrize(
+    ("column", "sent", "stored"),
+    [
+        ("minutes", "50", "50"),
+        ("occurred_at", "2026-03-01T08:00Z", "2026-03-01"),
+    ],
+    ids=["a number as a text", "a time without seconds"],
+)
+def test_COR_5_a_value_that_the_server_writes_in_its_own_form_is_recognised(
+    user: SignedIn, directory: DirectoryFixtures, column: str, sent: str, stored: str
 ) -> None:
     item = add(user.app, minutes=30)
     user.app.settle()
-    edit(user.app, item, minutes="50")
+    edit(user.app, item, **{column: sent})
     lose_change(user)
     user.app.wait(600)
     assert user.app.queue_get({"id": item})["state"] == "stored"
-    assert row(directory, item)["minutes"] == 50
+    assert str(row(directory, item)[column]).split(" ")[0] == stored
 
 
 #: What was sent, and what others have set.
@@ -153,17 +164,12 @@ def test_COR_4_an_edit_is_kept_by_a_version_of_the_app_that_lists_fewer_columns(
 def test_COR_5_with_a_column_for_its_id_a_deletion_is_not_repeated(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    directory.control.sql("alter table activities add column if not exists change_id uuid")
-    directory.control.sql("grant update (change_id) on activities to authenticated")
-    directory.control.reload_schema()
-    user = sign_in(tables=tables(change={"id": "change_id"}))
+    user = user_with_change_ids(sign_in, directory)
     app = user.app
     item = add(app, minutes=30)
     app.settle()
     app.queue_cancel({"id": item})
-    request = taken(user, "upload")
-    user.phone.network(request)
-    app.complete({"id": request["id"], "error": "timeout"})
+    lose_change(user)
     assert row(directory, item)["deleted_at"] is not None
     # Somebody restores the row.
     set_elsewhere(directory, item, deleted_at=None, note="restored")
@@ -289,15 +295,3 @@ def test_COR_5_what_a_cancel_brings_back_is_what_its_user_saw_first(
     app.wait(900)
     assert row(directory, item)["note"] == "first"
     assert shown(app, item)["payload"]["note"] == "first"
-
-
-def test_COR_5_a_time_without_seconds_is_recognised(
-    user: SignedIn, directory: DirectoryFixtures
-) -> None:
-    item = add(user.app, minutes=30)
-    user.app.settle()
-    edit(user.app, item, occurred_at="2026-03-01T08:00Z")
-    lose_change(user)
-    user.app.wait(600)
-    assert user.app.queue_get({"id": item})["state"] == "stored"
-    assert str(row(directory, item)["occurred_at"]).startswith("2026-03-01")

@@ -9,9 +9,20 @@ from typing import Any
 
 import pytest
 
+from support.corrections import (
+    KIND,
+    edit,
+    lose_change,
+    row,
+    set_elsewhere,
+    shown,
+    tables,
+    user_with_change_ids,
+)
 from support.directory_fixtures import DirectoryFixtures, Person
 from support.errors import error_of
 from support.held import answer, taken
+from support.own_rows import COLUMNS
 from support.phone import App
 from support.queue import (
     BAD_MINUTES,
@@ -24,17 +35,8 @@ from support.queue import (
 )
 from support.users import MakeUser, SignedIn
 
-COLUMNS = ["type", "minutes", "occurred_at", "contact_id", "follows", "note"]
-#: A kind whose stored rows are kept, changed and taken back.
-KIND = {"table": "activities", "columns": [*COLUMNS, "user_id"]}
-OWN: dict[str, Any] = {**KIND, "own": {}, "change": {}, "delete": "deleted_at"}
 #: The path of a table's rows.
 ROWS = "/rest/v1/activities"
-
-
-def tables(**kind: Any) -> dict[str, Any]:  # noqa: ANN401
-    """The mapping with this kind of activities."""
-    return {"queue": {"activity": {**OWN, **kind}}}
 
 
 #: An item that can follow another one.
@@ -54,36 +56,12 @@ def rows(directory: DirectoryFixtures, person: Person) -> list[dict[str, Any]]:
     return directory.activities(person)
 
 
-def row(directory: DirectoryFixtures, item: str) -> dict[str, Any]:
-    """The item's row on the server."""
-    [found] = directory.control.sql("select * from activities where id = %s", item)
-    return found
-
-
 def sent(user: SignedIn, minutes: int = 30, **more: Any) -> str:  # noqa: ANN401
     """Register an activity that is stored; returns its id."""
     item = add(user.app, minutes=minutes, **more)
     user.app.settle()
     assert user.app.queue_get({"id": item})["state"] == "stored"
     return item
-
-
-def edit(app: App, item: str, **payload: Any) -> Any:  # noqa: ANN401
-    """Change columns of an item."""
-    return app.queue_edit({"id": item, "payload": payload})
-
-
-def shown(app: App, item: str) -> dict[str, Any]:
-    """The item as `item_list` shows it."""
-    return dict(
-        next(one for one in app.item_list({"kind": "activity"})["items"] if one["id"] == item)
-    )
-
-
-def set_elsewhere(directory: DirectoryFixtures, item: str, **values: Any) -> None:  # noqa: ANN401
-    """Another device changes the row."""
-    names = ", ".join(f"{name} = %s" for name in values)
-    directory.control.sql(f"update activities set {names} where id = %s", *values.values(), item)
 
 
 def is_change(request: Any) -> bool:  # noqa: ANN401
@@ -241,9 +219,7 @@ def test_COR_5_a_change_whose_answer_is_lost_is_recognised(
     app = user.app
     item = sent(user)
     edit(app, item, minutes=90, occurred_at="2026-03-01T10:00:00+01:00", note="  Kaffe ")
-    request = taken(user, "upload")
-    user.phone.network(request)
-    app.complete({"id": request["id"], "error": "timeout"})
+    lose_change(user)
     stamp = row(directory, item)["updated_at"]
     app.wait(600)
     assert app.queue_get({"id": item})["state"] == "stored"
@@ -1145,16 +1121,11 @@ def test_COR_10_what_follows_a_deleted_item_is_parked(
 def test_COR_5_with_a_column_for_its_id_a_change_is_recognised_whatever_others_set(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
-    directory.control.sql("alter table activities add column if not exists change_id uuid")
-    directory.control.sql("grant update (change_id) on activities to authenticated")
-    directory.control.reload_schema()
-    user = sign_in(tables=tables(change={"id": "change_id"}))
+    user = user_with_change_ids(sign_in, directory)
     app = user.app
     item = sent(user)
     edit(app, item, minutes=90)
-    request = taken(user, "upload")
-    user.phone.network(request)
-    app.complete({"id": request["id"], "error": "timeout"})
+    lose_change(user)
     # Somebody sets the old value back.
     set_elsewhere(directory, item, minutes=30)
     app.wait(600)
