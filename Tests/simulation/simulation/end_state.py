@@ -390,9 +390,11 @@ def _is_true(
             or _crosses(world, entry)
             or any(p and _is_of_another_device(world, entry, p) for p in parents)
         )
-    # The policy denied the row twice, with a confirmed membership in between.
     if code == "parent_deleted":
         return any(parent and corrections.is_deleted(str(parent)) for parent in parents)
+    if code == "not_allowed" and world.policy_refused:
+        return True
+    # The policy denied the row twice, with a confirmed membership in between.
     denied = code in {"rejected", "not_allowed"} and world.access_changes > 1
     return denied or code == "too_long"
 

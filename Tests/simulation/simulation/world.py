@@ -90,6 +90,8 @@ class World:
         self.outages: dict[str, tuple[int, Answer]] = {}
         #: Until when the schema refuses every insert, with this code and message.
         self.refusal: tuple[int, str, str] | None = None
+        #: A policy refused every row for a while: a correction is parked then, and an insert waits.
+        self.policy_refused = False
         #: What a firewall between the devices and the server refuses: uploads with `WORDS`
         #: ("words"), every upload ("all"), or nothing (None), and what it answers.
         self.firewall: str | None = None

@@ -16,6 +16,7 @@ def schema_refuses(world: World, process: Process, chance: random.Random) -> Non
     """Every insert is refused for what no user can mend, and then none is (FIX-4, FIX-5)."""
     until = world.now_ms + chance.choice((MINUTE, 20 * MINUTE, HOUR, HOUR))
     world.refusal = (until, *chance.choice(REFUSALS))
+    world.policy_refused |= world.refusal[1] == "42501"
     for _ in range(chance.choice((0, 1, 1, 5))):
         steps.add(world, process, chance)
     world.run(chance.choice((0, MINUTE, 10 * MINUTE, HOUR + MINUTE)), chance)
