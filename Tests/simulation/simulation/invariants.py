@@ -129,9 +129,10 @@ class InvariantChecker:
     def shown(self, process: Process, name: str, decision: Json) -> None:
         """Check the screen that a call has led to."""
         if name in {"session_resume", "session_foreground"}:
-            process.is_returning = True
+            if process.returned_ms is None:
+                process.returned_ms = process.device.monotonic_ms
         elif name == "session_background":
-            process.is_returning = False
+            process.returned_ms = None
         self._shown(process, name, decision, process.device.stored)
 
     def refused(
@@ -338,8 +339,8 @@ class InvariantChecker:
             # The route is allowed: the user stays on the present screen.
             return
         process.shown = decision
-        if process.is_returning:
-            self._returned(process, decision)
+        if process.returned_ms is not None:
+            self._returned(process, decision, process.returned_ms)
         process.waiting = None
         if screen == "wait" and reason in {"guard_pending", "signing_in"}:
             deadline = decision["deadline_ms"]
@@ -358,16 +359,17 @@ class InvariantChecker:
                 "no sign-out without a terminal answer", f"{device.name}: shown as ended"
             )
 
-    def _returned(self, process: Process, decision: Json) -> None:
-        """A user has come back, or comes in when a `wait` ends: in time, or never."""
+    def _returned(self, process: Process, decision: Json, returned_ms: int) -> None:
+        """A user who has come back in time comes in, also when a `wait` ends long after."""
         device = process.device
         # A key that counts as lost may come back, too
-        process.is_returning = decision["screen"] == "wait" or decision["reason"] == "key_lost"
+        if decision["screen"] != "wait" and decision["reason"] != "key_lost":
+            process.returned_ms = None
         if decision["screen"] not in {"home", "select_org"}:
             return
         if device.away is not None and device.session is not None:
             since, boot = device.away
-            if boot == device.boot and device.monotonic_ms - since > 300_000:
+            if boot == device.boot and returned_ms - since > 300_000:
                 raise Violation("the background time-out locks", f"{process}: {decision['reason']}")
         device.away = None
 

@@ -33,8 +33,8 @@ class Process(Holdfast):
         self.pid = self.world.machine.new_process()
         self.in_flight: list[InFlightRequest] = []
         self.shown: Json | None = None
-        #: Its user has come, and no screen told them yet whether they are in.
-        self.is_returning = False
+        #: When its user came, by the monotonic clock, while no screen told them whether they are in.
+        self.returned_ms: int | None = None
         #: The present `wait` screen: its start and its longest duration, by the monotonic clock.
         self.waiting: tuple[int, int] | None = None
         #: When to ask again, by the monotonic clock; None: only when the descriptor signals.
