@@ -3,7 +3,7 @@ public enum ISO8601 {
   /// 0000-01-01T00:00:00.000Z
   private static let firstMS: Int64 = -62_167_219_200_000
   /// 9999-12-31T23:59:59.999Z
-  private static let lastMS: Int64 = 253_402_300_799_999
+  public static let lastMS: Int64 = 253_402_300_799_999
 
   /// Text of the form `2026-01-01T00:00:00.123Z`. A time outside the years 0 to 9999 becomes the
   /// nearest one inside.

@@ -17,10 +17,13 @@ from support.corrections import (
     user_with_change_ids,
 )
 from support.directory_fixtures import DirectoryFixtures
+from support.errors import error_of
 from support.held import answer, taken
 from support.own_rows import COLUMNS
 from support.queue import add, code_of, item_of
 from support.users import MakeUser, SignedIn
+
+BY_FUNCTION = {"upload": "rpc", "function": "submit_activities"}
 
 
 @pytest.fixture
@@ -161,6 +164,21 @@ def test_COR_4_an_edit_is_kept_by_a_version_of_the_app_that_lists_fewer_columns(
     assert row(directory, item)["minutes"] == 45
 
 
+@pytest.mark.parametrize("is_stored", [False, True])
+def test_COR_1_an_edit_cannot_remove_the_time_by_which_rows_are_listed(
+    user: SignedIn, *, is_stored: bool
+) -> None:
+    if not is_stored:
+        user.app.go_offline()
+    item = add(user.app, minutes=30)
+    user.app.settle()
+    error = error_of(lambda: edit(user.app, item, occurred_at=None))
+    assert (error.code, error.field) == ("queue.invalid_payload", "/payload/occurred_at")
+    edit(user.app, item, occurred_at="2026-11-20T10:00:00Z", note=None)
+    user.app.settle()
+    assert shown(user.app, item)["occurred_at_ms"] == 1_795_168_800_000
+
+
 def test_COR_5_with_a_column_for_its_id_a_deletion_is_not_repeated(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:
@@ -295,3 +313,39 @@ def test_COR_5_what_a_cancel_brings_back_is_what_its_user_saw_first(
     app.wait(900)
     assert row(directory, item)["note"] == "first"
     assert shown(app, item)["payload"]["note"] == "first"
+
+
+@pytest.mark.parametrize("step", ["retry", "edit"])
+@pytest.mark.parametrize("other", ["deleted", "another"])
+@pytest.mark.parametrize("upload", [{}, BY_FUNCTION], ids=["rest", "rpc"])
+def test_COR_2_an_item_whose_id_is_taken_is_not_stored_because_an_answer_is_lost(
+    sign_in: MakeUser, directory: DirectoryFixtures, upload: Any, other: str, step: str
+) -> None:
+    user = sign_in(tables=tables(**upload))
+    app = user.app
+    item = add(app, minutes=30)
+    app.settle()
+    if other == "deleted":
+        app.queue_cancel({"id": item})
+        app.settle()
+    # Given an item that is parked, because its id is another row's
+    code = "deleted_elsewhere" if other == "deleted" else "conflict"
+    add(app, item, minutes=30 if other == "deleted" else 31)
+    app.settle()
+    assert code_of(app, item) == code
+    # When its user sends it again, and the answer is lost
+    user.phone.network.lose["upload"] = 1
+    if step == "retry":
+        app.queue_retry({"id": item})
+    else:
+        edit(app, item, minutes=45)
+    app.settle()
+    app.reconnect()
+    app.wait(600)
+    # Then its user is still asked
+    assert app.queue_get({"id": item})["state"] == "parked"
+    assert row(directory, item)["minutes"] == 30
+    # And so they are without a loss
+    app.queue_retry({"id": item})
+    app.wait(600)
+    assert app.queue_get({"id": item})["state"] == "parked"

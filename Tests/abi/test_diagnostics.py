@@ -262,6 +262,17 @@ def test_HST_4_a_time_in_seconds_is_refused(sign_in: MakeUser) -> None:
     app.queue_add({**visit, "occurred_at_ms": 100_000_000_000})  # type: ignore[typeddict-item]
 
 
+def test_HST_4_a_time_that_no_column_can_hold_is_refused(sign_in: MakeUser) -> None:
+    app = sign_in().app
+    visit = {"kind": "activity", "payload": {"type": "visit", "minutes": 1}}
+    last = 253_402_300_799_999
+    error = error_of(app.queue_add, {**visit, "occurred_at_ms": last + 1})
+    assert (error.code, error.field) == ("request.invalid_value", "/occurred_at_ms")
+    app.queue_add({**visit, "occurred_at_ms": last})  # type: ignore[typeddict-item]
+    [item] = app.queue_list()["items"]
+    assert item["payload"]["occurred_at"] == "9999-12-31T23:59:59.999Z"
+
+
 def test_CLK_2_a_device_whose_clock_fell_back_to_1970_registers(sign_in: MakeUser) -> None:
     """Its host can only say what its clock says; a visit is not lost for it."""
     user = sign_in(policy={"biometric": "off"})

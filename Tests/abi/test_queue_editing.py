@@ -119,6 +119,17 @@ def test_QUE_13_invalid_input_is_refused_by_queue_add(sign_in: MakeUser) -> None
     assert app.queue_list()["items"] == []
 
 
+def test_QUE_13_the_time_of_an_item_is_the_one_that_its_user_edited(sign_in: MakeUser) -> None:
+    app = sign_in().offline()
+    [item] = new_ids(1)
+    app.queue_add({**activity(item), "occurred_at_ms": 1_795_000_000_000})
+    edit(app, item, 5, occurred_at="2026-11-20T10:00:00+01:00")
+    for listed in (app.queue_list()["items"], app.queue_export()["items"]):
+        assert [one["occurred_at_ms"] for one in listed] == [1_795_165_200_000]
+    edit(app, item, 6)
+    assert item_of(app, item)["occurred_at_ms"] == 1_795_165_200_000
+
+
 def test_QUE_9_an_item_in_flight_cannot_be_changed_and_is_not_lost(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:

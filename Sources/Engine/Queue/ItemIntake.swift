@@ -50,7 +50,7 @@ struct ItemIntake: Rules {
   /// A time in seconds would be stored as one in January 1970. A device whose clock has fallen back to
   /// 1970 may say so.
   private func readTime(_ fields: Fields, _ now: Instant) throws(Failure) -> Int64? {
-    let time = try fields.integer(ifPresent: "occurred_at_ms", in: 0...Fields.safe.upperBound)
+    let time = try fields.integer(ifPresent: "occurred_at_ms", in: 0...ISO8601.lastMS)
     if let time, time < ItemIntake.leastMS, now.wallMS >= ItemIntake.leastMS {
       throw fields.invalid(
         "occurred_at_ms",
@@ -169,6 +169,11 @@ struct ItemIntake: Rules {
       let payload = try PayloadReader.read(
         fields, kind, accepted: item.payload.laidOver(by: item.stored?.row ?? [:]), id: item.id,
         org: item.org, user: session.userID)
+      if let time = kind.own?.time, payload[member: time]?.isNull ?? false {
+        throw Failure(
+          .queueInvalidPayload, "a time is expected: stored rows are listed by it",
+          field: "/payload/" + JSONPointer.escape(time))
+      }
       if let base = try base(fields) {
         let shown = try shown(item, kind, session)
         for (column, value) in payload.members {
@@ -563,9 +568,8 @@ extension Core {
   func takeCancelBack(_ row: QueueRow, _ key: Key) throws(Failure) -> Bool {
     guard let item = try row.read(key), item.isCancelled else { return false }
     item.isCancelled = false
-    (row.body, row.size) = try item.sealed(row.item, row.owner, key, isAccepted: true)
     row.beginAnew()
-    try queue.write(row)
+    try queue.write(item, to: row, key)
     try dependencies.removeParents(of: row.item)
     return true
   }

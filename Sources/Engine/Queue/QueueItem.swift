@@ -18,10 +18,11 @@ final class QueueItem {
   /// The row's columns; of a change, those that the user changed.
   var payload: JSON
   let dependsOn: [UUID]
-  let occurredAtMS: Int64?
+  private(set) var occurredAtMS: Int64?
   /// Whether the row has a `user_id`; nil in items of version 1, which did not store it.
   var hasUser: Bool?
-  /// It was edited when the server may have had it already: a row that is there can be the old one.
+  /// It was edited when the server may have had it already, or its id was another row's: a row that is there can be
+  /// the old one, or the other.
   var isRevised = false
   /// It was cancelled when the server may have had it already: the server is asked before it goes.
   var isCancelled = false
@@ -93,10 +94,13 @@ final class QueueItem {
 
   var operation: Operation { stored.map { $0.isDeleted ? .delete : .change } ?? .insert }
 
-  /// Put the time of the visit into the table's own column, unless the payload has it.
+  /// Put the time of the visit into the table's own column, unless the payload has one: that is the time then.
   func addTime(_ kind: QueueKind) {
-    guard let occurredAtMS, kind.columns.contains("occurred_at"), payload["occurred_at"] == nil
-    else { return }
+    guard let occurredAtMS, kind.columns.contains("occurred_at") else { return }
+    if let text = payload.string("occurred_at") {
+      self.occurredAtMS = ISO8601.parse(text) ?? occurredAtMS
+      return
+    }
     payload = payload.shallowCopy
     payload.set("occurred_at", .string(ISO8601.format(ms: occurredAtMS)))
   }

@@ -16,16 +16,18 @@ final class UploadBatch {
     let retryGroup: RetryGroup
     let size: Int64
     let notBefore: SteadyTime
-    /// The server may have an older payload.
+    /// The row under its id may have another payload.
     let isRevised: Bool
     /// It goes once the server is believed not to have it.
     let isCancelled: Bool
-    /// Nothing was sent before this request, so a row that was there is not this item's.
-    var isFirstAttempt: Bool { attempts == 0 && !isRevised && !isCancelled && !isCorrection }
+    /// The server had nothing of it before this request, so a row that was there is not this item's.
+    var isFirstAttempt: Bool { attempts == 0 && !isCancelled && !isCorrection }
     /// It waits for itself because the server refused it.
     private let waitsRefused: Bool
     /// The server refused it before, for what no user gave, and nothing else failed since.
     var isRefused: Bool { waitsRefused || history.isRefused }
+    /// That there is a row does not tell which of its payloads the server has.
+    var isUnsure: Bool { !isFirstAttempt && isRevised || isCancelled }
     /// The row tells what becomes of it, and not only that there is one.
     var isCompared: Bool { isFirstAttempt || isCorrection }
     /// Once the server has it, it can go on as a correction. An edit can only if it is known what was sent.

@@ -241,6 +241,11 @@ extension QueueTable {
   ) throws(Failure) {
     if item.mayBeCounted { return }
     item.mayBeCounted = true
+    try write(item, to: row, key)
+  }
+
+  /// Write an item whose payload is as it was.
+  func write(_ item: QueueItem, to row: QueueRow, _ key: Key) throws(Failure) {
     (row.body, row.size) = try item.sealed(row.item, row.owner, key, isAccepted: true)
     try write(row)
   }

@@ -293,9 +293,27 @@ struct UploadSettlement: Rules {
         deleted.append(id)
       }
     }
-    try park(batch.filter { others.contains($0.id) }, ParkReason(.conflict), received.now)
-    try park(batch.filter { deleted.contains($0.id) }, ParkReason(.deletedElsewhere), received.now)
+    try parkTaken(batch.filter { others.contains($0.id) }, .conflict, received.now)
+    try parkTaken(batch.filter { deleted.contains($0.id) }, .deletedElsewhere, received.now)
     return batch.filter { !others.contains($0.id) && !deleted.contains($0.id) }
+  }
+
+  /// Park items whose ids are taken. If they are sent again, that a row is there proves nothing.
+  private func parkTaken(
+    _ batch: UploadBatch, _ code: MessageCode, _ now: Instant
+  ) throws(Failure) {
+    guard !batch.isEmpty else { return }
+    try core.database.transaction { () throws(Failure) in
+      let key = try core.keys().queues.derived(for: batch.owner)
+      for taken in batch.items {
+        guard let row = try core.queue.find(taken.tag), let item = try row.read(key) else {
+          continue
+        }
+        item.isRevised = true
+        try core.queue.write(item, to: row, key)
+      }
+      try park(batch, ParkReason(code), now)
+    }
   }
 
   /// Others have deleted the row of an item since it was stored: no list of its user's shows it.
@@ -336,11 +354,13 @@ struct UploadSettlement: Rules {
     _ batch: UploadBatch, stored: SortedUUIDSet, _ received: Received
   ) throws(Failure) -> UploadBatch {
     let found = batch.filter { stored.contains($0.id) }
-    let unsure = found.filter { $0.isRevised || $0.isCancelled }
+    let unsure = found.filter { $0.isUnsure }
     try correct(unsure.filter { $0.mayFollow(batch.kind) }, received.now)
-    try park(
-      unsure.filter { !$0.mayFollow(batch.kind) }, ParkReason(.unknownOutcome), received.now)
-    try eraseProved(found.filter { !$0.isRevised && !$0.isCancelled }, received)
+    for item in unsure.items where !item.mayFollow(batch.kind) {
+      let code: MessageCode = item.isGone ? .deletedElsewhere : .unknownOutcome
+      try park(batch.with([item]), ParkReason(code), received.now)
+    }
+    try eraseProved(found.filter { !$0.isUnsure }, received)
     return batch.filter { !stored.contains($0.id) }
   }
 

@@ -98,7 +98,7 @@ extension Holdfast {
   /// - Parameter payload: The columns to send.
   /// - Parameter id: The item's id, a UUID. Default: a new one.
   /// - Parameter dependsOn: Items that must be sent before it.
-  /// - Parameter occurredAt: When it happened, in milliseconds. A number below 100000000000 is taken for seconds and refused. Default: now, by the server's clock where an answer has told it, else by the device's, if the kind lists the column `occurred_at`, the payload does not have it, and the request has no `id`. An item with an id of yours gets no default, because it must be the same when you add it again.
+  /// - Parameter occurredAt: When it happened, in milliseconds. A number below 100000000000 is taken for seconds and refused, and one after the year 9999. Default: now, by the server's clock where an answer has told it, else by the device's, if the kind lists the column `occurred_at`, the payload does not have it, and the request has no `id`. An item with an id of yours gets no default, because it must be the same when you add it again.
   /// - Parameter orgId: The organisation. Default: the chosen one. An app without organisations leaves it out.
   /// - Parameter state: Has no effect; lets the host add the output of queue_export.
   /// - Parameter operation: Refused: a correction that was exported is no new item.

@@ -219,7 +219,7 @@ public struct Item: Decodable, Sendable, Hashable {
   /** Items that are sent before it. */ public let dependsOn: [String]
   /** How often it was sent and not refused: so often the server may have stored it. */ public let attempts: Int
   /** When it was added. */ public let created: Instant
-  /** When it happened: as the host said, by its clock; without that, when it was added, by the server's clock where that was known, else by the device's. */ public let occurredAt: Instant?
+  /** When it happened: as the host said, by its clock, or as an edit of the column `occurred_at` says; without that, when it was added, by the server's clock where that was known, else by the device's. */ public let occurredAt: Instant?
   /** Why it waits or is parked. */ public let reason: ItemReason?
   /** The column that the server refused. */ public let field: String?
   /** Not sent before this time. */ public let notBefore: Instant?
@@ -234,7 +234,7 @@ public struct ExportedItem: Decodable, Sendable, Hashable {
   /** The columns that are sent. */ public let payload: Payload
   /** The item's id. */ public let id: String
   /** Items that are sent before it. */ public let dependsOn: [String]?
-  /** When it happened: as the host said, by its clock; without that, when it was added, by the server's clock where that was known, else by the device's. */ public let occurredAt: Instant?
+  /** When it happened: as the host said, by its clock, or as an edit of the column `occurred_at` says; without that, when it was added, by the server's clock where that was known, else by the device's. */ public let occurredAt: Instant?
   /** The organisation that it belongs to; null in an app without organisations. */ public let orgId: String?
   /** The state when it was exported. */ public let state: ItemState
   /** Only of a correction, which queue_add refuses: its payload has the changed columns alone. */ public let operation: ItemOperation?
