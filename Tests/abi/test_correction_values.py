@@ -315,6 +315,27 @@ def test_COR_5_what_a_cancel_brings_back_is_what_its_user_saw_first(
     assert shown(app, item)["payload"]["note"] == "first"
 
 
+@pytest.mark.parametrize("payload", [{"type": "visit"}, {"note": "second"}])
+def test_COR_5_an_edit_of_a_deletion_brings_back_what_an_unproved_change_has_changed(
+    user: SignedIn, directory: DirectoryFixtures, payload: dict[str, str]
+) -> None:
+    app = user.app
+    item = add(app, minutes=30, note="first")
+    app.settle()
+    app.go_offline()
+    edit(app, item, minutes=45)
+    app.go_online()
+    lose_change(user)
+    app.queue_cancel({"id": item})
+    assert shown(app, item)["payload"]["minutes"] == 30
+    assert edit(app, item, **payload)["state"] != "stored"
+    assert shown(app, item)["payload"]["minutes"] == 30
+    app.wait(600)
+    assert app.queue_get({"id": item})["state"] == "stored"
+    stored = row(directory, item)
+    assert (stored["minutes"], stored["note"]) == (30, payload.get("note", "first"))
+
+
 @pytest.mark.parametrize("step", ["retry", "edit"])
 @pytest.mark.parametrize("other", ["deleted", "another"])
 @pytest.mark.parametrize("upload", [{}, BY_FUNCTION], ids=["rest", "rpc"])

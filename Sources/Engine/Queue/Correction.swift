@@ -122,7 +122,10 @@ extension QueueItem {
   func change(_ values: JSON) -> Bool {
     guard let stored else { return false }
     let changed = payload.shallowCopy
-    for (column, value) in values.members {
+    // A deletion has dropped what earlier requests may have changed: its user sees the row as before.
+    let dropped = stored.isDeleted ? before : [:]
+    dropped.keepMembers(sent?.members.map { $0.key } ?? [])
+    for (column, value) in dropped.laidOver(by: values).members {
       let isStored = stored.row[member: column].map { StoredRow.holds($0, value) } ?? false
       if isStored, sent?[member: column] == nil, !mayBeDeleted {
         changed.remove(column)
