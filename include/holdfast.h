@@ -16,7 +16,7 @@
  * Handles    Several handles and processes may use one data_dir.
  *
  * NOTATION   `x?` is optional, `x=v` has the default v, `x|y` is one of several, n is an integer.
- * DECISION   {"screen":"home|unlock|sign_in|select_org|wait","reason","route"|null,
+ * DECISION   {"screen":"home|unlock|sign_in|select_org|wait","route"|null,
  *             "org":{"id","name","role"}|null,"message":{"code","text","cause"?}|null,
  *             "can_unlock":bool,"methods":[{"id","label","flow"}],"orgs":[<membership>...],
  *             "banners":[{"code","tone","text","as_of_ms"}],"deadline_ms":n|null}
@@ -136,7 +136,7 @@ int32_t holdfast_session_foreground(holdfast *self, const char *request, char **
  * {"needs":["email","password"]}. */
 int32_t holdfast_sign_in_begin(holdfast *self, const char *request, char **reply);
 /* {"callback_url"} | {"id_token","nonce","method"?} | {"email","password","method"?} -> {};
- * screen: `wait`, then home, or sign_in with the reason. */
+ * screen: `wait`, then home, or sign_in, whose message says why. */
 int32_t holdfast_sign_in_complete(holdfast *self, const char *request, char **reply);
 /* Cancel the sign-in that is under way. {} -> {"cancelled":bool}; screen. */
 int32_t holdfast_sign_in_cancel(holdfast *self, const char *request, char **reply);

@@ -7,7 +7,7 @@
 /// While a sign-in is under way, `wait` is shown instead (`Decider.receive`).
 enum LockPolicy {
   /// Why a lock is due; nil when none is. The first cause that applies becomes the reason.
-  static func cause(_ s: Situation) -> Reason? {
+  static func cause(_ s: Situation) -> MessageCode? {
     if s.lockedByUser { return .userLocked }
     if s.absence == .long { return .backgroundTimeout }
     if s.clock == .movedBack && s.presence == .available { return .clockMovedBack }
@@ -39,7 +39,7 @@ enum LockPolicy {
   /// The session key is erased only where the biometric key can open the session again. Without
   /// such a key, erasing it would destroy the session; then the lock only leads to the
   /// sign-in screen.
-  static func locked(_ s: Situation, because cause: Reason) -> Decision {
+  static func locked(_ s: Situation, because cause: MessageCode) -> Decision {
     let lock = s.record == .open && s.presence == .available
     if let reason = failure(s) {
       return Decision(.signIn, reason, lock: lock, canUnlock: passesByItself(s))
@@ -53,7 +53,7 @@ enum LockPolicy {
 
   /// Why the prompt failed, if that leads to the sign-in screen (RES-6). Each cause has its own
   /// reason.
-  private static func failure(_ s: Situation) -> Reason? {
+  private static func failure(_ s: Situation) -> MessageCode? {
     guard s.occasion == .unlock else { return nil }
     switch s.outcome {
     case .failed: return .biometricFailed
@@ -79,7 +79,7 @@ enum LockPolicy {
 
   /// Why no prompt can open the session; nil when one can. A sealed session without a biometric
   /// wrap has lost its only key (SES-9), unless the user had it erased, by a lock.
-  private static func impossible(_ s: Situation) -> Reason? {
+  private static func impossible(_ s: Situation) -> MessageCode? {
     switch s.presence {
     case .available: nil
     case _ where s.record == .sealed && !s.lockedByUser: .keyLost

@@ -3,11 +3,10 @@ import Base
 /// The codes of all messages to users. They are stable; `Messages` has a text for each of them in
 /// every language.
 ///
-/// `Reason` and `Banner` share their raw values with this list, so a reason or banner leads to its
-/// message by its code. A code that is used in several places (`offline` is a
+/// `Banner` shares its raw values with this list, so a banner leads to its message by its code. A code that is used in several places (`offline` is a
 /// banner and an explanation) has the same text in all of them.
 public enum MessageCode: String, CaseIterable, Sendable {
-  // Reasons of a decision.
+  // Why a screen is shown.
   case sessionMissing = "session_missing"
   case sessionCorrupt = "session_corrupt"
   case tokenExpired = "token_expired"
@@ -36,7 +35,6 @@ public enum MessageCode: String, CaseIterable, Sendable {
   case roleUnknown = "role_unknown"
   case guardPending = "guard_pending"
   case signingIn = "signing_in"
-  case signingInAgain = "signing_in_again"
   case signInFailed = "sign_in_failed"
   case signInExpired = "sign_in_expired"
   case signInCancelled = "sign_in_cancelled"
@@ -54,6 +52,7 @@ public enum MessageCode: String, CaseIterable, Sendable {
   case wrongURL = "wrong_url"
   case notSupabase = "not_supabase"
   case projectPaused = "project_paused"
+  case signingInAgain = "signing_in_again"
   case keyStore = "key_store"
   case userBanned = "user_banned"
   case answerLost = "answer_lost"
@@ -121,14 +120,14 @@ public enum MessageCode: String, CaseIterable, Sendable {
   public init?(rawValue: String) { self.init(listed: rawValue) }
 }
 
-extension Reason {
-  /// What the screen says about the reason: the message of the same code. Four reasons have none,
-  /// because the screen that they lead to needs no explanation.
-  public var messageCode: MessageCode? {
+extension MessageCode {
+  /// Whether it says why a sign-in ended without a session.
+  public var endsSignIn: Bool {
     switch self {
-    // The screen is what the user asked for: it needs no explanation, and no look-up.
-    case .active, .unlocked, .chosen, .switched: nil
-    default: MessageCode(rawValue: rawValue)
+    case .signInFailed, .signInExpired, .signInCancelled, .signInOffline, .signInUnreachable,
+      .signInForeign:
+      true
+    default: false
     }
   }
 }

@@ -6,24 +6,24 @@
 /// the server has confirmed within `offline_limit_s`, `wait` is shown. `OrgSelection.select` stores the choice; of all
 /// sign-ins only the same user's over an open session keeps it (`SessionStart`).
 enum NavigationPolicy {
-  /// The decision for an open session. `arrival` is the reason that the home screen is shown with.
-  static func place(_ s: Situation, as arrival: Reason) -> Decision {
-    var decision = screen(s, as: arrival)
+  /// The decision for an open session. `isUnlocked`: the prompt has just opened it.
+  static func place(_ s: Situation, isUnlocked: Bool = false) -> Decision {
+    var decision = screen(s, isUnlocked)
     decision.offline = s.network == .offline
     decision.stale = s.membership != .unasked && isStale(s)
     return decision
   }
 
-  private static func screen(_ s: Situation, as arrival: Reason) -> Decision {
+  private static func screen(_ s: Situation, _ isUnlocked: Bool) -> Decision {
     if let obstacle = s.membership.obstacle { return Decision(.selectOrg, obstacle) }
     if s.membership == .unasked {
       return Decision(.wait, isUnanswered(s) ? .serverUnreachable : .guardPending)
     }
     let isChosen = s.membership == .active
-    if refreshesFirst(s, arrival) || isChosen && awaitsMembershipCheck(s) {
+    if isUnlocked && refreshesFirst(s) || isChosen && awaitsMembershipCheck(s) {
       return Decision(.wait, .guardPending)
     }
-    return isChosen ? Decision(.home, arrival) : Decision(.home, .chosen, chooseOnly: true)
+    return Decision(.home, chooseOnly: !isChosen)
   }
 
   /// A navigation waits for a membership check that is in flight (ORG-7). A start does not wait
@@ -34,8 +34,8 @@ enum NavigationPolicy {
 
   /// An unlock with an expired access token, online, shows the home screen only after the refresh
   /// (RES-3), or once the membership check has timed out.
-  private static func refreshesFirst(_ s: Situation, _ arrival: Reason) -> Bool {
-    guard arrival == .unlocked && s.token == .expired && s.network == .online else { return false }
+  private static func refreshesFirst(_ s: Situation) -> Bool {
+    guard s.token == .expired && s.network == .online else { return false }
     switch s.freshness {
     case .cached, .pending: return true
     case .confirmed, .unreachable: return false

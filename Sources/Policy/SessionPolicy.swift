@@ -7,8 +7,8 @@ public enum SessionPolicy {
   /// Decides what to show.
   public static func decide(_ s: Situation) -> Decision {
     if let decision = unreadable(s) ?? over(s) { return decision }
-    guard let cause = LockPolicy.cause(s) else { return NavigationPolicy.place(s, as: .active) }
-    if LockPolicy.opens(s) { return NavigationPolicy.place(s, as: .unlocked) }
+    guard let cause = LockPolicy.cause(s) else { return NavigationPolicy.place(s) }
+    if LockPolicy.opens(s) { return NavigationPolicy.place(s, isUnlocked: true) }
     return LockPolicy.locked(s, because: cause)
   }
 

@@ -112,7 +112,7 @@ public struct Situation: Equatable, Sendable {
     case unknownRole
 
     /// Why the user has to choose an organisation; nil: they do not have to.
-    public var obstacle: Reason? {
+    public var obstacle: MessageCode? {
       switch self {
       case .unasked, .single, .active: nil
       case .noneAtAll: .noMembership

@@ -7,10 +7,10 @@ import Testing
 @testable import Engine
 
 @Suite struct DeciderTests {
-  /// The screens and reasons of the decisions that were emitted.
+  /// The screens of the decisions, and what they say, that were emitted.
   private func emitted(_ rig: Rig) throws -> [String] {
     try rig.takeEvents().compactMap { $0["screen"] }.map {
-      ($0.string("screen") ?? "") + " " + ($0.string("reason") ?? "")
+      ($0.string("screen") ?? "") + " " + ($0["message"]?.string("code") ?? "-")
     }
   }
 
@@ -36,7 +36,7 @@ import Testing
     _ = rig.reachability.setOnline(false)
     for _ in 0..<2 { try rig.decider.followChange() }
     // Then the banner `offline` is new
-    try expect(emitted(rig), equals: ["home active"])
+    try expect(emitted(rig), equals: ["home -"])
     // When
     try rig.end(.banned)
     for _ in 0..<2 { try rig.decider.followChange() }

@@ -8,7 +8,7 @@ import Testing
 @Suite struct HostViewTests {
   private func decision(_ changes: String = "") throws -> JSON {
     let base = try json(
-      #"{"screen":"home","reason":"active","route":"/a","org":{"id":"1","name":"N","role":"r"},"#
+      #"{"screen":"home","route":"/a","org":{"id":"1","name":"N","role":"r"},"#
         + #""message":null,"banners":[],"orgs":[],"deadline_ms":null}"#)
     if changes.isEmpty { return base }
     for (key, value) in try json("{\(changes)}").members { base.set(member: key, value) }
@@ -20,7 +20,7 @@ import Testing
     (#""screen":"unlock""#, true), (#""route":"/b""#, true),
     (#""org":{"id":"2","name":"N","role":"r"}"#, true),
     (#""org":{"id":"1","name":"N","role":"s"}"#, true), (#""banners":[{"code":"offline"}]"#, true),
-    (#""orgs":[{"org_id":"1","status":"active"}]"#, true), (#""reason":"switched""#, false),
+    (#""orgs":[{"org_id":"1","status":"active"}]"#, true),
     (#""org":{"id":"1","name":"M","role":"r"}"#, false), (#""deadline_ms":5"#, false),
     (#""message":{"code":"x"}"#, false),
   ])
@@ -36,11 +36,11 @@ import Testing
     try expect(fingerprint("offline") != fingerprint("stale"))
   }
 
-  @Test func theChoiceOfOrganisationsAlsoShowsTheReasonAndEachOrganisationWithItsStatus() throws {
-    func fingerprint(_ reason: String, _ status: String, _ id: String = "1") throws -> String {
+  @Test func theChoiceOfOrganisationsAlsoSaysWhyAndShowsEachOrganisationWithItsStatus() throws {
+    func fingerprint(_ code: String, _ status: String, _ id: String = "1") throws -> String {
       HostView.fingerprint(
         of: try decision(
-          #""reason":"\#(reason)","orgs":[{"org_id":"\#(id)","status":"\#(status)"}]"#))
+          #""message":{"code":"\#(code)"},"orgs":[{"org_id":"\#(id)","status":"\#(status)"}]"#))
     }
     let before = try fingerprint("first_choice", "active")
     try expect(fingerprint("org_disabled", "active") != before)
@@ -53,13 +53,13 @@ import Testing
     let view = HostView()
     expect(view.shown.fingerprint.isEmpty && !view.shown.isWaiting)
     // When
-    view.remember(Decision(.home, .active), try decision())
+    view.remember(Decision(.home), try decision())
     let home = view.shown
     view.remember(Decision(.wait, .guardPending), try decision(#""screen":"wait""#))
     // Then
     expect(view.shown.isWaiting)
     expect(view.wasToldDeadline)
-    view.remember(Decision(.home, .active), try decision())
+    view.remember(Decision(.home), try decision())
     expect(!view.shown.isWaiting && !view.wasToldDeadline)
     view.expectDecision()
     expect(view.shown.isWaiting)

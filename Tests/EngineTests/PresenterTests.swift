@@ -22,7 +22,7 @@ import Testing
     let listedMS = rig.now.wallMS
     rig.advance(1000)
     // When
-    var decision = Decision(.home, .active)
+    var decision = Decision(.home)
     decision.offline = true
     decision.stale = true
     let banners = try rig.presenter.render(decision)["banners"]?.elements ?? []

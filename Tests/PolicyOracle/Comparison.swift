@@ -48,7 +48,6 @@ public struct Comparison: Sendable {
       "losing the network never leaves the home screen and never locks", on: "network", [(0, 1)]
     ) { _, online, offline in
       online.screen != offline.screen && online.screen != .wait
-        || online.screen == .home && online.reason != offline.reason
         || online.lock != offline.lock
     },
     Comparison(
@@ -57,7 +56,7 @@ public struct Comparison: Sendable {
     ) { s, valid, expired in
       guard s.occasion != .resume, s.record == .open else { return false }
       if s.occasion == .unlock && s.outcome == .success { return false }
-      return valid.screen != expired.screen || valid.reason != expired.reason
+      return valid.screen != expired.screen || valid.message != expired.message
         || valid.lock != expired.lock
     },
     opensNothing("locked", [(0, 1)]),
@@ -68,7 +67,7 @@ public struct Comparison: Sendable {
   private static func opensNothing(_ axis: String, _ pairs: [(from: Int, to: Int)]) -> Comparison {
     @Sendable func isOpen(_ decision: Decision) -> Bool {
       decision.screen == .home || decision.screen == .selectOrg
-        || decision.reason == .guardPending || decision.reason == .serverUnreachable
+        || decision.message == .guardPending || decision.message == .serverUnreachable
     }
     return Comparison("a further reason to lock opens no session: \(axis)", on: axis, pairs) {
       _, less, more in isOpen(more) && !isOpen(less)

@@ -154,9 +154,8 @@ public struct DecisionOracle: Sendable {
     membership=unknownRole -> select_org role_unknown
     arrival=unlocked token=expired network=online freshness=cached|pending -> wait guard_pending
     occasion=navigate membership=active freshness=pending network=online -> wait guard_pending
-    membership=single -> home chosen chooseOnly
-    arrival=unlocked -> home unlocked
-    arrival=active -> home active
+    membership=single -> home - chooseOnly
+    membership=active -> home -
     """)
 
   private static let offline = [cube("network=offline")]
@@ -173,12 +172,13 @@ extension DecisionOracle.Outcome {
     case "place unlocked": self = .place(DecisionOracle.unlocked)
     default:
       let words = text.split(separator: " ").map(String.init)
-      guard let screen = Screen(rawValue: words[0]), let reason = Reason(rawValue: words[1]) else {
+      let message = MessageCode(rawValue: words[1])
+      guard let screen = Screen(rawValue: words[0]), message != nil || words[1] == "-" else {
         preconditionFailure("not a decision: \(text)")
       }
       self = .decision(
         Decision(
-          screen, reason, forget: words.contains("forget"),
+          screen, message, forget: words.contains("forget"),
           chooseOnly: words.contains("chooseOnly")),
         locks: words.contains("locking"), prompts: words.contains("again"))
     }

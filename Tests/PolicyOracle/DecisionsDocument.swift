@@ -9,7 +9,7 @@ public struct DecisionsDocument: Sendable {
     "1. Is there a session?",
     "These rows hold for all values of the other axes. `→ 2`: continue with table 2.",
     columns: [.axis("keys"), .axis("record"), .axis("window")],
-    outcomes: ["screen", "reason", "also"]
+    outcomes: ["screen", "message", "also"]
   ) { values in
     let situation = Situation.named(["keys", "record", "window"], values)
     let decision = SessionPolicy.decide(situation)
@@ -19,51 +19,51 @@ public struct DecisionsDocument: Sendable {
     locked.occasion = .unlock
     locked.outcome = .failed
     guard SessionPolicy.decide(locked) == decision else { return ["→ 2", "", ""] }
-    return [decision.screen.rawValue, decision.reason.rawValue, decision.deeds]
+    return [decision.screen.rawValue, decision.said, decision.deeds]
   }
 
   let lock = DecisionTable(
     "2. Is a lock due?",
     """
-    The reason is that of the screen `unlock`. `→ 3`: locked, continue with table 3. `→ 4`: not
-    locked, continue with table 4 and the reason `active`.
+    The message is that of the screen `unlock`. `→ 3`: locked, continue with table 3. `→ 4`: not
+    locked, continue with table 4.
     """,
     columns: [
       .axis("locked"), .axis("absence"), .axis("presence"), .axis("clock"),
       .axis("window", ["inside", "outside"]), .axis("record", ["sealed", "open"]),
       .axis("token"), .axis("occasion"),
     ],
-    outcomes: ["", "reason"]
+    outcomes: ["", "message"]
   ) { values in
     let decision = SessionPolicy.decide(
       .named(
         ["locked", "absence", "presence", "clock", "window", "record", "token", "occasion"],
         values))
     if decision.screen == .home { return ["→ 4", ""] }
-    return ["→ 3", decision.screen == .unlock ? decision.reason.rawValue : ""]
+    return ["→ 3", decision.screen == .unlock ? decision.said : ""]
   }
 
   let prompt = DecisionTable(
     "3. What a locked session shows",
     """
-    `of 2`: the reason from table 2. `again`: offer another prompt. `lock`: erase the key `session`, so that only the biometric key
-    opens the session. `→ 4`: unlocked, continue with table 4 and the reason `unlocked`.
+    `of 2`: the message from table 2. `again`: offer another prompt. `lock`: erase the key `session`, so that only the biometric key
+    opens the session. `→ 4`: unlocked, continue with table 4 and the arrival `unlocked`.
     """,
     columns: [
       .axis("occasion"), .axis("outcome"), .axis("presence"), .axis("record", ["sealed", "open"]),
       .axis("locked"),
     ],
-    outcomes: ["screen", "reason", "also"]
+    outcomes: ["screen", "message", "also"]
   ) { values in
     var situation = Situation.named(
       ["occasion", "outcome", "presence", "record", "locked"], values)
     if !situation.lockedByUser { situation.absence = .long }
     let decision = SessionPolicy.decide(situation)
     if decision.screen == .home { return ["→ 4", "", ""] }
-    let cause: Reason = situation.lockedByUser ? .userLocked : .backgroundTimeout
-    let isOfCause = decision.reason == cause
+    let cause: MessageCode = situation.lockedByUser ? .userLocked : .backgroundTimeout
+    let isOfCause = decision.message == cause
     return [
-      decision.screen.rawValue, isOfCause ? "of 2" : decision.reason.rawValue, decision.deeds,
+      decision.screen.rawValue, isOfCause ? "of 2" : decision.said, decision.deeds,
     ]
   }
 
@@ -73,11 +73,11 @@ public struct DecisionsDocument: Sendable {
     columns: [
       .axis("membership"), .arrivals, .axis("token"), .axis("network"), .axis("freshness"),
     ],
-    outcomes: ["screen", "reason", "also"]
+    outcomes: ["screen", "message", "also"]
   ) { values in
     let decision = SessionPolicy.decide(
       .arrived(["membership", "arrival", "token", "network", "freshness"], values))
-    return [decision.screen.rawValue, decision.reason.rawValue, decision.deeds]
+    return [decision.screen.rawValue, decision.said, decision.deeds]
   }
 
   let banners = DecisionTable(
@@ -107,29 +107,31 @@ public struct DecisionsDocument: Sendable {
 
       \(DecisionsDocument.diagram)
       \(tables.map(\.markdown).joined(separator: "\n"))
-      \(DecisionsDocument.reasons(decisions))
+      \(DecisionsDocument.messages(decisions))
       """
   }
 
-  /// The reasons of `SessionPolicy`, by screen. The engine adds those of single operations
-  /// (`signed_out`, `switched`, `route_forbidden`, the sign-in).
-  private static func reasons(_ decisions: [Decision]) -> String {
+  /// What `SessionPolicy` says, by screen. The engine adds what single operations say (`signed_out`,
+  /// `route_forbidden`, the sign-in).
+  private static func messages(_ decisions: [Decision]) -> String {
+    // The codes of screens come first.
+    let codes = MessageCode.allCases.prefix { $0 != .wrongPassword }
     let lines = Screen.allCases.map { screen in
-      let reasons = Reason.allCases.filter { reason in
-        decisions.contains { $0.screen == screen && $0.reason == reason }
+      let messages = codes.filter { message in
+        decisions.contains { $0.screen == screen && $0.message == message }
       }
-      return "| \(screen.rawValue) | \(reasons.map(\.rawValue).joined(separator: ", ")) |"
+      return "| \(screen.rawValue) | \(messages.map(\.rawValue).joined(separator: ", ")) |"
     }
-    let told = Set(decisions.map(\.reason))
-    let others = Reason.allCases.filter { !told.contains($0) }.map { "`\($0.rawValue)`" }
+    let told = Set(decisions.map(\.message))
+    let others = codes.filter { !told.contains($0) }.map { "`\($0.rawValue)`" }
     return """
-      ## Reasons by screen
+      ## Messages by screen
 
-      | screen | reasons |
+      | screen | messages |
       | --- | --- |
       \(lines.joined(separator: "\n"))
 
-      The engine adds the reasons of single operations: \(others.joined(separator: ", ")).
+      The engine adds the messages of single operations: \(others.joined(separator: ", ")).
 
       A decision that tells why a sign-in failed stays, also while the session from before is open: an
       event follows only when somebody signs in, unlocks or logs out, or when the session locks or ends.
@@ -161,7 +163,7 @@ public struct DecisionsDocument: Sendable {
       home --> unlock: lock, background_timeout
       home --> select_org: membership_revoked, org_disabled
       home --> sign_in: session_ended, offline_limit, signed_out
-      select_org --> home: chosen, switched
+      select_org --> home: chosen
       select_org --> unlock: lock, background_timeout
       sign_in --> wait: signing_in
     ```
@@ -223,6 +225,9 @@ extension Situation {
 }
 
 extension Decision {
+  /// The code of what the screen says.
+  var said: String { message?.rawValue ?? "" }
+
   /// What is done beside showing the screen.
   var deeds: String {
     [

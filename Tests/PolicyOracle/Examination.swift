@@ -93,8 +93,8 @@ extension Decision {
   fileprivate var number: Int {
     let flags = [lock, forget, chooseOnly, canUnlock, stale, offline]
     let head =
-      (Screen.allCases.firstIndex(of: screen) ?? 0) * Reason.allCases.count
-      + (Reason.allCases.firstIndex(of: reason) ?? 0)
+      (Screen.allCases.firstIndex(of: screen) ?? 0) * (MessageCode.allCases.count + 1)
+      + (MessageCode.allCases.firstIndex { $0 == message } ?? MessageCode.allCases.count)
     return flags.reduce(head) { $0 * 2 + ($1 ? 1 : 0) }
   }
 }

@@ -6,7 +6,7 @@ public enum Property: String, CaseIterable, Sendable {
   case nothingIsShownUnread = "data is shown only where it can be read"
   /// Nothing is cleared, set aside, locked or chosen without a cause.
   case nothingWithoutCause = "nothing is cleared, locked or chosen without a cause"
-  /// The reason `session_ended` needs a proof of the server, `offline_limit` the absolute limit.
+  /// The message `session_ended` needs a proof of the server, `offline_limit` the absolute limit.
   case endsOnlyOnProof = "a session ends only on proof"
   /// A wait has something to wait for. Offline, cached data is shown without a wait.
   case everyWaitEnds = "every wait ends"
@@ -23,16 +23,16 @@ public enum Property: String, CaseIterable, Sendable {
     case .nothingWithoutCause:
       let isClosed = decision.screen == .unlock || decision.screen == .signIn
       return decision.forget == (s.keys == .ready && s.record == .corrupt)
-        && decision.chooseOnly == (decision.reason == .chosen)
+        && decision.chooseOnly == (decision.screen == .home && s.membership == .single)
         && (!decision.canUnlock
           || decision.screen == .signIn && s.occasion == .unlock && s.presence == .available)
         && (!decision.lock || s.record == .open && s.presence == .available && isClosed)
     case .endsOnlyOnProof:
-      return (decision.reason != .sessionEnded || s.record == .ended)
-        && (decision.reason != .offlineLimit || s.window == .pastLimit)
+      return (decision.message != .sessionEnded || s.record == .ended)
+        && (decision.message != .offlineLimit || s.window == .pastLimit)
     case .everyWaitEnds:
       guard decision.screen == .wait else { return true }
-      switch decision.reason {
+      switch decision.message {
       case .keystoreLocked, .keystoreFailed: return s.keys != .ready
       case .serverUnreachable: return s.membership == .unasked
       case .guardPending:

@@ -26,9 +26,9 @@ struct TablesReader {
     case 3:
       guard let prompt = only(prompt, cell) else { return nil }
       guard prompt.next == 4 else {
-        guard prompt.isReasonOf2 else { return prompt.decision }
-        guard var decision = prompt.decision, let reason = lock.reason else { return nil }
-        decision.reason = reason
+        guard prompt.isMessageOf2 else { return prompt.decision }
+        guard var decision = prompt.decision, let message = lock.message else { return nil }
+        decision.message = message
         return decision
       }
       arrival = Column.unlocked
@@ -49,9 +49,9 @@ struct TablesReader {
     let cube: UInt64
     /// The table to go on with.
     let next: Int?
-    let reason: Reason?
-    let isReasonOf2: Bool
-    /// With a reason that does not count where it is that of table 2.
+    let message: MessageCode?
+    let isMessageOf2: Bool
+    /// Without its message where that is the one of table 2.
     let decision: Decision?
     let words: [String]
   }
@@ -72,18 +72,16 @@ struct TablesReader {
       }
       let cells = row.outcome
       let words = cells.last?.components(of: ",") ?? []
-      let isReasonOf2 = cells.count > 1 && cells[1] == "of 2"
-      let reason = cells.count > 1 ? Reason(rawValue: cells[1]) : nil
-      let decision = Screen(rawValue: cells[0]).flatMap { screen in
-        (isReasonOf2 ? .active : reason).map { reason in
-          Decision(
-            screen, reason, lock: words.contains("lock"), forget: words.contains("forget"),
-            chooseOnly: words.contains("choose"), canUnlock: words.contains("again"))
-        }
+      let isMessageOf2 = cells.count > 1 && cells[1] == "of 2"
+      let message = cells.count > 1 ? MessageCode(rawValue: cells[1]) : nil
+      let decision = Screen(rawValue: cells[0]).map { screen in
+        Decision(
+          screen, message, lock: words.contains("lock"), forget: words.contains("forget"),
+          chooseOnly: words.contains("choose"), canUnlock: words.contains("again"))
       }
       return Line(
         cube: cube, next: cells[0].hasPrefix("→ ") ? Int(cells[0].dropFirst(2)) : nil,
-        reason: reason, isReasonOf2: isReasonOf2, decision: decision, words: words)
+        message: message, isMessageOf2: isMessageOf2, decision: decision, words: words)
     }
   }
 }

@@ -42,9 +42,9 @@ import Testing
 
   @Test("A decision's banners follow its flags")
   func ofDecision() {
-    expect(Banners(decision: Decision(.home, .active)).banners, equals: [])
+    expect(Banners(decision: Decision(.home)).banners, equals: [])
     expect(
-      Banners(decision: Decision(.home, .active, stale: true, offline: true)).banners,
+      Banners(decision: Decision(.home, stale: true, offline: true)).banners,
       equals: [.offline, .staleData])
   }
 

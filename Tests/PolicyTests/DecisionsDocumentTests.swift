@@ -10,9 +10,9 @@ import Testing
     expect(DecisionsDocument().tables.reduce(0) { $0 + $1.rows.count } <= 150)
   }
 
-  @Test("The diagram names only screens and reasons that exist")
+  @Test("The diagram names only screens and messages that exist")
   func diagramIsTrue() {
-    let known = Set(Screen.allCases.map(\.rawValue) + Reason.allCases.map(\.rawValue))
+    let known = Set(Screen.allCases.map(\.rawValue) + MessageCode.allCases.map(\.rawValue))
     let words = DecisionsDocument.diagram.split { !$0.isLetter && $0 != "_" }
     for word in words where word.contains("_") { expect(known.contains(String(word))) }
   }

@@ -88,14 +88,8 @@ import Testing
       equals: "Tilgangen din til organisasjonen er avsluttet. Du kan velge en annen organisasjon.")
   }
 
-  @Test("Every reason and banner has the message of its own code, except four reasons")
+  @Test("Every banner has the message of its own code")
   func codes() {
-    for reason in Reason.allCases {
-      guard let code = reason.messageCode else { continue }
-      expect(code.rawValue, equals: reason.rawValue)
-    }
-    let silent = Reason.allCases.filter { $0.messageCode == nil }
-    expect(silent, equals: [.active, .unlocked, .chosen, .switched])
     for banner in Banner.allCases { expect(MessageCode(rawValue: banner.rawValue) != nil) }
   }
 
@@ -106,8 +100,7 @@ import Testing
     }
     expect(Set(MessageCode.allCases.map(\.rawValue)).count, equals: MessageCode.allCases.count)
     for code in MessageCode.allCases { expect(MessageCode(rawValue: code.rawValue), equals: code) }
-    for reason in Reason.allCases { expect(Reason(rawValue: reason.rawValue), equals: reason) }
-    expect(MessageCode(rawValue: "") == nil && Reason(rawValue: "Active") == nil)
+    expect(MessageCode(rawValue: "") == nil && MessageCode(rawValue: "Offline") == nil)
   }
 
   private func words(_ text: String) -> [String] {

@@ -14,7 +14,6 @@ import Testing
     for freshness in Situation.Freshness.allCases where freshness != .unreachable {
       let decision = decide { $0.freshness = freshness }
       expect(decision.screen, equals: .home)
-      expect(decision.reason, equals: .active)
       expect(!decision.stale)
     }
   }
@@ -37,7 +36,7 @@ import Testing
         $0.token = .expired
         $0.presence = presence
       }
-      expect(decision, equals: Decision(.home, .active))
+      expect(decision, equals: Decision(.home))
     }
     expect(
       decide {
@@ -60,11 +59,11 @@ import Testing
       $0.occasion = .navigate
       $0.freshness = .confirmed
     }
-    expect(refreshed, equals: Decision(.home, .active))
+    expect(refreshed, equals: Decision(.home))
 
     var timedOut = unlocked
     timedOut.freshness = .unreachable
-    expect(SessionPolicy.decide(timedOut), equals: Decision(.home, .unlocked, stale: true))
+    expect(SessionPolicy.decide(timedOut), equals: Decision(.home, stale: true))
   }
 
   @Test("RES-5: given a missing or damaged session, when the app starts, then sign-in")
@@ -77,19 +76,19 @@ import Testing
   @Test(
     "RES-6: given a prompt that fails, then sign-in, with a reason for each cause",
     arguments: [
-      (Situation.Outcome.failed, Reason.biometricFailed, true),
+      (Situation.Outcome.failed, MessageCode.biometricFailed, true),
       (.cancelled, .biometricCancelled, true), (.lockout, .biometricLockout, true),
       (.lockoutPermanent, .biometricLockoutPermanent, false),
       (.notEnrolled, .biometricNotEnrolled, false),
       (.unavailable, .biometricUnavailable, true), (.invalidated, .keyLost, false),
     ])
-  func failedPrompt(outcome: Situation.Outcome, reason: Reason, again: Bool) {
+  func failedPrompt(outcome: Situation.Outcome, message: MessageCode, again: Bool) {
     let decision = decide {
       $0.occasion = .unlock
       $0.record = .sealed
       $0.outcome = outcome
     }
-    expect(decision, equals: Decision(.signIn, reason, canUnlock: again))
+    expect(decision, equals: Decision(.signIn, message, canUnlock: again))
   }
 
   @Test("RES-7: given a key store that is locked or fails, then wait, and nothing is cleared")
@@ -166,7 +165,7 @@ import Testing
       $0.outcome = .success
       $0.record = .sealed
     }
-    expect(decision, equals: Decision(.home, .unlocked))
+    expect(decision, equals: Decision(.home))
   }
 
   @Test("ORG-2: given a revoked membership or a disabled organisation, then a choice that says why")
@@ -198,7 +197,7 @@ import Testing
           $0.freshness = freshness
           $0.occasion = occasion
         }
-        expect(decision, equals: Decision(.home, .active, stale: true, offline: true))
+        expect(decision, equals: Decision(.home, stale: true, offline: true))
       }
     }
   }
@@ -208,9 +207,8 @@ import Testing
     let one = decide { $0.membership = .single }
     expect(one.screen, equals: .home)
     expect(one.chooseOnly)
-    expect(one.reason, equals: .chosen)
-    expect(decide { $0.membership = .unchosen }.reason, equals: .firstChoice)
-    expect(decide { $0.membership = .noneAtAll }.reason, equals: .noMembership)
+    expect(decide { $0.membership = .unchosen }.message, equals: .firstChoice)
+    expect(decide { $0.membership = .noneAtAll }.message, equals: .noMembership)
     expect(decide { $0.membership = .unasked }, equals: Decision(.wait, .guardPending))
   }
 
@@ -222,12 +220,12 @@ import Testing
       $0.freshness = .pending
     }
     expect(waiting.screen, equals: .wait)
-    expect(waiting.reason, equals: .guardPending)
+    expect(waiting.message, equals: .guardPending)
     let timedOut = decide {
       $0.occasion = .navigate
       $0.freshness = .unreachable
     }
-    expect(timedOut, equals: Decision(.home, .active, stale: true))
+    expect(timedOut, equals: Decision(.home, stale: true))
   }
 
   @Test("OFF-2: given no network, when biometrics succeed, then home with both banners")
@@ -239,7 +237,7 @@ import Testing
       $0.token = .expired
       $0.network = .offline
     }
-    expect(decision, equals: Decision(.home, .unlocked, stale: true, offline: true))
+    expect(decision, equals: Decision(.home, stale: true, offline: true))
   }
 
   @Test("SES-7: given a clock moved back, then biometrics, or nothing where there are none")
@@ -274,8 +272,8 @@ import Testing
         $0.presence = presence
         $0.lockedByUser = true
       }
-      let reason: Reason = presence == .off ? .biometricOff : .biometricNotEnrolled
-      expect(locked, equals: Decision(.signIn, reason))
+      let message: MessageCode = presence == .off ? .biometricOff : .biometricNotEnrolled
+      expect(locked, equals: Decision(.signIn, message))
     }
   }
 

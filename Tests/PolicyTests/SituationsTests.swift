@@ -14,10 +14,10 @@ import Testing
     expect(check.failures.isEmpty, "\(check.name): \(check.failures.joined(separator: "\n"))")
   }
 
-  @Test("The sample has 110,454 situations and all 72 decisions")
+  @Test("The sample has 110,454 situations and all 68 decisions")
   func sampleIsLarge() {
     expect(Self.sample.cells, equals: 110_454)
-    expect(Self.sample.decisions.count, equals: 72)
+    expect(Self.sample.decisions.count, equals: 68)
   }
 
   @Test(

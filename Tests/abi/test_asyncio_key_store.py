@@ -13,6 +13,7 @@ from holdfast.types import Decision
 
 from support.directory_fixtures import DirectoryFixtures
 from support.keychain import KeyChain
+from support.screens import why
 from support.users import MakePhone
 
 
@@ -95,7 +96,7 @@ def test_API_3_asyncio_serves_the_key_store(locked: Locked) -> None:
         chain.keychain.answer("load", "biometric", KEY_LOCKOUT)
         await app.session_unlock()
         refused = await shown(app)
-        assert (refused["reason"], refused["can_unlock"]) == ("biometric_lockout", True)
+        assert (why(refused), refused["can_unlock"]) == ("biometric_lockout", True)
         # The finger opens the session: it is shown one prompt, and used once
         chain.keychain.present_finger()
         await app.session_unlock()
@@ -119,7 +120,7 @@ def test_KEYS_7_asyncio_takes_a_prompt_back(locked: Locked) -> None:
         chain.keychain.present_finger()
         await app.session_lock()
         await unlocking
-        while (withdrawn := await shown(app))["reason"] != "biometric_cancelled":
+        while (withdrawn := await shown(app))["message"]["code"] != "biometric_cancelled":
             assert withdrawn["screen"] == "unlock"
         assert withdrawn["can_unlock"]
         assert (await app.session_status())["state"] == "locked"

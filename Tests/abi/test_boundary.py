@@ -18,6 +18,7 @@ from patience import patience
 from support import children, contract
 from support.errors import error_of, error_of_open
 from support.phone import FilePhone, Phone
+from support.screens import why
 from support.sizes import sized
 from support.users import MakePhone, MakeUser, SignedIn
 from support.waking import Waiting
@@ -393,7 +394,7 @@ def test_ABI_3_unknown_fields_in_server_replies_are_ignored(
     user.phone.network.alter.append(enriched)
     user.phone.pass_time(3700)
     app = user.restart()
-    assert app.screen["reason"] == "token_expired"
+    assert why(app.screen) == "token_expired"
     app.touch()
     app.settle()
     assert app.screen["screen"] == "home"

@@ -10,6 +10,7 @@ from holdfast.types import HttpRequest
 from support.directory_fixtures import DirectoryFixtures
 from support.errors import error_of
 from support.phone import TOKEN_S
+from support.screens import seen, why
 from support.users import MakeUser, SignedIn
 
 DAY_S = 86_400
@@ -59,7 +60,7 @@ def test_LCK_8_a_list_that_became_too_old_in_use_lets_nobody_wait_for_ever(
         app.wait(DAY_S)
     assert app.screen["screen"] == "wait"
     app.wait(3)
-    assert (app.screen["screen"], app.screen["reason"]) == ("wait", "server_unreachable")
+    assert seen(app.screen) == ("wait", "server_unreachable")
     user.phone.network.instead.clear()
     app.settle_until("screen")
     assert app.screen["screen"] == "home"
@@ -125,4 +126,4 @@ def test_TST_2_a_list_that_a_denied_upload_asked_for_is_as_old_as_itself(
     assert app.touch()["screen"] == "home"
     assert app.org_list()["orgs"] != []
     phone.pass_time(601)
-    assert user.restart(online=False).screen["reason"] == "offline_limit"
+    assert why(user.restart(online=False).screen) == "offline_limit"

@@ -23,10 +23,10 @@ def listed(name: str) -> set[str]:
     return set(contract.known(contract.DOCUMENT["$defs"][name]))
 
 
-def swift_cases(path: str, kind: str) -> set[str]:
-    """The raw values of a Swift enumeration."""
+def swift_cases(path: str, kind: str, until: str = "\n}") -> set[str]:
+    """The raw values of a Swift enumeration, or of its first ones."""
     text = (ROOT / "Sources" / path).read_text(encoding="utf-8")
-    body = text.split(f"enum {kind}:", 1)[1].split("\n}", 1)[0]
+    body = text.split(f"enum {kind}:", 1)[1].split(until, 1)[0]
     found: set[str] = set()
     for line in re.findall(r"^  case (.*)$", body, flags=re.M):
         if line.startswith(".") or line.endswith(":"):
@@ -50,8 +50,10 @@ def test_the_schema_lists_the_core_s_error_codes() -> None:
     assert listed("ErrorCode") == swift_cases("Base/ErrorCode.swift", "ErrorCode")
 
 
-def test_the_schema_lists_the_core_s_reasons_screens_and_banners() -> None:
-    assert listed("DecisionReason") == swift_cases("Policy/Decision.swift", "Reason")
+def test_the_schema_lists_the_core_s_screens_and_banners_and_what_they_say() -> None:
+    assert listed("ScreenCode") == swift_cases(
+        "Policy/MessageCode.swift", "MessageCode", until="// Why a sign-in failed."
+    )
     assert listed("Screen") == swift_cases("Policy/Decision.swift", "Screen")
     assert listed("BannerCode") == swift_cases("Policy/Banners.swift", "Banner")
     assert listed("Tone") == swift_cases("Policy/Banners.swift", "Tone")

@@ -340,7 +340,7 @@ def test_COR_5_an_edit_of_a_deletion_brings_back_what_an_unproved_change_has_cha
 @pytest.mark.parametrize("other", ["deleted", "another"])
 @pytest.mark.parametrize("upload", [{}, BY_FUNCTION], ids=["rest", "rpc"])
 def test_COR_2_an_item_whose_id_is_taken_is_not_stored_because_an_answer_is_lost(
-    sign_in: MakeUser, directory: DirectoryFixtures, upload: Any, other: str, step: str
+    sign_in: MakeUser, directory: DirectoryFixtures, upload: dict[str, str], other: str, step: str
 ) -> None:
     user = sign_in(tables=tables(**upload))
     app = user.app

@@ -13,6 +13,7 @@ from holdfast import HoldfastError
 from support.damage import destroy_header
 from support.phone import App
 from support.queue import add
+from support.screens import seen
 from support.users import SignedIn
 
 #: Values that the library cannot have stored in a column of numbers.
@@ -72,7 +73,7 @@ def test_TST_7_a_lock_that_cannot_be_read_counts_as_locked(user: SignedIn, lock:
             if header == "destroyed":
                 destroy_header(folder)
             app = user.phone.start(online=False)
-            shown = (app.screen["screen"], app.screen["reason"])
+            shown = seen(app.screen)
             if shown != ("unlock", reason) or not refuses(app):
                 opened.append((value, header, shown))
             app.touch()

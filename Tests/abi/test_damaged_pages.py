@@ -13,6 +13,7 @@ import pytest
 from support.damage import PAGE, destroy_header, listed, recovered, root_of
 from support.errors import error_of
 from support.flips import FILES, INDEX
+from support.screens import seen
 from support.users import MakePhone, MakeUser, SignedIn
 
 
@@ -138,7 +139,7 @@ def test_ATK_3_a_row_of_the_queue_is_not_taken_for_the_session(user: SignedIn) -
         app = user.phone.start(online=False)
         # Then the session is lost, which is said, and it has not ended
         events = [(event["session"], event["unreadable"]) for event in recovered(app)]
-        found = (app.screen["screen"], app.screen["reason"])
+        found = seen(app.screen)
         if found != ("sign_in", "session_missing") or events != [(False, True)]:
             failed.append(f"page {source}: {found}, {events}")
         app.go_online()

@@ -12,6 +12,7 @@ from support.errors import error_of
 from support.held import return_to_foreground
 from support.phone import ROUTES, App
 from support.queue import add
+from support.screens import seen, why
 from support.users import MakePhone, MakeUser, SignedIn, signed_in
 
 
@@ -26,7 +27,7 @@ def test_ORG_8_a_changed_role_leads_to_its_home(
     assert user.app.screen["org"] is not None
     assert user.app.screen["org"]["role"] == "coordinator"
     answer: Any = user.app.route_check({"route": "/mentor"})["screen"]
-    assert (answer["reason"], answer["route"]) == ("route_forbidden", "/coordinator")
+    assert (why(answer), answer["route"]) == ("route_forbidden", "/coordinator")
     assert user.app.route_check({"route": "/reports/1"}) == {"allow": True}
     assert user.app.of_type("org_access_changed") == []
     assert user.restart().screen["route"] == "/coordinator"
@@ -63,7 +64,7 @@ def test_ORG_2_an_unknown_role_cannot_be_chosen(
     assert app.session_status()["generation"] == generation
     directory.control.set_membership(person.id, first.id, role="coordinator")
     return_to_foreground(user)
-    assert (app.screen["screen"], app.screen["reason"]) == ("select_org", "role_unknown")
+    assert seen(app.screen) == ("select_org", "role_unknown")
     assert app.screen["message"] is not None
     assert first.name in app.screen["message"]["text"]
     assert [e["reason"] for e in app.of_type("org_access_changed")] == ["role_unknown"]
@@ -80,7 +81,7 @@ def test_ORG_2_a_role_without_routes_reads_and_adds_nothing(
     user.app.go_online()
     directory.control.set_membership(user.person.id, org.id, role="coordinator")
     return_to_foreground(user)
-    assert (user.app.screen["screen"], user.app.screen["reason"]) == ("select_org", "role_unknown")
+    assert seen(user.app.screen) == ("select_org", "role_unknown")
     calls: list[Any] = [
         user.app.register,
         lambda: user.app.contact_search({"query": ""}),
@@ -132,7 +133,7 @@ def test_ORG_6_without_a_usable_membership_nothing_is_chosen(
     routes = {"org_admin": ROUTES["org_admin"]} if membership == "unknown role" else ROUTES
     app = phones(routes=routes).start()
     app.sign_in(person)
-    assert (app.screen["screen"], app.screen["reason"]) == ("select_org", reason)
+    assert seen(app.screen) == ("select_org", reason)
     if membership == "none":
         assert app.screen["orgs"] == []
         assert app.screen["message"] is not None
@@ -144,7 +145,7 @@ def whose_access_is_back(sign_in: MakeUser, directory: DirectoryFixtures) -> Sig
     user = sign_in()
     directory.control.set_org(user.org.id, "disabled")
     return_to_foreground(user)
-    assert user.app.screen["reason"] == "org_disabled"
+    assert why(user.app.screen) == "org_disabled"
     directory.control.set_org(user.org.id, "active")
     return user
 
@@ -189,7 +190,7 @@ def test_ORG_3_confirmed_cached_and_revoked_are_told_apart(
     user.app.reconnect()
     assert freshness(user.app) == ("confirmed", user.phone.now_ms)
     assert [org["status"] for org in user.app.org_list()["orgs"]] == ["revoked"]
-    assert user.app.screen["reason"] == "membership_revoked"
+    assert why(user.app.screen) == "membership_revoked"
 
 
 def test_ORG_3_no_memberships_are_known_before_the_first_answer(
@@ -240,12 +241,12 @@ def test_ORG_2_a_changed_selection_is_reported(
 ) -> None:
     directory.control.set_org(user.org.id, "disabled")
     return_to_foreground(user)
-    assert user.app.screen["reason"] == "org_disabled"
+    assert why(user.app.screen) == "org_disabled"
     second = directory.organisation("Vestland")
     directory.control.set_membership(user.person.id, second.id)
     directory.control.set_membership(user.person.id, user.org.id, status="ended")
     return_to_foreground(user)
-    assert (user.app.screen["screen"], user.app.screen["reason"]) == (
+    assert seen(user.app.screen) == (
         "select_org",
         "membership_revoked",
     )

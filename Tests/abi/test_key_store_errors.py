@@ -25,6 +25,7 @@ from support.errors import error_of
 from support.liar import with_liar
 from support.loop import Host
 from support.phone import App, Phone
+from support.screens import seen, why
 from support.users import MakePhone, SignedIn
 
 if TYPE_CHECKING:
@@ -206,7 +207,7 @@ def test_API_3_a_damaged_key_file_is_named(phones: MakePhone, lines: Lines) -> N
 def exchange(app: Any, person: Person) -> None:  # noqa: ANN401
     """Sign in with the password; the answer of the server finds the key store failing."""
     request = {"email": person.email, "password": PASSWORD}
-    assert app.sign_in_complete(request)["reason"] == "signing_in"
+    assert why(app.sign_in_complete(request)) == "signing_in"
     app.settle()
 
 
@@ -233,7 +234,7 @@ def test_API_3_a_key_store_that_fails_ends_a_sign_in_at_once(
     app = phone.start()
     phone.keychain.answer(call, name, *[answer] * 100)
     exchange(app, person)
-    assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", "sign_in_failed")
+    assert seen(app.screen) == ("sign_in", "sign_in_failed")
     assert cause(app) == "key_store"
     assert told(lines, name, word), lines
     assert phone.network.count("sign_in") == 1
@@ -262,7 +263,7 @@ def test_API_3_a_sign_in_over_a_session_leaves_it_usable(
     [before] = directory.control.sessions(user.person.id)
     keychain.answer("save", name, KEY_FAILED)
     exchange(app, user.person)
-    assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", "sign_in_failed")
+    assert seen(app.screen) == ("sign_in", "sign_in_failed")
     assert cause(app) == "key_store"
     assert app.screen["can_unlock"] == is_locked
     assert app.session_status()["state"] == ("locked" if is_locked else "active")

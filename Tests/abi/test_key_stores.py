@@ -28,6 +28,7 @@ from support.errors import error_of_open
 from support.liar import with_liar
 from support.loop import Host
 from support.phone import App, Phone
+from support.screens import seen
 from support.users import MakePhone, SignedIn
 
 
@@ -181,7 +182,7 @@ def test_API_3_a_device_key_that_is_not_saved_is_tried_again_after_a_pause(
     assert 0 < polled["wake_in_ms"] <= 10_000, "the host is not kept busy"
     phone.keychain.forget_script()
     app.settle_until("screen", within_s=30)
-    assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", "session_missing")
+    assert seen(app.screen) == ("sign_in", "session_missing")
 
 
 def test_API_3_handles_that_start_together_make_one_device_key(phones: MakePhone) -> None:

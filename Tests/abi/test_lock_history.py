@@ -21,6 +21,7 @@ from support.elsewhere import ENDS
 from support.errors import error_of
 from support.history import History
 from support.phone import TOKEN_S, App, FilePhone
+from support.screens import seen, why
 from support.sizes import crossed, sampled
 from support.users import MakePhone, MakeUser, SignedIn
 
@@ -180,7 +181,7 @@ def test_LCK_1_a_lock_holds_without_biometrics(sign_in: MakeUser, tmp_path: Path
     past = History(user.app)
     user.app.register()
     screen = user.app.session_lock()
-    assert (screen["screen"], screen["reason"]) == ("sign_in", "biometric_off")
+    assert seen(screen) == ("sign_in", "biometric_off")
     past.end()
     assert_none_opens(user, [*past.copies, *past.prefixes()], tmp_path / "put")
     user.app.sign_in(user.person)
@@ -489,7 +490,7 @@ def test_LCK_5_a_wait_before_anybody_came_ends_and_lets_nobody_in(
     first.session_adopt({"session": directory.session(person)})
     phone.app = None  # stays open
     second = phone.open()
-    assert second.session_background()["reason"] == "guard_pending"
+    assert why(second.session_background()) == "guard_pending"
     first.session_lock()
     second.settle()
     [event] = second.of_type("screen")
@@ -515,7 +516,7 @@ def test_LCK_5_a_second_report_of_the_background_does_not_restart_the_time(
     app = user.phone.open()
     app.session_background()
     user.phone.pass_time(200)
-    assert app.session_foreground()["reason"] == "background_timeout"
+    assert why(app.session_foreground()) == "background_timeout"
 
 
 # The background --------------------------------------------------------------------------------
@@ -576,7 +577,7 @@ def test_LCK_1_at_once_asks_who_has_no_biometric_key_for_a_sign_in_and_loses_no_
     # Then a sign-in lets its user in, and nothing else
     reason = "biometric_off" if biometric == "off" else "biometric_not_enrolled"
     for _ in range(2):
-        assert (screen["screen"], screen["reason"]) == ("sign_in", reason)
+        assert seen(screen) == ("sign_in", reason)
         assert set(history.refused(app)) == {"session.locked"}
         app.settle()
         app.session_background()

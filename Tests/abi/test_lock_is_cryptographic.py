@@ -11,6 +11,7 @@ from support import attacker, scan, tamper
 from support.directory_fixtures import DirectoryFixtures
 from support.hosted import HostedLibrary
 from support.phone import TOKEN_S, FilePhone
+from support.screens import why
 from support.sizes import sampled
 from support.users import MakeUser, SignedIn
 
@@ -22,12 +23,12 @@ def locked_by_hand(user: SignedIn) -> None:
 def locked_by_absence(user: SignedIn) -> None:
     user.app.session_background()
     user.phone.pass_time(301)
-    assert user.app.session_foreground()["reason"] == "background_timeout"
+    assert why(user.app.session_foreground()) == "background_timeout"
 
 
 def locked_by_expiry(user: SignedIn) -> None:
     user.phone.pass_time(TOKEN_S + 60)
-    assert user.restart().screen["reason"] == "token_expired"
+    assert why(user.restart().screen) == "token_expired"
 
 
 @pytest.mark.parametrize("lock", sampled([locked_by_hand, locked_by_absence, locked_by_expiry], 2))

@@ -11,6 +11,7 @@ from holdfast.keystore import KEY_FAILED, KEY_LOCKED
 from support import children
 from support.directory_fixtures import DirectoryFixtures, Person
 from support.phone import TOKEN_S
+from support.screens import why
 from support.users import MakeUser, SignedIn
 
 
@@ -152,6 +153,6 @@ def test_KEEP_4_logging_out_while_locked_erases_everything(user: SignedIn, other
     reply = user.app.session_logout()
     assert reply["screen"]["screen"] == "sign_in"
     assert "biometric" not in user.phone.keychain.names()
-    assert user.restart().screen["reason"] == "session_missing"
+    assert why(user.restart().screen) == "session_missing"
     user.app.sign_in(other)
     assert user.app.session_status()["user_id"] == other.id

@@ -15,6 +15,7 @@ from support.directory_fixtures import PASSWORD, DirectoryFixtures, Person
 from support.errors import error_of
 from support.phone import TOKEN_S, App, Phone
 from support.queue import stored
+from support.screens import why
 from support.sign_in import begin, browse, finish
 from support.users import MakeUser
 
@@ -43,7 +44,7 @@ def lengthening(name: str) -> Callable[[HttpRequest, Answer], Answer]:
 
 def told(app: App) -> tuple[str, str, str | None]:
     """The screen, its reason, and the cause that its message names."""
-    return app.screen["screen"], app.screen["reason"], (app.screen["message"] or {}).get("cause")
+    return app.screen["screen"], why(app.screen), (app.screen["message"] or {}).get("cause")
 
 
 @pytest.mark.parametrize("name", TOKENS)

@@ -19,6 +19,7 @@ from support.errors import error_of
 from support.held import taken
 from support.phone import TOKEN_S, Phone
 from support.queue import add, stored
+from support.screens import seen, why
 from support.users import MakeUser, SignedIn
 from support.waking import HANG_S, Waiting, readable
 
@@ -76,7 +77,7 @@ def test_a_poll_before_the_user_comes_refreshes_no_expired_token(user: SignedIn)
     app.settle()
     assert user.phone.network.count("refresh") == 0
     screen = app.session_resume()
-    assert (screen["screen"], screen["reason"]) == ("unlock", "token_expired")
+    assert seen(screen) == ("unlock", "token_expired")
 
 
 def test_a_poll_asks_for_no_key_while_nobody_is_signed_in(phone: Phone) -> None:
@@ -178,7 +179,7 @@ def test_an_earlier_clock_wakes_and_a_later_one_does_not(
 def test_the_host_is_woken_when_the_time_of_the_last_poll_is_over(user: SignedIn) -> None:
     user.phone.keychain.unlocked_since_boot = False
     app = user.restart()
-    assert app.screen["reason"] == "keystore_locked"
+    assert why(app.screen) == "keystore_locked"
     app.settle()
     assert app.poll()["wake_in_ms"] == 10_000
     assert not readable(app.wake_fd())
@@ -197,7 +198,7 @@ def test_a_host_that_waits_before_its_first_poll_is_woken_in_time(user: SignedIn
     user.phone.close()
     user.phone.keychain.unlocked_since_boot = False
     app = user.phone.open()
-    assert app.session_resume()["reason"] == "keystore_locked"
+    assert why(app.session_resume()) == "keystore_locked"
     assert "wake_in_ms" in app.next(20)
     user.phone.keychain.unlocked_since_boot = True
     user.phone.pass_time(10)

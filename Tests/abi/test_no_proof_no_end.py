@@ -11,6 +11,7 @@ from support.directory_fixtures import DirectoryFixtures
 from support.held import return_to_foreground, unlock
 from support.phone import TOKEN_S, Phone
 from support.refusals import live
+from support.screens import why
 from support.sizes import sampled
 from support.users import MakeUser, SignedIn
 
@@ -190,7 +191,7 @@ def test_ATK_6_a_session_handed_over_under_a_clock_that_was_moved_back_does_not_
     user.phone.reboot()
     user.phone.set_wall_clock(30 * DAY)
     user.restart(online=False)
-    assert user.app.screen["reason"] != "session_ended"
+    assert why(user.app.screen) != "session_ended"
     assert user.app.session_status()["state"] != "none"
 
 

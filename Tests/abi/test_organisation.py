@@ -13,6 +13,7 @@ from support.directory_fixtures import DirectoryFixtures, Organisation
 from support.errors import error_of
 from support.phone import ROUTES, TOKEN_S, App
 from support.queue import EMPTY
+from support.screens import seen, why
 from support.users import MakePhone, MakeUser, SignedIn, signed_in
 
 Two = tuple[SignedIn, Organisation]
@@ -36,7 +37,7 @@ def test_ORG_1_the_chosen_organisation_is_opened_again(two: Two) -> None:
     user, _ = two
     user.phone.pass_time(TOKEN_S + 60)
     app = user.restart()
-    assert app.screen["reason"] == "token_expired"
+    assert why(app.screen) == "token_expired"
     shown = [app.touch()]
     app.settle()
     shown += [event["screen"] for event in app.of_type("screen")]
@@ -64,7 +65,7 @@ def test_ORG_2_ended_access_leads_to_the_selection(
     reason, ended = "membership_revoked", "revoked"
     if cause == "disabled":
         reason, ended = "org_disabled", "disabled"
-    assert (screen["screen"], screen["reason"]) == ("select_org", reason)
+    assert seen(screen) == ("select_org", reason)
     assert screen["message"] is not None
     assert screen["message"]["code"] == reason
     assert user.org.name in screen["message"]["text"]
@@ -102,7 +103,7 @@ def test_ORG_3_cached_memberships_serve_offline(sign_in: MakeUser) -> None:
     assert confirmed is not None
     user.phone.pass_time(1200)
     app = user.restart(online=False)
-    assert (app.screen["screen"], app.screen["reason"]) == ("home", "active")
+    assert seen(app.screen) == ("home", None)
     stale = banner(app, "stale_data")
     assert (stale["tone"], stale["as_of_ms"]) == ("warning", confirmed)
     assert stale["text"]
@@ -117,7 +118,7 @@ def test_ORG_3_cached_memberships_serve_offline(sign_in: MakeUser) -> None:
 def test_ORG_4_the_newest_choice_is_resumed(two: Two) -> None:
     user, second = two
     screen = user.app.org_select({"org_id": second.id})
-    assert (screen["screen"], screen["reason"]) == ("home", "switched")
+    assert seen(screen) == ("home", None)
     assert screen["org"] is not None
     assert screen["org"]["id"] == second.id
     app = user.restart()
@@ -131,7 +132,7 @@ def test_RES_1_a_choice_asks_no_user_for_proof_during_use(two: Two) -> None:
     user.app.wait(13 * 3600)
     assert user.app.screen["screen"] == "home"
     screen = user.app.org_select({"org_id": second.id})
-    assert (screen["screen"], screen["reason"]) == ("home", "switched")
+    assert seen(screen) == ("home", None)
     user.app.settle()
     assert user.app.screen["screen"] == "home"
 
@@ -171,7 +172,7 @@ def test_ORG_6_one_membership_is_chosen_for_the_user(
     screen = app.session_adopt({"session": directory.session(person)})
     assert screen["screen"] in {"wait", "home"}
     app.settle()
-    assert (app.screen["screen"], app.screen["reason"]) == ("home", "chosen")
+    assert seen(app.screen) == ("home", None)
     assert app.screen["org"] == {"id": org.id, "name": org.name, "role": "peer_mentor"}
 
 
@@ -182,13 +183,13 @@ def test_ORG_6_several_memberships_are_offered(
     person = directory.person(*orgs)
     app = phones().start()
     app.sign_in(person)
-    assert (app.screen["screen"], app.screen["reason"]) == ("select_org", "first_choice")
+    assert seen(app.screen) == ("select_org", "first_choice")
     assert {(org["org_id"], org["name"], org["status"]) for org in app.screen["orgs"]} == {
         (org.id, org.name, "active") for org in orgs
     }
     assert [org for org in app.screen["orgs"] if org["current"]] == []
     screen = app.org_select({"org_id": orgs[1].id})
-    assert (screen["screen"], screen["reason"]) == ("home", "chosen")
+    assert seen(screen) == ("home", None)
     assert screen["org"] is not None
     assert screen["org"]["id"] == orgs[1].id
 
@@ -200,7 +201,7 @@ def test_ORG_7_navigation_waits_for_the_guard_then_uses_cached_memberships(
     requests = app.poll()["requests"]
     assert "guard" in [request["purpose"] for request in requests]
     answer: Any = app.route_check({"route": "/mentor"})["screen"]
-    assert (answer["screen"], answer["reason"]) == ("wait", "guard_pending")
+    assert seen(answer) == ("wait", "guard_pending")
     left = answer["deadline_ms"] - user.phone.now_ms
     assert 0 < left <= 2500
     user.phone.pass_time(2.6)
@@ -251,7 +252,7 @@ def test_ORG_8_a_forbidden_deep_link_is_redirected(sign_in: MakeUser, role: str)
             continue
         assert answer["allow"] is False
         answer = answer["screen"]
-        assert (answer["screen"], answer["reason"]) == ("home", "route_forbidden"), route
+        assert seen(answer) == ("home", "route_forbidden"), route
         assert answer["route"] == home, route
         assert answer["message"]["code"] == "route_forbidden", route
         assert app.route_check({"route": str(home)}) == {"allow": True}, route

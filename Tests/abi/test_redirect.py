@@ -16,6 +16,7 @@ from support.directory_fixtures import PASSWORD, DirectoryFixtures, Person
 from support.errors import error_of
 from support.held import answer
 from support.phone import METHODS, App, Phone
+from support.screens import seen
 from support.sign_in import begin, browse, finish, refused
 from support.users import MakePhone, SignedIn
 
@@ -50,18 +51,18 @@ def victim(phones: MakePhone, foreign: str, directory: DirectoryFixtures) -> App
 
 
 def shown(app: App) -> tuple[str, str]:
-    return app.screen["screen"], app.screen["reason"]
+    return seen(app.screen)
 
 
 def told(app: App) -> list[tuple[str, str]]:
     """The decisions that came as events."""
-    return [(e["screen"]["screen"], e["screen"]["reason"]) for e in app.of_type("screen")]
+    return [seen(e["screen"]) for e in app.of_type("screen")]
 
 
 def complete(app: App, callback: str) -> tuple[str, str]:
     """Pass the callback; returns the decision that answers."""
     reply = app.sign_in_complete({"callback_url": callback})
-    return reply["screen"], reply["reason"]
+    return seen(reply)
 
 
 # The URL ------------------------------------------------------------------------------------------
@@ -89,7 +90,7 @@ def test_HST_7_the_redirect_url_is_sent_exactly_as_configured(
     callback = browse(begun["url"])
     assert urllib.parse.urlsplit(callback)[:3] == urllib.parse.urlsplit(redirect)[:3]
     finish(app, callback)
-    assert shown(app) == ("home", "chosen")
+    assert shown(app) == ("home", None)
 
 
 NOT_A_REDIRECT = [

@@ -14,6 +14,7 @@ from support.directory_fixtures import DirectoryFixtures, Person, changed
 from support.errors import error_of
 from support.phone import App, Phone
 from support.queue import EMPTY, drain, item_of, stored
+from support.screens import why
 from support.users import MakePhone, MakeUser, SignedIn
 
 NOTES = {"note": {"table": "notes", "columns": ["title", "user_id"]}}
@@ -101,7 +102,7 @@ def test_HST_5_without_organisations_a_session_leads_home(loner: tuple[Phone, Ap
     for purpose in ("guard", "pull", "summary"):
         assert sent(phone, purpose) == [], purpose
     assert app.route_check({"route": "/notes/1"}) == {"allow": True}
-    assert app.route_check({"route": "/admin"})["screen"]["reason"] == "route_forbidden"
+    assert why(app.route_check({"route": "/admin"})["screen"]) == "route_forbidden"
     phone.close()
     app = phone.start(online=False)
     assert app.screen["screen"] == "home"

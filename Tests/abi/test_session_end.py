@@ -14,6 +14,7 @@ from support import children, tamper
 from support.directory_fixtures import DirectoryFixtures
 from support.errors import error_of
 from support.phone import TOKEN_S, Phone
+from support.screens import seen, why
 from support.users import MakeUser, SignedIn
 
 SESSION_COLUMNS = ["tokens", "wrap_session", "wrap_biometric", "choice", "memberships", "owner"]
@@ -35,7 +36,7 @@ def test_KEEP_4_logging_out_online(sign_in: MakeUser, directory: DirectoryFixtur
     assert len(directory.control.sessions(user.person.id)) == 1
     reply = user.app.session_logout()
     assert reply["unsent"] == 0
-    assert (reply["screen"]["screen"], reply["screen"]["reason"]) == ("sign_in", "signed_out")
+    assert seen(reply["screen"]) == ("sign_in", "signed_out")
     assert left(user.phone) == set()
     assert "biometric" not in user.phone.keychain.names()
     assert user.app.session_status()["state"] == "signed_out"
@@ -44,7 +45,7 @@ def test_KEEP_4_logging_out_online(sign_in: MakeUser, directory: DirectoryFixtur
     assert directory.control.sessions(user.person.id) == []
     assert user.app.session_status()["owed"] == []
     screen = user.restart().screen
-    assert (screen["screen"], screen["reason"]) == ("sign_in", "session_missing")
+    assert seen(screen) == ("sign_in", "session_missing")
 
 
 def test_KEEP_4_logging_out_offline(user: SignedIn, directory: DirectoryFixtures) -> None:
@@ -181,7 +182,7 @@ def test_KEEP_7_a_process_killed_during_the_erase_of_an_ended_session_leaves_no_
     assert children.run("die_during.py", user.phone.spec(), *arguments, env=env).killed
     assert "biometric" in user.phone.keychain.names()
     user.restart().settle()
-    assert user.app.screen["reason"] == "session_ended"
+    assert why(user.app.screen) == "session_ended"
     assert user.phone.keychain.names() == {"device"}
 
 
@@ -216,7 +217,7 @@ def test_KEEP_7_a_session_ended_by_the_server_signs_out_once(
     refused(user)
     app = user.app
     assert len(app.of_type("session_ended")) == 1
-    assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", "session_ended")
+    assert seen(app.screen) == ("sign_in", "session_ended")
     app.settle()
     app.wait(3600)
     assert len(app.of_type("session_ended")) == 1
@@ -236,18 +237,18 @@ def test_KEEP_7_session_ended_is_told_again_until_it_is_followed(
 ) -> None:
     directory.control.revoke_sessions(user.person.id)
     user.phone.pass_time(TOKEN_S + 60)
-    seen = None
-    while seen is None:
+    notice = None
+    while notice is None:
         thing = user.app.next(0)
         assert "wake_in_ms" not in thing, "the notice did not arrive"
         if "request" in thing:
             user.app.answer(thing["request"], user.phone.network(thing["request"]))
-        seen = thing.get("notice")
-    assert seen["type"] == "session_ended"
-    assert seen["text"]
+        notice = thing.get("notice")
+    assert notice["type"] == "session_ended"
+    assert notice["text"]
     app = user.restart()
     app.settle()
-    assert app.of_type("session_ended") == [seen]
-    assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", "session_ended")
+    assert app.of_type("session_ended") == [notice]
+    assert seen(app.screen) == ("sign_in", "session_ended")
     user.restart().settle()
     assert user.app.of_type("session_ended") == []

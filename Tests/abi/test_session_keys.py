@@ -17,6 +17,7 @@ from support.directory_fixtures import DirectoryFixtures
 from support.errors import error_of
 from support.missing import aside, until_lost
 from support.phone import TOKEN_S, FilePhone
+from support.screens import seen
 from support.users import MakePhone, MakeUser, SignedIn
 
 
@@ -27,7 +28,7 @@ def test_SES_10_an_unlock_without_the_key_opens_nothing(sign_in: MakeUser, claim
     app = user.restart()
     for _ in range(claims):
         screen = app.unlock("success")
-        assert (screen["screen"], screen["reason"]) == ("sign_in", "biometric_failed")
+        assert seen(screen) == ("sign_in", "biometric_failed")
         assert app.session_status()["state"] == "locked"
         assert error_of(app.contact_search, {"query": ""}).code == "session.locked"
     app.settle()
@@ -47,7 +48,7 @@ def test_SES_9_a_changed_enrolment_loses_the_key(
     user.phone.pass_time(TOKEN_S + 60)
     app = user.restart(online=False)
     screen = app.touch()
-    assert (screen["screen"], screen["reason"]) == ("sign_in", "key_lost")
+    assert seen(screen) == ("sign_in", "key_lost")
     app.go_online()
     app.sign_in(user.person)
     if not app.of_type("sync_completed"):
@@ -69,7 +70,7 @@ def test_SES_11_files_of_another_device_are_set_aside(user: SignedIn) -> None:
     app.sign_in(user.person)
     assert app.screen["screen"] == "home"
     assert [(user.phone.folder / name).stat().st_size for name in aside(user.phone)] == [size]
-    assert user.restart().screen["reason"] == "active"
+    assert seen(user.restart().screen) == ("home", None)
 
 
 @pytest.mark.parametrize(
@@ -87,13 +88,13 @@ def test_RES_7_an_unavailable_key_store_clears_nothing(
     user.phone.close()
     user.phone.keychain.answer("load", key, answer, answer)
     app = user.restart()
-    assert (app.screen["screen"], app.screen["reason"]) == ("wait", "keystore_failed")
+    assert seen(app.screen) == ("wait", "keystore_failed")
     with pytest.raises(HoldfastError):
         app.queue_list()
     assert tamper.stored(user.phone.folder)
     app.session_resume()
     screen = app.session_resume()
-    assert (screen["screen"], screen["reason"]) == ("home", "active")
+    assert seen(screen) == ("home", None)
 
 
 @pytest.mark.parametrize("answer", [KEY_NOT_ENROLLED, KEY_UNAVAILABLE])
@@ -108,7 +109,7 @@ def test_KEEP_2_a_phone_without_biometrics_can_sign_in(
     assert app.screen["screen"] == "home"
     assert phone.keychain.names() == {"device", "session"}
     app = phone.start()
-    assert (app.screen["screen"], app.screen["reason"]) == ("home", "active")
+    assert seen(app.screen) == ("home", None)
 
 
 @pytest.mark.parametrize("other_user", [False, True])

@@ -14,6 +14,7 @@ from holdfast.types import HttpRequest
 from support.directory_fixtures import DirectoryFixtures
 from support.phone import TOKEN_S
 from support.refusals import live
+from support.screens import seen
 from support.sizes import sampled
 from support.users import SignedIn
 
@@ -91,7 +92,7 @@ def test_SES_2_proof_of_an_end_signs_out_with_a_reason(user: SignedIn, body: str
     user.app.complete({"id": request["id"], "status": 400, "headers": {}, "body": body})
     user.app.settle()
     assert len(user.app.of_type("session_ended")) == 1
-    assert (user.app.screen["screen"], user.app.screen["reason"]) == ("sign_in", "session_ended")
+    assert seen(user.app.screen) == ("sign_in", "session_ended")
 
 
 def test_SES_4_sixteen_threads_cause_one_refresh(

@@ -11,6 +11,7 @@ from support.directory_fixtures import DirectoryFixtures
 from support.errors import error_of
 from support.network import real_now_ms
 from support.phone import ROUTES, TOKEN_S
+from support.screens import seen, why
 from support.sizes import sampled
 from support.tamper import flipped
 from support.users import MakePhone, MakeUser, SignedIn
@@ -25,7 +26,7 @@ def test_RES_1_active_session_resumes_home(sign_in: MakeUser, role: str) -> None
     user = sign_in(role)
     user.phone.pass_time(HALF_AN_HOUR)
     app = user.restart()
-    assert (app.screen["screen"], app.screen["reason"]) == ("home", "active")
+    assert seen(app.screen) == ("home", None)
     assert app.screen["route"] == ROUTES[role]["home"]
     assert app.screen["org"] == {"id": user.org.id, "name": user.org.name, "role": role}
     assert app.screen["banners"] == []
@@ -41,14 +42,14 @@ def test_RES_1_active_session_resumes_home(sign_in: MakeUser, role: str) -> None
 def test_RES_1_the_session_window_counts_from_the_last_proof_of_the_user(sign_in: MakeUser) -> None:
     user = sign_in(policy={"session_window_s": 1000})
     user.phone.pass_time(999)
-    assert user.restart().screen["reason"] == "active"
+    assert seen(user.restart().screen) == ("home", None)
     user.phone.pass_time(2)
     app = user.restart()
-    assert (app.screen["screen"], app.screen["reason"]) == ("unlock", "session_window")
+    assert seen(app.screen) == ("unlock", "session_window")
     app.touch()
     app.settle()
     user.phone.pass_time(999)
-    assert user.restart().screen["reason"] == "active"
+    assert seen(user.restart().screen) == ("home", None)
 
 
 @pytest.mark.both_flavours
@@ -56,7 +57,7 @@ def test_RES_2_expired_token_asks_for_biometrics(sign_in: MakeUser) -> None:
     user = sign_in(contacts=1)
     user.phone.pass_time(TOKEN_S + 60)
     app = user.restart()
-    assert (app.screen["screen"], app.screen["reason"]) == ("unlock", "token_expired")
+    assert seen(app.screen) == ("unlock", "token_expired")
     assert (app.screen["route"], app.screen["org"]) == (None, None)
     assert app.session_status()["state"] == "locked"
     assert app.session_status()["user_id"] is None
@@ -68,7 +69,7 @@ def test_RES_2_expired_token_asks_for_biometrics(sign_in: MakeUser) -> None:
 
 def test_RES_2_a_token_is_valid_until_its_last_second(user: SignedIn) -> None:
     user.phone.pass_time(TOKEN_S - 30)
-    assert user.restart().screen["reason"] == "active"
+    assert seen(user.restart().screen) == ("home", None)
 
 
 @pytest.mark.parametrize("away_s", [60, 2 * TOKEN_S])
@@ -80,7 +81,7 @@ def test_RES_4_the_same_rules_decide_after_a_device_restart(sign_in: MakeUser, a
     # When the app starts on both
     # Then both show the same screen: the restarted monotonic clock has no effect
     first, second = kept.restart().screen, rebooted.restart().screen
-    assert (first["screen"], first["reason"]) == (second["screen"], second["reason"])
+    assert seen(first) == seen(second)
     assert second["screen"] == ("home" if away_s < TOKEN_S else "unlock")
     assert rebooted.phone.keychain.calls["load", "device"] >= 1
 
@@ -116,7 +117,7 @@ def test_RES_4_time_in_the_background_counts_across_a_restart(user: SignedIn) ->
     user.app.session_background()
     user.phone.reboot(off_for_s=301)
     app = user.restart()
-    assert (app.screen["screen"], app.screen["reason"]) == ("unlock", "background_timeout")
+    assert seen(app.screen) == ("unlock", "background_timeout")
 
 
 def test_RES_4_an_app_that_says_again_that_it_has_left_is_not_back(sign_in: MakeUser) -> None:
@@ -125,7 +126,7 @@ def test_RES_4_an_app_that_says_again_that_it_has_left_is_not_back(sign_in: Make
         user.app.session_background()
         user.phone.pass_time(200)
     user.app.session_foreground()
-    assert (user.app.screen["screen"], user.app.screen["reason"]) == (
+    assert seen(user.app.screen) == (
         "unlock",
         "background_timeout",
     )
@@ -150,7 +151,7 @@ def test_RES_5_a_damaged_token_is_cleared_and_sign_in_offered(user: SignedIn, da
     user.phone.close()
     tamper.write(user.phone.folder, DAMAGE[damage](tamper.stored(user.phone.folder)))
     app = user.restart()
-    assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", "session_corrupt")
+    assert seen(app.screen) == ("sign_in", "session_corrupt")
     assert {"bankid", "vipps"} <= {method["id"] for method in app.screen["methods"]}
     assert app.screen["message"] is not None
     assert not {"session", "biometric"} & set(user.phone.keychain.names())
@@ -158,7 +159,7 @@ def test_RES_5_a_damaged_token_is_cleared_and_sign_in_offered(user: SignedIn, da
     assert tamper.read(user.phone.folder) is None
     assert tamper.read(user.phone.folder, "wrap_session") is None
     app = user.restart()
-    assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", "session_missing")
+    assert seen(app.screen) == ("sign_in", "session_missing")
     app.go_offline()
     user.phone.network.up = True
     app.sign_in(user.person)
@@ -174,19 +175,19 @@ def test_RES_5_a_token_sealed_with_another_key_is_refused(sign_in: MakeUser) -> 
     foreign = tamper.stored(stranger.phone.folder)
     tamper.write(user.phone.folder, foreign)
     screen = user.restart().screen
-    assert (screen["screen"], screen["reason"]) == ("sign_in", "session_corrupt")
+    assert seen(screen) == ("sign_in", "session_corrupt")
 
 
 def test_RES_5_a_missing_token_leads_to_the_sign_in(phones: MakePhone, sign_in: MakeUser) -> None:
     app = phones().start()
-    assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", "session_missing")
+    assert seen(app.screen) == ("sign_in", "session_missing")
     assert [method["id"] for method in app.screen["methods"]] == ["bankid", "vipps", "email"]
     user = sign_in()
     user.phone.close()
     tamper.write(user.phone.folder, None)
     screen = user.restart().screen
     assert screen["screen"] == "sign_in"
-    assert screen["reason"] in {"session_missing", "session_corrupt"}
+    assert why(screen) in {"session_missing", "session_corrupt"}
 
 
 def test_RES_7_a_device_not_yet_unlocked_waits(user: SignedIn) -> None:
@@ -194,7 +195,7 @@ def test_RES_7_a_device_not_yet_unlocked_waits(user: SignedIn) -> None:
     user.phone.reboot()
     user.phone.keychain.unlocked_since_boot = False
     app = user.restart(online=False)
-    assert (app.screen["screen"], app.screen["reason"]) == ("wait", "keystore_locked")
+    assert seen(app.screen) == ("wait", "keystore_locked")
     assert app.screen["deadline_ms"] is not None
     status = app.session_status()
     assert (status["state"], status["user_id"]) == ("locked", None)
@@ -202,7 +203,7 @@ def test_RES_7_a_device_not_yet_unlocked_waits(user: SignedIn) -> None:
     assert tamper.stored(user.phone.folder)
     user.phone.keychain.unlocked_since_boot = True
     screen = app.session_resume()
-    assert (screen["screen"], screen["reason"]) == ("home", "active")
+    assert seen(screen) == ("home", None)
     assert app.queue_get({"id": queued})["item"]["state"] == "pending"
 
 
@@ -223,7 +224,7 @@ def test_KEEP_2_opening_asks_for_biometrics_if_the_policy_says_so(sign_in: MakeU
     user = sign_in(policy={"session_window_s": 0})
     user.phone.pass_time(1)
     app = user.restart()
-    assert (app.screen["screen"], app.screen["reason"]) == ("unlock", "session_window")
+    assert seen(app.screen) == ("unlock", "session_window")
     assert app.touch()["screen"] == "home"
 
 
@@ -245,7 +246,7 @@ def test_KEEP_3_the_offline_limit_leads_to_the_sign_in(sign_in: MakeUser) -> Non
     queued = user.offline().register()
     user.phone.pass_time(86_401)
     app = user.restart(online=False)
-    assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", "offline_limit")
+    assert seen(app.screen) == ("sign_in", "offline_limit")
     message = app.screen["message"]
     assert message is not None
     assert message["code"] == "offline_limit"
@@ -268,7 +269,7 @@ def test_KEEP_3_the_offline_limit_ends_no_session_and_blames_no_network(
     app = user.restart()
     app.settle()
     # Then
-    assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", "offline_limit")
+    assert seen(app.screen) == ("sign_in", "offline_limit")
     assert app.screen["message"] is not None
     words = app.screen["message"]["text"].lower().split()
     assert not {"offline", "nett", "nettet", "network"} & set(words)
@@ -283,7 +284,7 @@ def test_KEEP_3_the_limit_also_counts_when_the_app_comes_to_the_foreground(
     user.app.session_background()
     user.phone.pass_time(86_401)
     screen = user.app.session_foreground()
-    assert (screen["screen"], screen["reason"]) == ("sign_in", "offline_limit")
+    assert seen(screen) == ("sign_in", "offline_limit")
 
 
 def test_KEEP_6_a_long_time_in_the_background_locks(sign_in: MakeUser) -> None:
@@ -312,7 +313,7 @@ def test_KEEP_6_a_long_time_in_the_background_locks(sign_in: MakeUser) -> None:
 
     assert refused() == ["session.locked"] * 8
     screen = app.session_foreground()
-    assert (screen["screen"], screen["reason"]) == ("unlock", "background_timeout")
+    assert seen(screen) == ("unlock", "background_timeout")
     assert refused() == ["session.locked"] * 8
     assert app.route_check({"route": "/mentor"})["screen"]["screen"] == "unlock"  # type: ignore[typeddict-item]
     app.settle()
@@ -326,7 +327,7 @@ def test_KEEP_6_a_short_time_in_the_background_does_not_lock(user: SignedIn) -> 
         user.app.session_background()
         user.phone.pass_time(300)
         screen = user.app.session_foreground()
-        assert (screen["screen"], screen["reason"]) == ("home", "active")
+        assert seen(screen) == ("home", None)
 
 
 def test_KEEP_6_setting_the_clock_back_does_not_extend_the_time(user: SignedIn) -> None:
@@ -342,7 +343,7 @@ def test_RES_1_a_session_resumes_with_the_system_s_clock(sign_in: MakeUser) -> N
     user = sign_in(clock="system")
     before = real_now_ms()
     app = user.restart()
-    assert app.screen["reason"] == "active"
+    assert seen(app.screen) == ("home", None)
     status = app.session_status()
     assert status["expires_ms"] is not None
     assert abs(status["expires_ms"] - before - TOKEN_S * 1000) < 30_000

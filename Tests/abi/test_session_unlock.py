@@ -10,6 +10,7 @@ from support import tamper
 from support.directory_fixtures import DirectoryFixtures, Person
 from support.errors import error_of
 from support.phone import TOKEN_S, App
+from support.screens import seen, why
 from support.users import MakePhone, MakeUser, SignedIn
 
 #: The reason for each outcome of a prompt, and whether another prompt may open the session: the
@@ -40,7 +41,7 @@ def expired(user: SignedIn, *, online: bool = True) -> SignedIn:
     """An app that started with an expired token and shows the prompt."""
     user.phone.pass_time(TOKEN_S + 60)
     app = user.restart(online=online)
-    assert app.screen["reason"] == "token_expired"
+    assert why(app.screen) == "token_expired"
     return user
 
 
@@ -55,7 +56,7 @@ def test_RES_3_biometrics_bring_a_new_session_and_home(sign_in: MakeUser) -> Non
     assert (screen["deadline_ms"] is not None) == (screen["screen"] == "wait")
     app.settle()
     assert (app.screen["screen"], app.screen["route"]) == ("home", user.home)
-    assert app.screen["reason"] in {"unlocked", "active"}
+    assert seen(app.screen) == ("home", None)
     assert directory.refreshes() == 1
     assert user.phone.keychain.calls["load", "biometric"] == 1
     status = app.session_status()
@@ -63,7 +64,7 @@ def test_RES_3_biometrics_bring_a_new_session_and_home(sign_in: MakeUser) -> Non
     assert status["owed"] == []
     assert status["generation"] > generation
     app = user.restart()
-    assert (app.screen["screen"], app.screen["reason"]) == ("home", "active")
+    assert seen(app.screen) == ("home", None)
     app.settle()
     assert directory.refreshes() == 1
 
@@ -84,14 +85,14 @@ def test_SES_9_a_lost_key_that_the_call_finds_which_locks_stays_lost(user: Signe
     # Given an open session whose window is over, which nobody has locked yet
     user.app.wait(13 * 3600)
     screen = user.app.unlock("invalidated")
-    assert (screen["screen"], screen["reason"]) == ("sign_in", "key_lost")
+    assert seen(screen) == ("sign_in", "key_lost")
     screen = user.restart().screen
-    assert (screen["screen"], screen["reason"]) == ("sign_in", "key_lost")
+    assert seen(screen) == ("sign_in", "key_lost")
 
 
 def test_SES_9_both_keys_of_a_session_that_nothing_opens_are_erased(user: SignedIn) -> None:
     user.app.session_lock()
-    assert user.app.unlock("invalidated")["reason"] == "key_lost"
+    assert why(user.app.unlock("invalidated")) == "key_lost"
     assert user.phone.keychain.names() == {"device"}
     assert user.app.session_status()["owed"] == []
 
@@ -117,7 +118,7 @@ def test_RES_5_the_prompt_opens_no_record_that_is_damaged(user: SignedIn, column
     tamper.write(user.phone.folder, tamper.flipped(stored, len(stored) - 1), column)
     user.app.settle()
     screen = user.app.touch()
-    assert (screen["screen"], screen["reason"]) == ("sign_in", "session_corrupt")
+    assert seen(screen) == ("sign_in", "session_corrupt")
     assert user.app.session_status()["state"] == "signed_out"
     assert user.phone.keychain.names() == {"device"}
 
@@ -131,21 +132,21 @@ def test_RES_6_a_failed_prompt_leads_to_the_sign_in_and_says_whether_another_one
     reason, again = OUTCOMES[outcome]
     assert app.screen["can_unlock"]
     screen = app.unlock(outcome)
-    assert (screen["screen"], screen["reason"]) == ("sign_in", reason)
+    assert seen(screen) == ("sign_in", reason)
     assert screen["can_unlock"] == again
     assert {"bankid", "vipps"} <= {method["id"] for method in screen["methods"]}
     assert screen["message"] is not None
     assert (screen["message"]["code"], bool(screen["message"]["text"])) == (reason, True)
     assert app.session_status()["state"] == "locked"
     app.settle()
-    assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", reason)
+    assert seen(app.screen) == ("sign_in", reason)
     assert app.of_type("screen") == []
     for restarted in [False, True] if again else []:
         if restarted:
             app = expired(user).app
             app.unlock(outcome)
             app = user.restart()
-            assert app.screen["reason"] == "token_expired"
+            assert why(app.screen) == "token_expired"
         app.touch()
         app.settle()
         assert app.screen["screen"] == "home"
@@ -172,14 +173,14 @@ def test_RES_6_a_sign_in_that_fails_still_offers_the_prompt(sign_in: MakeUser) -
     waiting = app.sign_in_complete({"email": user.person.email, "password": "wrong-wrong"})
     assert (waiting["screen"], waiting["can_unlock"]) == ("wait", False)
     app.settle()
-    assert (app.screen["reason"], app.screen["can_unlock"]) == ("sign_in_failed", True)
+    assert (why(app.screen), app.screen["can_unlock"]) == ("sign_in_failed", True)
     app.sign_in_begin({"method": "bankid"})
     denied = "app.example://signed-in?error=access_denied"
     screen = app.sign_in_complete({"callback_url": denied})
-    assert (screen["reason"], screen["can_unlock"]) == ("sign_in_cancelled", True)
+    assert (why(screen), screen["can_unlock"]) == ("sign_in_cancelled", True)
     app.network_report({"online": False})
     screen = app.sign_in_complete({"email": user.person.email, "password": "x"})
-    assert (screen["reason"], screen["can_unlock"]) == ("sign_in_offline", True)
+    assert (why(screen), screen["can_unlock"]) == ("sign_in_offline", True)
     app.network_report({"online": True})
     app.touch()
     app.settle()
@@ -196,9 +197,9 @@ def test_RES_6_without_a_session_no_prompt_is_offered(user: SignedIn) -> None:
 def test_HST_4_a_lock_of_the_user_is_not_a_lost_key_without_biometrics(sign_in: MakeUser) -> None:
     user = sign_in(policy={"biometric": "off"})
     screen = user.app.session_lock()
-    assert (screen["screen"], screen["reason"]) == ("sign_in", "biometric_off")
+    assert seen(screen) == ("sign_in", "biometric_off")
     app = user.restart()
-    assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", "biometric_off")
+    assert seen(app.screen) == ("sign_in", "biometric_off")
     assert app.session_status()["state"] == "locked"
     app.sign_in(user.person)
     assert app.screen["screen"] == "home"
@@ -208,7 +209,7 @@ def test_HST_4_a_lock_of_the_user_is_not_a_lost_key_without_a_finger(
     phones: MakePhone, person: Person
 ) -> None:
     screen = signed_in_without_a_finger(phones, person, "preferred").session_lock()
-    assert (screen["screen"], screen["reason"]) == ("sign_in", "biometric_not_enrolled")
+    assert seen(screen) == ("sign_in", "biometric_not_enrolled")
 
 
 def test_HST_4_a_lost_biometric_key_stays_the_reason_after_a_lock_of_the_user(
@@ -217,8 +218,8 @@ def test_HST_4_a_lost_biometric_key_stays_the_reason_after_a_lock_of_the_user(
     assert user.app.session_lock()["screen"] == "unlock"
     user.phone.keychain.change_enrolment()
     screen = user.app.touch()
-    assert (screen["screen"], screen["reason"]) == ("sign_in", "key_lost")
-    assert user.restart().screen["reason"] == "key_lost"
+    assert seen(screen) == ("sign_in", "key_lost")
+    assert why(user.restart().screen) == "key_lost"
 
 
 def refused_at_the_start(phones: MakePhone, person: Person, *, online: bool) -> tuple[App, str]:
@@ -229,7 +230,7 @@ def refused_at_the_start(phones: MakePhone, person: Person, *, online: bool) -> 
     app.phone.close()
     app.phone.pass_time(TOKEN_S + 60)
     app = app.phone.start(online=online)
-    assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", "biometric_not_enrolled")
+    assert seen(app.screen) == ("sign_in", "biometric_not_enrolled")
     return app, item
 
 
@@ -260,6 +261,6 @@ def test_RES_2_a_return_after_a_start_that_was_refused_is_refused(
     app, _ = refused_at_the_start(phones, person, online=False)
     checked = app.route_check({"route": "/mentor"})["screen"]  # type: ignore[typeddict-item]
     for screen in (app.session_foreground(), checked):
-        assert (screen["screen"], screen["reason"]) == ("sign_in", "biometric_not_enrolled")
+        assert seen(screen) == ("sign_in", "biometric_not_enrolled")
     app.settle()
     assert app.session_status()["state"] == "locked"

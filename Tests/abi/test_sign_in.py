@@ -10,6 +10,7 @@ import pytest
 from support.directory_fixtures import PASSWORD, DirectoryFixtures, Person
 from support.errors import error_of
 from support.phone import METHODS, Phone
+from support.screens import seen, why
 from support.sign_in import begin, browse, finish, refused
 from support.users import MakePhone
 
@@ -25,7 +26,7 @@ def test_RES_6_signing_in_with_bankid_or_vipps(
     assert query["provider"] == [method]
     assert query["code_challenge_method"] == ["s256"]
     finish(app, browse(begun["url"]))
-    assert (app.screen["screen"], app.screen["reason"]) == ("home", "chosen")
+    assert seen(app.screen) == ("home", None)
     assert app.session_status()["user_id"] == person.id
     assert len(directory.control.sessions(person.id)) == 1
 
@@ -59,10 +60,10 @@ def test_SES_13_a_cancelled_browser_sign_in_shows_its_reason(
     callback = browse(begin(app)["url"])
     assert "error" in callback
     screen = app.sign_in_complete({"callback_url": callback})
-    assert (screen["screen"], screen["reason"]) == ("sign_in", "sign_in_cancelled")
+    assert seen(screen) == ("sign_in", "sign_in_cancelled")
     assert screen["message"] is not None
     app.settle()
-    assert app.screen["reason"] == "sign_in_cancelled"
+    assert why(app.screen) == "sign_in_cancelled"
     finish(app, browse(begin(app)["url"]))
     assert app.screen["screen"] == "home"
 
@@ -73,9 +74,9 @@ def test_RES_6_signing_in_with_a_password(phone: Phone, person: Person) -> None:
     assert begin(app, "email") == {"needs": ["email", "password"]}
     app.sign_in_complete({"email": person.email, "password": "wrong-wrong"})
     app.settle()
-    told = [event["screen"]["reason"] for event in app.of_type("screen")]
+    told = [why(event["screen"]) for event in app.of_type("screen")]
     assert told == ["sign_in_failed"]
-    assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", "sign_in_failed")
+    assert seen(app.screen) == ("sign_in", "sign_in_failed")
     app.sign_in_complete({"email": person.email, "password": PASSWORD})
     app.settle()
     assert app.screen["screen"] == "home"
@@ -116,7 +117,7 @@ def test_ATK_15_signing_in_without_a_network_is_answered_at_once(
     app.go_offline()
     for request in ({"callback_url": callback}, {"email": person.email, "password": PASSWORD}):
         screen = app.sign_in_complete(cast(Any, request))
-        assert (screen["screen"], screen["reason"]) == ("sign_in", "sign_in_offline")
+        assert seen(screen) == ("sign_in", "sign_in_offline")
         assert screen["message"] is not None
         assert app.poll()["wake_in_ms"] is None
     app.go_online()
@@ -140,7 +141,7 @@ def test_ATK_15_a_network_that_goes_while_signing_in_ends_the_wait_at_once(
         app.settle()
     [event] = app.of_type("screen")
     decision = event["screen"]
-    assert (decision["screen"], decision["reason"]) == ("sign_in", "sign_in_offline")
+    assert seen(decision) == ("sign_in", "sign_in_offline")
     assert app.poll()["requests"] == []
     if told == "by the host":
         phone.network.up = True
@@ -166,7 +167,7 @@ def test_ATK_15_a_sign_in_that_is_not_answered_in_time_promises_nothing(
         app.settle()
         phone.pass_time(5)
     app.settle()
-    assert (app.screen["screen"], app.screen["reason"]) == ("sign_in", "sign_in_unreachable")
+    assert seen(app.screen) == ("sign_in", "sign_in_unreachable")
     assert app.poll()["requests"] == []
 
 
@@ -183,7 +184,7 @@ def test_SES_13_sign_ins_that_ran_out_together_end_at_one_poll(
     polled = app.poll()
     assert polled["requests"] == []
     [decision] = [event["screen"] for event in polled["events"] if event["type"] == "screen"]
-    assert (decision["screen"], decision["reason"]) == ("sign_in", "sign_in_unreachable")
+    assert seen(decision) == ("sign_in", "sign_in_unreachable")
     assert polled["wake_in_ms"] != 0
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from support.directory_fixtures import PASSWORD, DirectoryFixtures, Person
 from support.phone import App, Phone
+from support.screens import seen, why
 from support.sign_in import begin, browse, finish, refused
 from support.users import SignedIn
 from support.waking import another
@@ -100,7 +101,7 @@ def test_ATK_15_a_refusal_after_a_cancel_changes_nothing(
     cancel(app)
     app.complete(cast(Any, {"id": request["id"], **answer}))
     assert app.settle() == []
-    assert app.screen["reason"] == "session_missing"
+    assert why(app.screen) == "session_missing"
 
 
 def test_ATK_15_a_new_sign_in_does_not_wait_for_the_cancelled_one(
@@ -132,7 +133,7 @@ def test_ATK_15_a_cancel_over_an_open_session_shows_it_again(user: SignedIn) -> 
     app = user.app
     item = app.register()
     screen = app.sign_in_complete({"email": user.person.email, "password": PASSWORD})
-    assert screen["reason"] == "signing_in"
+    assert why(screen) == "signing_in"
     reply = app.sign_in_cancel()
     assert reply["cancelled"]
     assert (reply["screen"]["screen"], reply["screen"]["route"]) == ("home", user.home)
@@ -154,5 +155,5 @@ def test_ATK_15_without_a_network_a_sign_in_can_be_cancelled(phone: Phone) -> No
     app = phone.start(online=False)
     begin(app)
     screen = app.sign_in_complete({"email": "a@example.org", "password": PASSWORD})
-    assert (screen["screen"], screen["reason"]) == ("sign_in", "sign_in_offline")
+    assert seen(screen) == ("sign_in", "sign_in_offline")
     assert cancel(app) == (True, "sign_in")

@@ -11,6 +11,7 @@ from holdfast.transport import Answer
 
 from support.directory_fixtures import PASSWORD, DirectoryFixtures, Person
 from support.phone import TOKEN_S, App, Phone
+from support.screens import seen, why
 from support.sign_in import begin, browse, finish, settle_sign_in
 from support.users import MakePhone, SignedIn
 
@@ -22,7 +23,7 @@ def told(app: App) -> tuple[str, str, str | None]:
     """The screen, its reason, and the cause that its message names."""
     message = app.screen["message"]
     assert message is not None
-    return app.screen["screen"], app.screen["reason"], message.get("cause")
+    return app.screen["screen"], why(app.screen), message.get("cause")
 
 
 def heard(library: Library, level: int) -> Lines:
@@ -139,7 +140,7 @@ def test_HST_4_a_sign_in_without_a_response_tells_the_word_of_the_client(
     assert message is not None
     reason = "sign_in_offline" if word in {"dns", "offline"} else "sign_in_unreachable"
     named = None if word in {"offline", "cancelled"} else word
-    assert (app.screen["reason"], message.get("cause")) == (reason, named)
+    assert (why(app.screen), message.get("cause")) == (reason, named)
     assert any(f"sign_in, status 0, {word}" in line for level, line in lines if level == 3)
     [(level, line)] = [each for each in lines if "the sign-in failed" in each[1]]
     host = phone.config["backend"]["url"].split("//")[1]
@@ -248,7 +249,7 @@ def test_HST_4_a_page_and_then_silence_is_not_named_after_the_page(
     phone.network.instead.append(lambda request: answers.pop() if answers else silence)
     finish(app, browse(begin(app)["url"]))
     settle_sign_in(app)
-    assert app.screen["reason"] == "sign_in_unreachable"
+    assert why(app.screen) == "sign_in_unreachable"
     assert (app.screen["message"] or {}).get("cause") == "timeout"
 
 
@@ -274,7 +275,7 @@ def test_HST_4_a_sign_in_that_fails_over_an_open_session_tells_why(
         settle_sign_in(app)
     reason = {"offline": "sign_in_offline", "expired": "sign_in_unreachable"}
     expected = ("sign_in", reason.get(ends, "sign_in_failed"))
-    assert (app.screen["screen"], app.screen["reason"]) == expected
+    assert seen(app.screen) == expected
     assert (app.screen["message"] or {}).get("cause") == {
         "refused": "wrong_password",
         "expired": "timeout",
@@ -286,7 +287,7 @@ def test_HST_4_a_sign_in_that_fails_over_an_open_session_tells_why(
     assert directory.refreshes() == 1
     decisions = app.of_type("screen")[shown:]
     waits = ["signing_in"] if ends == "expired" else []  # it tells why it is tried again
-    assert [event["screen"]["reason"] for event in decisions] == [*waits, expected[1]]
+    assert [why(event["screen"]) for event in decisions] == [*waits, expected[1]]
     # while the session stays open, and its data can be used;
     assert app.session_status()["state"] == "active"
     app.register()
@@ -301,7 +302,7 @@ def test_HST_4_a_failed_sign_in_over_an_open_session_gives_way(user: SignedIn, c
     app = user.app
     app.sign_in_complete({"email": user.person.email, "password": "not-the-password"})
     app.settle()
-    assert app.screen["reason"] == "sign_in_failed"
+    assert why(app.screen) == "sign_in_failed"
     if change == "lock":
         app.session_lock()
     elif change == "logout":
@@ -320,4 +321,4 @@ def test_HST_4_a_failed_sign_in_over_an_open_session_gives_way(user: SignedIn, c
     app.settle()
     expected = {"lock": "unlock", "logout": "sign_in", "elsewhere": "unlock"}
     assert app.screen["screen"] == expected.get(change, "home")
-    assert app.screen["reason"] != "sign_in_failed"
+    assert why(app.screen) != "sign_in_failed"

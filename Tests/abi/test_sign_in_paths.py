@@ -15,6 +15,7 @@ from support import scan
 from support.directory_fixtures import DirectoryFixtures, Person
 from support.errors import error_of
 from support.phone import App, Phone
+from support.screens import why
 from support.sign_in import begin, browse, finish, refused
 from support.users import MakePhone, SignedIn
 
@@ -34,7 +35,7 @@ def test_SES_13_a_slow_dialogue_has_its_own_message(
     body = {"code": "flow_state_expired", "message": "x"}
     directory.control.respond("/auth/v1/token", 422, body=json.dumps(body), times=1)
     finish(app, callback)
-    assert app.screen["reason"] == "sign_in_expired"
+    assert why(app.screen) == "sign_in_expired"
     expired = message(app)
     directory.control.respond("/auth/v1/token", 400, body='{"code":"user_banned"}', times=1)
     finish(app, browse(begin(app)["url"]))

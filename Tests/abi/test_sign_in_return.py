@@ -12,6 +12,7 @@ from holdfast.types import HttpRequest
 
 from support.directory_fixtures import PASSWORD, DirectoryFixtures, Person
 from support.phone import App, Phone
+from support.screens import seen, why
 from support.sign_in import begin, browse, settle_sign_in
 from support.users import SignedIn
 
@@ -20,14 +21,14 @@ ARRIVALS = ["session_foreground", "session_resume"]
 
 
 def shown(app: App) -> tuple[str, str]:
-    return app.screen["screen"], app.screen["reason"]
+    return seen(app.screen)
 
 
 def told(app: App) -> tuple[str, str | None, str]:
     """The shown reason, its cause and its text."""
     message = app.screen["message"]
     assert message is not None
-    return app.screen["reason"], message.get("cause"), message["text"]
+    return why(app.screen), message.get("cause"), message["text"]
 
 
 def complete(app: App, how: str, person: Person) -> None:
@@ -37,7 +38,7 @@ def complete(app: App, how: str, person: Person) -> None:
         callback = browse(begin(app)["url"])
         app.session_background()
         request = {"callback_url": callback}
-    assert app.sign_in_complete(request)["reason"] == "signing_in"
+    assert why(app.sign_in_complete(request)) == "signing_in"
 
 
 @pytest.mark.parametrize("how", ["browser", "password"])
@@ -81,7 +82,7 @@ def test_FIX_22_a_lock_after_an_absence_leaves_the_sign_in_of_its_user(
     callback = browse(begin(user.app)["url"])
     user.app.session_background()
     user.phone.pass_time(360)
-    assert user.app.sign_in_complete({"callback_url": callback})["reason"] == "signing_in"
+    assert why(user.app.sign_in_complete({"callback_url": callback})) == "signing_in"
     getattr(user.app, arrival)()
     assert shown(user.app) == SIGNING_IN
     user.app.settle()
@@ -189,4 +190,4 @@ def test_FIX_24_a_banned_user_comes_back_from_the_browser(phone: Phone, error: s
     assert told(app) == ("sign_in_failed", "user_banned", BANNED)
     begin(app)
     app.sign_in_complete({"callback_url": "app.example://signed-in?error=access_denied"})
-    assert app.screen["reason"] == "sign_in_cancelled"
+    assert why(app.screen) == "sign_in_cancelled"

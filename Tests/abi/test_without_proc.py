@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from support.screens import seen
 from support.users import MakeUser, SignedIn
 
 pytestmark = pytest.mark.skipif(
@@ -22,7 +23,7 @@ def test_RES_4_the_absence_counts_where_boots_have_no_id(user: SignedIn) -> None
     user.phone.reboot(1200)
     user.phone.boot_id = None
     screen = user.restart().screen
-    assert (screen["screen"], screen["reason"]) == ("unlock", "background_timeout")
+    assert seen(screen) == ("unlock", "background_timeout")
 
 
 def test_LCK_5_the_window_counts_where_boots_have_no_id(sign_in: MakeUser) -> None:
@@ -32,11 +33,11 @@ def test_LCK_5_the_window_counts_where_boots_have_no_id(sign_in: MakeUser) -> No
     user.phone.boot_id = None
     user.phone.monotonic_ms = proved + 1000
     screen = user.restart().screen
-    assert (screen["screen"], screen["reason"]) == ("unlock", "session_window")
+    assert seen(screen) == ("unlock", "session_window")
     user.app.touch()
     user.app.settle()
     assert user.app.screen["screen"] == "home"
     user.phone.pass_time(601)
     user.phone.set_wall_clock(-100)
     screen = user.restart().screen
-    assert (screen["screen"], screen["reason"]) == ("unlock", "session_window")
+    assert seen(screen) == ("unlock", "session_window")

@@ -19,6 +19,7 @@ from support.held import answer, hold, taken, unlock
 from support.phone import TOKEN_S, App, Phone
 from support.queue import EMPTY, add, add_offline, code_of, item_of, stored
 from support.refusals import coded
+from support.screens import seen, why
 from support.sizes import crossed
 from support.users import MakePhone, MakeUser, SignedIn
 from support.workers import finish_worker, start_worker
@@ -383,7 +384,7 @@ def test_ATK_10_a_clock_that_is_held_back_does_not_extend_the_session_window(
     user.phone.pass_time(HOUR_S + 60)
     user.phone.set_wall_clock(-HOUR_S)
     screen = user.app.session_foreground()
-    assert (screen["screen"], screen["reason"]) == ("unlock", "session_window")
+    assert seen(screen) == ("unlock", "session_window")
 
 
 def test_ATK_10_the_window_goes_on_in_another_process(sign_in: MakeUser) -> None:
@@ -391,7 +392,7 @@ def test_ATK_10_the_window_goes_on_in_another_process(sign_in: MakeUser) -> None
     user.phone.pass_time(HOUR_S // 2 + 60)
     user.phone.set_wall_clock(-HOUR_S // 2)
     screen = user.restart(online=False).screen
-    assert (screen["screen"], screen["reason"]) == ("unlock", "session_window")
+    assert seen(screen) == ("unlock", "session_window")
 
 
 def test_ATK_10_memberships_listed_under_a_clock_that_was_behind_stay_valid(
@@ -433,10 +434,10 @@ def test_ATK_10_a_clock_that_was_behind_at_sign_in_does_not_end_the_window(
 def test_ATK_10_across_boots_the_window_counts_by_the_device_s_clock(sign_in: MakeUser) -> None:
     user = sign_in(policy={"session_window_s": HOUR_S // 2})
     user.phone.reboot(off_for_s=HOUR_S // 2 + 60)
-    assert user.restart(online=False).screen["reason"] == "session_window"
+    assert why(user.restart(online=False).screen) == "session_window"
     user.phone.reboot()
     user.phone.set_wall_clock(-2 * HOUR_S)
-    assert user.restart(online=False).screen["reason"] == "clock_moved_back"
+    assert why(user.restart(online=False).screen) == "clock_moved_back"
 
 
 # MARK: The server's time
@@ -532,7 +533,7 @@ def test_ATK_10_a_date_at_which_the_token_is_not_valid_is_not_the_service_s(
     assert abs(item_of(user.app, item)["occurred_at_ms"] - user.phone.now_ms) < 5000
     refreshes = directory.refreshes()
     user.phone.network.up = False
-    assert user.restart(online=False).screen["reason"] == "active"
+    assert seen(user.restart(online=False).screen) == ("home", None)
     assert directory.refreshes() == refreshes
 
 
@@ -579,7 +580,7 @@ def test_time_away_counts_in_the_boot_in_which_the_app_left_again(sign_in: MakeU
     user.phone.close()
     user.phone.pass_time(360)
     screen = user.phone.start().screen
-    assert (screen["screen"], screen["reason"]) == ("sign_in", "biometric_off")
+    assert seen(screen) == ("sign_in", "biometric_off")
 
 
 # The time of an item that was added without one ---------------------------------------------------

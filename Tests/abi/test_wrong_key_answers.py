@@ -24,9 +24,10 @@ from support.directory_fixtures import PASSWORD, DirectoryFixtures
 from support.errors import error_of
 from support.missing import ALWAYS, WAIT, shown, until_lost
 from support.queue import stored
+from support.screens import seen, why
 from support.users import MakeUser, SignedIn
 
-HOME = ("home", "active")
+HOME = ("home", None)
 
 
 def refused(user: SignedIn) -> HoldfastError:
@@ -61,7 +62,7 @@ def test_KEEP_1_a_sign_in_over_a_session_that_the_store_says_nothing_about_chang
         for _ in range(4):
             app.settle()
             user.phone.pass_time(15)
-        assert app.screen["reason"].startswith("keystore_")
+        assert why(app.screen).startswith("keystore_")
         assert user.phone.network.count("sign_in") == 1
     assert keychain.path.read_bytes() == keys
     keychain.forget_script()
@@ -245,7 +246,7 @@ def test_RES_7_with_a_finger_the_prompt_is_shown_and_the_store_is_asked_again(
 def shown_after(user: SignedIn) -> tuple[str, str]:
     """What a touch of the finger leads to."""
     screen = user.app.touch()
-    return screen["screen"], screen["reason"]
+    return seen(screen)
 
 
 @pytest.mark.parametrize("again", ["finger", "restart"])

@@ -343,10 +343,10 @@ static void cold(const char *folder) {
   double start = now();
   open_data(folder);
   look();
-  char *decision = dump(json_pack("{s:s,s:s,s:s,s:{s:s,s:s,s:s},s:n,s:[],s:[],s:[],s:n}", "screen",
-                                  "home", "reason", "active", "route", "/mentor", "org", "id", ORG,
-                                  "name", "Mentorforeningen Nordlys", "role", "peer_mentor",
-                                  "message", "methods", "orgs", "banners", "deadline_ms"));
+  char *decision =
+      dump(json_pack("{s:s,s:s,s:{s:s,s:s,s:s},s:n,s:[],s:[],s:[],s:n}", "screen", "home", "route",
+                     "/mentor", "org", "id", ORG, "name", "Mentorforeningen Nordlys", "role",
+                     "peer_mentor", "message", "methods", "orgs", "banners", "deadline_ms"));
   sample(now() - start);
   puts(decision);
   free(decision);

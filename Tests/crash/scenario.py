@@ -150,7 +150,10 @@ class Scenario:
         assert not self.ledger.left, "an acknowledged logout is lost"
         self.ledger.leaving = False
         # An unlock, a sign-in or a logout that was cut short leaves the session locked.
-        if app.screen["reason"] in {"token_expired", "user_locked"}:
+        if app.screen["message"] and app.screen["message"]["code"] in {
+            "token_expired",
+            "user_locked",
+        }:
             app.touch()
         assert app.screen["screen"] == "home", app.screen
         assert app.session_status()["state"] == "active"

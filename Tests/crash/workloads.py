@@ -48,7 +48,7 @@ class AppProcess:
     def start(self, *, online: bool) -> App:
         """Start the app and bring it home."""
         app = self.phone.start(online=online)
-        if app.screen["reason"] == "token_expired":
+        if app.screen["message"] and app.screen["message"]["code"] == "token_expired":
             app.touch()
         assert app.screen["screen"] == "home", app.screen
         return app

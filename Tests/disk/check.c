@@ -84,7 +84,7 @@ static int signed_in(world *it) {
       result = user;
   if (state != NULL && strcmp(state, "locked") == 0)
     finding("the session cannot be unlocked: %s",
-            json_string_value(json_object_get(it->decision, "reason")));
+            json_string_value(json_object_get(json_object_get(it->decision, "message"), "code")));
   json_decref(status);
   return result;
 }
@@ -110,7 +110,7 @@ static void check_session(world *it, int user, const promise *before, const prom
   if (signed_in(it) == NOBODY) {
     if (!it->server.ended[user])
       finding("the session was lost when its token was refreshed: %s",
-              json_string_value(json_object_get(it->decision, "reason")));
+              json_string_value(json_object_get(json_object_get(it->decision, "message"), "code")));
     return;
   }
   if (org == NOBODY)
@@ -187,7 +187,7 @@ void check_folder(const char *folder, const world *at, const promise *before,
   if (!either(user, before->user, after->user))
     finding("user %d is signed in, not %d or %d: %s (%s)", user, before->user, after->user,
             json_string_value(json_object_get(it.decision, "screen")),
-            json_string_value(json_object_get(it.decision, "reason")));
+            json_string_value(json_object_get(json_object_get(it.decision, "message"), "code")));
   it.now.user = it.next.user = user;
   if (user != NOBODY) {
     check_items(&it, user, before, after);

@@ -5,7 +5,8 @@
 #include <string.h>
 
 static const char *reason_of(const world *it) {
-  const char *reason = json_string_value(json_object_get(it->decision, "reason"));
+  const char *reason =
+      json_string_value(json_object_get(json_object_get(it->decision, "message"), "code"));
   return reason == NULL ? "" : reason;
 }
 

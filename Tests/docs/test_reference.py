@@ -35,7 +35,7 @@ def test_every_function_has_a_section() -> None:
         "NoticeType",
         "AnswerTo",
         "BannerCode",
-        "DecisionReason",
+        "ScreenCode",
         "ExplainCode",
         "Screen",
         "Purpose",

@@ -102,7 +102,7 @@ def test_HST_2_a_thread_answers_for_the_keychain(app: App) -> None:
     until(app, "sign_in")
     person = {"email": "solo@example.org", "password": "holdfast-demo"}
     assert app.call("sign_in_complete", person) == {}
-    assert until(app, "wait")["reason"] == "signing_in"
+    assert until(app, "wait")["message"]["code"] == "signing_in"
     until(app, "home")
     assert set(keychain.keys) == {"device", "session", "biometric"}
     # A lock erases the session's key, and looks
@@ -112,7 +112,7 @@ def test_HST_2_a_thread_answers_for_the_keychain(app: App) -> None:
     assert "session" not in keychain.keys
     # Without the key that the user releases, nothing opens
     assert app.call("session_unlock") == {}
-    assert until(app, "sign_in")["reason"].startswith("biometric_")
+    assert until(app, "sign_in")["message"]["code"].startswith("biometric_")
     # The prompt comes before the call, which finds the key ready
     keychain.touch()
     assert app.call("session_unlock") == {}
@@ -121,7 +121,7 @@ def test_HST_2_a_thread_answers_for_the_keychain(app: App) -> None:
     assert "session" in keychain.keys
     # An erased key needs no prompt to be found absent
     assert app.call("session_logout") == {"unsent": 0}
-    assert until(app, "sign_in")["reason"] == "signed_out"
+    assert until(app, "sign_in")["message"]["code"] == "signed_out"
     assert set(keychain.keys) == {"device"}
     assert app.call("session_status")["owed"] in ([], ["revoke"])
     app.call("close")

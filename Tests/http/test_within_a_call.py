@@ -128,7 +128,7 @@ def test_a_step_within_a_call_takes_no_response_that_the_core_would_refuse(
     host.within_a_call(inside)
     assert statuses == [BUSY] * 3
     shown = host.screen(token)
-    assert (shown["reason"], len(server.received)) == ("sign_in_failed", 1)
+    assert (shown["message"]["code"], len(server.received)) == ("sign_in_failed", 1)
     host.driver.holdfast_http_stop(token)
 
 

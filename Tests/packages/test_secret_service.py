@@ -40,9 +40,9 @@ def call(operation, **request):
     return reply
 
 def show(shown=None):
-    while shown is None or shown["reason"] in {"signing_in", "guard_pending", "server_unreachable"}:
+    while shown is None or shown["screen"] == "wait":
         shown = call("next").get("screen", shown)
-    print(shown["screen"], shown["reason"], flush=True)
+    print(shown["screen"], (shown["message"] or {}).get("code", "-"), flush=True)
 
 # The log's lines
 log = tempfile.TemporaryFile()
@@ -120,25 +120,25 @@ def test_a_host_needs_no_code_for_keys(
     assert app.start("sign_in") == [
         "secret_service",
         "sign_in session_missing",
-        "home chosen",
+        "home -",
     ]
     # No key is in a file
     assert not list((tmp_path / "data").glob("**/*.key"))
     # The session outlives a restart of app and service
     desktop.end_keyring()
     desktop.log_in()
-    assert app.start() == ["secret_service", "home active"]
+    assert app.start() == ["secret_service", "home -"]
     # Neither a locked keyring nor a missing service is a lost key
     desktop.lock()
     assert app.start()[1:] == ["wait keystore_locked"]
     desktop.end_keyring()
     assert app.start()[1:] == ["wait keystore_failed"]
     desktop.log_in()
-    assert app.start()[1:] == ["home active"]
+    assert app.start()[1:] == ["home -"]
     # A lock erases the key of the session, and a logout owes only the server's word
-    assert app.start("lock")[1:] == ["home active", "sign_in biometric_off"]
+    assert app.start("lock")[1:] == ["home -", "sign_in biometric_off"]
     ended = app.start("sign_in", "logout")[1:]
-    assert ended[:2] == ["sign_in biometric_off", "home chosen"]
+    assert ended[:2] == ["sign_in biometric_off", "home -"]
     assert "erase" not in ended[2]
     assert app.start()[1:] == ["sign_in session_missing"]
 
@@ -153,7 +153,7 @@ def test_the_names_of_two_apps_keep_their_keys_apart(
     other.config["keystore"] = {"kind": "secret_service", "name": "com.example.other"}
     app.start("sign_in")
     other.start("sign_in", "lock")
-    assert app.start()[1:] == ["home active"]
+    assert app.start()[1:] == ["home -"]
 
 
 def test_the_cause_of_a_keyring_that_gives_no_key_is_named(
@@ -188,7 +188,7 @@ def test_the_cause_of_a_keyring_that_gives_no_key_is_named(
     # And none is left when the keyring is back
     desktop.environment["DBUS_SESSION_BUS_ADDRESS"] = address
     desktop.log_in()
-    assert app.start()[1:] == ["home active"]
+    assert app.start()[1:] == ["home -"]
 
 
 def test_a_name_of_two_folders_is_noticed(
@@ -206,10 +206,10 @@ def test_a_name_of_two_folders_is_noticed(
     # The same folder by another way, and a folder that was moved, are the same app
     (tmp_path / "link").symlink_to(tmp_path)
     app.config["data_dir"] = str(tmp_path / "link/data")
-    assert app.start()[1:] == ["home active"]
+    assert app.start()[1:] == ["home -"]
     (tmp_path / "data").rename(tmp_path / "moved")
     app.config["data_dir"] = str(tmp_path / "moved")
-    assert app.start()[1:] == ["home active"]
+    assert app.start()[1:] == ["home -"]
 
 
 def test_a_folder_that_was_moved_keeps_its_name(
@@ -220,14 +220,14 @@ def test_a_folder_that_was_moved_keeps_its_name(
     app.start("sign_in")
     (tmp_path / "data").rename(tmp_path / "moved")
     app.config["data_dir"] = str(tmp_path / "moved")
-    assert app.start()[1:] == ["home active"]
+    assert app.start()[1:] == ["home -"]
     # When another app makes a folder where the first one was
     usurper = TwoFunctions(desktop, tmp_path, backend)
     assert refused(usurper)["message"].startswith(
         f"the keys under this name are those of the folder {tmp_path}/moved:"
     )
     # Then the first one goes on
-    assert app.start()[1:] == ["home active"]
+    assert app.start()[1:] == ["home -"]
 
 
 def test_a_missing_folder_is_not_blamed_on_the_name(
@@ -250,7 +250,7 @@ def test_a_lock_under_a_locked_keyring_prompts_nobody(
     app.start("sign_in")
     with desktop.prompts() as prompts:
         said = app.start("keyring_locks", "lock", "owed", "owed", "owed", "explain")[1:]
-    assert said[:2] == ["home active", "sign_in biometric_off"]
+    assert said[:2] == ["home -", "sign_in biometric_off"]
     assert all("erase" in owed for owed in said[2:5]), said
     assert prompts == []
     # The cause stays until the key is gone, and so it is one line of the log

@@ -127,7 +127,7 @@ def test_mypy_checks_code_against_its_types(app_python: Path, tmp_path: Path) ->
         "async def later(app: AsyncHoldfast) -> str:\n"
         "    async for thing in app:\n"
         "        if 'screen' in thing:\n"
-        "            return thing['screen']['reason']\n"
+        "            return thing['screen']['screen']\n"
         "    return (await app.session_status())['state']\n"
     )
     (tmp_path / "wrong.py").write_text(

@@ -33,6 +33,11 @@ PAUSE_S, TOKEN_S = 3, 6
 BOLD, DIM, RED, GREEN, CYAN = 1, 2, 31, 32, 36
 
 
+def why(screen: dict[str, Any]) -> str:
+    """The code of what the screen says."""
+    return screen["message"]["code"] if screen["message"] else "needs no explanation"
+
+
 class Tour:
     """What is printed, checked and written down."""
 
@@ -68,7 +73,7 @@ class Tour:
         offers += [choice["name"] for choice in screen["orgs"]]
         where = [screen["route"] or "", org["name"], org["role"], " · ".join(offers)]
         name = self.paint(CYAN, f"→ {screen['screen']}")
-        print(f"     {name} ({screen['reason']})  {'  '.join(filter(None, where))}")
+        print(f"     {name} ({why(screen)})  {'  '.join(filter(None, where))}")
         for text in [screen["message"], *screen["banners"]]:
             if text:
                 self.note(f"  “{text['text']}”")
@@ -226,7 +231,7 @@ def sign_in(app: App) -> None:
     callback = browser(app.call("sign_in_begin", method="bankid")["url"])
     tour.check("code=" in callback, "the browser comes back with a code")
     app.call("sign_in_complete", callback_url="app.holdfast.example://signed-in?code=x")
-    app.shows("sign_in", f"a forged code signs nobody in ({app.screen['reason']})")
+    app.shows("sign_in", f"a forged code signs nobody in ({why(app.screen)})")
     app.call("sign_in_complete", callback_url=callback)
     app.shows("select_org", "a member of several organisations must choose")
     tour.say(f"The person chooses {ORG}.")

@@ -51,7 +51,7 @@ static void show(app *app, const json_t *screen) {
   if (!json_is_object(screen))
     return;
   const char *name = text_of(screen, "screen");
-  g_print("screen: %s (%s)\n", name, text_of(screen, "reason"));
+  g_print("screen: %s (%s)\n", name, text_of(json_object_get(screen, "message"), "code"));
   json_t *org = active_of(json_object_get(screen, "orgs"));
   if (strcmp(name, "sign_in") == 0 && app->password != NULL) {
     const char *password = app->password;

@@ -68,13 +68,14 @@ def main(url: str, key: str, folder: str, email: str, password: str) -> None:
             elif "screen" in thing:
                 screen = thing["screen"]
                 print("screen:", screen["screen"])
-                if screen["reason"] == "session_missing":
+                said = screen["message"] or {"code": None, "text": None}
+                if said["code"] == "session_missing":
                     app.sign_in_complete({"email": email, "password": password})
                 elif screen["screen"] == "home" and not item:
                     visit = {"type": "visit", "minutes": 45}
                     item = app.queue_add({"kind": "activity", "payload": visit})["id"]
                 elif screen["screen"] not in {"wait", "home"}:
-                    sys.exit(screen["message"] and screen["message"]["text"])
+                    sys.exit(said["text"])
 
 
 if __name__ == "__main__":

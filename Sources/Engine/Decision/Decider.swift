@@ -154,7 +154,7 @@ struct Decider: Rules {
     let rendered = try presenter.render(decision)
     let isOther = HostView.fingerprint(of: rendered) != hostView.shown.fingerprint
     // A wait that was told must end, whatever was shown before.
-    let isOtherWait = decision.screen == .wait && decision.reason != hostView.shown.reason
+    let isOtherWait = decision.screen == .wait && decision.message != hostView.shown.message
     if isOtherWait || hostView.visit != .nobody && isOther { try show(decision, rendered) }
     return rendered
   }
@@ -178,7 +178,7 @@ struct Decider: Rules {
     if decision.lock, hostView.visit != .nobody { try lock.lock(.policy(generation: generation)) }
     // A reset may have cleared the check, or its answer has become too old; ask again so that the wait
     // ends.
-    if decision.reason == .guardPending, !check.isPending {
+    if decision.message == .guardPending, !check.isPending {
       check.ask(.discardingAnswer, core.clock.now())
     }
     if decision.chooseOnly, let session = sessions.session,
@@ -204,11 +204,12 @@ struct Decider: Rules {
   /// check that began later, which has a later deadline.
   private func endsWait(_ decision: Decision) -> Bool {
     if decision.screen != .wait { return true }
-    switch decision.reason {
+    switch decision.message {
     case .serverUnreachable, .keystoreLocked, .keystoreFailed:
-      return hostView.shown.reason != decision.reason
+      return hostView.shown.message != decision.message
     case .guardPending:
-      return hostView.shown.reason == decision.reason && hostView.shown.checkSinceMS < check.sinceMS
+      return hostView.shown.message == decision.message
+        && hostView.shown.checkSinceMS < check.sinceMS
     default: return false
     }
   }
@@ -216,7 +217,7 @@ struct Decider: Rules {
   /// Whether the host shows the wait for a pending sign-in. If it has shown another decision since,
   /// changes are shown as usual.
   private var awaitsSignIn: Bool {
-    pendingSignIn.pending != nil && hostView.shown.reason == .signingIn
+    pendingSignIn.pending != nil && hostView.shown.message == .signingIn
   }
 
   /// Whether the host goes on showing the sign-in, though the session is open: a start was refused, or a
@@ -225,7 +226,7 @@ struct Decider: Rules {
   private func keepsSignIn(_ shown: Shown, _ situation: Situation, _ row: SessionRow) -> Bool {
     guard canSend(situation) else { return false }
     if !shown.isWaiting, hostView.isRefused(row) { return true }
-    return shown.screen == .signIn && shown.reason.endsSignIn
+    return shown.screen == .signIn && shown.message?.endsSignIn ?? false
       && shown.authenticatedMS == row.authenticatedMS
   }
 
@@ -254,7 +255,7 @@ struct Decider: Rules {
     let situation = hostView.shown.isWaiting ? assessment.situation : assessment.asReturn
     var decision = SessionPolicy.decide(situation)
     if hostView.shown.isWaiting, !endsWait(decision) {
-      if decision.reason != .guardPending || check.isPending { return }
+      if decision.message != .guardPending || check.isPending { return }
       // No check is requested; request one, then decide again.
       check.askSilently(.discardingAnswer, core.clock.now())
       return try followChange()
@@ -263,7 +264,7 @@ struct Decider: Rules {
     // The sign-in that the user was led to from the lock stays until the session changes, unless a
     // decision is owed: its sign-in has ended. A lost device key that is back is such a change.
     if !before.isWaiting, before.screen == .signIn, decision.screen == .unlock, !decision.lock,
-      before.reason != .keyLost, before.generation == assessment.row.generation
+      before.message != .keyLost, before.generation == assessment.row.generation
     {
       return
     }
@@ -273,7 +274,7 @@ struct Decider: Rules {
       before.generation == assessment.row.generation, let told = before.decision
     {
       decision = Decision(
-        .signIn, told.reason, cause: told.cause, canUnlock: told.canUnlock)
+        .signIn, told.message, cause: told.cause, canUnlock: told.canUnlock)
     }
     try carryOut(decision)
     hostView.note(decision, on: situation.occasion, assessment.row)

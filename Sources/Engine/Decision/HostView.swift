@@ -21,9 +21,9 @@ struct Shown {
   var checkSinceMS: Int64 = 0
 
   var screen: Screen? { decision?.screen }
-  var reason: Reason { decision?.reason ?? .sessionMissing }
+  var message: MessageCode? { decision?.message }
   /// The host was told to wait for a sign-in.
-  var isSigningIn: Bool { screen == .wait && reason == .signingIn }
+  var isSigningIn: Bool { screen == .wait && message == .signingIn }
 }
 
 /// Whether a user is at this handle.
@@ -67,7 +67,7 @@ final class HostView {
   /// Remember a start that was refused because no biometric key opens the session.
   func note(_ decision: Decision, on occasion: Situation.Occasion, _ row: SessionRow) {
     guard occasion == .resume else { return }
-    refusedMS = decision.reason == .biometricNotEnrolled ? row.authenticatedMS : nil
+    refusedMS = decision.message == .biometricNotEnrolled ? row.authenticatedMS : nil
   }
 
   /// Whether the user is outside because a start was refused, and nobody has proved to be present since.
@@ -96,7 +96,7 @@ final class HostView {
   func expectDecision() { shown.isWaiting = true }
 
   /// The host was told a deadline for the membership check, so the check must keep its start.
-  var wasToldDeadline: Bool { shown.reason == .guardPending || shown.reason == .signingIn }
+  var wasToldDeadline: Bool { shown.message == .guardPending || shown.message == .signingIn }
 
   static func fingerprint(of decision: JSON) -> String {
     var parts: [String] = []
@@ -108,7 +108,7 @@ final class HostView {
       parts.append(banner.string("code") ?? "")
     }
     for org in decision["orgs"]?.elements ?? [] {
-      parts.append(decision.string("reason") ?? "")
+      parts.append(decision["message"]?.string("code") ?? "")
       parts.append(org.string("org_id") ?? "")
       parts.append(org.string("status") ?? "")
     }

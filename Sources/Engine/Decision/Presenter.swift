@@ -16,7 +16,6 @@ struct Presenter: Rules {
     notices.owesErasure = sessions.keys.erasures.isOwing
     return [
       "screen": .string(decision.screen.rawValue),
-      "reason": .string(decision.reason.rawValue),
       "route": JSON(isHome ? configuration.routes(under: chosen)?.home : nil),
       "org": chosen.map {
         ["id": .string($0.orgID.text), "name": .string($0.name), "role": .string($0.role)]
@@ -34,7 +33,7 @@ struct Presenter: Rules {
   /// key store lasts until the store answers, and `server_unreachable` until the server responds:
   /// their time has no meaning.
   private func deadlineMS(_ decision: Decision, _ now: Instant) -> Int64? {
-    if decision.reason == .signingIn, let deadlineMS = pendingSignIn.deadlineMS {
+    if decision.message == .signingIn, let deadlineMS = pendingSignIn.deadlineMS {
       return now.wallMS + deadlineMS - now.monotonicMS
     }
     guard decision.screen == .wait else { return nil }
@@ -42,14 +41,14 @@ struct Presenter: Rules {
   }
 
   private func message(for decision: Decision) -> JSON {
-    let isTriedAgain = decision.reason == .signingIn && decision.cause != nil
-    let cause = isTriedAgain ? .signingInAgain : decision.cause?.messageCode
-    guard let code = cause ?? decision.reason.messageCode else { return .null }
+    guard let code = decision.message else { return .null }
+    let isTriedAgain = code == .signingIn && decision.cause != nil
+    let told = isTriedAgain ? .signingInAgain : decision.cause?.messageCode
     let message: JSON = [
-      "code": .string(decision.reason.rawValue),
+      "code": .string(code.rawValue),
       "text": .string(
         Messages.text(
-          code, configuration.language, organisation: sessions.session?.chosen?.name)),
+          told ?? code, configuration.language, organisation: sessions.session?.chosen?.name)),
     ]
     if let cause = decision.cause { message.set("cause", .string(cause.rawValue)) }
     return message

@@ -211,7 +211,7 @@ struct Scheduler: Rules {
 
   /// Whether the session goes on once the key store has its keys: also one that counts as lost may be there again.
   private func watchesKeys(_ now: Instant) throws(Failure) -> Bool {
-    let isShown = hostView.shown.isWaiting || hostView.shown.reason == .keyLost
+    let isShown = hostView.shown.isWaiting || hostView.shown.message == .keyLost
     return try isShown && decider.awaitsKeys ? true : asksForKeys(now)
   }
 

@@ -45,15 +45,11 @@ struct OrgSelection: Rules {
       throw Failure(.orgNotAMember, "no membership in this organisation", field: "/org_id")
     }
     try core.configuration.state(of: membership).require("/org_id")
-    let reason: Reason =
-      session.choice == nil ? .chosen : session.choice == id ? .active : .switched
     if session.choice != id, try !sessions.choose(id, session) {
       throw Failure(.storageBusy, "another process changed the session meanwhile")
     }
     // The choice is shown before the server has confirmed it.
-    var decision = SessionPolicy.decide(try decider.assess(.navigate).asReturn)
-    if decision.screen == .home { decision.reason = reason }
-    try decider.show(decision)
+    try decider.show(SessionPolicy.decide(try decider.assess(.navigate).asReturn))
     return [:]
   }
 
@@ -69,7 +65,7 @@ struct OrgSelection: Rules {
     if RoutePolicy.allows(route, screens: routes.screens, home: routes.home) {
       return ["allow": true]
     }
-    decision.reason = .routeForbidden
+    decision.message = .routeForbidden
     return ["allow": false, "screen": try presenter.render(decision)]
   }
 }

@@ -73,7 +73,7 @@ final class PendingSignIn {
 
 /// How a sign-in failed.
 struct SignInFailure: Equatable {
-  let reason: Reason
+  let message: MessageCode
   /// Why, if the server or the host's client told.
   var cause: SignInCause?
 }
@@ -127,9 +127,9 @@ final class PendingSignInState {
   /// server compares the verifier before it refuses for another reason, so only its own refusal, as
   /// `signInFailed`, proves that the callback was this device's.
   func outcome(_ failure: SignInFailure) -> SignInFailure? {
-    if failure.reason == .signInFailed, failure.cause?.isOfAuthService ?? true { return failure }
+    if failure.message == .signInFailed, failure.cause?.isOfAuthService ?? true { return failure }
     if pending?.returns == true { return state.earlier }
-    return failure.reason == .signInForeign ? state.earlier ?? failure : failure
+    return failure.message == .signInForeign ? state.earlier ?? failure : failure
   }
 
   /// No callback waits any longer.

@@ -143,12 +143,12 @@ struct SignIn: Rules {
       var cause = AuthClassification.signInCause(facts)
       // The auth service sends each refusal of its own with status 403 as `access_denied`, too.
       let isRefused = error != "access_denied" || cause == .userBanned
-      let reason: Reason =
+      let message: MessageCode =
         code == "flow_state_expired"
         ? .signInExpired : isRefused ? .signInFailed : .signInCancelled
-      if reason != .signInFailed { cause = nil }
-      if reason != .signInCancelled { log(reason, cause, ResponseFacts(status: 0, code: code)) }
-      return try returns() ? decider.decide(.navigate) : show(reason, cause: cause)
+      if message != .signInFailed { cause = nil }
+      if message != .signInCancelled { log(message, cause, ResponseFacts(status: 0, code: code)) }
+      return try returns() ? decider.decide(.navigate) : show(message, cause: cause)
     }
   }
 
@@ -181,10 +181,10 @@ struct SignIn: Rules {
 
   /// Show why the sign-in ended at once. What the prompt could open before it can open now.
   private func show(
-    _ reason: Reason, cause: SignInCause? = nil
+    _ message: MessageCode?, cause: SignInCause? = nil
   ) throws(Failure) {
     try decider.show(
-      Decision(.signIn, reason, cause: cause, canUnlock: hostView.shown.canUnlock))
+      Decision(.signIn, message, cause: cause, canUnlock: hostView.shown.canUnlock))
   }
 
   // MARK: Cancelling
@@ -311,22 +311,22 @@ struct SignIn: Rules {
   /// End the sign-in without a session, or go on with a callback that waits. If showing that fails, keep
   /// the sign-in pending and retry.
   private func fail(
-    _ reason: Reason, cause: SignInCause? = nil, to facts: ResponseFacts = .none
+    _ message: MessageCode, cause: SignInCause? = nil, to facts: ResponseFacts = .none
   ) throws(Failure) {
-    log(reason, cause, facts)
-    let failure = SignInFailure(reason: reason, cause: cause)
+    log(message, cause, facts)
+    let failure = SignInFailure(message: message, cause: cause)
     if pendingSignIn.advance(after: failure) { return }
     guard let told = pendingSignIn.outcome(failure) else { return showSession() }
     // The user has gone on with the open session meanwhile, and stays there.
     if sessions.session != nil, !hostView.shown.isSigningIn { return showSession() }
-    try show(told.reason, cause: told.cause)
+    try show(told.message, cause: told.cause)
     pendingSignIn.end()
   }
 
   /// For developers: why it failed, as far as the server or the host's client tells, and where.
-  private func log(_ reason: Reason, _ cause: SignInCause?, _ facts: ResponseFacts) {
-    var why = cause?.rawValue ?? facts.plainCode ?? reason.rawValue
-    if let cause, cause.isSilence { why = reason.rawValue + ", " + cause.rawValue }
+  private func log(_ message: MessageCode, _ cause: SignInCause?, _ facts: ResponseFacts) {
+    var why = cause?.rawValue ?? facts.plainCode ?? message.rawValue
+    if let cause, cause.isSilence { why = message.rawValue + ", " + cause.rawValue }
     if facts.status != 0 { why += ", status \(facts.status)" }
     Log.line(.warning, "the sign-in failed: \(why), host \(core.configuration.backend.host)")
   }

@@ -14,6 +14,7 @@ from holdfast import HoldfastError
 from holdfast.keystore import KEY_NOT_ENROLLED, KeyStoreAnswer
 
 from .loop import Host
+from .screens import why
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -165,7 +166,7 @@ class Case:
         core.network_report({"online": False})
         shown = self._twice("resume", core.session_resume)
         for _ in range(LOOKS):
-            if shown["reason"] != "keystore_failed":
+            if why(shown) != "keystore_failed":
                 break
             time.sleep(0.002)
             shown = self._twice("resume", core.session_resume)

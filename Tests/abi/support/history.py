@@ -19,6 +19,7 @@ from .counts import COPIES as COPIES_PUT_BACK
 from .counts import counts
 from .loop import Host
 from .phone import App, Phone
+from .screens import why
 
 #: The files of the folder without SQLite's index of the log, which it makes anew.
 FILES = ("holdfast.db", "holdfast.db-wal", "cache.db", "cache.db-wal")
@@ -204,7 +205,7 @@ def assert_closed(app: Host, phone: Phone) -> None:
     codes = {"session.locked", "session.none"}
     if decision["screen"] == "wait":
         # A session's key that is not there may come back, where no finger opens the session
-        assert decision["reason"] == "keystore_failed"
+        assert why(decision) == "keystore_failed"
         codes = {"keystore.failed"}
     else:
         assert decision["screen"] in {"unlock", "sign_in"}, decision

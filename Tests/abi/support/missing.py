@@ -5,6 +5,7 @@ from __future__ import annotations
 from holdfast.keystore import KEY_FAILED, KEY_INVALIDATED, KEY_NOT_FOUND
 
 from .phone import App, Phone
+from .screens import seen
 
 #: More calls than a test makes.
 ALWAYS = 1000
@@ -28,7 +29,7 @@ def lose(phone: Phone, how: str = "not_found") -> None:
 
 
 def shown(app: App) -> tuple[str, str]:
-    return app.screen["screen"], app.screen["reason"]
+    return seen(app.screen)
 
 
 def until_lost(app: App) -> None:

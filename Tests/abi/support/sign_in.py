@@ -10,6 +10,7 @@ import pytest
 from holdfast import HoldfastError
 
 from .phone import App
+from .screens import seen
 
 
 def browse(url: str) -> str:
@@ -35,7 +36,7 @@ def begin(app: App, method: str = "bankid") -> dict[str, Any]:
 def finish(app: App, callback: str) -> None:
     """Complete the sign-in and settle."""
     screen = app.sign_in_complete({"callback_url": callback})
-    assert (screen["screen"], screen["reason"]) == ("wait", "signing_in")
+    assert seen(screen) == ("wait", "signing_in")
     assert screen["deadline_ms"] is not None
     app.settle()
 

@@ -47,10 +47,11 @@ class DesktopKeys:
 
 
 async def shown(app: AsyncHoldfast) -> str:
-    """The next screen that waits for the user, and its reason."""
+    """The next screen that waits for the user, and what it says."""
     async for thing in app:
         if "screen" in thing and thing["screen"]["screen"] != "wait":
-            return f"{thing['screen']['screen']} {thing['screen']['reason']}"
+            message = thing["screen"]["message"]
+            return f"{thing['screen']['screen']} {message['code'] if message else '-'}"
     raise RuntimeError("closed")
 
 

@@ -19,6 +19,7 @@ from .invariants import MIN_REFUSALS, Violation
 from .ledger import HELD, Entry
 from .network import OUTAGES
 from .process import Process
+from .screens import why
 from .world import PASSWORD, World
 
 Json = dict[str, Any]
@@ -131,7 +132,7 @@ def _drain(world: World, process: Process, user: str, chance: random.Random) -> 
 
     def is_unsettled() -> bool:
         if process.shown is not None and process.shown["screen"] in {"unlock", "sign_in"}:
-            raise Violation("everything drains", f"{process} shows {process.shown['reason']}")
+            raise Violation("everything drains", f"{process} shows {process.shown['message']}")
         return _unsettled(world, process)
 
     _wait_while(process, chance, is_unsettled, "everything drains", ROUND_MS, _patience(device))
@@ -261,7 +262,7 @@ def _arrive(world: World, process: Process, user: str, chance: random.Random) ->
         world.run(MINUTE, chance)
         waited += MINUTE
     _choose(world, process, chance)
-    if waited and (process.shown or {}).get("reason") == "session_window":
+    if waited and process.shown and why(process.shown) == "session_window":
         # The wait was longer than the session window: the user must sign in again.
         _arrive(world, process, user, chance)
     elif (process.shown or {}).get("screen") != "home":

@@ -17,6 +17,7 @@ from local_supabase import jwt
 
 from . import corrections, network, numbers, observer
 from .ledger import HELD, SET_ASIDE
+from .screens import why
 
 if TYPE_CHECKING:
     from holdfast import HoldfastError
@@ -322,7 +323,7 @@ class InvariantChecker:
 
     def _shown(self, process: Process, name: str, decision: Json, after: observer.Stored) -> None:
         device = process.device
-        screen, reason = decision["screen"], decision["reason"]
+        screen, reason = decision["screen"], why(decision)
         if screen in {"home", "select_org"} and not after.usable:
             raise Violation("no home while locked", f"{process} {name}: {screen} {reason}")
         if screen == "home" and device.locked_by_user:
@@ -363,14 +364,14 @@ class InvariantChecker:
         """A user who has come back in time comes in, also when a `wait` ends long after."""
         device = process.device
         # A key that counts as lost may come back, too
-        if decision["screen"] != "wait" and decision["reason"] != "key_lost":
+        if decision["screen"] != "wait" and why(decision) != "key_lost":
             process.returned_ms = None
         if decision["screen"] not in {"home", "select_org"}:
             return
         if device.away is not None and device.session is not None:
             since, boot = device.away
             if boot == device.boot and returned_ms - since > 300_000:
-                raise Violation("the background time-out locks", f"{process}: {decision['reason']}")
+                raise Violation("the background time-out locks", f"{process}: {why(decision)}")
         device.away = None
 
     # The loop -------------------------------------------------------------------------------------

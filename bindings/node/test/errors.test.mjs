@@ -71,7 +71,7 @@ test('a key that is no key counts as `failed`', h.LIMIT, async (t) => {
   for (const name of keyStore.keys.keys()) keyStore.keys.set(name, 'not base64!');
   const reported = [];
   const app = await h.open(t, { keyStore, onError: (error) => reported.push(error) }, data);
-  assert.equal((await h.found(app, ({ screen }) => screen)).reason, 'keystore_failed');
+  assert.equal((await h.found(app, ({ screen }) => screen)).message.code, 'keystore_failed');
   assert.ok(reported.some((error) => /no key/.test(error.message)));
   assert.ok(keyStore.keys.size > 0);
 });

@@ -147,9 +147,9 @@ for (const [name, end, expected] of [
     const { app, keyStore, errors, unlocked } = await unlocking(t);
     end(keyStore);
     await unlocked;
-    const { screen, reason, can_unlock } = await app.settled();
+    const { screen, message, can_unlock } = await app.settled();
     assert.deepEqual([screen, can_unlock], ['sign_in', expected[1]]);
-    if (expected[0]) assert.equal(reason, expected[0]);
+    if (expected[0]) assert.equal(message.code, expected[0]);
     assert.deepEqual(errors, []);
   });
 }

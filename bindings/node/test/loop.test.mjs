@@ -82,7 +82,7 @@ test('a key store that is locked leads to `wait`, and is asked again', h.LIMIT, 
   };
   const app = await h.open(t, { keyStore }, data);
   const waits = await h.found(app, ({ screen }) => screen);
-  assert.deepEqual([waits.screen, waits.reason], ['wait', 'keystore_locked']);
+  assert.deepEqual([waits.screen, waits.message.code], ['wait', 'keystore_locked']);
   keyStore.load = load;
   await app.sessionResume();
   assert.equal((await app.settled()).screen, 'home');

@@ -71,7 +71,7 @@ const HEAD = "import type { Decision, Holdfast, News, Notice } from 'holdfast';\
 test('what comes is told apart, and what a later version adds has a place', () => {
   const text = `${HEAD}
     export function told(news: News): string {
-      if ('screen' in news) return news.screen.reason;
+      if ('screen' in news) return news.screen.message?.code ?? '';
       if ('sync' in news) return String(news.sync.left);
       if ('answer' in news) return news.answer.to === 'contact_get' ? (news.answer.contact?.name ?? '') : '';
       if ('wake_in_ms' in news) return '';

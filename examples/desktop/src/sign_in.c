@@ -91,7 +91,7 @@ void sign_in_show(app *app, const json_t *decision) {
     with_password = with_password || is_text(method, "flow", "password");
   }
   /* A wrong password leads back to the form. */
-  bool again = is_text(decision, "reason", "sign_in_failed");
+  bool again = is_text(json_object_get(decision, "message"), "code", "sign_in_failed");
   show_password(app, with_password && again &&
                          *gtk_editable_get_text(part(&app->sign_in, "email")) != 0);
 }

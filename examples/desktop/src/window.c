@@ -9,7 +9,7 @@ static void refresh_banners(app *app, const json_t *decision) {
 
 /* Nothing stays open under a lock, and nothing is left in the widgets. */
 static void forget(app *app, const json_t *decision) {
-  bool lasting = is_text(decision, "reason", "signed_out");
+  bool lasting = is_text(json_object_get(decision, "message"), "code", "signed_out");
   entry_forget(app, lasting);
   if (lasting)
     who_forget(app);

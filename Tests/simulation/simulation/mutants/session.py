@@ -138,7 +138,7 @@ def _told_of_an_end() -> Mutant:
 @violates("no sign-out without a terminal answer")
 def _shown_as_ended() -> Mutant:
     return change_decision(
-        lambda _, decision: decision.update(screen="sign_in", reason="session_ended")
+        lambda _, decision: decision.update(screen="sign_in", message={"code": "session_ended"})
     )
 
 

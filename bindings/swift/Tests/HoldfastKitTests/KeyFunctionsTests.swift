@@ -87,7 +87,7 @@ private final class Prompting: KeyStore, @unchecked Sendable {
     try await app.sessionLock()
     try await unlocking.value
     let withdrawn = try await app.shown()
-    #expect(withdrawn.reason == .biometricCancelled)
+    #expect(withdrawn.message?.code == .biometricCancelled)
     #expect(withdrawn.canUnlock)
     #expect(keys.with { $0.onScreen } == 0)
     keys.keepPrompt(false)
@@ -97,17 +97,17 @@ private final class Prompting: KeyStore, @unchecked Sendable {
   }
 
   @Test(arguments: [
-    (KeyResult.cancelled, DecisionReason.biometricCancelled), (.failed, .biometricFailed),
+    (KeyResult.cancelled, ScreenCode.biometricCancelled), (.failed, .biometricFailed),
     (.lockout, .biometricLockout), (.lockoutPermanent, .biometricLockoutPermanent),
     (.notEnrolled, .biometricNotEnrolled), (.unavailable, .biometricUnavailable),
     (.invalidated, .keyLost), (.locked, .biometricWithheld), (.notFound, .keyLost),
   ])
-  func whatThePromptRefusesIsTheOutcome(result: KeyResult, reason: DecisionReason) async throws {
+  func whatThePromptRefusesIsTheOutcome(result: KeyResult, reason: ScreenCode) async throws {
     let keys = Prompting()
     let app = try await locked(keys)
     keys.with { $0.refusal = result }
     try await app.sessionUnlock()
-    #expect(try await app.shown().reason == reason)
+    #expect(try await app.shown().message?.code == reason)
     #expect(keys.with { $0.prompts } == 1)
     await app.close()
   }
@@ -118,7 +118,7 @@ private final class Prompting: KeyStore, @unchecked Sendable {
     var tasks: [Task<Void, any Error>] = []
     for _ in 1...3 { tasks.append(await unlocking(app, keys)) }
     for one in tasks.prefix(2) { try await one.value }
-    #expect(try await app.shown().reason == .biometricCancelled)
+    #expect(try await app.shown().message?.code == .biometricCancelled)
     keys.keepPrompt(false)
     try await tasks[2].value
     #expect(try await app.settled().screen == .home)
@@ -133,7 +133,7 @@ private final class Prompting: KeyStore, @unchecked Sendable {
     let unlocking = await unlocking(app, keys)
     try await app.sessionLock()
     try await unlocking.value
-    #expect(try await app.shown().reason == .biometricCancelled)
+    #expect(try await app.shown().message?.code == .biometricCancelled)
     await app.close()
   }
 
@@ -143,7 +143,7 @@ private final class Prompting: KeyStore, @unchecked Sendable {
     let unlocking = await unlocking(app, keys)
     unlocking.cancel()
     try await unlocking.value
-    #expect(try await app.shown().reason == .biometricCancelled)
+    #expect(try await app.shown().message?.code == .biometricCancelled)
     await app.close()
   }
 

@@ -18,7 +18,7 @@ let config = Config(
     switch shown.screen {
     case .home: return
     case .selectOrg: try await app.orgSelect(orgId: shown.orgs[0].orgId)
-    case .signIn where shown.reason == .sessionMissing:
+    case .signIn where shown.message?.code == .sessionMissing:
       try await app.signInComplete(email: given[3], password: password)
     case .signIn: fatalError(shown.message?.text ?? "")  // a wrong password, or no network
     default: break  // wait: another screen follows

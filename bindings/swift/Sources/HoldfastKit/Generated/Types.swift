@@ -5,7 +5,6 @@
 public struct Message: Decodable, Sendable, Hashable {
   /** What is said, for programs. */ public let code: String
   /** The sentence, for users. */ public let text: String
-  /** Why the sign-in failed, if the response tells; the text says so too. With `signing_in`: why it is tried again. */ public let cause: SignInCause?
 }
 
 /// Keep the user's own stored rows of this kind, sealed, for `item_list` and for corrections. The rows need `user_id` and `updated_at`.
@@ -131,6 +130,13 @@ public struct Config: Encodable, Sendable, Hashable {
   enum CodingKeys: String, CodingKey { case dataDir = "data_dir", backend, authMethods = "auth_methods", redirectUrl = "redirect_url", routes, policy, locale, keystore, clock, role, template, development }
 }
 
+/// Why a screen is shown: a code for programs, and a sentence for users in the configured language.
+public struct ScreenMessage: Decodable, Sendable, Hashable {
+  /** What is said, for programs. */ public let code: ScreenCode
+  /** The sentence, for users. */ public let text: String
+  /** Why the sign-in failed, if the response tells; the text says so too. With `signing_in`: why it is tried again. */ public let cause: SignInCause?
+}
+
 /// A notice above the content.
 public struct Banner: Decodable, Sendable, Hashable {
   /** What is said, for programs. */ public let code: BannerCode
@@ -167,16 +173,15 @@ public struct AuthMethod: Decodable, Sendable, Hashable {
 /// The one shape from which a host draws its screens.
 public struct Decision: Decodable, Sendable, Hashable {
   /** The screen to show. Show an unknown one as `wait`. */ public let screen: Screen
-  /** Why this screen. */ public let reason: DecisionReason
   /** The route of a screen `home`. */ public let route: String?
   /** The organisation of a screen `home`. */ public let org: OrgSummary?
-  /** What to say to the user. */ public let message: Message?
+  /** Why this screen, for its user. null, as on `home`: it needs no explanation. */ public let message: ScreenMessage?
   /** Whether a biometric prompt may open the session: on the screen `unlock`, and beside the methods of `sign_in` after a prompt that failed for a cause that passes by itself. */ public let canUnlock: Bool
   /** The methods of the sign-in, with `sign_in`. */ public let methods: [AuthMethod]
   /** The memberships to choose from, with `select_org`. */ public let orgs: [Membership]
   /** What to show above the content. */ public let banners: [Banner]
   /** With `wait`: another screen follows until then. */ public let deadline: Instant?
-  enum CodingKeys: String, CodingKey { case screen, reason, route, org, message, canUnlock = "can_unlock", methods, orgs, banners, deadline = "deadline_ms" }
+  enum CodingKeys: String, CodingKey { case screen, route, org, message, canUnlock = "can_unlock", methods, orgs, banners, deadline = "deadline_ms" }
 }
 
 /// How many items of the user are in each state.

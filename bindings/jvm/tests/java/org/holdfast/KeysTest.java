@@ -78,7 +78,7 @@ class KeysTest {
     CompletableFuture<Void> refused = unlocking();
     keys.user.add(answer);
     refused.get();
-    assertEquals(reason, news.screen(Screen.SIGN_IN).getReason().value());
+    assertEquals(reason, news.screen(Screen.SIGN_IN).getMessage().getCode().value());
     assertEquals(1, keys.prompts.get());
   }
 
@@ -130,7 +130,7 @@ class KeysTest {
   void a_store_that_breaks_is_one_that_has_failed(Callable<byte[]> loading) {
     keys.loading = loading;
     open(keys);
-    assertEquals("keystore_failed", app.getScreen().getReason().value());
+    assertEquals("keystore_failed", app.getScreen().getMessage().getCode().value());
   }
 
   @Test
@@ -178,7 +178,7 @@ class KeysTest {
     };
     open(keys);
     assertEquals("host", app.getOpened().getKeystore().value());
-    assertEquals("keystore_locked", app.getScreen().getReason().value());
+    assertEquals("keystore_locked", app.getScreen().getMessage().getCode().value());
     keys.loading = null;
     app.sessionResume();
     news.screen(Screen.SIGN_IN);

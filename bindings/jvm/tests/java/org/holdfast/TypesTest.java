@@ -14,7 +14,7 @@ class TypesTest {
   private static Map<String, Object> map(Object value) { return (Map<String, Object>) value; }
 
   private static Map<String, Object> decision() {
-    Map<String, Object> fields = new LinkedHashMap<>(Map.of("screen", "home", "reason", "active"));
+    Map<String, Object> fields = new LinkedHashMap<>(Map.of("screen", "home"));
     fields.put("can_unlock", false);
     for (String name : List.of("methods", "orgs", "banners")) fields.put(name, List.of());
     return fields;
