@@ -361,13 +361,11 @@ class InvariantChecker:
             )
 
     def _returned(self, process: Process, decision: Json, returned_ms: int) -> None:
-        """A user who has come back in time comes in, also when a `wait` ends long after."""
+        """A user who has come back in time comes in, also when that is shown long after."""
         device = process.device
-        # A key that counts as lost may come back, too
-        if decision["screen"] != "wait" and why(decision) != "key_lost":
-            process.returned_ms = None
         if decision["screen"] not in {"home", "select_org"}:
             return
+        process.returned_ms = None
         if device.away is not None and device.session is not None:
             since, boot = device.away
             if boot == device.boot and returned_ms - since > 300_000:

@@ -33,7 +33,7 @@ class Process(Holdfast):
         self.pid = self.world.machine.new_process()
         self.in_flight: list[InFlightRequest] = []
         self.shown: Json | None = None
-        #: When its user came, by the monotonic clock, until a screen tells whether they are in.
+        #: When its user came, by the monotonic clock, until they are in.
         self.returned_ms: int | None = None
         #: The present `wait` screen: its start and its longest duration, by the monotonic clock.
         self.waiting: tuple[int, int] | None = None
