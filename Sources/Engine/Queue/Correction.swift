@@ -257,7 +257,7 @@ extension QueueItem {
     _ row: JSON, _ own: OwnRows, named version: String?, isSent: Bool
   ) -> Comparison? {
     guard let stored else { return nil }
-    if own.deletion == .deletedAt, row.showsDeletion { return .deleted }
+    if row.showsDeletion { return .deleted }
     // A row that shows a deletion's id, and is there, has been restored since.
     if isSent, let column = own.change?.id, !column.isEmpty,
       row[member: column]?.uuid == stored.changeID

@@ -289,7 +289,7 @@ struct UploadSettlement: Rules {
       else { continue }
       if StoredRow.isOther(row.value, than: payload) {
         others.append(id)
-      } else if batch.kind.own?.deletion == .deletedAt, !row.isNull("deleted_at") {
+      } else if !row.isNull("deleted_at") {
         deleted.append(id)
       }
     }
@@ -318,9 +318,7 @@ struct UploadSettlement: Rules {
 
   /// Others have deleted the row of an item since it was stored: no list of its user's shows it.
   private func noteGone(_ batch: UploadBatch, _ received: Received) {
-    guard batch.request == .ids, batch.kind.own?.deletion == .deletedAt,
-      let rows = received.response.rows
-    else { return }
+    guard batch.request == .ids, let rows = received.response.rows else { return }
     for row in rows where !row.isNull("deleted_at") {
       guard let id = row.uuid("id") else { continue }
       batch.items.first { $0.id == id }?.noteFound(row.value)
