@@ -25,7 +25,7 @@ find bindings/jvm/tests/java "$work/readme" bindings/android/tests/java -name '*
   "$java_home/bin/javac" -Xlint:all,-path,-classfile,-processing,-try,-serial -Werror -cp "$libraries:$annotations:$work/android" -d "$work/tests"
 "$java_home/bin/java" -cp "$KOTLIN_COMPILER" org.jetbrains.kotlin.cli.jvm.K2JVMCompiler -language-version 2.1 -api-version 2.1 \
   -jvm-target 17 -no-stdlib -no-reflect -cp "$work/tests:$out/holdfast-kotlin.jar:$libraries:$KOTLIN_LIBRARIES" \
-  -d "$work/tests-kotlin" bindings/jvm/tests/kotlin "$work"/readme/*.kt
+  -d "$work/tests-kotlin" bindings/jvm/tests/kotlin "$work"/readme/*.kt examples/kotlin
 tests_path=$work/tests:$work/tests-kotlin:$work/android:$out/holdfast-kotlin.jar:$libraries:$KOTLIN_LIBRARIES
 # -Xcheck:jni prints what the natives do wrong, and goes on. beside_backend.py makes that a failure.
 exec .venv/bin/python Tests/server/beside_backend.py \

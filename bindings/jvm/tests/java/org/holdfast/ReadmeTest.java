@@ -4,20 +4,27 @@ import static org.junit.jupiter.api.Assertions.*;
 
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The programs of the README, in processes of their own. */
+/** The programs of the README and of examples/kotlin, in processes of their own. */
 @Timeout(900)
 class ReadmeTest {
   @TempDir Path folder;
 
-  private String run(String main) throws Exception {
+  private String run(String main, String... arguments) throws Exception {
     String java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
     String path = System.getProperty("java.class.path");
-    ProcessBuilder program = new ProcessBuilder(java, "-cp", path, main, Server.URL, Server.KEY, folder.toString());
+    List<String> command = new ArrayList<>(List.of(java, "-cp", path, main, Server.URL, Server.KEY));
+    command.addAll(List.of(arguments));
+    command.add(folder.toString());
+    ProcessBuilder program = new ProcessBuilder(command);
+    program.environment().put("HOLDFAST_PASSWORD", "holdfast-demo");
     Process process = program.redirectErrorStream(true).start();
     String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
     assertEquals(0, process.waitFor(), output);
@@ -33,5 +40,16 @@ class ReadmeTest {
     String second = run(main);
     assertTrue(second.startsWith("home"), second);
     assertEquals(stored + 2, Server.activities("mentor@example.org"));
+  }
+
+  @Test
+  void the_example_goes_the_six_steps() throws Exception {
+    long stored = Server.activities("mentor@example.org");
+    String printed = run("VisitsKt", "mentor@example.org");
+    String steps =
+        "screen: sign_in\\nscreen: select_org\\nscreen: home\\n"
+            + "screen: home\\nsent: [-0-9a-f]{36}\\ncontacts: [1-9]\\d* .+\\nunsent after the logout: 0\\n";
+    assertTrue(printed.matches(steps), printed);
+    assertEquals(stored + 1, Server.activities("mentor@example.org"));
   }
 }
