@@ -108,7 +108,8 @@ extension QueueTable {
     } ?? nil
   }
 
-  /// Items that have waited until their time become pending.
+  /// Items that have waited until their time become pending. Their pauses have ended, also those that are not believed:
+  /// else the next one would end at the same time.
   public func promote(
     of owner: [UInt8], now: SteadyTime, longest: LongestPauses
   ) throws(Failure) {
@@ -117,7 +118,7 @@ extension QueueTable {
     try inSlices { (most) throws(Failure) in
       try database.run(
         """
-        UPDATE queue SET state = 0, wait_reason = 0 WHERE seq IN (SELECT seq FROM queue
+        UPDATE queue SET state = 0, wait_reason = 0, not_before_ms = 0 WHERE seq IN (SELECT seq FROM queue
           WHERE owner = ?1 AND state = 2 AND wait_reason IN (2, 5, 6)
             AND (not_before_ms <= ?2 OR not_before_ms - ?2 > CASE wait_reason
               WHEN 5 THEN ?3 WHEN 6 THEN ?4 ELSE iif(history > 0, ?5, ?6) END)

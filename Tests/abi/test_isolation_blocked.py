@@ -20,6 +20,7 @@ from support.queue import (
     in_doubt,
     item_of,
     stored,
+    user_of,
 )
 from support.refusals import (
     HOUR_S,
@@ -96,6 +97,28 @@ def test_ATK_9_B2_an_item_that_a_firewall_refuses_is_parked_and_delays_no_other(
     assert len(firewall.refused) <= most + 8
     assert sum(event["parked"] for event in app.of_type("sync_completed")) == 1
     assert sum(event["sent"] for event in app.of_type("sync_completed")) == len(ids)
+
+
+@pytest.mark.parametrize(
+    ("waited_h", "back_h"),
+    crossed([0.05, 2], [0, 1, 4, 20], fast=lambda *case: case in [(2, 1), (0.05, 4)]),
+)
+def test_CLK_3_an_item_that_waits_alone_rests_after_a_reboot_with_a_clock_set_back(
+    sign_in: MakeUser, waited_h: float, back_h: float
+) -> None:
+    user = user_of(sign_in, "table", policy={"pull_interval_s": 6 * HOUR_S, "biometric": "off"})
+    firewall = Firewall(user, "html", has_words)
+    bad = add(user.app, note=WORDS)
+    user.app.settle()
+    live(user, waited_h * HOUR_S)
+    before = len(firewall.refused)
+    user.phone.reboot(off_for_s=-back_h * HOUR_S)
+    user.app = user.phone.start()
+    steps = [user.app.step().idle for _ in range(40)]
+    assert steps[-1]
+    live(user, 600)
+    assert code_of(user.app, bad) == "waiting_blocked"
+    assert len(firewall.refused) - before <= 2
 
 
 def test_ATK_9_B2_an_item_that_is_refused_while_nothing_else_is_sent_is_parked(
