@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <sqlite3.h>
 
 /* Prepare a connection for a file that somebody else may have written: its triggers and views do
@@ -52,4 +53,22 @@ static inline int csqlite_log_errno(sqlite3 *connection, int result) {
   if (log != 0 && log->pMethods != 0)
     log->pMethods->xFileControl(log, SQLITE_FCNTL_LAST_ERRNO, &number);
   return number;
+}
+
+/* Whether `result` says that the file is damaged, because the disk has refused a read: SQLite takes
+ * EIO, ENXIO and ERANGE for that. Another read may succeed. */
+static inline int csqlite_read_was_refused(sqlite3 *connection, int result) {
+  static const int files[] = {SQLITE_FCNTL_FILE_POINTER, SQLITE_FCNTL_JOURNAL_POINTER};
+  if ((result & 0xFF) != SQLITE_CORRUPT)
+    return 0;
+  for (int index = 0; index < 2; index++) {
+    sqlite3_file *file = 0;
+    int number = 0;
+    sqlite3_file_control(connection, "main", files[index], &file);
+    if (file != 0 && file->pMethods != 0)
+      file->pMethods->xFileControl(file, SQLITE_FCNTL_LAST_ERRNO, &number);
+    if (number == EIO || number == ENXIO || number == ERANGE)
+      return 1;
+  }
+  return 0;
 }

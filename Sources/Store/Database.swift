@@ -461,8 +461,9 @@ public final class Database {
   }
 
   func failure(_ result: Int32) -> Failure {
-    let failure = Database.failure(
-      isFull(result) ? SQLITE_FULL : result, "a data file could not be read or written")
+    let isRefused = csqlite_read_was_refused(connection, result) != 0
+    let known = isRefused ? SQLITE_IOERR : isFull(result) ? SQLITE_FULL : result
+    let failure = Database.failure(known, "a data file could not be read or written")
     switch failure.code {
     case .storageDamaged: isDamaged = true
     case .storageFailed, .storageReadOnly, .storageBusy: isSuspect = true

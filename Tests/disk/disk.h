@@ -184,6 +184,8 @@ void app_close(world *it);
  * rules for storage errors, and the call is repeated; any other error is a finding. */
 json_t *app_call(world *it, const char *name, json_t *request);
 void app_do(world *it, const char *name, json_t *request);
+/* Call through another handle of this process, which is opened for it, and does not fail. */
+void app_beside(world *it, const char *name, json_t *request);
 void app_pass(world *it, int64_t seconds);
 /* Take and answer until no work is due. */
 void app_settle(world *it);

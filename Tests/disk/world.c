@@ -269,17 +269,18 @@ void app_do(world *it, const char *name, json_t *request) {
   json_decref(app_call(it, name, request));
 }
 
-static void set_clock(world *it) {
+static json_t *clock_of(const world *it) {
   json_t *request = json_pack("{s:I,s:I}", "now_ms", (json_int_t)it->now_ms, "monotonic_ms",
                               (json_int_t)it->monotonic_ms);
   if (it->boot != NULL)
     json_object_set_new(request, "boot_id", json_string(it->boot));
-  app_do(it, "clock_set", request);
+  return request;
 }
 
-void app_open(world *it) {
-  char config[2048];
-  snprintf(config, sizeof config,
+static void set_clock(world *it) { app_do(it, "clock_set", clock_of(it)); }
+
+static void configure(const world *it, char *config, size_t size) {
+  snprintf(config, size,
            "{\"template\":\"volunteers\",\"keystore\":{\"kind\":\"file\"},\"policy\":{"
            "\"biometric\":\"preferred\"},"
            "\"data_dir\":\"%s/data\",\"backend\":{\"url\":\"http://127.0.0.1:9\",\"api_key\":"
@@ -287,6 +288,37 @@ void app_open(world *it) {
            "\"label\":\"BankID\"}],\"redirect_url\":\"app.example://signed-in\",\"clock\":"
            "\"manual\"}",
            it->folder);
+}
+
+static void do_beside(holdfast *app, const char *name, json_t *request) {
+  char *text = text_of(request), *answered = NULL;
+  json_decref(request);
+  int32_t status = operation_of(name)(app, text, &answered);
+  if (status != HOLDFAST_OK)
+    finding("another handle: %s returns %d %s", name, status, answered);
+  holdfast_free(answered);
+  free(text);
+}
+
+void app_beside(world *it, const char *name, json_t *request) {
+  char config[2048], *answered = NULL;
+  configure(it, config, sizeof config);
+  long mark = begin_mark(it);
+  holdfast *other = NULL;
+  if (holdfast_open(config, NULL, &other, &answered) != HOLDFAST_OK)
+    finding("another handle does not open: %s", answered);
+  holdfast_free(answered);
+  do_beside(other, "clock_set", clock_of(it));
+  do_beside(other, "session_resume", NULL);
+  do_beside(other, name, request);
+  holdfast_close(other);
+  it->now = it->next;
+  end_mark(it, mark);
+}
+
+void app_open(world *it) {
+  char config[2048];
+  configure(it, config, sizeof config);
   for (int tries = 1;; tries++) {
     char *answered = NULL;
     fault_enter();
