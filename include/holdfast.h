@@ -9,7 +9,7 @@
  *            one, also on an error (NULL only with HOLDFAST_NOMEM); holdfast_free() it.
  * Errors     {"error":{"code":"queue.item_too_large","message":"...","field":"/payload/note",
  *            "retryable":false,"detail":{}}}. `code` is stable, `field` a JSON Pointer or null.
- *            An error changes nothing.
+ *            An error changes nothing; but after an error of the storage, a lock holds.
  * Numbers    Integers lie within +-2^53. `..._ms` of an instant: milliseconds since 1970 (UTC).
  * Threads    Any thread may use any handle, which runs one call at a time. No call waits for longer
  *            than 5 s, for another process (HOLDFAST_BUSY), but holdfast_next(). Stack: 128 kB.

@@ -101,11 +101,27 @@ public final class Engine {
   /// How often a call runs again because others write. From the second time on, it lets nobody else write.
   private static var mostRuns: Int { 4 }
 
-  /// Make a call. It runs again on what another process has committed meanwhile; on a file that was made
-  /// sound, or on a new one with the data that could be recovered; or, if it may use the reserve, in the
-  /// room that was kept for it.
+  /// Make a call. `locks`: it is the user's lock, which holds also where no call can begin.
   @export(interface) public func call(
-    mayUseReserve: Bool, _ body: () throws(Failure) -> JSON
+    mayUseReserve: Bool, locks: Bool = false, _ body: () throws(Failure) -> JSON
+  ) throws(Failure) -> JSON {
+    var hasBegun = false
+    do throws(Failure) {
+      return try carryOut(mayUseReserve) { () throws(Failure) in
+        hasBegun = true
+        return try body()
+      }
+    } catch {
+      if locks, !hasBegun { parts.lock.holdWithoutFile() }
+      throw error
+    }
+  }
+
+  /// The call runs again on what another process has committed meanwhile; on a file that was made sound, or on
+  /// a new one with the data that could be recovered; or, if it may use the reserve, in the room that was kept
+  /// for it.
+  private func carryOut(
+    _ mayUseReserve: Bool, _ body: () throws(Failure) -> JSON
   ) throws(Failure) -> JSON {
     var (runs, recoveries, mayRelease) = (0, 0, mayUseReserve)
     while true {

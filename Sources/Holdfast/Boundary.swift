@@ -9,12 +9,13 @@ typealias ReplyOut = UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
 /// here.
 enum Boundary {
   /// One call: enter the handle, read the request, run, write the reply. `keeps`: the request is a response
-  /// to a request, which is kept whatever becomes of the call. `asks`: see `Operation.asks`.
+  /// to a request, which is kept whatever becomes of the call. `locks`: see `Engine.call`, `asks`:
+  /// `Operation.asks`.
   @inline(never)
   static func call(
     _ handle: OpaquePointer?, _ request: Text?, _ reply: ReplyOut?,
     _ dialect: JSON.Dialect = .strict, room: Room = .ordinary, keeps: Bool = false,
-    asks: Bool = false, _ body: (Engine, JSON) throws(Failure) -> JSON
+    locks: Bool = false, asks: Bool = false, _ body: (Engine, JSON) throws(Failure) -> JSON
   ) -> Int32 {
     reply?.pointee = nil
     let value = UInt(bitPattern: handle)
@@ -23,7 +24,7 @@ enum Boundary {
     guard entry == PLATFORM_ENTERED, let object else { return refuse(entry, value, reply) }
     let engine = Unmanaged<Engine>.fromOpaque(object).takeUnretainedValue()
     let isQuiet = asks && engine.isOpen
-    let status = run(engine, request, reply, dialect, room, keeps, body)
+    let status = run(engine, request, reply, dialect, room, keeps, locks, body)
     let hasChanged = engine.takeChange()
     if hasChanged { platform_handle_tell(value) }
     if engine.isAwaited, !isQuiet || hasChanged || engine.urgesLook {
@@ -40,7 +41,7 @@ enum Boundary {
   ) -> Int32 {
     call(
       handle, request, reply, operation.dialect, room: operation.room,
-      keeps: operation == .complete, asks: operation.asks
+      keeps: operation == .complete, locks: operation == .sessionLock, asks: operation.asks
     ) {
       (engine, request) throws(Failure) in try engine.run(operation, request)
     }
@@ -63,7 +64,7 @@ enum Boundary {
   @inline(never)
   private static func run(
     _ engine: Engine, _ request: Text?, _ reply: ReplyOut?, _ dialect: JSON.Dialect, _ room: Room,
-    _ keeps: Bool, _ body: (Engine, JSON) throws(Failure) -> JSON
+    _ keeps: Bool, _ locks: Bool, _ body: (Engine, JSON) throws(Failure) -> JSON
   ) -> Int32 {
     platform_memory_begin()
     platform_patience_begin()
@@ -76,8 +77,8 @@ enum Boundary {
         try engine.keepResponse(json)
         isKept = true
       }
-      let result = try engine.call(mayUseReserve: room == .reserve) { () throws(Failure) in
-        try body(engine, json)
+      let result = try engine.call(mayUseReserve: room == .reserve, locks: locks) {
+        () throws(Failure) in try body(engine, json)
       }
       let status = try respond(result, .ok, reply)
       engine.replyWasMade()

@@ -120,6 +120,35 @@ def test_LCK_5_a_key_store_that_keeps_the_key_changes_no_error(sign_in: MakeUser
     assert "session" not in user.phone.keychain.names()
 
 
+@pytest.mark.parametrize("biometric", ["preferred", "off"])
+@pytest.mark.parametrize("trouble", ["the folder is away", "a link is in the file's place"])
+def test_ATK_16_the_user_s_lock_holds_though_the_files_cannot_be_read(
+    sign_in: MakeUser, trouble: str, biometric: str
+) -> None:
+    user = sign_in(policy={"biometric": biometric})
+    folder = user.phone.folder
+    place = folder if trouble == "the folder is away" else folder / "holdfast.db"
+    elsewhere = place.with_name("elsewhere")
+    place.rename(elsewhere)
+    if place != folder:
+        place.symlink_to(elsewhere)
+    assert error_of(user.app.session_lock).code.startswith("storage.")
+    assert "session" not in user.phone.keychain.names()
+    if place != folder:
+        place.unlink()
+    elsewhere.rename(place)
+    assert user.app.session_status()["state"] == "locked"
+    for restarts in (False, True):
+        app = user.restart() if restarts else user.app
+        app.wait(60)
+        # No file says that the user has locked: without another key the session's is missing
+        code, screen = "session.locked", "unlock"
+        if biometric == "off":
+            code, screen = "keystore.key_lost", "sign_in"
+        assert error_of(app.session_token).code == code
+        assert app.screen["screen"] == screen
+
+
 @pytest.mark.parametrize("way", ["unlock", "sign_in"])
 def test_LCK_5_an_erasure_that_no_file_has_taken_spares_a_later_key(
     user: SignedIn, way: str

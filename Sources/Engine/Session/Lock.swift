@@ -64,9 +64,15 @@ struct Lock: Rules {
       // The disk does not take the row. Without the key its wrap opens nothing. A file that is busy may get
       // another session, which only its user may lock.
       if error.code == .storageBusy, !cause.isUser { throw error }
-      do throws(Failure) { try keys.erasures.erase(.session) } catch {}
+      holdWithoutFile()
       throw error
     }
+  }
+
+  /// The user's lock when the files cannot be read: without its key, the session's wrap in them opens nothing.
+  func holdWithoutFile() {
+    sessions.reset(.session)
+    do throws(Failure) { try keys.erasures.erase(.session) } catch {}
   }
 
   /// Load the biometric key from the key store, and open the session under new keys with it.
