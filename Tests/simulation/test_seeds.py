@@ -54,6 +54,7 @@ FOUND = {
     (7, 8_006_977): "an edit of a deletion left the change that an earlier request had made",
     (7, 8_001_825): "an edited item was lost: a deleted row had its id, and an answer was lost",
     (7, 8_010_157): "the world took an app for away that another process had on the screen",
+    (7, 8_015_105): "the world did not count what the service failed for of an item alone",
     (7, 8_003_687): "the world took the wait after a return for time in the background",
     (7, 8_000_309): "the world took a correction that a policy refused for one without a reason",
     (5, 170): "a second file that was set aside hid the first one",

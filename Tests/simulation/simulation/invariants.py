@@ -600,8 +600,9 @@ class InvariantChecker:
         if request["purpose"] != "upload" or request["method"] == "GET":
             return
         ids = corrections.ids_of(request)
-        if network.is_of_the_data_service(answer):
-            process.judged_uploads += (answer.get("status") or 0) < 500
+        is_of_the_service = network.is_of_the_data_service(answer)
+        if is_of_the_service and (answer.get("status") or 0) < 500:
+            process.judged_uploads += 1
         elif len(ids) == 1:
             bearer = bearer_of(request)
             user = None if bearer is None else claims_of(bearer)["sub"]
@@ -610,7 +611,8 @@ class InvariantChecker:
                 return
             # What an outage answers, too, says something of the item if others got through since.
             judged_before = entry.judged_before.get(str(process), 0)
-            if network.is_refused_on_the_way(answer) or process.judged_uploads > judged_before:
+            others_got_through = process.judged_uploads > judged_before
+            if network.is_refused_on_the_way(answer) or is_of_the_service or others_got_through:
                 entry.note_refusal(self.world.now_ms)
                 entry.judged_before[str(process)] = process.judged_uploads
 
