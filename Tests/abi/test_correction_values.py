@@ -8,6 +8,7 @@ import pytest
 
 from support.corrections import (
     KIND,
+    OWN,
     edit,
     lose_change,
     row,
@@ -21,7 +22,7 @@ from support.errors import error_of
 from support.held import answer, taken
 from support.own_rows import COLUMNS
 from support.queue import add, code_of, item_of
-from support.users import MakeUser, SignedIn
+from support.users import MakePhone, MakeUser, SignedIn, signed_in
 
 BY_FUNCTION = {"upload": "rpc", "function": "submit_activities"}
 
@@ -370,3 +371,40 @@ def test_COR_2_an_item_whose_id_is_taken_is_not_stored_because_an_answer_is_lost
     app.queue_retry({"id": item})
     app.wait(600)
     assert app.queue_get({"id": item})["state"] == "parked"
+
+
+@pytest.mark.parametrize("upload", [{}, BY_FUNCTION], ids=["rest", "rpc"])
+@pytest.mark.parametrize("kept", [True, False])
+@pytest.mark.parametrize("theirs", [30, 45])
+def test_COR_2_an_edit_of_a_copy_is_not_lost_because_an_answer_is_lost(
+    sign_in: MakeUser,
+    phones: MakePhone,
+    directory: DirectoryFixtures,
+    upload: dict[str, str],
+    theirs: int,
+    *,
+    kept: bool,
+) -> None:
+    """An item that was exported is sent by another device, and edited on this one."""
+    kind = {**OWN, **upload} if kept else {**KIND, **upload}
+    user = sign_in(tables={"queue": {"activity": kind}})
+    app = user.app
+    app.go_offline()
+    item = add(app, minutes=30)
+    if theirs == 45:
+        app.queue_edit({"id": item, "payload": {"minutes": 45}})
+    [copy] = app.queue_export()["items"]
+    other = signed_in(phones, user.person, user.org, tables={"queue": {"activity": kind}}).app
+    other.queue_add({key: copy[key] for key in ("id", "kind", "payload", "occurred_at_ms")})
+    other.settle()
+    assert row(directory, item)["minutes"] == theirs
+    app.queue_edit({"id": item, "payload": {"minutes": 45}})
+    user.phone.network.lose["upload"] = 1
+    app.go_online()
+    app.settle()
+    app.reconnect()
+    app.wait(600)
+    outcome = app.queue_get({"id": item})
+    assert outcome["state"] == ("stored" if theirs == 45 else "parked")
+    if theirs != 45:
+        assert code_of(app, item) == "unknown_outcome"

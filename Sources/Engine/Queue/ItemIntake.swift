@@ -283,11 +283,15 @@ struct ItemIntake: Rules {
     let outcome = try outcome(row, session)
     let mayBeStored = row.state == .sending || outcome != .known
     if row.state == .sending, kind.own?.change == nil { throw ItemIntake.inFlight }
-    if mayBeStored, let change = kind.own?.change {
+    if !mayBeStored {
+      if !item.isRevised { item.sent = [:] }
+    } else if let change = kind.own?.change {
       try checkChanged(payload, from: item.payload, change)
       if !row.isEdited { item.noteSent(kind) }
+    } else {
+      item.sent = nil
     }
-    if mayBeStored { item.isRevised = true }
+    item.isRevised = true
     item.isCancelled = false
     item.payload = payload
     item.hasUser = kind.hasUser
@@ -510,7 +514,7 @@ struct ItemIntake: Rules {
     guard row.state == .parked else { return .untold }
     let rejection = try ParkReason.read(row, session.queueKey)
     if rejection?.string("code") == MessageCode.unknownOutcome.rawValue { return .told }
-    return item.isRevised || item.mayBeCounted ? .untold : .known
+    return item.mayBeOlder || item.mayBeCounted ? .untold : .known
   }
 
   /// Try one item again, or all that are parked. `overwrite`: the user has seen what others have set, and wants

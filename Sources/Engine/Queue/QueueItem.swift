@@ -21,8 +21,8 @@ final class QueueItem {
   private(set) var occurredAtMS: Int64?
   /// Whether the row has a `user_id`; nil in items of version 1, which did not store it.
   var hasUser: Bool?
-  /// It was edited when the server may have had it already, or its id was another row's: a row that is there can be
-  /// the old one, or the other.
+  /// It was edited, or its id was another row's: a row that is there can be an older one, which another device has sent
+  /// from a copy as well, or the other.
   var isRevised = false
   /// It was cancelled when the server may have had it already: the server is asked before it goes.
   var isCancelled = false
@@ -30,8 +30,12 @@ final class QueueItem {
   var mayBeCounted = false
   /// What a change or a deletion is made to (`Correction.swift`); nil: the item is an insert.
   var stored: StoredBase?
-  /// The values that were sent and are not proved, by column: one of them may be the server's.
+  /// The values that were sent and are not proved, by column: one of them may be the server's. Empty: an insert was
+  /// edited, and was not sent before. nil, if it is revised: what was sent is not known.
   var sent: JSON?
+
+  /// An earlier request may have stored an older payload.
+  var mayBeOlder: Bool { isRevised && sent?.count != 0 }
 
   /// Larger items are refused.
   static var maxSize: Int { 262_144 }

@@ -18,6 +18,8 @@ final class UploadBatch {
     let notBefore: SteadyTime
     /// The row under its id may have another payload.
     let isRevised: Bool
+    /// What earlier requests have sent, if anything, is not known.
+    private let isOfUnknownRow: Bool
     /// It goes once the server is believed not to have it.
     let isCancelled: Bool
     /// The server had nothing of it before this request, so a row that was there is not this item's.
@@ -29,10 +31,11 @@ final class UploadBatch {
     /// That there is a row does not tell which of its payloads the server has.
     var isUnsure: Bool { !isFirstAttempt && isRevised || isCancelled }
     /// The row tells what becomes of it, and not only that there is one.
-    var isCompared: Bool { isFirstAttempt || isCorrection }
+    var isCompared: Bool { isFirstAttempt || isCorrection || isOfUnknownRow && !isCancelled }
     /// Once the server has it, it can go on as a correction. An edit can only if it is known what was sent.
     func mayFollow(_ kind: QueueKind) -> Bool {
-      isCancelled ? kind.own?.deletion != nil : kind.own?.change != nil && content?.sent != nil
+      isCancelled
+        ? kind.own?.deletion != nil : kind.own?.change != nil && content?.sent?.count ?? 0 > 0
     }
     /// It changes or deletes a stored row.
     var isCorrection: Bool { content?.stored != nil }
@@ -63,6 +66,7 @@ final class UploadBatch {
       notBefore = row.notBefore
       waitsRefused = row.rejection != nil
       isRevised = item.isRevised
+      isOfUnknownRow = item.isRevised && item.sent?.count ?? 0 == 0
       isCancelled = item.isCancelled
       self.counted = counted
     }

@@ -49,7 +49,7 @@ extension UploadSettlement {
     // The row of an item that was not sent before may be another one's, and so may that of an item which has
     // failed: a question has perhaps shown no row.
     func isUnsure(_ item: UploadBatch.Item) -> Bool {
-      (item.isFirstAttempt || !item.history.isClean) && stored.contains(item.id)
+      (item.isCompared || !item.history.isClean) && stored.contains(item.id)
     }
     try settle(unsettled.filter(isUnsure), .unnamed, nil, received)
     let rest = try eraseExisting(unsettled.filter { !isUnsure($0) }, stored: stored, received)

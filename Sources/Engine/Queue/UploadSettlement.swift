@@ -293,7 +293,10 @@ struct UploadSettlement: Rules {
         deleted.append(id)
       }
     }
-    try parkTaken(batch.filter { others.contains($0.id) }, .conflict, received.now)
+    let other = batch.filter { others.contains($0.id) }
+    try parkTaken(other.filter { $0.isFirstAttempt }, .conflict, received.now)
+    // It may be the item's own, as it was before.
+    try parkTaken(other.filter { !$0.isFirstAttempt }, .unknownOutcome, received.now)
     try parkTaken(batch.filter { deleted.contains($0.id) }, .deletedElsewhere, received.now)
     return batch.filter { !others.contains($0.id) && !deleted.contains($0.id) }
   }
@@ -352,13 +355,14 @@ struct UploadSettlement: Rules {
     _ batch: UploadBatch, stored: SortedUUIDSet, _ received: Received
   ) throws(Failure) -> UploadBatch {
     let found = batch.filter { stored.contains($0.id) }
-    let unsure = found.filter { $0.isUnsure }
+    let isTold = batch.request == .rows
+    let unsure = found.filter { $0.isUnsure && !(isTold && $0.isCompared) }
     try correct(unsure.filter { $0.mayFollow(batch.kind) }, received.now)
     for item in unsure.items where !item.mayFollow(batch.kind) {
       let code: MessageCode = item.isGone ? .deletedElsewhere : .unknownOutcome
       try park(batch.with([item]), ParkReason(code), received.now)
     }
-    try eraseProved(found.filter { !$0.isUnsure }, received)
+    try eraseProved(found.filter { isTold && $0.isCompared || !$0.isUnsure }, received)
     return batch.filter { !stored.contains($0.id) }
   }
 
