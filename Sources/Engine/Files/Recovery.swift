@@ -245,7 +245,7 @@ struct Recovery: Rules {
     // Only the seal is proof.
     row.org = keys.orgTag(item.org)
     let kind = core.configuration.backend.kind(item.kind)
-    row.list = item.list(kind, row.owner, keys)
+    row.list = item.list(row.owner, keys)
     row.listedMS = item.listedMS(kind, createdMS: row.createdMS)
     // The image may be older than the item's last request, and the server may have the item.
     row.attempts = max(row.attempts, 1)

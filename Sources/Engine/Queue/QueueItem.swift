@@ -150,15 +150,15 @@ final class QueueItem {
 
   // MARK: Listing
 
-  /// The tag of the list that shows the item; nil: none does.
-  func list(_ kind: QueueKind?, _ owner: [UInt8], _ keys: KeyRing.Keys) -> [UInt8]? {
-    kind?.own.map { _ in CacheNames.own(self.kind, org, owner, keys) }
+  /// The tag of the list that shows the item. (A later version of the app may list what this one does not.)
+  func list(_ owner: [UInt8], _ keys: KeyRing.Keys) -> [UInt8] {
+    CacheNames.own(kind, org, owner, keys)
   }
 
   /// The time by which it is listed.
-  func listedMS(_ kind: QueueKind?, createdMS: Int64) -> Int64? {
-    guard let own = kind?.own else { return nil }
-    let text = payload[member: own.time]?.string ?? stored?.row[member: own.time]?.string
+  func listedMS(_ kind: QueueKind?, createdMS: Int64) -> Int64 {
+    let time = kind?.own?.time ?? "occurred_at"
+    let text = payload[member: time]?.string ?? stored?.row[member: time]?.string
     return text.flatMap { ISO8601.parse($0) } ?? occurredAtMS ?? createdMS
   }
 
@@ -208,7 +208,7 @@ extension QueueRow {
   ) throws(Failure) {
     (body, size) = try item.sealed(self.item, owner, key, isAccepted: isAccepted)
     batchKey = item.batchKey(kind, keys)
-    list = item.list(kind, owner, keys)
+    list = item.list(owner, keys)
     listedMS = item.listedMS(kind, createdMS: createdMS)
   }
 
