@@ -52,6 +52,7 @@ FOUND = {
     (7, 7_008_138): "an item that failed on the way was blamed for an outage of the schema",
     (7, 7_006_509): "a second move to the background began the time away anew",
     (7, 8_019_867): "an edit was lost: a copy was sent by another device, and an answer was lost",
+    (7, 8_020_402): "a deletion was blamed for an outage of the schema",
     (7, 8_006_977): "an edit of a deletion left the change that an earlier request had made",
     (7, 8_001_825): "an edited item was lost: a deleted row had its id, and an answer was lost",
     (7, 8_010_157): "the world took an app for away that another process had on the screen",

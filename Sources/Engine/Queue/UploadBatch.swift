@@ -177,8 +177,13 @@ final class UploadBatch {
 
   /// Whether an item of the batch is blamed at once for a refused row (`BlamePolicy`).
   func isBlamed(for outcome: RestOutcome, _ error: ServerError) -> Bool {
-    // That other rows refer to one concerns the row that is to be deleted, and no other.
-    if operation == .deletion, outcome == .missingParent { return true }
+    // That other rows refer to one concerns the row that is to be deleted, and no other. What the library sets
+    // refers to none of them.
+    if operation == .deletion, outcome == .missingParent,
+      !["user_id", "org_id"].contains(where: { error.names($0, of: kind.table) })
+    {
+      return true
+    }
     guard let ground = outcome.ground else { return true }
     return BlamePolicy.isForGiven(ground, naming: named(by: error))
   }
