@@ -169,7 +169,7 @@ int32_t holdfast_queue_list(holdfast *self, const char *request, char **reply);
 int32_t holdfast_queue_get(holdfast *self, const char *request, char **reply);
 /* Replace the payload. {"id","payload":{...}} -> {"id","state"}. */
 int32_t holdfast_queue_edit(holdfast *self, const char *request, char **reply);
-/* Remove an item. {"id","force":bool=false} -> {"id","released":n,"state"|null: gone}. */
+/* Take an item back. {"id","force":bool=false} -> {"id","released":n,"state"|null: gone}. */
 int32_t holdfast_queue_cancel(holdfast *self, const char *request, char **reply);
 /* Send parked items again: all, or one. {"id"?} -> {"retried":n}. */
 int32_t holdfast_queue_retry(holdfast *self, const char *request, char **reply);

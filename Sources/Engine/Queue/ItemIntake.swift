@@ -469,8 +469,7 @@ struct ItemIntake: Rules {
     let isNew = row.sequence == 0
     if row.state == .parked || isForced && !isNew {
       if row.state == .sending { throw ItemIntake.inFlight }
-      try drop(row, session)
-      return try cancelled(row)
+      return try dropCorrection(item, row, session)
     }
     guard kind?.own?.deletion != nil, let stored = item.stored else {
       if !isNew { return try undo(item, row, kind, session) }
@@ -498,9 +497,19 @@ struct ItemIntake: Rules {
     } else if row.state == .sending {
       throw ItemIntake.inFlight
     } else {
-      try drop(row, session)
+      return try dropCorrection(item, row, session)
     }
     return try cancelled(row)
+  }
+
+  /// The row stays as it is stored, unless others have deleted it.
+  private func dropCorrection(
+    _ item: QueueItem, _ row: QueueRow, _ session: OpenSession
+  ) throws(Failure) -> JSON {
+    let code = try ParkReason.read(row, session.queueKey)?.string("code")
+    let isGone = code == MessageCode.deletedElsewhere.rawValue
+    try drop(row, session)
+    return ["id": .uuid(item.id), "released": 0, "state": isGone ? .null : "stored"]
   }
 
   /// Whether the server may have an item, and whether the user was told so.

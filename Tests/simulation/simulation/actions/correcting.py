@@ -83,7 +83,7 @@ def take_back(
             else:
                 entry.is_cancelled = True
                 world.corrections.cancelled(entry, shown)
-        elif reply["state"] is None:
+        elif reply["state"] in {None, "stored"}:
             entry.is_cancelled = False
             world.corrections.dropped(entry)
         else:

@@ -436,7 +436,7 @@ public struct QueueEditReply: Decodable, Sendable, Hashable {
 public struct QueueCancelReply: Decodable, Sendable, Hashable {
   /** The item's id. */ public let id: String
   /** How many items no longer wait for it. */ public let released: Int
-  /** Null: the item is gone. Else the server may have it, or has it and is asked to delete it. */ public let state: ItemState?
+  /** Null: the item is gone. `stored`: its correction is dropped, and the row stays as it is. Else the server may have it, or has it and is asked to delete it. */ public let state: ItemFate?
 }
 
 /// The reply of queue_retry.
