@@ -2,8 +2,8 @@ import Base
 
 extension Schema {
   /// `holdfast.db`: everything that must not be lost. Sequence, state, attempts, times and sizes are in clear;
-  /// identifiers are keyed tags; everything else is sealed. An item has the tag of its user's list (`item_list`), and the
-  /// time by which it is listed.
+  /// identifiers are keyed tags; everything else is sealed. An item of a kind that the user lists (`OwnRows`) has
+  /// the tag of its list, and the time by which it is listed.
   public static var main: Schema {
     Schema(
       statements: """

@@ -150,7 +150,7 @@ final class QueueItem {
 
   // MARK: Listing
 
-  /// The tag of the list that shows the item. (A later version of the app may list what this one does not.)
+  /// The tag of the list that shows the item, if its kind has one.
   func list(_ owner: [UInt8], _ keys: KeyRing.Keys) -> [UInt8] {
     CacheNames.own(kind, org, owner, keys)
   }
@@ -208,6 +208,8 @@ extension QueueRow {
   ) throws(Failure) {
     (body, size) = try item.sealed(self.item, owner, key, isAccepted: isAccepted)
     batchKey = item.batchKey(kind, keys)
+    // An item keeps its place under a version of the app that has no list of its kind: a later one has.
+    guard list != nil || kind?.own != nil else { return }
     list = item.list(owner, keys)
     listedMS = item.listedMS(kind, createdMS: createdMS)
   }
