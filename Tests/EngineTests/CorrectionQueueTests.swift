@@ -259,7 +259,7 @@ import Testing
     let next = try rig.next(backend: corrected())
     try next.core.pauses.clear("upload")
     try finish(next, try next.upload(), 201, "[]")
-    try answer(next, 200, rows(id(1)))
+    try answer(next, 200, "[\(row(1, 30, "v1"))]")
     // Then
     try expect(next.state(id(1)), equals: "parked, unknown_outcome, attempts 1")
   }
