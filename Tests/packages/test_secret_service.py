@@ -39,10 +39,14 @@ def call(operation, **request):
     library.holdfast_http_free(text)
     return reply
 
+def said(screen):
+    return (screen["message"] or {}).get("code", "-")
+
 def show(shown=None):
-    while shown is None or shown["screen"] == "wait":
+    passing = {"signing_in", "guard_pending", "server_unreachable"}
+    while shown is None or said(shown) in passing:
         shown = call("next").get("screen", shown)
-    print(shown["screen"], (shown["message"] or {}).get("code", "-"), flush=True)
+    print(shown["screen"], said(shown), flush=True)
 
 # The log's lines
 log = tempfile.TemporaryFile()
