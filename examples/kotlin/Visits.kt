@@ -1,5 +1,5 @@
 // Signs in, chooses an organisation, queues a visit offline, starts again without a sign-in, sends the visit, searches,
-// and logs out. Arguments: URL KEY E-MAIL FOLDER; the password is in HOLDFAST_PASSWORD.
+// and logs out. Arguments: URL KEY FOLDER E-MAIL; the password is in HOLDFAST_PASSWORD.
 import kotlinx.coroutines.flow.first
 import kotlinx.coroutines.runBlocking
 import org.holdfast.Types.*
@@ -25,7 +25,7 @@ suspend fun enter(app: AsyncHoldfast, email: String) {
 }
 
 fun main(given: Array<String>) = runBlocking {
-  val (url, key, email, folder) = given
+  val (url, key, folder, email) = given
   val config = Config(folder, Backend(url, key)).template(ConfigTemplate.VOLUNTEERS).development(true)
   val visit = AsyncHoldfast.open(config, JdkHttpSender()).use { app ->
     enter(app, email)
