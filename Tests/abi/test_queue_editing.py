@@ -130,6 +130,15 @@ def test_QUE_13_the_time_of_an_item_is_the_one_that_its_user_edited(sign_in: Mak
     assert item_of(app, item)["occurred_at_ms"] == 1_795_165_200_000
 
 
+def test_QUE_13_a_column_that_holds_no_time_is_not_replaced(sign_in: MakeUser) -> None:
+    """The server says what is wrong with it."""
+    app = sign_in().offline()
+    [item] = new_ids(1)
+    app.queue_add({**activity(item, occurred_at=5), "occurred_at_ms": 1_795_000_000_000})
+    shown = item_of(app, item)
+    assert (shown["payload"]["occurred_at"], shown["occurred_at_ms"]) == (5, 1_795_000_000_000)
+
+
 def test_QUE_9_an_item_in_flight_cannot_be_changed_and_is_not_lost(
     sign_in: MakeUser, directory: DirectoryFixtures
 ) -> None:

@@ -101,8 +101,8 @@ final class QueueItem {
   /// Put the time of the visit into the table's own column, unless the payload has one: that is the time then.
   func addTime(_ kind: QueueKind) {
     guard let occurredAtMS, kind.columns.contains("occurred_at") else { return }
-    if let text = payload.string("occurred_at") {
-      self.occurredAtMS = ISO8601.parse(text) ?? occurredAtMS
+    if let given = payload["occurred_at"] {
+      self.occurredAtMS = given.string.flatMap { ISO8601.parse($0) } ?? occurredAtMS
       return
     }
     payload = payload.shallowCopy
