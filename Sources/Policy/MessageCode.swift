@@ -3,8 +3,9 @@ import Base
 /// The codes of all messages to users. They are stable; `Messages` has a text for each of them in
 /// every language.
 ///
-/// `Banner` shares its raw values with this list, so a banner leads to its message by its code. A code that is used in several places (`offline` is a
-/// banner and an explanation) has the same text in all of them.
+/// `Banner` shares its raw values with this list, so a banner leads to its message by its code. A code
+/// that is used in several places (`offline` is a banner and an explanation) has the same text in all
+/// of them.
 public enum MessageCode: String, CaseIterable, Sendable {
   // Why a screen is shown.
   case sessionMissing = "session_missing"

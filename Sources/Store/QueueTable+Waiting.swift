@@ -118,7 +118,8 @@ extension QueueTable {
     try inSlices { (most) throws(Failure) in
       try database.run(
         """
-        UPDATE queue SET state = 0, wait_reason = 0, not_before_ms = 0 WHERE seq IN (SELECT seq FROM queue
+        UPDATE queue SET state = 0, wait_reason = 0, not_before_ms = 0
+        WHERE seq IN (SELECT seq FROM queue
           WHERE owner = ?1 AND state = 2 AND wait_reason IN (2, 5, 6)
             AND (not_before_ms <= ?2 OR not_before_ms - ?2 > CASE wait_reason
               WHEN 5 THEN ?3 WHEN 6 THEN ?4 ELSE iif(history > 0, ?5, ?6) END)

@@ -180,7 +180,7 @@ final class UploadBatch {
     // That other rows refer to one concerns the row that is to be deleted, and no other. What the library sets
     // refers to none of them.
     if operation == .deletion, outcome == .missingParent,
-      !["user_id", "org_id"].contains(where: { error.names($0, of: kind.table) })
+      !setColumns.contains(where: { error.names($0, of: kind.table) })
     {
       return true
     }
@@ -188,9 +188,11 @@ final class UploadBatch {
     return BlamePolicy.isForGiven(ground, naming: named(by: error))
   }
 
+  /// The columns that say whose row it is.
+  private var setColumns: [String] { org == nil ? ["user_id"] : ["user_id", "org_id"] }
+
   private func named(by error: ServerError) -> BlamePolicy.Named {
-    var own = ["id", "user_id"]
-    if org != nil { own.append("org_id") }
+    let own = ["id"] + setColumns
     func names(_ column: String) -> Bool { error.names(column, of: kind.table) }
     // A missing value may be of a column that a payload leaves out.
     let given = error.code == "23502" ? kind.columns + columns : columns

@@ -48,11 +48,11 @@ extension UploadSettlement {
     let unsettled = try eraseNamed(batch, fresh, received)
     // The row of an item that was not sent before may be another one's, and so may that of an item which has
     // failed: a question has perhaps shown no row.
-    func isUnsure(_ item: UploadBatch.Item) -> Bool {
+    func mustBeAsked(_ item: UploadBatch.Item) -> Bool {
       (item.isCompared || !item.history.isClean) && stored.contains(item.id)
     }
-    try settle(unsettled.filter(isUnsure), .unnamed, nil, received)
-    let rest = try eraseExisting(unsettled.filter { !isUnsure($0) }, stored: stored, received)
+    try settle(unsettled.filter(mustBeAsked), .unnamed, nil, received)
+    let rest = try eraseExisting(unsettled.filter { !mustBeAsked($0) }, stored: stored, received)
     try noteTaken(batch, rest, decisions, received.now)
     try settleRefused(rest, decisions, received)
   }

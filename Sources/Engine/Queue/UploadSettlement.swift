@@ -355,14 +355,17 @@ struct UploadSettlement: Rules {
     _ batch: UploadBatch, stored: SortedUUIDSet, _ received: Received
   ) throws(Failure) -> UploadBatch {
     let found = batch.filter { stored.contains($0.id) }
-    let isTold = batch.request == .rows
-    let unsure = found.filter { $0.isUnsure && !(isTold && $0.isCompared) }
+    /// Its row was read, and has its values; or no other payload of it can be there.
+    func isProved(_ item: UploadBatch.Item) -> Bool {
+      batch.request == .rows && item.isCompared || !item.isUnsure
+    }
+    let unsure = found.filter { !isProved($0) }
     try correct(unsure.filter { $0.mayFollow(batch.kind) }, received.now)
     for item in unsure.items where !item.mayFollow(batch.kind) {
       let code: MessageCode = item.isGone ? .deletedElsewhere : .unknownOutcome
       try park(batch.with([item]), ParkReason(code), received.now)
     }
-    try eraseProved(found.filter { isTold && $0.isCompared || !$0.isUnsure }, received)
+    try eraseProved(found.filter(isProved), received)
     return batch.filter { !stored.contains($0.id) }
   }
 

@@ -181,7 +181,7 @@ struct SignIn: Rules {
 
   /// Show why the sign-in ended at once. What the prompt could open before it can open now.
   private func show(
-    _ message: MessageCode?, cause: SignInCause? = nil
+    _ message: MessageCode, cause: SignInCause? = nil
   ) throws(Failure) {
     try decider.show(
       Decision(.signIn, message, cause: cause, canUnlock: hostView.shown.canUnlock))
