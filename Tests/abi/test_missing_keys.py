@@ -18,11 +18,11 @@ from support import sign_in as browser
 from support.directory_fixtures import PASSWORD, DirectoryFixtures, Person
 from support.errors import error_of
 from support.loop import Host
-from support.missing import ALWAYS, NAMES, NEXT, WAIT, aside, lose, shown, until_lost
+from support.missing import ALWAYS, NAMES, NEXT, WAIT, aside, lose, until_lost
 from support.own_rows import tables
 from support.phone import App, FilePhone, Phone
 from support.queue import add, stored
-from support.screens import why
+from support.screens import shown, why
 from support.users import MakePhone, MakeUser, SignedIn
 
 

@@ -13,9 +13,10 @@ from holdfast import Library
 from support import damage
 from support.directory_fixtures import Backend, DirectoryFixtures, Person
 from support.errors import error_of
-from support.missing import LOST, shown, until_lost
+from support.missing import LOST, until_lost
 from support.phone import App, FilePhone, Phone
 from support.queue import add, stored
+from support.screens import shown
 
 #: No prompt is needed, so that every kind of key store takes the same configuration.
 POLICY = {"biometric": "off"}

@@ -16,7 +16,7 @@ from support.directory_fixtures import PASSWORD, DirectoryFixtures, Person
 from support.errors import error_of
 from support.held import answer
 from support.phone import METHODS, App, Phone
-from support.screens import seen
+from support.screens import seen, shown
 from support.sign_in import begin, browse, finish, refused
 from support.users import MakePhone, SignedIn
 
@@ -48,10 +48,6 @@ def victim(phones: MakePhone, foreign: str, directory: DirectoryFixtures) -> App
     person = directory.person(directory.organisation())
     directory.control.sign_in_as(person.email)
     return phones().start()
-
-
-def shown(app: App) -> tuple[str, str]:
-    return seen(app.screen)
 
 
 def told(app: App) -> list[tuple[str, str]]:

@@ -12,16 +12,12 @@ from holdfast.types import HttpRequest
 
 from support.directory_fixtures import PASSWORD, DirectoryFixtures, Person
 from support.phone import App, Phone
-from support.screens import seen, why
+from support.screens import shown, why
 from support.sign_in import begin, browse, settle_sign_in
 from support.users import SignedIn
 
 SIGNING_IN = ("wait", "signing_in")
 ARRIVALS = ["session_foreground", "session_resume"]
-
-
-def shown(app: App) -> tuple[str, str]:
-    return seen(app.screen)
 
 
 def told(app: App) -> tuple[str, str | None, str]:

@@ -22,9 +22,9 @@ from holdfast.keystore import (
 
 from support.directory_fixtures import PASSWORD, DirectoryFixtures
 from support.errors import error_of
-from support.missing import ALWAYS, WAIT, shown, until_lost
+from support.missing import ALWAYS, WAIT, until_lost
 from support.queue import stored
-from support.screens import seen, why
+from support.screens import seen, shown, why
 from support.users import MakeUser, SignedIn
 
 HOME = ("home", None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from holdfast.keystore import KEY_FAILED, KEY_INVALIDATED, KEY_NOT_FOUND
 
 from .phone import App, Phone
-from .screens import seen
+from .screens import shown
 
 #: More calls than a test makes.
 ALWAYS = 1000
@@ -26,10 +26,6 @@ def lose(phone: Phone, how: str = "not_found") -> None:
         for name in NAMES + NEXT:
             keychain.answer("load", name, *[answer] * ALWAYS)
             keychain.answer("save", name, *[KEY_FAILED] * ALWAYS)
-
-
-def shown(app: App) -> tuple[str, str]:
-    return seen(app.screen)
 
 
 def until_lost(app: App) -> None:
