@@ -9,6 +9,9 @@ import CPlatform
 // are replaced in a copy of the text, and jansson reads the copy: a number becomes null, such a
 // character U+FFFD, and objects and arrays below the second level become empty. No answer that is used
 // has a field below the second level, except figures and contacts, which need all of their values.
+//
+// A whole number that a double holds, as 10000000000000000000000, is read as one: it loses nothing but digits that
+// no double has. PostgreSQL writes 1e22 so.
 
 /// A value of a server's text.
 public struct ReceivedJSON {
@@ -41,8 +44,10 @@ extension JSON {
       let hadCharacters = copy.replaceCharacters()
       guard error.isOfNumber || error.isOfSize || hadCharacters else { throw error }
       if error.isOfSize { copy.emptyContainers(below: levels) }
-      try copy.replaceNumbers()
-      return ReceivedJSON(value: try read(copy.bytes), isWhole: false)
+      let lacksNumbers = try copy.replaceNumbers()
+      return ReceivedJSON(
+        value: try read(copy.bytes),
+        isWhole: !hadCharacters && !error.isOfSize && !lacksNumbers)
     }
   }
 }
@@ -112,15 +117,25 @@ extension JSONText {
     return found
   }
 
-  /// Numbers that jansson cannot hold become null. The shortest is 2e308.
-  fileprivate func replaceNumbers() throws(Failure) {
+  /// Whole numbers beyond 64 bits become real ones: their last two digits become an exponent. Those that jansson
+  /// cannot hold become null; whether there were any. The shortest is 2e308.
+  fileprivate func replaceNumbers() throws(Failure) -> Bool {
+    func put(_ text: StaticCString, at place: Int) {
+      (start + place).copyMemory(from: text.start, byteCount: text.count)
+    }
     var tokens = NumberTokens(bytes)
+    var found = false
     while let token = tokens.next() {
       guard token.count >= 5, try JSON.isTooLarge(bytes, token) else { continue }
+      if bytes[token].allSatisfy({ ASCII.isDigit($0) || $0 == UInt8(ascii: "-") }) {
+        put("e2", at: token.upperBound - 2)
+        guard try JSON.isTooLarge(bytes, token) else { continue }
+      }
+      found = true
       fill(token, UInt8(ascii: " "))
-      let null: StaticCString = "null"
-      (start + token.lowerBound).copyMemory(from: null.start, byteCount: null.count)
+      put("null", at: token.lowerBound)
     }
+    return found
   }
 }
 

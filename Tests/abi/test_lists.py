@@ -429,7 +429,7 @@ def test_FIX_9_a_contact_that_cannot_be_read_costs_itself(
 ) -> None:
     contacts_of(directory, user.org, 60)
     for name, value in ODD.items():
-        if name in ("many values", "a quoted bracket"):
+        if name in ("many values", "a quoted bracket", "huge number", "negative"):
             continue
         altered(user, "pull", replaced_row(place, value))
         user.phone.pass_time(DAY_S)
@@ -445,6 +445,18 @@ def test_FIX_9_a_contact_that_cannot_be_read_costs_itself(
         pull(user, after_s=DAY_S)
         assert total(user.app) == 60, name
         assert problem(user.app, "pull") is None, name
+
+
+@pytest.mark.parametrize("value", [HUGE, "-" + HUGE, "10000000000000000000000"])
+def test_FIX_9_a_whole_number_beyond_64_bits_is_read_as_a_real_one(
+    user: SignedIn, directory: DirectoryFixtures, value: str
+) -> None:
+    contacts_of(directory, user.org, 3)
+    altered(user, "pull", replaced_row(1, value))
+    [told] = pull(user)
+    assert (told["rows"], told["skipped"], told["problem"]) == (3, 0, None)
+    shown = user.app.contact_search({"query": ""})["contacts"]
+    assert float(value) in [contact.get("relation") for contact in shown]
 
 
 def test_FIX_9_a_page_may_have_any_number_of_values(
