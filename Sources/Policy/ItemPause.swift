@@ -16,6 +16,8 @@ public enum ItemPause {
   private static let lastOfAll = certain + 15
   private static let firstMS: Int64 = 300_000
   private static let hourMS: Int64 = 3_600_000
+  /// Added to a number of many failures, the last of which is the service's: none counts as a refusal on the way.
+  private static let ofService: Int64 = 1024
 
   /// The longest pause of an item that the service fails for.
   public static let longestMS: Int64 = 86_400_000
@@ -27,26 +29,42 @@ public enum ItemPause {
   public static func count(
     after count: Int64, _ failure: UploadFailure, othersSince: Bool, othersQueued: Bool
   ) -> Int64 {
-    let known = max(count, 0)
+    if failure == .service {
+      let known = number(count)
+      let most = othersSince ? ofService - 1 : othersQueued ? certain : certain + 4
+      let next = known < most ? known + 1 : known
+      return next < certain ? next : next | ofService
+    }
+    let known = refusals(count)
     if failure == .firewall { return max(known, certain - 1) + 1 }
-    if known < certain || othersSince { return known + 1 }
-    // Nothing shows that it is the item's fault.
-    return failure == .service && !othersQueued ? min(known + 1, max(known, certain + 4)) : known
+    // Nothing shows that it is the item's fault, unless others are stored.
+    return known < certain || othersSince ? known + 1 : known
   }
 
   /// Whether an item with so many failures is parked if something on the way refuses it once more.
   public static func isLast(after count: Int64, othersSince: Bool) -> Bool {
-    count + 1 >= (othersSince ? lastBesideOthers : lastOfAll)
+    refusals(count) + 1 >= (othersSince ? lastBesideOthers : lastOfAll)
   }
 
   /// The pause of an item with so many failures, with a part that spreads many items, by 64 random bits.
   public static func pauseMS(
     _ count: Int64, _ failure: UploadFailure, othersSince: Bool, random: UInt64
   ) -> Int64 {
-    if count < certain { return Backoff.delayMS(attempt: Int(count), random: random) }
+    let number = number(count)
+    if number < certain { return Backoff.delayMS(attempt: Int(number), random: random) }
     let longest = failure == .service && othersSince ? longestMS * 2 / 3 : hourMS
-    let least = min(firstMS << min(count - certain, 10), longest)
+    let least = min(firstMS << min(number - certain, 10), longest)
     return least + Backoff.jitterMS(upTo: least / 2, random)
+  }
+
+  /// The number of failures of both sorts.
+  private static func number(_ count: Int64) -> Int64 {
+    min(max(count >= ofService ? count - ofService : count, 0), ofService - 1)
+  }
+
+  /// The number that refusals on the way add to.
+  private static func refusals(_ count: Int64) -> Int64 {
+    count >= ofService ? certain - 1 : max(count, 0)
   }
 }
 

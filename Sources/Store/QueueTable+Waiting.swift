@@ -2,18 +2,17 @@ public import Base
 
 /// The longest pauses of items.
 public struct LongestPauses: Sendable {
-  /// Of our own.
+  /// Of our own. An item that fails alone waits twice as long after each failure beyond the eighth, up to
+  /// `aloneMS`, or after a refusal on the way `blockedMS`.
   let ownMS: Int64
-  /// The same for an item that fails alone.
   let aloneMS: Int64
+  let blockedMS: Int64
   /// Asked for by the server.
   let askedMS: Int64
-  /// After a refusal on the way.
-  let blockedMS: Int64
 
-  public init(ownMS: Int64, askedMS: Int64, blockedMS: Int64 = .max, aloneMS: Int64? = nil) {
-    (self.ownMS, self.askedMS, self.blockedMS) = (ownMS, askedMS, blockedMS)
-    self.aloneMS = aloneMS ?? ownMS
+  public init(ownMS: Int64, askedMS: Int64, blockedMS: Int64, aloneMS: Int64) {
+    (self.ownMS, self.askedMS) = (ownMS, askedMS)
+    (self.blockedMS, self.aloneMS) = (blockedMS, aloneMS)
   }
 }
 
@@ -74,38 +73,35 @@ extension QueueTable {
   }
 
   /// How long until the first item is due that waits for a time, 0 or less: now; nil: none does. An item
-  /// that is to wait for longer than any does (`longest`) was stored in another boot, under another
-  /// clock: it is due.
+  /// that is to wait for longer than it can (`longest`) was stored in another boot, under another clock: it
+  /// is due. Of those with one reason the last one tells.
   public func leftMS(
     of owner: [UInt8], now: SteadyTime, longest: LongestPauses
   ) throws(Failure) -> Int64? {
     // Each of these is one step in the index, or a few: not many items fail alone. What is subtracted was
     // checked as it was read.
-    try database.first(
+    var left: Int64?
+    try database.each(
       """
-      SELECT
-        (SELECT min(not_before_ms) FROM queue
-          WHERE owner = ?1 AND state = 2 AND wait_reason = 2 AND history <= 0),
-        (SELECT max(not_before_ms) FROM queue
-          WHERE owner = ?1 AND state = 2 AND wait_reason = 2 AND history <= 0),
-        (SELECT min(not_before_ms) FROM queue WHERE owner = ?1 AND state = 2 AND wait_reason = 5),
-        (SELECT max(not_before_ms) FROM queue WHERE owner = ?1 AND state = 2 AND wait_reason = 5),
-        (SELECT min(not_before_ms) FROM queue WHERE owner = ?1 AND state = 2 AND wait_reason = 6),
-        (SELECT max(not_before_ms) FROM queue WHERE owner = ?1 AND state = 2 AND wait_reason = 6),
-        (SELECT min(not_before_ms) FROM queue WHERE owner = ?1 AND state = 2 AND wait_reason = 2),
-        (SELECT max(not_before_ms) FROM queue WHERE owner = ?1 AND state = 2 AND wait_reason = 2)
-      """, .blob(owner)
+      SELECT (SELECT min(not_before_ms) FROM queue WHERE owner = ?1 AND state = 2
+          AND wait_reason = column1 AND (column2 OR history <= 0)),
+        (SELECT not_before_ms - CASE wait_reason WHEN 5 THEN ?3 ELSE iif(history > 0,
+            min(iif(wait_reason = 6, ?4, ?5), ?2 << min(max((history & 1023) - 8, 0), 10)), ?2) END
+          FROM queue WHERE owner = ?1 AND state = 2
+          AND wait_reason = column1 AND (column2 OR history <= 0) ORDER BY not_before_ms DESC LIMIT 1)
+      FROM (VALUES (2, 0), (2, 1), (5, 1), (6, 1))
+      """,
+      [
+        .blob(owner), .int(longest.ownMS), .int(longest.askedMS), .int(longest.blockedMS),
+        .int(longest.aloneMS),
+      ]
     ) { (row) throws(Failure) in
-      var left: Int64?
-      var column: Int32 = 0
-      for longest in [longest.ownMS, longest.askedMS, longest.blockedMS, longest.aloneMS] {
-        if let earliest = row.int(ifPresent: column), let latest = row.int(ifPresent: column + 1) {
-          left = min(left ?? .max, latest - now.ms > longest ? 0 : earliest - now.ms)
-        }
-        column += 2
+      if let earliest = row.int(ifPresent: 0), let last = row.int(ifPresent: 1) {
+        left = min(left ?? .max, last > now.ms ? 0 : earliest - now.ms)
       }
-      return left
-    } ?? nil
+      return true
+    }
+    return left
   }
 
   /// Items that have waited until their time become pending. Their pauses have ended, also those that are not believed:
@@ -121,11 +117,12 @@ extension QueueTable {
         UPDATE queue SET state = 0, wait_reason = 0, not_before_ms = 0
         WHERE seq IN (SELECT seq FROM queue
           WHERE owner = ?1 AND state = 2 AND wait_reason IN (2, 5, 6)
-            AND (not_before_ms <= ?2 OR not_before_ms - ?2 > CASE wait_reason
-              WHEN 5 THEN ?3 WHEN 6 THEN ?4 ELSE iif(history > 0, ?5, ?6) END)
+            AND (not_before_ms <= ?6 OR not_before_ms - ?6 > CASE wait_reason WHEN 5 THEN ?3 ELSE
+              iif(history > 0, min(iif(wait_reason = 6, ?4, ?5),
+                ?2 << min(max((history & 1023) - 8, 0), 10)), ?2) END)
           LIMIT ?7)
-        """, .blob(owner), .int(now.ms), .int(longest.askedMS), .int(longest.blockedMS),
-        .int(longest.aloneMS), .int(longest.ownMS), .int(most))
+        """, .blob(owner), .int(longest.ownMS), .int(longest.askedMS), .int(longest.blockedMS),
+        .int(longest.aloneMS), .int(now.ms), .int(most))
     }
   }
 

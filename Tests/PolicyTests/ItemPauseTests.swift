@@ -68,15 +68,35 @@ struct ItemPauseTests {
     expect(ItemPause.pauseMS(99, .gateway, othersSince: true, random: .max), equals: 5_400_000)
   }
 
-  @Test("A count never falls, and no number overflows")
+  @Test(
+    "Failures of the service are no refusals on the way: after them, too, seven of those park an item",
+    arguments: [1, 8, 9, 40, 2000])
+  func mixed(failures: Int) {
+    var count: Int64 = 0
+    for _ in 0..<failures {
+      count = ItemPause.count(after: count, .service, othersSince: true, othersQueued: true)
+      expect(!ItemPause.isLast(after: count, othersSince: true))
+    }
+    for refusal in 1...7 {
+      expect(ItemPause.isLast(after: count, othersSince: true), equals: refusal == 7)
+      count = ItemPause.count(after: count, .firewall, othersSince: true, othersQueued: true)
+    }
+    // The service fails for it again: the pause is no shorter, and refusals begin anew.
+    let pause = ItemPause.pauseMS(count, .firewall, othersSince: true, random: 0)
+    count = ItemPause.count(after: count, .service, othersSince: true, othersQueued: true)
+    expect(ItemPause.pauseMS(count, .service, othersSince: true, random: 0) >= pause)
+    expect(!ItemPause.isLast(after: count, othersSince: true))
+  }
+
+  @Test("A count never falls below that of many failures, and no number overflows")
   func extremes() {
-    for count in [Int64.min, -1, 0, 7, 8, 12, 13, 30, 1 << 50] {
+    for count in [Int64.min, -1, 0, 7, 8, 12, 13, 30, 1023, 1032, 1035, 1 << 50, .max] {
       for failure in UploadFailure.allCases {
         for since in [true, false] {
           for queued in [true, false] {
             let next = ItemPause.count(
               after: count, failure, othersSince: since, othersQueued: queued)
-            expect(next >= max(count, 1))
+            expect(next >= min(max(count, 1), 8))
             let pause = ItemPause.pauseMS(next, failure, othersSince: since, random: .max)
             let longest =
               failure == .service ? ItemPause.longestMS : ItemPause.longestOnTheWayMS

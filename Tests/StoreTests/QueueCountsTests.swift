@@ -76,7 +76,7 @@ import Testing
     case 15: try table.pause(like: sequence, of: tag(owner), .time(until: 50))
     case 16:
       let now = SteadyTime(ms: Int64(random.below(100)))
-      let longest = LongestPauses(ownMS: 60, askedMS: 40, blockedMS: 30)
+      let longest = LongestPauses(ownMS: 60, askedMS: 40, blockedMS: 30, aloneMS: 60)
       try table.promote(of: tag(owner), now: now, longest: longest)
     case 17: try table.withhold(org: tag(UInt8(7 + random.below(2))), of: tag(owner))
     case 18:

@@ -29,7 +29,7 @@ import Testing
     try expect(table.waiting(of: tag(2), for: .time(until: 0)).isEmpty)
   }
 
-  private let longest = LongestPauses(ownMS: 100, askedMS: 1000)
+  private let longest = LongestPauses(ownMS: 100, askedMS: 1000, blockedMS: 300, aloneMS: 500)
 
   private func leftMS(_ now: SteadyTime, of owner: UInt8 = 1) throws -> Int64? {
     try table.leftMS(of: tag(owner), now: now, longest: longest)
@@ -73,6 +73,25 @@ import Testing
     try table.fill(1)
     try table.transition(1, .waiting(reason))
     try expect(leftMS(1000), equals: left)
+    try table.promote(of: tag(1), now: 1000, longest: longest)
+    try expect(table.state(0), equals: (isDue ? .pending : .waiting(reason)))
+  }
+
+  /// Twice as long after each failure beyond the eighth, of the service's as well (1024 and more): up to 300
+  /// after a refusal on the way, else up to 500.
+  @Test(arguments: [
+    (WaitReason.time(until: 1100), Int64(1), false), (.time(until: 1101), 8, true),
+    (.time(until: 1200), 1033, false), (.time(until: 1201), 1033, true),
+    (.time(until: 1500), 1060, false), (.time(until: 1501), 1060, true),
+    (.blocked(until: 1200), 9, false), (.blocked(until: 1201), 9, true),
+    (.blocked(until: 1300), 20, false), (.blocked(until: 1301), 20, true),
+  ])
+  func anItemThatFailsAloneWaitsNoLongerThanItsFailuresMakeIt(
+    _ reason: WaitReason, _ failures: Int64, _ isDue: Bool
+  ) throws {
+    try table.fill(1)
+    try table.transition(1, .waiting(reason), history: .alone(failures: failures))
+    try expect((leftMS(1000) ?? 0) <= 0, equals: isDue)
     try table.promote(of: tag(1), now: 1000, longest: longest)
     try expect(table.state(0), equals: (isDue ? .pending : .waiting(reason)))
   }
