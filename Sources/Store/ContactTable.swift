@@ -122,6 +122,12 @@ public struct ContactTable {
       "DELETE FROM contact WHERE org = ?1 AND round <> ?2", .blob(org), .int(round))
   }
 
+  /// Whether there are rows that a reading from the first row, or a reconcile, did not list.
+  public func hasUnmet(of org: [UInt8], round: Int64) throws(Failure) -> Bool {
+    try database.exists(
+      "SELECT 1 FROM contact WHERE org = ?1 AND round <> ?2", .blob(org), .int(round))
+  }
+
   public func find(row: [UInt8], in org: [UInt8]) throws(Failure) -> [UInt8]? {
     try database.first(
       "SELECT sealed FROM contact WHERE org = ?1 AND row = ?2", .blob(org), .blob(row)

@@ -234,6 +234,26 @@ def test_a_lost_cache_is_read_anew(user: SignedIn, directory: DirectoryFixtures)
     assert ids(app) == made
 
 
+def test_an_item_that_is_stored_and_erased_before_the_first_pull_is_not_shown_after_it(
+    user: SignedIn, directory: DirectoryFixtures
+) -> None:
+    made = insert(directory, user.person, user.org)
+    user.phone.close()
+    for path in user.phone.folder.glob("cache.db*"):
+        path.unlink()
+    app = user.app = user.phone.start(online=False)
+    app.touch()
+    user.phone.network.replace("pull", {"status": 503, "headers": {}, "body": ""})
+    item = add(app, minutes=60)
+    app.reconnect()
+    assert ids(app) == [item]
+    directory.control.sql("delete from activities where id = %s", item)
+    user.phone.network.alter.clear()
+    pull(user, after_s=600)
+    app.settle()
+    assert ids(app) == made
+
+
 def test_a_page_that_was_read_while_an_upload_began_is_read_again(
     user: SignedIn, directory: DirectoryFixtures
 ) -> None:

@@ -207,7 +207,7 @@ struct RowPuller: Rules {
       try writer.writeBlocks()
       switch sent.stage {
       case .changes(let before):
-        try advance(after: before, answer.page, of: set, session, now, entry, &pull)
+        try advance(after: before, answer.page, of: set, tables, session, now, entry, &pull)
       case .missing(let ids, let then):
         let rest = sent.rest(of: ids, after: answer.ids)
         pull.stage = rest.isEmpty ? .versions(after: then) : .missing(rest, then: then)
@@ -219,8 +219,8 @@ struct RowPuller: Rules {
 
   /// Continue after the last row of the page; after the last page, begin a reconcile if it is due.
   private func advance(
-    after before: Cursor?, _ page: Page<Cursor>, of set: [UInt8], _ session: OpenSession,
-    _ now: Instant, _ entry: DatasetTable.Entry, _ pull: inout RowPull
+    after before: Cursor?, _ page: Page<Cursor>, of set: [UInt8], _ tables: CacheTables,
+    _ session: OpenSession, _ now: Instant, _ entry: DatasetTable.Entry, _ pull: inout RowPull
   ) throws(Failure) {
     if let last = page.last {
       if let before, !last.isBeyond(before) {
@@ -240,7 +240,12 @@ struct RowPuller: Rules {
       pull.problem = .unusableRow
       return
     }
-    if pull.isWhole, entry.reconciledMS == nil { entry.reconciledMS = now.wallMS }
+    // An item that was put into the list before its row is read may have been deleted since.
+    if pull.isWhole, entry.reconciledMS == nil,
+      try !tables.contacts.hasUnmet(of: set, round: entry.round)
+    {
+      entry.reconciledMS = now.wallMS
+    }
     entry.asOfMS = now.wallMS
     guard isReconcileDue(entry, now) else {
       pull.isDone = true
