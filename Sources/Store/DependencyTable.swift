@@ -23,7 +23,7 @@ public struct DependencyTable {
   }
 
   public func isEmpty() throws(Failure) -> Bool {
-    try !database.exists("SELECT 1 FROM dependency LIMIT 1")
+    try !database.exists("SELECT 1 FROM dependency")
   }
 
   /// Those of the owner's items between two numbers that depend, directly or through others, on an item

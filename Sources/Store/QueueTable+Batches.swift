@@ -116,7 +116,7 @@ extension QueueTable {
 
   /// Whether any item is leased: to group the leases takes a statement twice as long.
   public func hasLeases() throws(Failure) -> Bool {
-    try database.exists("SELECT 1 FROM queue INDEXED BY queue_leased WHERE state = 1 LIMIT 1")
+    try database.exists("SELECT 1 FROM queue INDEXED BY queue_leased WHERE state = 1")
   }
 
   /// The holders of leased items, each with the end of its latest lease.

@@ -2,16 +2,16 @@ public import Base
 
 extension QueueTable {
   public func hasPending(of owner: [UInt8]) throws(Failure) -> Bool {
-    try database.exists("SELECT 1 FROM queue WHERE owner = ? AND state = 0 LIMIT 1", .blob(owner))
+    try database.exists("SELECT 1 FROM queue WHERE owner = ? AND state = 0", .blob(owner))
   }
 
   public func hasSending(of owner: [UInt8]) throws(Failure) -> Bool {
-    try database.exists("SELECT 1 FROM queue WHERE owner = ? AND state = 1 LIMIT 1", .blob(owner))
+    try database.exists("SELECT 1 FROM queue WHERE owner = ? AND state = 1", .blob(owner))
   }
 
   public func hasWaitingForOrganisation(of owner: [UInt8]) throws(Failure) -> Bool {
     try database.exists(
-      "SELECT 1 FROM queue WHERE owner = ?1 AND state = 2 AND wait_reason = 3 LIMIT 1",
+      "SELECT 1 FROM queue WHERE owner = ?1 AND state = 2 AND wait_reason = 3",
       .blob(owner))
   }
 
@@ -24,7 +24,7 @@ extension QueueTable {
       """
       SELECT 1 FROM queue INDEXED BY queue_attempted
       WHERE owner = ?1 AND (?2 IS NULL OR org = ?2) AND attempts > 0
-        AND (state < 2 OR state = 2 AND wait_reason NOT IN (1, 6)) LIMIT 1
+        AND (state < 2 OR state = 2 AND wait_reason NOT IN (1, 6))
       """, .blob(owner), Value(org))
   }
 
@@ -45,6 +45,6 @@ extension QueueTable {
 
   /// Whether the list has an item.
   public func isListed(in list: [UInt8]) throws(Failure) -> Bool {
-    try database.exists("SELECT 1 FROM queue WHERE list = ? LIMIT 1", .blob(list))
+    try database.exists("SELECT 1 FROM queue WHERE list = ?", .blob(list))
   }
 }

@@ -44,7 +44,6 @@ extension QueueTable {
     try database.exists(
       """
       SELECT 1 FROM queue WHERE owner = ?1 AND state = 2 AND wait_reason IN (2, 5) AND history <= 0
-      LIMIT 1
       """, .blob(owner))
   }
 
@@ -56,7 +55,6 @@ extension QueueTable {
       """
       SELECT 1 FROM queue WHERE owner = ?1 AND state IN (0, 1, 2) AND batch_key = ?2
         AND seq <> ?3 AND history <= 0
-      LIMIT 1
       """, .blob(owner), .blob(batchKey), .int(sequence))
   }
 
@@ -85,8 +83,8 @@ extension QueueTable {
       """
       SELECT (SELECT min(not_before_ms) FROM queue WHERE owner = ?1 AND state = 2
           AND wait_reason = column1 AND (column2 OR history <= 0)),
-        (SELECT not_before_ms - CASE wait_reason WHEN 5 THEN ?3 ELSE iif(history > 0,
-            min(iif(wait_reason = 6, ?4, ?5), ?2 << min(max((history & 1023) - 8, 0), 10)), ?2) END
+        (SELECT not_before_ms - iif(wait_reason = 5, ?3,
+            min(iif(wait_reason = 6, ?4, ?5), ?2 << min(max(history % 1024 - 8, 0), 10)))
           FROM queue WHERE owner = ?1 AND state = 2
           AND wait_reason = column1 AND (column2 OR history <= 0) ORDER BY not_before_ms DESC LIMIT 1)
       FROM (VALUES (2, 0), (2, 1), (5, 1), (6, 1))
@@ -117,9 +115,8 @@ extension QueueTable {
         UPDATE queue SET state = 0, wait_reason = 0, not_before_ms = 0
         WHERE seq IN (SELECT seq FROM queue
           WHERE owner = ?1 AND state = 2 AND wait_reason IN (2, 5, 6)
-            AND (not_before_ms <= ?6 OR not_before_ms - ?6 > CASE wait_reason WHEN 5 THEN ?3 ELSE
-              iif(history > 0, min(iif(wait_reason = 6, ?4, ?5),
-                ?2 << min(max((history & 1023) - 8, 0), 10)), ?2) END)
+            AND (not_before_ms <= ?6 OR not_before_ms - ?6 > iif(wait_reason = 5, ?3,
+              min(iif(wait_reason = 6, ?4, ?5), ?2 << min(max(history % 1024 - 8, 0), 10))))
           LIMIT ?7)
         """, .blob(owner), .int(longest.ownMS), .int(longest.askedMS), .int(longest.blockedMS),
         .int(longest.aloneMS), .int(now.ms), .int(most))
