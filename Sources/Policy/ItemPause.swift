@@ -16,7 +16,8 @@ public enum ItemPause {
   private static let lastOfAll = certain + 15
   private static let firstMS: Int64 = 300_000
   private static let hourMS: Int64 = 3_600_000
-  /// Added to a number of many failures, the last of which is the service's: none counts as a refusal on the way.
+  /// A count holds two numbers: that of refusals on the way, which begin with the eighth, on top of the first seven
+  /// failures of any sort; and, times this, that of the service's further failures, none of which parks an item.
   private static let ofService: Int64 = 1024
 
   /// The longest pause of an item that the service fails for.
@@ -29,21 +30,23 @@ public enum ItemPause {
   public static func count(
     after count: Int64, _ failure: UploadFailure, othersSince: Bool, othersQueued: Bool
   ) -> Int64 {
-    if failure == .service {
-      let known = number(count)
-      let most = othersSince ? ofService - 1 : othersQueued ? certain : certain + 4
-      let next = known < most ? known + 1 : known
-      return next < certain ? next : next | ofService
-    }
-    let known = refusals(count)
-    if failure == .firewall { return max(known, certain - 1) + 1 }
+    let known = min(max(count, 0), ofService * ofService - 1)
+    let refusals = known % ofService
+    var next = known
+    switch failure {
+    case .firewall: next += max(certain - refusals, 1)
     // Nothing shows that it is the item's fault, unless others are stored.
-    return known < certain || othersSince ? known + 1 : known
+    case .gateway: next += refusals < certain || othersSince ? 1 : 0
+    case .service:
+      let most = othersSince ? ofService - 1 : othersQueued ? certain : certain + 4
+      if number(known) < most { next += refusals < certain - 1 ? 1 : ofService }
+    }
+    return next
   }
 
   /// Whether an item with so many failures is parked if something on the way refuses it once more.
   public static func isLast(after count: Int64, othersSince: Bool) -> Bool {
-    refusals(count) + 1 >= (othersSince ? lastBesideOthers : lastOfAll)
+    max(count, 0) % ofService + 1 >= (othersSince ? lastBesideOthers : lastOfAll)
   }
 
   /// The pause of an item with so many failures, with a part that spreads many items, by 64 random bits.
@@ -57,14 +60,9 @@ public enum ItemPause {
     return least + Backoff.jitterMS(upTo: least / 2, random)
   }
 
-  /// The number of failures of both sorts.
+  /// How many failures a count holds.
   private static func number(_ count: Int64) -> Int64 {
-    min(max(count >= ofService ? count - ofService : count, 0), ofService - 1)
-  }
-
-  /// The number that refusals on the way add to.
-  private static func refusals(_ count: Int64) -> Int64 {
-    count >= ofService ? certain - 1 : max(count, 0)
+    max(count, 0) % ofService + max(count, 0) / ofService
   }
 }
 

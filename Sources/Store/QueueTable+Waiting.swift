@@ -2,8 +2,8 @@ public import Base
 
 /// The longest pauses of items.
 public struct LongestPauses: Sendable {
-  /// Of our own. An item that fails alone waits twice as long after each failure beyond the eighth, up to
-  /// `aloneMS`, or after a refusal on the way `blockedMS`.
+  /// Of our own. An item that fails alone waits twice as long after each failure beyond the eighth (`ItemPause`
+  /// counts them in two numbers), up to `aloneMS`, or after a refusal on the way `blockedMS`.
   let ownMS: Int64
   let aloneMS: Int64
   let blockedMS: Int64
@@ -84,7 +84,7 @@ extension QueueTable {
       SELECT (SELECT min(not_before_ms) FROM queue WHERE owner = ?1 AND state = 2
           AND wait_reason = column1 AND (column2 OR history <= 0)),
         (SELECT not_before_ms - iif(wait_reason = 5, ?3,
-            min(iif(wait_reason = 6, ?4, ?5), ?2 << min(max(history % 1024 - 8, 0), 10)))
+            min(iif(wait_reason = 6, ?4, ?5), ?2 << min(max(history % 1024 + history / 1024 - 8, 0), 10)))
           FROM queue WHERE owner = ?1 AND state = 2
           AND wait_reason = column1 AND (column2 OR history <= 0) ORDER BY not_before_ms DESC LIMIT 1)
       FROM (VALUES (2, 0), (2, 1), (5, 1), (6, 1))
@@ -116,7 +116,7 @@ extension QueueTable {
         WHERE seq IN (SELECT seq FROM queue
           WHERE owner = ?1 AND state = 2 AND wait_reason IN (2, 5, 6)
             AND (not_before_ms <= ?6 OR not_before_ms - ?6 > iif(wait_reason = 5, ?3,
-              min(iif(wait_reason = 6, ?4, ?5), ?2 << min(max(history % 1024 - 8, 0), 10))))
+              min(iif(wait_reason = 6, ?4, ?5), ?2 << min(max(history % 1024 + history / 1024 - 8, 0), 10))))
           LIMIT ?7)
         """, .blob(owner), .int(longest.ownMS), .int(longest.askedMS), .int(longest.blockedMS),
         .int(longest.aloneMS), .int(now.ms), .int(most))
@@ -141,7 +141,7 @@ extension QueueTable {
       """
       UPDATE queue SET state = 0, wait_reason = 0
       WHERE owner = ?1 AND state = 2 AND wait_reason IN (2, 6) AND history > 0
-        AND (wait_reason = 2 OR history <= ?2)
+        AND (wait_reason = 2 OR history % 1024 <= ?2)
       """, .blob(owner), .int(most))
   }
 

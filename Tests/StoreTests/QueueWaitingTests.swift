@@ -77,11 +77,11 @@ import Testing
     try expect(table.state(0), equals: (isDue ? .pending : .waiting(reason)))
   }
 
-  /// Twice as long after each failure beyond the eighth, of the service's as well (1024 and more): up to 300
+  /// Twice as long after each failure beyond the eighth, those of the service's each 1024: up to 300
   /// after a refusal on the way, else up to 500.
   @Test(arguments: [
     (WaitReason.time(until: 1100), Int64(1), false), (.time(until: 1101), 8, true),
-    (.time(until: 1200), 1033, false), (.time(until: 1201), 1033, true),
+    (.time(until: 1200), 1032, false), (.time(until: 1201), 1032, true),
     (.time(until: 1500), 1060, false), (.time(until: 1501), 1060, true),
     (.blocked(until: 1200), 9, false), (.blocked(until: 1201), 9, true),
     (.blocked(until: 1300), 20, false), (.blocked(until: 1301), 20, true),
