@@ -20,7 +20,7 @@ from support.corrections import (
 from support.directory_fixtures import DirectoryFixtures
 from support.errors import error_of
 from support.held import answer, taken
-from support.own_rows import COLUMNS
+from support.own_rows import COLUMNS, insert, pull
 from support.queue import add, code_of, item_of
 from support.users import MakePhone, MakeUser, SignedIn, signed_in
 
@@ -163,6 +163,20 @@ def test_COR_4_an_edit_is_kept_by_a_version_of_the_app_that_lists_fewer_columns(
     app.wait(600)
     assert app.queue_get({"id": item})["state"] == "stored"
     assert row(directory, item)["minutes"] == 45
+
+
+def test_COR_1_an_edit_to_null_of_a_column_that_no_list_shows_is_kept(
+    sign_in: MakeUser, directory: DirectoryFixtures
+) -> None:
+    user = sign_in(tables=tables(own={"columns": ["type", "minutes", "occurred_at"]}))
+    [item] = insert(directory, user.person, user.org)
+    pull(user, after_s=30)
+    seen = shown(user.app, item)["payload"]
+    assert "note" not in seen
+    user.app.queue_edit({"id": item, "base": seen, "payload": {"note": None}})
+    user.app.wait(600)
+    # Nobody has seen what was there.
+    assert conflict(user, item) == (None, "Tur 0", None)
 
 
 @pytest.mark.parametrize("is_stored", [False, True])

@@ -177,6 +177,10 @@ struct ItemIntake: Rules {
       if let base = try base(fields) {
         let shown = try shown(item, kind, session)
         for (column, value) in payload.members {
+          // A stored row may have any value in a column that no list shows.
+          if item.stored != nil, base[member: column] == nil, shown[member: column] == nil {
+            continue
+          }
           let (seen, now) = (base[member: column] ?? .null, shown[member: column] ?? .null)
           if StoredRow.holds(seen, value) {
             payload.remove(column)
