@@ -16,7 +16,7 @@ from .actions.behaviours import READS
 from .corrections import COLUMNS, plain, stored
 from .device import Device
 from .invariants import MIN_REFUSALS, Violation
-from .ledger import HELD, Entry
+from .ledger import HELD, TAKEN_BACK, Entry
 from .network import OUTAGES
 from .process import Process
 from .screens import why
@@ -396,6 +396,7 @@ def _is_true(
             _lacks_parent(world, entry)
             or _crosses(world, entry)
             or any(p and _is_of_another_device(world, entry, p) for p in parents)
+            or any(p and _was_taken_back(world, entry, p) for p in parents)
         )
     if code == "parent_deleted":
         return any(parent and corrections.is_deleted(str(parent)) for parent in parents)
@@ -415,6 +416,15 @@ def _is_of_another_device(world: World, entry: Entry, parent: str) -> bool:
     return world.ledger.get(
         entry.device, entry.owner, parent
     ) is None and world.ledger.holds_elsewhere(entry.device, entry.owner, parent)
+
+
+def _was_taken_back(world: World, entry: Entry, parent: str) -> bool:
+    """Whether the parent was cancelled here, so that only a later row of another device has its id.
+
+    Seed 8308587: the item was sent meanwhile, and refused for a true reason.
+    """
+    known = world.ledger.get(entry.device, entry.owner, parent)
+    return known is not None and known.state == TAKEN_BACK
 
 
 def _lacks_parent(world: World, entry: Entry) -> bool:
@@ -471,7 +481,8 @@ def _last_chance(world: World, process: Process, user: str, chance: random.Rando
         if world.corrects and entry.kind == "activity":
             if not entry.is_cancelled and not world.corrections.is_done(entry):
                 raise Violation("an acknowledged correction is not lost", f"{process} {entry.id}")
-            if alone and entry.is_cancelled and row["deleted_at"] is None:
+            is_cancelled = entry.is_cancelled and not entry.is_open_again
+            if alone and is_cancelled and row["deleted_at"] is None:
                 raise Violation("what is taken back is deleted", f"{process} {entry.id}")
             continue
         if alone and entry.kind == "activity" and row["minutes"] != entry.payload["minutes"]:

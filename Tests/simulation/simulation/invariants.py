@@ -422,8 +422,13 @@ class InvariantChecker:
             process.live.pop(event["request"], None)
         if event["type"] == "sync_completed":
             process.completed += 1
-        if event["type"] == "item_parked" and event["reason"] == "blocked":
-            self._blocked(process, event)
+        if event["type"] == "item_parked":
+            device = process.device
+            parked = self.world.ledger.get(device.name, device.user, event["id"])
+            if parked is not None:
+                parked.is_open_again = parked.is_cancelled
+            if event["reason"] == "blocked":
+                self._blocked(process, event)
         if event["type"] == "screen":
             self._shown(process, "event", event["screen"], process.device.stored)
         if event["type"] == "contact" and event["contact"] is not None:

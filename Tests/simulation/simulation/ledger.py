@@ -35,12 +35,19 @@ class Entry:
     judged_before: dict[str, int] = field(default_factory=dict)
     #: The user cancelled it and the library said that it asks the server first: it may go or stay.
     is_cancelled: bool = False
+    #: It was parked after its cancel, so its user decides anew: a retry takes the cancel back.
+    is_open_again: bool = False
 
     def edit(self, payload: Payload) -> None:
         """Record an edit that was acknowledged: it makes the item a new one."""
         self.payloads.append(payload)
         self.refusals = 0
         self.is_cancelled = False
+
+    def cancel(self) -> None:
+        """Record a cancel after which the server is asked first."""
+        self.is_cancelled = True
+        self.is_open_again = False
 
     def note_refusal(self, now_ms: int) -> None:
         """Count an upload of this item alone that was refused on the way."""

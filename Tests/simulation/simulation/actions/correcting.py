@@ -81,7 +81,7 @@ def take_back(
                 entry.state = TAKEN_BACK
                 world.corrections.dropped(entry)
             else:
-                entry.is_cancelled = True
+                entry.cancel()
                 world.corrections.cancelled(entry, shown)
         elif reply["state"] in {None, "stored"}:
             entry.is_cancelled = False

@@ -123,7 +123,7 @@ def _change(world: World, process: Process, chance: random.Random, item: Json) -
             world.invariants.cancelled(process, entry)
         entry.state = TAKEN_BACK
     else:
-        entry.is_cancelled = True
+        entry.cancel()
 
 
 @action(1, since=3)
