@@ -37,14 +37,13 @@ def main(arguments: list[str] | None = None) -> int:
     token = os.environ.get("HOLDFAST_ACCESS_TOKEN")
     password = None
     if chosen.email and not token:
-        password = os.environ.get("HOLDFAST_PASSWORD") or getpass.getpass("Password: ")
-    steps = doctor(
-        configuration,
-        email=chosen.email,
-        password=password,
-        access_token=token,
-        timeout_s=chosen.timeout,
-    )
+        password = os.environ.get("HOLDFAST_PASSWORD")
+        if not password and not sys.stdin.isatty():
+            print("no terminal can ask for a password: set HOLDFAST_PASSWORD", file=sys.stderr)
+            return 2
+        password = password or getpass.getpass("Password: ")
+    user = {"email": chosen.email, "password": password, "access_token": token}
+    steps = doctor(configuration, **user, timeout_s=chosen.timeout)
     if chosen.json:
         print(json.dumps([dataclasses.asdict(step) for step in steps], indent=1))
     else:

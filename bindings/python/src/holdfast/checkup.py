@@ -91,8 +91,8 @@ def doctor(
 
 
 def without_the_drivers(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The configuration without what the HTTP driver takes out of it, for its two functions."""
-    config = {name: value for name, value in given.items() if name != "http"}
+    """The configuration without its key store, and without what the HTTP driver takes out of it."""
+    config = {name: value for name, value in given.items() if name not in ("http", "development")}
     store = given.get("keystore")
     if isinstance(store, Mapping) and store.get("kind") == "secret_service":
         del config["keystore"]
