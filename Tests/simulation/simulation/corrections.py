@@ -329,8 +329,9 @@ class Corrections:
                 raise Violation("a cancelled item is not sent", f"{process} {request}")
             wish = self.wishes.get(place) or Wish()
             deletes = "deleted_at" in values
-            is_cancelled = entry.is_cancelled and not entry.is_open_again
-            if deletes is not (wish.deleted is not None or is_cancelled):
+            is_deletion = wish.deleted is not None or entry.is_cancelled
+            # What was parked after its cancel goes on as its user decides anew.
+            if deletes is not is_deletion and not entry.is_open_again:
                 raise Violation("a correction is what the user wants", f"{process} {request}")
             for name in () if deletes else values:
                 if name != "change_id" and not self.knows(place, name, values[name]):
