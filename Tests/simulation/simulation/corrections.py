@@ -331,7 +331,8 @@ class Corrections:
             deletes = "deleted_at" in values
             is_deletion = wish.deleted is not None or entry.is_cancelled
             # What was parked after its cancel goes on as its user decides anew.
-            if deletes is not is_deletion and not entry.is_open_again:
+            is_open = entry.is_cancelled and entry.is_open_again
+            if deletes is not is_deletion and not is_open:
                 raise Violation("a correction is what the user wants", f"{process} {request}")
             for name in () if deletes else values:
                 if name != "change_id" and not self.knows(place, name, values[name]):

@@ -423,12 +423,7 @@ class InvariantChecker:
         if event["type"] == "sync_completed":
             process.completed += 1
         if event["type"] == "item_parked":
-            device = process.device
-            parked = self.world.ledger.get(device.name, device.user, event["id"])
-            if parked is not None:
-                parked.is_open_again = parked.is_cancelled
-            if event["reason"] == "blocked":
-                self._blocked(process, event)
+            self._parked(process, event)
         if event["type"] == "screen":
             self._shown(process, "event", event["screen"], process.device.stored)
         if event["type"] == "contact" and event["contact"] is not None:
@@ -440,11 +435,14 @@ class InvariantChecker:
         if event["type"] == "session_ended" and process.device.world.terminal_answers == 0:
             raise Violation("no sign-out without a terminal answer", f"{process}: event")
 
-    def _blocked(self, process: Process, event: Json) -> None:
+    def _parked(self, process: Process, event: Json) -> None:
         """An item is parked as refused on the way after many refusals, which take hours."""
         device = process.device
         entry = self.world.ledger.get(device.name, device.user, event["id"])
         if entry is None:
+            return
+        entry.is_open_again = entry.is_cancelled
+        if event["reason"] != "blocked":
             return
         is_fair = entry.refusals >= MIN_REFUSALS
         took = self.world.now_ms - entry.first_refused_ms

@@ -92,8 +92,8 @@ class World:
         self.refusal: tuple[int, str, str] | None = None
         #: A policy refused every row for a while: a correction is parked then, and an insert waits.
         self.policy_refused = False
-        #: How often the schema began to refuse every insert.
-        self.schema_changes = 0
+        #: What the schema has said while it refused every insert, once for each such time.
+        self.refusals: list[str] = []
         #: What a firewall between the devices and the server refuses: uploads with `WORDS`
         #: ("words"), every upload ("all"), or nothing (None), and what it answers.
         self.firewall: str | None = None

@@ -17,7 +17,7 @@ def schema_refuses(world: World, process: Process, chance: random.Random) -> Non
     until = world.now_ms + chance.choice((MINUTE, 20 * MINUTE, HOUR, HOUR))
     world.refusal = (until, *chance.choice(REFUSALS))
     world.policy_refused |= world.refusal[1] == "42501"
-    world.schema_changes += 1
+    world.refusals.append(world.refusal[2])
     for _ in range(chance.choice((0, 1, 1, 5))):
         steps.add(world, process, chance)
     world.run(chance.choice((0, MINUTE, 10 * MINUTE, HOUR + MINUTE)), chance)
