@@ -30,7 +30,7 @@ public enum ItemPause {
   public static func count(
     after count: Int64, _ failure: UploadFailure, othersSince: Bool, othersQueued: Bool
   ) -> Int64 {
-    let known = min(max(count, 0), ofService * ofService - 1)
+    let known = min(max(count, 0), .max - ofService)
     let refusals = known % ofService
     var next = known
     switch failure {

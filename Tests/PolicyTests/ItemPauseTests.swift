@@ -89,7 +89,7 @@ struct ItemPauseTests {
 
   @Test("A count never falls, and no number overflows")
   func extremes() {
-    for count in [Int64.min, -1, 0, 7, 8, 12, 13, 30, 1023, 1032, 1035, 9000] {
+    for count in [Int64.min, -1, 0, 7, 8, 12, 13, 30, 1023, 1032, 1035, 9000, 1 << 50] {
       for failure in UploadFailure.allCases {
         for since in [true, false] {
           for queued in [true, false] {
@@ -106,10 +106,9 @@ struct ItemPauseTests {
     }
     // A damaged file holds any number.
     for failure in UploadFailure.allCases {
-      for count in [Int64.max, 1 << 50] {
-        expect(ItemPause.count(after: count, failure, othersSince: true, othersQueued: true) > 8)
-        expect(ItemPause.pauseMS(count, failure, othersSince: true, random: .max) > 0)
-      }
+      expect(ItemPause.count(after: .max, failure, othersSince: true, othersQueued: true) > 8)
+      let pause = ItemPause.pauseMS(.max, failure, othersSince: true, random: .max)
+      expect((1...ItemPause.longestMS).contains(pause))
     }
   }
 
