@@ -10,8 +10,8 @@ import CPlatform
 // character U+FFFD, and objects and arrays below the second level become empty. No answer that is used
 // has a field below the second level, except figures and contacts, which need all of their values.
 //
-// A whole number that a double holds, as 10000000000000000000000, is read as one: it loses nothing but digits that
-// no double has. PostgreSQL writes 1e22 so.
+// A whole number beyond 64 bits, as 10000000000000000000000, is read as a real one, with the precision of a double.
+// PostgreSQL writes 1e22 so.
 
 /// A value of a server's text.
 public struct ReceivedJSON {
