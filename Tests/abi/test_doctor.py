@@ -158,6 +158,12 @@ def test_HST_4_the_doctor_takes_what_is_the_drivers(examine: Examine) -> None:
     assert bad(examine()) == []
 
 
+def test_HST_4_the_doctor_takes_a_configuration_for_development(examine: Examine) -> None:
+    del examine.config["keystore"]
+    examine.config["development"] = True
+    assert bad(examine()) == []
+
+
 def test_HST_4_the_doctor_writes_nothing(
     examine: Examine, directory: DirectoryFixtures, sign_in: MakeUser
 ) -> None:
@@ -1174,6 +1180,14 @@ def test_HST_4_the_command_says_which_file_it_cannot_read(tmp_path: Path) -> Non
         code, printed, errors = run(str(file))
         assert (code, printed) == (2, "")
         assert str(file) in errors
+
+
+def test_HST_4_the_command_says_how_to_give_a_password_without_a_terminal(tmp_path: Path) -> None:
+    file = tmp_path / "config.json"
+    file.write_text("{}")
+    code, printed, errors = run(str(file), "--email", "a@example.org")
+    assert (code, printed) == (2, "")
+    assert errors.splitlines() == ["no terminal can ask for a password: set HOLDFAST_PASSWORD"]
 
 
 def test_HST_4_make_doctor_runs_it(examine: Examine, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from .checkup import doctor
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Print the steps; 1 if one of them fails, 2 if the file cannot be read."""
+    """Print the steps; 1 if one fails, 2 if the file, or a password, cannot be read."""
     parser = argparse.ArgumentParser(prog="holdfast", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     command = commands.add_parser("doctor", help="check a configuration against its project")
