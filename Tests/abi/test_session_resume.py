@@ -12,6 +12,7 @@ from support.errors import error_of
 from support.network import real_now_ms
 from support.phone import ROUTES, TOKEN_S
 from support.screens import seen, why
+from support.sign_in import begin, browse, finish
 from support.sizes import sampled
 from support.tamper import flipped
 from support.users import MakePhone, MakeUser, SignedIn
@@ -130,6 +131,29 @@ def test_RES_4_an_app_that_says_again_that_it_has_left_is_not_back(sign_in: Make
         "unlock",
         "background_timeout",
     )
+
+
+@pytest.mark.parametrize("killed", [True, False])
+@pytest.mark.parametrize("starts", [True, False])
+def test_RES_4_a_sign_in_that_fails_in_the_background_does_not_end_the_time_there(
+    user: SignedIn, *, starts: bool, killed: bool
+) -> None:
+    # Given an app in the background, started there or not, and a sign-in that proves nothing
+    app = user.app if starts else user.phone.open()
+    app.session_background()
+    user.phone.directory.control.sign_in_as(user.person.email)
+    callback = browse(begin(app)["url"])
+    user.phone.network.up = False
+    finish(app, callback)
+    user.phone.network.up = True
+    # When its user comes too late
+    user.phone.pass_time(301)
+    if killed:
+        app = user.restart()
+    else:
+        app.session_foreground()
+    # Then the session is locked
+    assert seen(app.screen) == ("unlock", "background_timeout")
 
 
 DAMAGE: dict[str, Callable[[bytes], bytes]] = {

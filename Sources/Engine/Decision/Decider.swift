@@ -114,7 +114,7 @@ struct Decider: Rules {
   func whileOutside(_ occasion: Situation.Occasion) throws(Failure) -> Situation.Occasion {
     switch hostView.visit {
     case .nobody where occasion == .navigate: return .resume
-    case .outside, .left:
+    case .outside:
       guard occasion == .navigate || occasion == .foreground else { return occasion }
       return hostView.isRefused(try sessions.row()) ? .resume : .foreground
     default: return occasion
@@ -279,7 +279,7 @@ struct Decider: Rules {
     try carryOut(decision)
     hostView.note(decision, on: situation.occasion, assessment.row)
     // (An app that is in the background may call, too: for it the time goes on.)
-    if hostView.visit == .outside, canSend(situation) {
+    if hostView.visit == .outside, hostView.isOnScreen, canSend(situation) {
       hostView.arrive(isIn: true)
       try endAbsence()
     }

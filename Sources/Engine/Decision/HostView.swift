@@ -33,8 +33,6 @@ enum Visit {
   case nobody
   /// Somebody was seen, and a lock or the sign-in stands before the data.
   case outside
-  /// The same, and the app has left the screen since: nobody arrives before they come back.
-  case left
   /// A user was let in.
   case inside
 }
@@ -43,7 +41,7 @@ enum Visit {
 final class HostView {
   private(set) var shown = Shown()
   private(set) var visit = Visit.nobody
-  /// The host has not said that the app left the screen.
+  /// The host has not said that the app left the screen. Off it nobody arrives but by a proof.
   var isOnScreen = true
 
   /// When the user was last authenticated whose start was refused because no biometric key opens the session;
@@ -57,12 +55,6 @@ final class HostView {
 
   /// A user has come; `isIn`: and was let in.
   func arrive(isIn: Bool) { visit = isIn ? .inside : .outside }
-
-  /// The app has left the screen.
-  func leave() {
-    isOnScreen = false
-    if visit == .outside { visit = .left }
-  }
 
   /// Remember a start that was refused because no biometric key opens the session.
   func note(_ decision: Decision, on occasion: Situation.Occasion, _ row: SessionRow) {

@@ -73,7 +73,7 @@ struct AppLifecycle: Rules {
     let isIn = hostView.visit == .inside
     // An app that has left before is not back because it says so again.
     let begins = isIn && hostView.isOnScreen
-    hostView.leave()
+    hostView.isOnScreen = false
     do throws(Failure) {
       // One commit, with the erasure before it: a handle that sees it finds no key.
       try core.database.transaction { () throws(Failure) in
