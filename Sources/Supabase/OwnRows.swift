@@ -55,7 +55,7 @@ public final class OwnRows {
 
   /// Reads the members `own`, `change` and `delete` of a kind with these columns.
   static func read(
-    _ kind: Fields, _ columns: [String], hasUser: Bool
+    _ kind: Fields, _ columns: [String]
   ) throws(Failure) -> OwnRows? {
     guard let fields = try kind.fields(ifPresent: "own", known: ["columns", "days", "time"]) else {
       for name in ["change", "delete"] as [StaticCString] where kind.optional(name) != nil {
@@ -64,9 +64,6 @@ public final class OwnRows {
           field: kind.pointer("own"))
       }
       return nil
-    }
-    guard hasUser else {
-      throw kind.invalid("own", "the rows have no user_id: list it in \"columns\"")
     }
     let kept = try Identifier.readAll("columns", in: fields) ?? columns
     for (index, column) in kept.enumerated() where reserved.contains(column) {

@@ -134,7 +134,7 @@ public final class QueueKind {
       name: name, table: table, columns: columns, upload: upload, function: function,
       references: references.filter { columns.contains($0) },
       hasUser: hasUser, hasOrg: hasOrg, primaryKey: primaryKey,
-      own: try OwnRows.read(fields, columns, hasUser: hasUser))
+      own: try OwnRows.read(fields, columns))
   }
 
   private static func endsWithID(_ column: String) -> Bool {
