@@ -351,6 +351,33 @@ def test_COR_5_an_edit_of_a_deletion_brings_back_what_an_unproved_change_has_cha
     assert (stored["minutes"], stored["note"]) == (30, payload.get("note", "first"))
 
 
+@pytest.mark.parametrize("payload", [{"minutes": 45}, {"type": "phone"}])
+def test_COR_5_an_edit_of_a_deletion_keeps_what_its_user_sees_of_an_earlier_change(
+    user: SignedIn, directory: DirectoryFixtures, payload: dict[str, Any]
+) -> None:
+    app = user.app
+    item = add(app, minutes=30, note="first")
+    app.settle()
+    app.go_offline()
+    edit(app, item, minutes=45)
+    app.go_online()
+    lose_change(user)
+    # Given a deletion that waits for its user, because others have changed the row
+    app.queue_cancel({"id": item})
+    directory.control.sql("update activities set note = 'theirs' where id = %s", item)
+    app.wait(600)
+    seen = shown(app, item)
+    assert (seen["state"], seen["payload"]["minutes"]) == ("parked", 45)
+    # When they edit what they see
+    app.queue_edit({"id": item, "base": seen["payload"], "payload": payload})
+    assert shown(app, item)["payload"] == {**seen["payload"], **payload}
+    app.wait(600)
+    # Then the rest of it stands
+    stored = row(directory, item)
+    assert (stored["minutes"], stored["note"]) == (45, "theirs")
+    assert stored["type"] == payload.get("type", "visit")
+
+
 @pytest.mark.parametrize("step", ["retry", "edit"])
 @pytest.mark.parametrize("other", ["deleted", "another"])
 @pytest.mark.parametrize("upload", [{}, BY_FUNCTION], ids=["rest", "rpc"])
@@ -422,3 +449,41 @@ def test_COR_2_an_edit_of_a_copy_is_not_lost_because_an_answer_is_lost(
     assert outcome["state"] == ("stored" if theirs == 45 else "parked")
     if theirs != 45:
         assert code_of(app, item) == "unknown_outcome"
+
+
+@pytest.mark.parametrize("way", ["edit", "cancel"])
+def test_COR_2_an_edit_of_a_copy_is_not_lost_because_another_one_follows(
+    sign_in: MakeUser, phones: MakePhone, directory: DirectoryFixtures, way: str
+) -> None:
+    """Another device has sent the copy as it was before the first edit."""
+    kinds = {"queue": {"activity": OWN}}
+    user = sign_in(tables=kinds)
+    app = user.app
+    app.go_offline()
+    item = add(app, minutes=30)
+    [copy] = app.queue_export()["items"]
+    other = signed_in(phones, user.person, user.org, tables=kinds).app
+    other.queue_add({key: copy[key] for key in ("id", "kind", "payload", "occurred_at_ms")})
+    other.settle()
+    edit(app, item, minutes=45)
+    # Given an upload of which nobody knows whether it has stored the first edit
+    user.phone.network.lose["upload"] = 1
+    app.go_online()
+    app.settle()
+    app.go_offline()
+    if way == "cancel":
+        app.queue_cancel({"id": item})
+    # When the next edit changes something else
+    edit(app, item, note="again")
+    app.reconnect()
+    app.wait(600)
+    # Then the user chooses between the copy and their edit
+    [listed] = app.item_list({"kind": "activity"})["items"]
+    assert code_of(app, item) == "changed_elsewhere"
+    assert listed["conflict"] is not None
+    [column] = listed["conflict"]["columns"]
+    assert (column["name"], column["theirs"], column["mine"]) == ("minutes", 30, 45)
+    app.queue_retry({"id": item, "overwrite": True})
+    app.wait(600)
+    stored = row(directory, item)
+    assert (stored["minutes"], stored["note"]) == (45, "again")

@@ -96,6 +96,9 @@ extension QueueItem {
   func noteSent(_ kind: QueueKind?) {
     // What was sent before is not known: the item was edited where stored rows are not corrected.
     if isRevised, sent == nil { return }
+    // Of an item that was edited before it was sent, another device may have sent a copy as it was before: a value
+    // that stands there twice is one of several.
+    let count = isRevised && sent?.count == 0 ? 2 : 1
     let isAsked = isCancelled || stored != nil && namedVersion == nil
     let known = sent?.shallowCopy ?? [:]
     sent = known
@@ -108,7 +111,8 @@ extension QueueItem {
       let values = known[member: column]?.elements ?? []
       if values.contains(where: { $0 == value }) { continue }
       // Without the oldest value a conflict is shown that is none, at worst.
-      known.set(member: column, .array(values.suffix(QueueItem.mostSent - 1) + [value]))
+      let sent = [JSON](repeating: value, count: count)
+      known.set(member: column, .array(values.suffix(QueueItem.mostSent - 1) + sent))
     }
   }
 
@@ -117,13 +121,13 @@ extension QueueItem {
   }
 
   /// Change the columns of a stored row. Columns that have the value already are no part of a change, unless the
-  /// server may get another one from an earlier request, or the row may be deleted. Returns whether there is anything
-  /// to change.
-  func change(_ values: JSON) -> Bool {
+  /// server may get another one from an earlier request, or the row may be deleted. `shown`: the row as its user sees
+  /// it. Returns whether there is anything to change.
+  func change(_ values: JSON, over shown: JSON = [:]) -> Bool {
     guard let stored else { return false }
     let changed = payload.shallowCopy
-    // A deletion has dropped what earlier requests may have changed: its user sees the row as before.
-    let dropped = stored.isDeleted ? before : [:]
+    // A deletion has dropped what earlier requests may have changed: the row is to be as it is shown.
+    let dropped = stored.isDeleted ? shown.shallowCopy : [:]
     dropped.keepMembers(sent?.members.map { $0.key } ?? [])
     for (column, value) in dropped.laidOver(by: values).members {
       let isStored = stored.row[member: column].map { StoredRow.holds($0, value) } ?? false
@@ -159,8 +163,9 @@ extension QueueItem {
       if let only = values.elements.first { row.set(member: column, only) }
     }
     let sent = sent ?? [:]
-    return goOn(from: row, version: nil, kind) { (column, wanted, _) in
-      sent[member: column]?.elements.contains { !StoredRow.holds($0, wanted ?? .null) } ?? false
+    return goOn(from: row, version: nil, kind) { (column, wanted, row) in
+      guard sent[member: column] != nil else { return false }
+      return row[member: column].map { !StoredRow.holds($0, wanted ?? .null) } ?? true
     }
   }
 

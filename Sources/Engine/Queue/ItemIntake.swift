@@ -338,7 +338,8 @@ struct ItemIntake: Rules {
     try checkChanged(base.laidOver(by: payload), from: base, change)
     let mayBeStored = row.state == .sending || row.attempts > 0
     if mayBeStored, !row.isEdited { item.noteSent(kind) }
-    return try settle(item, row, kind, session, hasWork: item.change(payload), mayBeStored)
+    let hasWork = item.change(payload, over: try shown(item, kind, session))
+    return try settle(item, row, kind, session, hasWork: hasWork, mayBeStored)
   }
 
   /// A pull has brought the row as others have changed it, and the user sees that beside their own change: it is the
