@@ -124,6 +124,12 @@ final class Core {
     }
   }
 
+  /// A pause that begins now.
+  func pause(_ lengthMS: Int64, _ now: Instant) throws(Failure) -> Pause {
+    let since = try steadyToStore(now)
+    return Pause(since: since, until: since + lengthMS)
+  }
+
   private static func number(ofBoot id: String) -> Int64 { Int64(bitPattern: Holder.hash(id)) }
 
   /// A steady time as the device's clock will show it, for the host.

@@ -21,9 +21,7 @@ public enum ItemPause {
   private static let ofService: Int64 = 1024
 
   /// The longest pause of an item that the service fails for.
-  public static let longestMS: Int64 = 86_400_000
-  /// The longest pause of an item that is refused on the way.
-  public static let longestOnTheWayMS = hourMS + hourMS / 2
+  static let longestMS: Int64 = 86_400_000
 
   /// The number of failures after one more. `othersSince`: another item of its kind was stored since the
   /// last one; `othersQueued`: others of its kind wait, perhaps for the same reason.

@@ -45,17 +45,19 @@ public enum ItemState: Equatable, Sendable {
   public var word: String { code.word }
 
   /// When an item that waits becomes pending by itself.
-  public var until: SteadyTime? { waitReason?.until }
+  public var until: SteadyTime? { waitReason?.pause?.until }
+
+  var pause: Pause { waitReason?.pause ?? .none }
 
   var waitReason: WaitReason? { if case .waiting(let reason) = self { reason } else { nil } }
 
   /// nil when the numbers are not those of a state.
-  init?(code: Int64?, waitReason: Int64?, notBeforeMS: Int64) {
+  init?(code: Int64?, waitReason: Int64?, _ pause: Pause) {
     switch code.flatMap({ Code(rawValue: $0) }) {
     case .pending: self = .pending
     case .sending: self = .sending
     case .waiting:
-      guard let reason = WaitReason(code: waitReason, notBeforeMS: notBeforeMS) else { return nil }
+      guard let reason = WaitReason(code: waitReason, pause) else { return nil }
       self = .waiting(reason)
     case .parked: self = .parked
     case nil: return nil
@@ -63,20 +65,37 @@ public enum ItemState: Equatable, Sendable {
   }
 }
 
+/// The time for which an item waits.
+public struct Pause: Equatable, Sendable {
+  /// 0: there is no pause.
+  public static let none = Pause(since: 0, until: 0)
+
+  public let since: SteadyTime
+  public let until: SteadyTime
+
+  public init(since: SteadyTime, until: SteadyTime) { (self.since, self.until) = (since, until) }
+
+  /// How long it still lasts; 0 or less: it is over. One that has not begun was stored in another boot, under another
+  /// clock, and counts as over.
+  public func leftMS(_ now: SteadyTime) -> Int64 { since.ms > now.ms ? 0 : until - now }
+
+  public func lasts(at now: SteadyTime) -> Bool { leftMS(now) > 0 }
+}
+
 /// Why an item waits.
 public enum WaitReason: Equatable, Sendable {
   /// Another item must be stored first.
   case dependency
   /// The server takes no item of this batch key for now: a pause of our own.
-  case time(until: SteadyTime)
+  case time(Pause)
   /// The server did not accept this organisation's items from the user.
   case organisation
   /// The configuration does not list the item's kind.
   case kind
   /// The same as `time`, but the server itself asked for the pause.
-  case server(until: SteadyTime)
+  case server(Pause)
   /// Something on the way to the service refused this item.
-  case blocked(until: SteadyTime)
+  case blocked(Pause)
 
   /// The number in the file; 0 stands for "does not wait".
   var code: Int64 {
@@ -91,23 +110,21 @@ public enum WaitReason: Equatable, Sendable {
   }
 
   /// When the item becomes pending by itself; nil: something else ends its wait.
-  public var until: SteadyTime? {
+  public var pause: Pause? {
     switch self {
-    case .time(let until), .server(let until), .blocked(let until): return until
+    case .time(let pause), .server(let pause), .blocked(let pause): return pause
     case .dependency, .organisation, .kind: return nil
     }
   }
 
-  var notBeforeMS: Int64 { until?.ms ?? 0 }
-
-  init?(code: Int64?, notBeforeMS: Int64) {
+  init?(code: Int64?, _ pause: Pause) {
     switch code {
     case 1: self = .dependency
-    case 2: self = .time(until: SteadyTime(ms: notBeforeMS))
+    case 2: self = .time(pause)
     case 3: self = .organisation
     case 4: self = .kind
-    case 5: self = .server(until: SteadyTime(ms: notBeforeMS))
-    case 6: self = .blocked(until: SteadyTime(ms: notBeforeMS))
+    case 5: self = .server(pause)
+    case 6: self = .blocked(pause)
     default: return nil
     }
   }

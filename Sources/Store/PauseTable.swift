@@ -5,10 +5,7 @@ public struct PauseTable {
   public struct Entry: Sendable {
     public let purpose: String
     public let attempts: Int64
-    /// 0: there is no pause.
-    public let notBefore: SteadyTime
-    /// How long the pause was when it began.
-    public let lengthMS: Int64
+    public let pause: Pause
     /// The server itself asked for the pause.
     public let isAsked: Bool
   }
@@ -23,11 +20,12 @@ public struct PauseTable {
     let cache = database.currentReadCache
     if let known = cache?.pauses { return known }
     let entries = try database.all(
-      "SELECT service, attempts, not_before_ms, length_ms, asked FROM pause"
+      "SELECT service, attempts, since_ms, not_before_ms, asked FROM pause"
     ) { (row) throws(Failure) in
       Entry(
-        purpose: row.text(0), attempts: row.count(1), notBefore: SteadyTime(ms: row.int(2)),
-        lengthMS: row.int(3), isAsked: row.int(4) != 0)
+        purpose: row.text(0), attempts: row.count(1),
+        pause: Pause(since: SteadyTime(ms: row.int(2)), until: SteadyTime(ms: row.int(3))),
+        isAsked: row.int(4) != 0)
     }
     cache?.pauses = entries
     return entries
@@ -35,21 +33,20 @@ public struct PauseTable {
 
   public func read(_ purpose: String) throws(Failure) -> Entry {
     try all().first { $0.purpose == purpose }
-      ?? Entry(purpose: purpose, attempts: 0, notBefore: 0, lengthMS: 0, isAsked: false)
+      ?? Entry(purpose: purpose, attempts: 0, pause: .none, isAsked: false)
   }
 
   public func set(
-    _ purpose: String, attempts: Int64, notBefore: SteadyTime, lengthMS: Int64,
-    isAsked: Bool = false
+    _ purpose: String, attempts: Int64, _ pause: Pause, isAsked: Bool = false
   ) throws(Failure) {
     database.readCache = nil
     try database.run(
       """
-      INSERT INTO pause(service, attempts, not_before_ms, length_ms, asked)
+      INSERT INTO pause(service, attempts, since_ms, not_before_ms, asked)
         VALUES (?1, ?2, ?3, ?4, ?5)
       ON CONFLICT(service) DO UPDATE
-        SET attempts = ?2, not_before_ms = ?3, length_ms = ?4, asked = ?5
-      """, .text(purpose), .int(attempts), .int(notBefore.ms), .int(lengthMS),
+        SET attempts = ?2, since_ms = ?3, not_before_ms = ?4, asked = ?5
+      """, .text(purpose), .int(attempts), .int(pause.since.ms), .int(pause.until.ms),
       .int(isAsked ? 1 : 0))
   }
 

@@ -1,4 +1,4 @@
-public import Base
+import Base
 
 /// A queued item as it is stored.
 public final class QueueRow {
@@ -15,8 +15,8 @@ public final class QueueRow {
   public var history: FailureHistory = .clean
   /// The user has edited or cancelled it after it was sent: what was sent is not what is in the row.
   public var isEdited = false
-  /// When a wait ends or ended.
-  public var notBefore: SteadyTime = 0
+  /// The time for which it waits or waited.
+  public var pause: Pause = .none
   public var createdMS: Int64 = 0
   public var size: Int64 = 0
   /// The list that shows the item, and the time by which it does; nil: none does.
@@ -34,14 +34,15 @@ public final class QueueRow {
     rejection = nil
     retryGroup = .noGroup
     history = .clean
-    notBefore = 0
+    pause = .none
     if state != .sending, state != .waiting(.organisation) { state = .pending }
   }
 
   /// The table's columns, in their order: `SELECT *` has the same positions.
   private enum Column: Int32 {
     case sequence, item, owner, org, batchKey, state, waitReason, retryGroup
-    case attempts, history, edited, notBeforeMS, createdMS, size, lease, leaseMS, list, listedMS
+    case attempts, history, edited, sinceMS, notBeforeMS, createdMS, size, lease, leaseMS, list,
+      listedMS
     case body, rejection
   }
 
@@ -52,15 +53,17 @@ public final class QueueRow {
     owner = row.blob(Column.owner)
     org = row.blob(Column.org)
     batchKey = row.blob(Column.batchKey)
+    pause = Pause(
+      since: SteadyTime(ms: row.int(Column.sinceMS)),
+      until: SteadyTime(ms: row.int(Column.notBeforeMS)))
     state =
       ItemState(
-        code: row.integer(Column.state), waitReason: row.integer(Column.waitReason),
-        notBeforeMS: row.int(Column.notBeforeMS)) ?? .pending
+        code: row.integer(Column.state), waitReason: row.integer(Column.waitReason), pause)
+      ?? .pending
     retryGroup = RetryGroup(row.count(Column.retryGroup))
     attempts = row.count(Column.attempts)
     history = FailureHistory(row.int(Column.history))
     isEdited = row.int(Column.edited) != 0
-    notBefore = SteadyTime(ms: row.int(Column.notBeforeMS))
     createdMS = row.int(Column.createdMS)
     size = row.count(Column.size)
     list = row.blob(ifPresent: Column.list)

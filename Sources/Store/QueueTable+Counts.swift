@@ -138,7 +138,8 @@ extension QueueTable {
         WHERE owner = ?1 AND state = 2 AND wait_reason = ?2
         """, .blob(owner), .int(place.reason)
       ) { (row) throws(Failure) in row.int(ifPresent: 0) ?? 0 }
-      if let reason = WaitReason(code: place.reason, notBeforeMS: earliest ?? 0) {
+      let pause = Pause(since: 0, until: SteadyTime(ms: earliest ?? 0))
+      if let reason = WaitReason(code: place.reason, pause) {
         result.append((reason, place.items))
       }
     }

@@ -1,21 +1,5 @@
 public import Base
 
-/// The longest pauses of items.
-public struct LongestPauses: Sendable {
-  /// Of our own. An item that fails alone waits twice as long after each failure beyond the eighth (`ItemPause`
-  /// counts them in two numbers), up to `aloneMS`, or after a refusal on the way `blockedMS`.
-  let ownMS: Int64
-  let aloneMS: Int64
-  let blockedMS: Int64
-  /// Asked for by the server.
-  let askedMS: Int64
-
-  public init(ownMS: Int64, askedMS: Int64, blockedMS: Int64, aloneMS: Int64) {
-    (self.ownMS, self.askedMS) = (ownMS, askedMS)
-    (self.blockedMS, self.aloneMS) = (blockedMS, aloneMS)
-  }
-}
-
 /// What makes items wait, and what ends that.
 extension QueueTable {
   /// Change many rows: on a full disk a few in each transaction, so that each fits into the log. `change`
@@ -31,12 +15,14 @@ extension QueueTable {
   public func pause(
     like sequence: Int64, of owner: [UInt8], _ reason: WaitReason
   ) throws(Failure) {
+    let pause = reason.pause ?? .none
     try database.run(
       """
-      UPDATE queue SET state = 2, wait_reason = ?3, not_before_ms = ?4
+      UPDATE queue SET state = 2, wait_reason = ?3, since_ms = ?4, not_before_ms = ?5
       WHERE owner = ?1 AND state = 0
         AND batch_key = (SELECT batch_key FROM queue WHERE seq = ?2)
-      """, .blob(owner), .int(sequence), .int(reason.code), .int(reason.notBeforeMS))
+      """, .blob(owner), .int(sequence), .int(reason.code),
+      .int(pause.since.ms), .int(pause.until.ms))
   }
 
   /// Whether items pause together. Those that were found to be at fault do not: each waits for itself.
@@ -70,56 +56,42 @@ extension QueueTable {
     ) { (row) throws(Failure) in (row.blob(0), row.blob(1), row.int(2)) }
   }
 
-  /// How long until the first item is due that waits for a time, 0 or less: now; nil: none does. An item
-  /// that is to wait for longer than it can (`longest`) was stored in another boot, under another clock: it
-  /// is due. Of those with one reason the last one tells.
-  public func leftMS(
-    of owner: [UInt8], now: SteadyTime, longest: LongestPauses
-  ) throws(Failure) -> Int64? {
-    // Each of these is one step in the index, or a few: not many items fail alone. What is subtracted was
-    // checked as it was read.
+  /// How long until the first item is due that waits for a time, 0 or less: now; nil: none does. An item whose
+  /// pause has not begun is due (`Pause.lasts`): of those with one reason, the last one tells.
+  public func leftMS(of owner: [UInt8], now: SteadyTime) throws(Failure) -> Int64? {
+    // Each of these is one step in the index, or a few: not many items fail alone.
     var left: Int64?
     try database.each(
       """
       SELECT (SELECT min(not_before_ms) FROM queue WHERE owner = ?1 AND state = 2
           AND wait_reason = column1 AND (column2 OR history <= 0)),
-        (SELECT not_before_ms - iif(wait_reason = 5, ?3,
-            min(iif(wait_reason = 6, ?4, ?5), ?2 << min(max(history % 1024 + history / 1024 - 8, 0), 10)))
-          FROM queue WHERE owner = ?1 AND state = 2
+        (SELECT since_ms FROM queue WHERE owner = ?1 AND state = 2
           AND wait_reason = column1 AND (column2 OR history <= 0) ORDER BY not_before_ms DESC LIMIT 1)
       FROM (VALUES (2, 0), (2, 1), (5, 1), (6, 1))
-      """,
-      [
-        .blob(owner), .int(longest.ownMS), .int(longest.askedMS), .int(longest.blockedMS),
-        .int(longest.aloneMS),
-      ]
+      """, [.blob(owner)]
     ) { (row) throws(Failure) in
-      if let earliest = row.int(ifPresent: 0), let last = row.int(ifPresent: 1) {
-        left = min(left ?? .max, last > now.ms ? 0 : earliest - now.ms)
+      if let earliest = row.int(ifPresent: 0), let since = row.int(ifPresent: 1) {
+        left = min(left ?? .max, since > now.ms ? 0 : earliest - now.ms)
       }
       return true
     }
     return left
   }
 
-  /// Items that have waited until their time become pending. Their pauses have ended, also those that are not believed:
+  /// Items that have waited until their time become pending. Their pauses have ended, also those that have not begun:
   /// else the next one would end at the same time.
-  public func promote(
-    of owner: [UInt8], now: SteadyTime, longest: LongestPauses
-  ) throws(Failure) {
+  public func promote(of owner: [UInt8], now: SteadyTime) throws(Failure) {
     // Without due items there is no write, so no wait for another process's write lock.
-    guard let left = try leftMS(of: owner, now: now, longest: longest), left <= 0 else { return }
+    guard let left = try leftMS(of: owner, now: now), left <= 0 else { return }
     try inSlices { (most) throws(Failure) in
       try database.run(
         """
         UPDATE queue SET state = 0, wait_reason = 0, not_before_ms = 0
         WHERE seq IN (SELECT seq FROM queue
           WHERE owner = ?1 AND state = 2 AND wait_reason IN (2, 5, 6)
-            AND (not_before_ms <= ?6 OR not_before_ms - ?6 > iif(wait_reason = 5, ?3,
-              min(iif(wait_reason = 6, ?4, ?5), ?2 << min(max(history % 1024 + history / 1024 - 8, 0), 10))))
-          LIMIT ?7)
-        """, .blob(owner), .int(longest.ownMS), .int(longest.askedMS), .int(longest.blockedMS),
-        .int(longest.aloneMS), .int(now.ms), .int(most))
+            AND (not_before_ms <= ?2 OR since_ms > ?2)
+          LIMIT ?3)
+        """, .blob(owner), .int(now.ms), .int(most))
     }
   }
 

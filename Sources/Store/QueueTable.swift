@@ -41,15 +41,15 @@ public struct QueueTable {
   private func insertWithNumber(_ row: QueueRow) throws(Failure) -> Int {
     try database.run(
       """
-      INSERT INTO queue(item, owner, org, batch_key, state, wait_reason, not_before_ms, attempts,
-        history, edited, created_ms, size, list, listed_ms, body, rejection)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+      INSERT INTO queue(item, owner, org, batch_key, state, wait_reason, since_ms, not_before_ms,
+        attempts, history, edited, created_ms, size, list, listed_ms, body, rejection)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
       """, .blob(row.item), .blob(row.owner),
       .blob(row.org), .blob(row.batchKey),
       .int(row.state.code.rawValue), .int(row.state.waitReason?.code ?? 0),
-      .int(row.state.waitReason?.notBeforeMS ?? 0), .int(row.attempts), .int(row.history.number),
-      .int(row.isEdited ? 1 : 0), .int(row.createdMS), .int(row.size), Value(row.list),
-      Value(row.listedMS), .blob(row.body), Value(row.rejection))
+      .int(row.state.pause.since.ms), .int(row.state.pause.until.ms), .int(row.attempts),
+      .int(row.history.number), .int(row.isEdited ? 1 : 0), .int(row.createdMS), .int(row.size),
+      Value(row.list), Value(row.listedMS), .blob(row.body), Value(row.rejection))
   }
 
   /// The last number that an item was given; 0: none was.
@@ -136,19 +136,20 @@ public struct QueueTable {
   /// Store a row as it is in memory, but for its place in the order of registration. A lease lasts while the
   /// item is being sent.
   public func write(_ row: QueueRow) throws(Failure) {
+    let pause = row.state.waitReason?.pause ?? row.pause
     try database.run(
       """
       UPDATE queue SET batch_key = ?2, state = ?3, wait_reason = ?4, not_before_ms = ?5, attempts = ?6,
         history = ?7, edited = ?8, size = ?9, list = ?10, listed_ms = ?11, body = ?12, rejection = ?13,
-        retry_group = ?14, lease = CASE ?3 WHEN 1 THEN lease END,
+        retry_group = ?14, since_ms = ?15, lease = CASE ?3 WHEN 1 THEN lease END,
         lease_ms = CASE ?3 WHEN 1 THEN lease_ms ELSE 0 END
       WHERE item = ?1
       """, .blob(row.item), .blob(row.batchKey), .int(row.state.code.rawValue),
       .int(row.state.waitReason?.code ?? 0),
-      .int(row.state.waitReason?.until?.ms ?? row.notBefore.ms), .int(row.attempts),
+      .int(pause.until.ms), .int(row.attempts),
       .int(row.history.number), .int(row.isEdited ? 1 : 0), .int(row.size),
       Value(row.list), Value(row.listedMS), .blob(row.body), Value(row.rejection),
-      .int(row.retryGroup.number))
+      .int(row.retryGroup.number), .int(pause.since.ms))
   }
 
   /// Change an item as its request's result says, and end its lease. `charged`: with an attempt, because
@@ -162,11 +163,11 @@ public struct QueueTable {
       """
       UPDATE queue SET state = ?2, wait_reason = ?3, not_before_ms = ?4, attempts = attempts + ?5,
         history = ifnull(?6, history), rejection = ?7, lease = NULL, lease_ms = 0,
-        retry_group = CASE ?2 WHEN 3 THEN 0 ELSE ifnull(?8, retry_group) END
+        retry_group = CASE ?2 WHEN 3 THEN 0 ELSE ifnull(?8, retry_group) END, since_ms = ?9
       WHERE seq = ?1
       """, .int(sequence), .int(state.code.rawValue), .int(state.waitReason?.code ?? 0),
-      .int(state.waitReason?.notBeforeMS ?? 0), .int(isCharged ? 1 : 0),
-      Value(history?.number), Value(rejection), Value(retryGroup?.number))
+      .int(state.pause.until.ms), .int(isCharged ? 1 : 0), Value(history?.number),
+      Value(rejection), Value(retryGroup?.number), .int(state.pause.since.ms))
   }
 
   public func assign(_ sequence: Int64, retryGroup: RetryGroup) throws(Failure) {

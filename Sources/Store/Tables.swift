@@ -39,6 +39,7 @@ extension Schema {
           attempts INTEGER NOT NULL DEFAULT 0,
           history INTEGER NOT NULL DEFAULT 0,
           edited INTEGER NOT NULL DEFAULT 0,
+          since_ms INTEGER NOT NULL DEFAULT 0,
           not_before_ms INTEGER NOT NULL DEFAULT 0,
           created_ms INTEGER NOT NULL,
           size INTEGER NOT NULL,
@@ -76,10 +77,10 @@ extension Schema {
         CREATE TABLE lease(name TEXT PRIMARY KEY, holder BLOB NOT NULL,
           expires_ms INTEGER NOT NULL) WITHOUT ROWID;
         CREATE TABLE pause(service TEXT PRIMARY KEY, attempts INTEGER NOT NULL,
-          not_before_ms INTEGER NOT NULL, length_ms INTEGER NOT NULL,
+          since_ms INTEGER NOT NULL, not_before_ms INTEGER NOT NULL,
           asked INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
         """,
-      triggers: itemTriggers, version: 1, digest: "vj0GYzoCNgwuhwYkS3IA6AJZRbg1zRRq6ls_ApDg4tQ")
+      triggers: itemTriggers, version: 1, digest: "gabfr0PW1XaUz_4cRvWmnDb-LDVXF2mVIxwocYPDV8g")
   }
 
   /// The counts of items by state (`QueueTable+Counts`), the sums of what they count for

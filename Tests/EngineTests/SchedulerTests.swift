@@ -69,7 +69,7 @@ import Testing
       try rig.add(id(1))
       try rig.core.queue.transition(
         try #require(try rig.row(id(1))).sequence,
-        .waiting(.time(until: try rig.core.steady(rig.now))))
+        .waiting(.time(Pause(since: 0, until: try rig.core.steady(rig.now)))))
     case "held items":
       try rig.add(id(1))
       try rig.core.queue.transition(
@@ -407,7 +407,7 @@ import Testing
       try rig.add(id(1))
       try rig.core.queue.transition(
         try #require(try rig.row(id(1))).sequence,
-        .waiting(.time(until: try rig.core.steadyToStore(rig.now) + 5000)))
+        .waiting(.time(Pause(since: 0, until: try rig.core.steadyToStore(rig.now) + 5000))))
     case "another's lease":
       try rig.add(id(1))
       try lease(rig)

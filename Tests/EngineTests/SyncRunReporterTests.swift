@@ -23,7 +23,8 @@ import Testing
       switch left {
       case "sending": _ = try rig.upload()
       case "time":
-        try rig.core.queue.transition(sequence, .waiting(.time(until: 9_000_000_000_000)))
+        try rig.core.queue.transition(
+          sequence, .waiting(.time(Pause(since: 0, until: 9_000_000_000_000))))
       case "organisation": try rig.core.queue.transition(sequence, .waiting(.organisation))
       case "dependency": try rig.core.queue.transition(sequence, .waiting(.dependency))
       case "kind": try rig.core.queue.transition(sequence, .waiting(.kind))

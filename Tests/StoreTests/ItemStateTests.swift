@@ -5,9 +5,9 @@ import Testing
 
 @Suite struct ItemStateTests {
   private static let all: [ItemState] = [
-    .pending, .sending, .waiting(.dependency), .waiting(.time(until: 8)),
-    .waiting(.organisation), .waiting(.kind), .waiting(.server(until: 8)),
-    .waiting(.blocked(until: 8)), .parked,
+    .pending, .sending, .waiting(.dependency), .waiting(.time(Pause(since: 0, until: 8))),
+    .waiting(.organisation), .waiting(.kind), .waiting(.server(Pause(since: 0, until: 8))),
+    .waiting(.blocked(Pause(since: 0, until: 8))), .parked,
   ]
 
   /// The numbers are in users' files: they must not change.
@@ -16,20 +16,20 @@ import Testing
     expect(
       ItemStateTests.all.map { $0.waitReason?.code ?? 0 }, equals: [0, 0, 1, 2, 3, 4, 5, 6, 0])
     expect(
-      ItemStateTests.all.map { $0.waitReason?.notBeforeMS ?? 0 },
+      ItemStateTests.all.map { $0.pause.until.ms },
       equals: [0, 0, 0, 8, 0, 0, 8, 8, 0])
   }
 
   @Test(arguments: all) func aStateIsReadFromItsNumbers(_ state: ItemState) {
     let read = ItemState(
-      code: state.code.rawValue, waitReason: state.waitReason?.code ?? 0, notBeforeMS: 8)
+      code: state.code.rawValue, waitReason: state.waitReason?.code ?? 0, Pause(since: 0, until: 8))
     expect(read, equals: state)
     expect(ItemState.Code(word: state.word), equals: state.code)
   }
 
   @Test(arguments: [(Int64(-1), Int64(0)), (4, 0), (2, 0), (2, 7), (2, -1)] as [(Int64, Int64)])
   func otherNumbersAreNoState(code: Int64, reason: Int64) {
-    expect(ItemState(code: code, waitReason: reason, notBeforeMS: 0), equals: nil)
+    expect(ItemState(code: code, waitReason: reason, .none), equals: nil)
   }
 
   @Test(arguments: ["", "Pending", "stored"]) func otherWordsAreNoState(

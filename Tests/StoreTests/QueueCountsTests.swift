@@ -61,8 +61,9 @@ import Testing
     case 10:
       let until = SteadyTime(ms: Int64(random.below(100)))
       let reasons: [WaitReason] = [
-        .dependency, .time(until: until), .organisation, .kind, .server(until: until),
-        .blocked(until: until),
+        .dependency, .time(Pause(since: 0, until: until)), .organisation, .kind,
+        .server(Pause(since: 0, until: until)),
+        .blocked(Pause(since: 0, until: until)),
       ]
       try table.transition(sequence, .waiting(reasons[random.below(reasons.count)]))
     case 11: try table.removeStored([item, queueRow(random.below(number + 1)).item])
@@ -73,11 +74,10 @@ import Testing
       (row.batchKey, row.body, row.size) = (tag(8), [4], 1)
       if random.below(2) == 0 { row.beginAnew() }
       try table.write(row)
-    case 15: try table.pause(like: sequence, of: tag(owner), .time(until: 50))
+    case 15: try table.pause(like: sequence, of: tag(owner), .time(Pause(since: 0, until: 50)))
     case 16:
       let now = SteadyTime(ms: Int64(random.below(100)))
-      let longest = LongestPauses(ownMS: 60, askedMS: 40, blockedMS: 30, aloneMS: 60)
-      try table.promote(of: tag(owner), now: now, longest: longest)
+      try table.promote(of: tag(owner), now: now)
     case 17: try table.withhold(org: tag(UInt8(7 + random.below(2))), of: tag(owner))
     case 18:
       try table.release(org: random.below(2) == 0 ? nil : tag(7), of: tag(owner))

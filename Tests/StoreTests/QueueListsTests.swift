@@ -54,13 +54,14 @@ import Testing
     try table.fill(6)
     try expect(table.waitCounts(of: tag(1)).isEmpty)
     try table.transition(1, .waiting(.dependency))
-    try table.transition(2, .waiting(.time(until: 70)))
-    try table.transition(3, .waiting(.time(until: 60)))
+    try table.transition(2, .waiting(.time(Pause(since: 0, until: 70))))
+    try table.transition(3, .waiting(.time(Pause(since: 0, until: 60))))
     try table.transition(4, .waiting(.organisation))
     try table.transition(5, .waiting(.kind))
     let counts = try table.waitCounts(of: tag(1))
     expect(
-      counts.map { $0.reason }, equals: [.dependency, .time(until: 60), .organisation, .kind])
+      counts.map { $0.reason },
+      equals: [.dependency, .time(Pause(since: 0, until: 60)), .organisation, .kind])
     expect(counts.map { $0.count }, equals: [1, 2, 1, 1])
   }
 
@@ -70,7 +71,7 @@ import Testing
       (Change(.waiting(.dependency), charged: true), false),
       (Change(.waiting(.organisation), charged: true), true),
       (Change(.waiting(.organisation), history: .refused(since: 1)), false),
-      (Change(.waiting(.time(until: 1)), charged: true), true),
+      (Change(.waiting(.time(Pause(since: 0, until: 1))), charged: true), true),
       (Change(.parked), false),
     ] as [(Change, Bool)])
   func anItemMayBeStoredAfterAnAttemptWithoutAResult(_ change: Change, _ isUncertain: Bool)

@@ -19,8 +19,8 @@ import Testing
     row.owner = tag(2)
     row.org = tag(3)
     row.batchKey = tag(4)
-    row.state = .waiting(.time(until: 5))
-    row.notBefore = 5
+    row.state = .waiting(.time(Pause(since: 0, until: 5)))
+    row.pause = Pause(since: 0, until: 5)
     row.history = .alone(failures: 4)
     row.createdMS = 6
     row.size = 7
@@ -50,7 +50,7 @@ import Testing
   @Test(arguments: [
     Change(.pending), Change(.pending, charged: true),
     Change(.pending, history: .refused(since: 1), retryGroup: 4),
-    Change(.waiting(.dependency)), Change(.waiting(.time(until: 12))),
+    Change(.waiting(.dependency)), Change(.waiting(.time(Pause(since: 0, until: 12)))),
     Change(.waiting(.kind), charged: true),
     Change(.waiting(.organisation), history: .refused(since: 1), retryGroup: 6),
     Change(.parked, rejection: [1]),
@@ -110,7 +110,7 @@ import Testing
   @Test(
     arguments: [
       (WaitReason.organisation, ItemState.waiting(.organisation)), (.dependency, .pending),
-      (.time(until: 5), .pending), (.kind, .pending),
+      (.time(Pause(since: 0, until: 5)), .pending), (.kind, .pending),
     ] as [(WaitReason, ItemState)])
   func onlyAnItemThatWaitsForItsOrganisationGoesOnWaiting(
     _ reason: WaitReason, _ expected: ItemState
@@ -143,8 +143,8 @@ import Testing
   @Test(
     arguments: [
       Change(.pending, charged: true, history: .alone(failures: 3), retryGroup: 4),
-      Change(.waiting(.time(until: 7))),
-      Change(.waiting(.blocked(until: 8)), history: .alone(failures: 9)),
+      Change(.waiting(.time(Pause(since: 0, until: 7)))),
+      Change(.waiting(.blocked(Pause(since: 0, until: 8))), history: .alone(failures: 9)),
       Change(.waiting(.organisation), history: .refused(since: 2)),
       Change(.parked, rejection: [1]),
     ] as [Change])
@@ -155,7 +155,7 @@ import Testing
     try rewrite { row in row.body = [7] }
     let after = try #require(try table.find(queueRow(0).item))
     expect(after.body, equals: [7])
-    expect((after.state, after.notBefore) == (before.state, before.notBefore))
+    expect((after.state, after.pause) == (before.state, before.pause))
     expect(
       (after.attempts, after.history, after.retryGroup) == (
         before.attempts, before.history, before.retryGroup
@@ -165,7 +165,7 @@ import Testing
     if case .waiting(.blocked) = transition.state {
       _ = try table.retry(queueRow(0).item, of: tag(1))
       try rewrite { row in row.body = [8] }
-      try expect(table.find(queueRow(0).item)?.notBefore, equals: 8)
+      try expect(table.find(queueRow(0).item)?.pause, equals: Pause(since: 0, until: 8))
     }
   }
 
@@ -189,7 +189,8 @@ import Testing
 
   @Test(
     arguments: [
-      (WaitReason.organisation, 1), (.time(until: 5), 1), (.kind, 1), (.dependency, 0),
+      (WaitReason.organisation, 1), (.time(Pause(since: 0, until: 5)), 1), (.kind, 1),
+      (.dependency, 0),
     ] as [(WaitReason, Int)])
   func oneItemIsRetriedUnlessItWaitsForAParent(_ reason: WaitReason, _ retried: Int) throws {
     try table.fill(1)

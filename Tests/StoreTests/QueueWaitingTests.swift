@@ -21,18 +21,18 @@ import Testing
       if number > 1 { row.batchKey = tag(9) }
       _ = try table.insert(row)
     }
-    try table.pause(like: 1, of: tag(1), .time(until: 40))
-    try table.transition(3, .waiting(.time(until: 50)))
-    try table.transition(4, .waiting(.server(until: 50)))
-    let found = try table.waiting(of: tag(1), for: .time(until: 0)).map { $0.count }
+    try table.pause(like: 1, of: tag(1), .time(Pause(since: 0, until: 40)))
+    try table.transition(3, .waiting(.time(Pause(since: 0, until: 50))))
+    try table.transition(4, .waiting(.server(Pause(since: 0, until: 50))))
+    let found = try table.waiting(of: tag(1), for: .time(Pause(since: 0, until: 0))).map {
+      $0.count
+    }
     expect(found.sorted(), equals: [1, 2])
-    try expect(table.waiting(of: tag(2), for: .time(until: 0)).isEmpty)
+    try expect(table.waiting(of: tag(2), for: .time(Pause(since: 0, until: 0))).isEmpty)
   }
 
-  private let longest = LongestPauses(ownMS: 100, askedMS: 1000, blockedMS: 300, aloneMS: 500)
-
   private func leftMS(_ now: SteadyTime, of owner: UInt8 = 1) throws -> Int64? {
-    try table.leftMS(of: tag(owner), now: now, longest: longest)
+    try table.leftMS(of: tag(owner), now: now)
   }
 
   @Test func onlySuspendedItemsOfTheOwnerAreDue() throws {
@@ -40,60 +40,41 @@ import Testing
     try table.transition(1, .waiting(.organisation))
     try expect(leftMS(0), equals: nil)
     try expect(!table.hasPaused(of: tag(1)))
-    try table.transition(2, .waiting(.time(until: 3)))
+    try table.transition(2, .waiting(.time(Pause(since: 0, until: 3))))
     try expect(table.hasPaused(of: tag(1)))
     // One that was found to be at fault waits for itself alone.
-    try table.transition(2, .waiting(.time(until: 3)), history: .alone(failures: 1))
+    try table.transition(
+      2, .waiting(.time(Pause(since: 0, until: 3))), history: .alone(failures: 1))
     try expect(!table.hasPaused(of: tag(1)))
     try expect(leftMS(0, of: 2), equals: nil)
-    try table.promote(of: tag(2), now: 9, longest: longest)
-    try expect(table.state(1), equals: .waiting(.time(until: 3)))
+    try table.promote(of: tag(2), now: 9)
+    try expect(table.state(1), equals: .waiting(.time(Pause(since: 0, until: 3))))
   }
 
   @Test func withoutDueItemsPromotingDoesNotWaitForTheWriteLock() throws {
     try table.fill(1)
-    try table.transition(1, .waiting(.time(until: 50)))
+    try table.transition(1, .waiting(.time(Pause(since: 0, until: 50))))
     let other = try folder.open()
     try other.transaction { () throws(Failure) in
-      try table.promote(of: tag(1), now: 49, longest: longest)
+      try table.promote(of: tag(1), now: 49)
       try expect(table.waiting(of: tag(1), for: .kind).isEmpty)
     }
   }
 
-  /// Each reason has its own longest wait: 100 for `time`, 1000 for `server`.
   @Test(arguments: [
-    (WaitReason.time(until: 1100), Int64(100), false), (.time(until: 1101), 0, true),
-    (.time(until: 999_999), 0, true), (.server(until: 1101), 101, false),
-    (.server(until: 2000), 1000, false), (.server(until: 2001), 0, true),
-    (.time(until: SteadyTime(ms: 1 << 56)), 0, true),
-  ])
-  func anItemThatWaitsLongerThanAnyDoesIsDue(
-    _ reason: WaitReason, _ left: Int64, _ isDue: Bool
-  ) throws {
+    (Pause(since: 1000, until: 1100), 100), (Pause(since: 900, until: 1000), 0),
+    (Pause(since: 1001, until: 1101), 0), (Pause(since: 2000, until: 9_000_000), 0),
+    (Pause(since: 0, until: 9_000_000), 8_999_000),
+  ] as [(Pause, Int64)])
+  func anItemWhosePauseHasNotBegunIsDue(_ pause: Pause, _ left: Int64) throws {
     try table.fill(1)
-    try table.transition(1, .waiting(reason))
-    try expect(leftMS(1000), equals: left)
-    try table.promote(of: tag(1), now: 1000, longest: longest)
-    try expect(table.state(0), equals: (isDue ? .pending : .waiting(reason)))
-  }
-
-  /// Twice as long after each failure beyond the eighth, those of the service's each 1024: up to 300
-  /// after a refusal on the way, else up to 500.
-  @Test(arguments: [
-    (WaitReason.time(until: 1100), Int64(1), false), (.time(until: 1101), 8, true),
-    (.time(until: 1200), 1032, false), (.time(until: 1201), 1032, true),
-    (.time(until: 1500), 1060, false), (.time(until: 1501), 1060, true),
-    (.blocked(until: 1200), 9, false), (.blocked(until: 1201), 9, true),
-    (.blocked(until: 1300), 20, false), (.blocked(until: 1301), 20, true),
-  ])
-  func anItemThatFailsAloneWaitsNoLongerThanItsFailuresMakeIt(
-    _ reason: WaitReason, _ failures: Int64, _ isDue: Bool
-  ) throws {
-    try table.fill(1)
-    try table.transition(1, .waiting(reason), history: .alone(failures: failures))
-    try expect((leftMS(1000) ?? 0) <= 0, equals: isDue)
-    try table.promote(of: tag(1), now: 1000, longest: longest)
-    try expect(table.state(0), equals: (isDue ? .pending : .waiting(reason)))
+    for reason in [WaitReason.time(pause), .server(pause), .blocked(pause)] {
+      try table.transition(1, .waiting(reason), history: .alone(failures: 1))
+      try expect(leftMS(1000), equals: left)
+      expect(pause.lasts(at: 1000), equals: left > 0)
+      try table.promote(of: tag(1), now: 1000)
+      try expect(table.state(0), equals: (left > 0 ? .waiting(reason) : .pending))
+    }
   }
 
   // MARK: Organisation
@@ -114,7 +95,8 @@ import Testing
   // MARK: Dependencies
 
   @Test(arguments: [
-    Change(.waiting(.organisation)), Change(.parked), Change(.waiting(.time(until: 3))),
+    Change(.waiting(.organisation)), Change(.parked),
+    Change(.waiting(.time(Pause(since: 0, until: 3)))),
   ])
   func aChildThatWaitsForSomethingElseIsNotReleased(_ change: Change) throws {
     try table.fill(2)

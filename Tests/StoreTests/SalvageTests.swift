@@ -112,7 +112,7 @@ import Vault
     let folder = try TemporaryFolder()
     let database = try folder.open()
     let row = queueRow(1)
-    row.state = .waiting(.time(until: 8))
+    row.state = .waiting(.time(Pause(since: 0, until: 8)))
     row.attempts = 6
     _ = try QueueTable(database).insert(row)
     try database.flush()
@@ -127,11 +127,12 @@ import Vault
   @Test(
     arguments: [
       (0, 0, .pending), (1, 0, .pending), (2, 0, .pending), (2, 1, .waiting(.dependency)),
-      (2, 2, .waiting(.time(until: 8))), (2, 3, .waiting(.organisation)), (2, 4, .waiting(.kind)),
+      (2, 2, .waiting(.time(Pause(since: 0, until: 8)))), (2, 3, .waiting(.organisation)),
+      (2, 4, .waiting(.kind)),
       (3, 0, .parked),
       // A state that makes no sense does not cost the item.
-      (4, 0, .pending), (-1, 0, .pending), (2, 5, .waiting(.server(until: 8))),
-      (2, 6, .waiting(.blocked(until: 8))), (2, 7, .pending),
+      (4, 0, .pending), (-1, 0, .pending), (2, 5, .waiting(.server(Pause(since: 0, until: 8)))),
+      (2, 6, .waiting(.blocked(Pause(since: 0, until: 8)))), (2, 7, .pending),
       (2, -1, .pending),
     ] as [(Int64, Int64, ItemState)])
   func aSalvagedItemIsNotBeingSent(state: Int64, reason: Int64, expected: ItemState) throws {

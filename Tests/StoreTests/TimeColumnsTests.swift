@@ -23,7 +23,8 @@ import Testing
 
   private let columns: [String: TimeOf] = [
     "pause.not_before_ms": .steady, "lease.expires_ms": .steady, "queue.lease_ms": .steady,
-    "queue.not_before_ms": .steady, "revocation.lease_ms": .steady,
+    "queue.not_before_ms": .steady, "queue.since_ms": .steady, "pause.since_ms": .steady,
+    "revocation.lease_ms": .steady,
     "revocation.not_before_ms": .steady, "sign_in.created_ms": .steady,
     "sync_run.started_ms": .steady,
 
@@ -36,7 +37,7 @@ import Testing
     "session.background_monotonic_ms": .monotonic, "session.validated_monotonic_ms": .monotonic,
     "session.expires_ms": .server, "stored_item.stored_ms": .server,
     "contact.listed_ms": .item, "queue.listed_ms": .item,
-    "session.validated_offset_ms": .none, "pause.length_ms": .none,
+    "session.validated_offset_ms": .none,
   ]
 
   @Test func everyTimeColumnHasItsClock() throws {

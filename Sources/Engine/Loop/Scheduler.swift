@@ -172,7 +172,7 @@ struct Scheduler: Rules {
         try uploader.releaseKnownKinds(session)
       case .promote:
         guard let session = sessions.session else { return }
-        try core.queue.promote(of: session.owner, now: core.steady(now), longest: .ofItems)
+        try core.queue.promote(of: session.owner, now: core.steady(now))
       }
     }
   }
@@ -235,7 +235,7 @@ struct Scheduler: Rules {
   private func pauseLeftMS(
     _ session: OpenSession, _ now: Instant
   ) throws(Failure) -> Int64? {
-    try core.queue.leftMS(of: session.owner, now: core.steady(now), longest: .ofItems)
+    try core.queue.leftMS(of: session.owner, now: core.steady(now))
   }
 
   // MARK: When to ask

@@ -23,9 +23,9 @@ struct ServicePauses {
   private func state(
     of stored: PauseTable.Entry, _ now: SteadyTime
   ) -> ServicePause {
-    let left = ServicePauses.leftMS(stored, now)
-    return ServicePause(
-      attempts: stored.attempts, notBeforeMS: left > 0 ? stored.notBefore.ms : 0)
+    ServicePause(
+      attempts: stored.attempts,
+      notBeforeMS: stored.pause.lasts(at: now) ? stored.pause.until.ms : 0)
   }
 
   /// Whether the last request of this purpose failed: the next one finds out if the service is back.
@@ -43,8 +43,9 @@ struct ServicePauses {
     let goesOn = stored.isAsked && state.notBeforeMS > 0
     _ = state.fail(at: time.ms, random: Random.word(), floorMS: response.floorMS(for: purpose))
     try core.pauses.set(
-      purpose.rawValue, attempts: state.attempts, notBefore: SteadyTime(ms: state.notBeforeMS),
-      lengthMS: state.notBeforeMS - time.ms, isAsked: goesOn || response.asksForPause(purpose))
+      purpose.rawValue, attempts: state.attempts,
+      Pause(since: time, until: SteadyTime(ms: state.notBeforeMS)),
+      isAsked: goesOn || response.asksForPause(purpose))
   }
 
   /// The service answered. Returns whether that ends a pause.
@@ -54,7 +55,7 @@ struct ServicePauses {
     guard stored.attempts > 0 else { return false }
     let time = try core.steady(core.clock.now())
     var state = state(of: stored, time)
-    state.succeed(pauseLeftMS: ServicePauses.leftMS(stored, time))
+    state.succeed(pauseLeftMS: stored.pause.leftMS(time))
     if !state.isProbing { try core.pauses.clear(purpose.rawValue) }
     return !state.isProbing
   }
@@ -62,10 +63,9 @@ struct ServicePauses {
   /// A request succeeded: pause this long before the next one, if nothing asks for a longer pause.
   func rest(_ purpose: Purpose, _ milliseconds: Int64, _ now: Instant) throws(Failure) {
     guard try leftMS(purpose, now) < milliseconds else { return }
-    let time = try core.steadyToStore(now)
     try core.pauses.set(
       purpose.rawValue, attempts: try core.pauses.read(purpose.rawValue).attempts,
-      notBefore: time + milliseconds, lengthMS: milliseconds)
+      try core.pause(milliseconds, now))
   }
 
   /// A refresh succeeded after failures, so a whole service may have come back, for many devices at
@@ -74,14 +74,13 @@ struct ServicePauses {
     let stored = try core.pauses.read(Purpose.refresh.rawValue)
     let refresh = ServicePause(attempts: stored.attempts)
     guard refresh.isProbing else { return }
-    let time = try core.steadyToStore(now)
     for purpose in [Purpose.pull, .summary] {
       let known = try core.pauses.read(purpose.rawValue)
       let delay = refresh.readDelayMS(random: Random.word(), isAsked: stored.isAsked)
-      let left = ServicePauses.leftMS(known, time)
+      let left = known.pause.leftMS(try core.steady(now))
       guard delay > left else { continue }
       try core.pauses.set(
-        purpose.rawValue, attempts: known.attempts, notBefore: time + delay, lengthMS: delay,
+        purpose.rawValue, attempts: known.attempts, try core.pause(delay, now),
         isAsked: known.isAsked && left > 0)
     }
   }
@@ -95,38 +94,31 @@ struct ServicePauses {
 
   /// End the pauses that no server asked for. The failures still count.
   func endUnasked(_ isIncluded: (Purpose) -> Bool) throws(Failure) {
-    for entry in try core.pauses.all() where !entry.isAsked && entry.notBefore.ms != 0 {
+    for entry in try core.pauses.all() where !entry.isAsked && entry.pause != .none {
       guard let purpose = Purpose(rawValue: entry.purpose), isIncluded(purpose) else { continue }
-      try core.pauses.set(entry.purpose, attempts: entry.attempts, notBefore: 0, lengthMS: 0)
+      try core.pauses.set(entry.purpose, attempts: entry.attempts, .none)
     }
   }
 
   /// How long the pause still lasts; 0 or less when there is none.
   func leftMS(_ purpose: Purpose, _ now: Instant) throws(Failure) -> Int64 {
-    let stored = try core.pauses.read(purpose.rawValue)
-    return stored.notBefore == 0 ? 0 : ServicePauses.leftMS(stored, try core.steady(now))
-  }
-
-  /// How long the pause still lasts; 0 or less when there is none. One that lasts longer than it did when it
-  /// began was stored in another boot, under another clock: it is over.
-  private static func leftMS(_ stored: PauseTable.Entry, _ now: SteadyTime) -> Int64 {
-    let left = stored.notBefore - now
-    return left > stored.lengthMS ? 0 : left
+    let pause = try core.pauses.read(purpose.rawValue).pause
+    return pause == .none ? 0 : pause.leftMS(try core.steady(now))
   }
 
   /// A pause that lasts, as the host sees it.
-  struct Pause {
+  struct PauseEnd {
     /// `back_off` or `server_pause`.
     let code: MessageCode
     /// Its end by the device's clock.
     let untilMS: Int64
   }
 
-  func pause(_ purpose: Purpose, _ now: Instant) throws(Failure) -> Pause? {
+  func pause(_ purpose: Purpose, _ now: Instant) throws(Failure) -> PauseEnd? {
     let left = try leftMS(purpose, now)
     guard left > 0 else { return nil }
     let isAsked = try core.pauses.read(purpose.rawValue).isAsked
-    return Pause(code: isAsked ? .serverPause : .backOff, untilMS: now.wallMS + left)
+    return PauseEnd(code: isAsked ? .serverPause : .backOff, untilMS: now.wallMS + left)
   }
 }
 
@@ -135,9 +127,9 @@ struct UploadHold {
   /// `offline`, `token`: an access token has to be refreshed first; or the code of the pause of uploads.
   let code: MessageCode
   /// The pause of what is awaited: of the refresh, or of uploads. nil: the refresh is sent next.
-  let pause: ServicePauses.Pause?
+  let pause: ServicePauses.PauseEnd?
   /// Of both pauses the one that ends last: nothing is uploaded before.
-  let last: ServicePauses.Pause?
+  let last: ServicePauses.PauseEnd?
 }
 
 extension Refresh {
@@ -157,15 +149,6 @@ extension Refresh {
   }
 }
 
-extension LongestPauses {
-  /// Items pause as long as requests; those that were refused on the way, or fail alone, by `ItemPause`.
-  static var ofItems: LongestPauses {
-    LongestPauses(
-      ownMS: Backoff.longestMS(isAsked: false), askedMS: Backoff.longestMS(isAsked: true),
-      blockedMS: ItemPause.longestOnTheWayMS, aloneMS: ItemPause.longestMS)
-  }
-}
-
 extension HTTPResponse {
   /// Whether the service itself asks for a pause: a gateway or a captive portal may not.
   func asksForPause(_ purpose: Purpose) -> Bool {
@@ -173,9 +156,9 @@ extension HTTPResponse {
     return purpose.isAuth ? AuthClassification.isOwn(facts) : RestClassification.isOwn(facts)
   }
 
-  /// Why items wait that the response makes pause until then.
-  func wait(until: SteadyTime) -> WaitReason {
-    asksForPause(.upload) ? .server(until: until) : .time(until: until)
+  /// Why items wait that the response makes pause.
+  func wait(_ pause: Pause) -> WaitReason {
+    asksForPause(.upload) ? .server(pause) : .time(pause)
   }
 
   /// Whether the response comes from the service, and not from a gateway or a captive portal: an error

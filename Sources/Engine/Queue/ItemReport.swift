@@ -181,43 +181,41 @@ struct ItemReport: Rules {
     let assessment = try decider.assess(.navigate)
     let reasons = JSON.array([])
     guard let owner = assessment.row.owner, assessment.situation.keys == .ready else {
-      add(.signedOut, try core.queue.countOfOthers(than: nil), to: reasons)
+      reasons.append(reason(.signedOut, try core.queue.countOfOthers(than: nil)))
       return ["reasons": reasons, "counts": QueueCounts().json]
     }
     let counts = try core.queue.counts(of: owner)
     if fields.optional("id") != nil {
       _ = try core.findItem(fields, try decider.requireSession())
     }
-    if counts.total == 0 { add(.nothingQueued, 0, to: reasons) }
-    if counts.sending > 0 { add(.sending, counts.sending, to: reasons) }
+    if counts.total == 0 { reasons.append(reason(.nothingQueued, 0)) }
+    add(.sending, counts.sending, to: reasons)
     if counts.pending > 0 {
       let (code, untilMS) = try whyPending(assessment)
       add(code, counts.pending, untilMS, to: reasons)
     }
     let now = core.clock.now()
     for (reason, count) in try core.queue.waitCounts(of: owner) {
-      switch reason {
-      case .dependency: add(.dependency, count, to: reasons)
-      case .time(let until):
-        let refused = try countRefused(of: owner)
-        let untilMS = try core.wallMS(until, now)
-        if refused > 0 { add(.schemaNotReady, refused, untilMS, to: reasons) }
-        if count > refused {
-          add(problems.obstacle ?? .backOff, count - refused, untilMS, to: reasons)
-        }
-      case .server(let until): add(.serverPause, count, try core.wallMS(until, now), to: reasons)
-      case .organisation:
-        add(
-          problems.concern(.membershipCheck) ? .schemaNotReady : .organisation, count, to: reasons)
-      case .kind: add(.schemaNotReady, count, to: reasons)
-      case .blocked(let until):
-        add(.waitingBlocked, count, try core.wallMS(until, now), to: reasons)
-      }
+      var (refused, untilMS): (Int64, Int64?) = (0, nil)
+      if case .time = reason { refused = try countRefused(of: owner) }
+      if let pause = reason.pause { untilMS = try core.wallMS(pause.until, now) }
+      add(.schemaNotReady, refused, untilMS, to: reasons)
+      add(code(of: reason), count - refused, untilMS, to: reasons)
     }
-    if counts.parked > 0 { add(.parked, counts.parked, to: reasons) }
-    let others = try core.queue.countOfOthers(than: owner)
-    if others > 0 { add(.otherUser, others, to: reasons) }
+    add(.parked, counts.parked, to: reasons)
+    add(.otherUser, try core.queue.countOfOthers(than: owner), to: reasons)
     return ["reasons": reasons, "counts": counts.json]
+  }
+
+  private func code(of reason: WaitReason) -> MessageCode {
+    switch reason {
+    case .dependency: .dependency
+    case .time: problems.obstacle ?? .backOff
+    case .server: .serverPause
+    case .organisation: problems.concern(.membershipCheck) ? .schemaNotReady : .organisation
+    case .kind: .schemaNotReady
+    case .blocked: .waitingBlocked
+    }
   }
 
   /// Why the pending items are not in a request yet, and until when.
@@ -237,7 +235,7 @@ struct ItemReport: Rules {
     guard problems.concern(.upload) else { return 0 }
     let key = try core.keys().queues.derived(for: owner)
     var count: Int64 = 0
-    for group in try core.queue.waiting(of: owner, for: .time(until: 0)) {
+    for group in try core.queue.waiting(of: owner, for: .time(.none)) {
       if let kind = try core.queue.find(group.item)?.read(key)?.kind, problems.concern(kind: kind) {
         count += group.count
       }
@@ -248,9 +246,13 @@ struct ItemReport: Rules {
   private func add(
     _ code: MessageCode, _ count: Int64, _ untilMS: Int64? = nil, to reasons: JSON
   ) {
-    reasons.append([
+    if count > 0 { reasons.append(reason(code, count, untilMS)) }
+  }
+
+  private func reason(_ code: MessageCode, _ count: Int64, _ untilMS: Int64? = nil) -> JSON {
+    [
       "code": .string(code.rawValue), "text": core.text(code), "count": .int(count),
       "until_ms": JSON(untilMS),
-    ])
+    ]
   }
 }

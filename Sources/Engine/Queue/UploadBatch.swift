@@ -15,7 +15,7 @@ final class UploadBatch {
     private(set) var history: FailureHistory
     let retryGroup: RetryGroup
     let size: Int64
-    let notBefore: SteadyTime
+    let pause: Pause
     /// The row under its id may have another payload.
     let isRevised: Bool
     /// What earlier requests have sent, if anything, is not known.
@@ -63,7 +63,7 @@ final class UploadBatch {
       history = row.history
       retryGroup = row.retryGroup
       size = row.size
-      notBefore = row.notBefore
+      pause = row.pause
       waitsRefused = row.rejection != nil
       isRevised = item.isRevised
       isOfUnknownRow = item.isRevised && item.sent?.count ?? 0 == 0

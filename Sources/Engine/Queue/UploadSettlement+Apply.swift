@@ -146,9 +146,8 @@ extension UploadSettlement {
       }
     case .time:
       for item in batch.items {
-        let until = try end(of: item.attempts + 1, response, now)
-        try core.queue.transition(
-          item.sequence, .waiting(response.wait(until: until)), charged: true)
+        let pause = try pause(after: item.attempts + 1, response, now)
+        try core.queue.transition(item.sequence, .waiting(response.wait(pause)), charged: true)
       }
     case .itself(let failure):
       let refusal = s.isRefusal ? reason : nil
@@ -157,9 +156,9 @@ extension UploadSettlement {
     case .kind:
       // Each probe may be another item, so the wait grows with their number, too.
       let number = max(batch.attempts + 1, Int64(uploads.noteWait(batch)))
-      let until = try end(of: number, response, now)
+      let pause = try pause(after: number, response, now)
       try retry(batch)
-      try core.queue.pause(like: first.sequence, of: batch.owner, response.wait(until: until))
+      try core.queue.pause(like: first.sequence, of: batch.owner, response.wait(pause))
     case .service:
       if isCharged { try retry(batch) } else { try release(batch) }
       // What becomes of other items tells whether uploads get through.
@@ -167,14 +166,14 @@ extension UploadSettlement {
     }
   }
 
-  /// The end of the pause after so many failures.
-  private func end(
-    of number: Int64, _ response: HTTPResponse, _ now: Instant
-  ) throws(Failure) -> SteadyTime {
+  /// The pause after so many failures.
+  private func pause(
+    after number: Int64, _ response: HTTPResponse, _ now: Instant
+  ) throws(Failure) -> Pause {
     let delay = Backoff.delayMS(
       attempt: Int(clamping: number), random: Random.word(),
       floorMS: response.floorMS(for: .upload))
-    return try core.steadyToStore(now) + delay
+    return try core.pause(delay, now)
   }
 
   // MARK: Parking

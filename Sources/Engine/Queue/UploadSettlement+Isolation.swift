@@ -93,19 +93,17 @@ extension UploadSettlement {
     if let refusal, let row = try core.queue.find(item.tag) {
       rejection = try refusal.sealed(for: row, try core.keys().queues.derived(for: row.owner))
     }
-    var (count, until) = (item.history.failures, item.notBefore)
+    var (count, pause) = (item.history.failures, item.pause)
     if try !isEarly(item, now) {
       count = ItemPause.count(
         after: count, failure, othersSince: s.othersSince, othersQueued: s.othersQueued)
-      until =
-        try core.steadyToStore(now)
-        + ItemPause.pauseMS(
-          count, failure, othersSince: s.othersSince, random: Random.word())
+      pause = try core.pause(
+        ItemPause.pauseMS(count, failure, othersSince: s.othersSince, random: Random.word()), now)
     }
     let keepsGroup = failure == .firewall && item.history.isAlone
     try core.queue.transition(
       item.sequence,
-      .waiting(failure == .service ? .time(until: until) : .blocked(until: until)), charged: true,
+      .waiting(failure == .service ? .time(pause) : .blocked(pause)), charged: true,
       history: .alone(failures: count), retryGroup: keepsGroup ? nil : try nextGroup(),
       rejection: rejection)
   }

@@ -241,8 +241,7 @@ struct UploadSettlement: Rules {
   /// Whether the item was tried before its pause ended, because the user asked for it. That counts for
   /// nothing.
   func isEarly(_ item: UploadBatch.Item, _ now: Instant) throws(Failure) -> Bool {
-    let leftMS = item.notBefore - (try core.steady(now))
-    return item.history.isAlone && leftMS > 0 && leftMS <= ItemPause.longestMS
+    item.history.isAlone ? item.pause.lasts(at: try core.steady(now)) : false
   }
 
   // MARK: Items that the answer names
