@@ -108,9 +108,9 @@ FOUND = {
     (7, 5_200_154): "a key that came back in the background let somebody in who had left",
     (7, 5_200_255): "the world did not know that who comes back in time is no longer away",
     (7, 5_400_653): "the world wanted a correction that is in a file that was set aside",
-    (7, 8402947): "a sign-in that failed in the background ended the time there",
-    (7, 8409267): "an edit of a parked deletion undid a change that its user saw",
-    (7, 8409326): "the edit of a copy was lost when another one followed",
+    (7, 8_402_947): "a sign-in that failed in the background ended the time there",
+    (7, 8_409_267): "an edit of a parked deletion undid a change that its user saw",
+    (7, 8_409_326): "the edit of a copy was lost when another one followed",
 }
 #: Old seeds per process.
 OLD_PART = 15
