@@ -38,7 +38,7 @@ def test_the_manifest_has_no_unsafe_flags() -> None:
     assert "unsafeFlags" not in manifest
 
 
-def test_the_example_package_builds_and_takes_its_six_steps(
+def test_the_example_package_builds_and_takes_its_seven_steps(
     backend: LocalSupabase, tmp_path: Path
 ) -> None:
     swift("build", "--package-path", EXAMPLE, "--scratch-path", SCRATCH)
@@ -53,6 +53,7 @@ def test_the_example_package_builds_and_takes_its_six_steps(
     )
     assert done.returncode == 0, done.stderr
     assert "screen: select_org\n" in done.stdout
+    assert "corrected: stored\n" in done.stdout
     assert done.stdout.splitlines()[-1] == "unsent after the logout: 0"
 
 

@@ -1,5 +1,5 @@
-// Signs in, chooses an organisation, queues a visit offline, starts again without a sign-in, sends the visit, searches,
-// and logs out. Arguments: URL KEY FOLDER E-MAIL; the password is in HOLDFAST_PASSWORD.
+// Signs in, chooses an organisation, queues a visit offline, starts again without a sign-in, sends the visit, corrects
+// it, searches, and logs out. Arguments: URL KEY FOLDER E-MAIL; the password is in HOLDFAST_PASSWORD.
 import kotlinx.coroutines.flow.first
 import kotlinx.coroutines.runBlocking
 import org.holdfast.Types.*
@@ -26,7 +26,10 @@ suspend fun enter(app: AsyncHoldfast, email: String) {
 
 fun main(given: Array<String>) = runBlocking {
   val (url, key, folder, email) = given
-  val config = Config(folder, Backend(url, key)).template(ConfigTemplate.VOLUNTEERS).development(true)
+  // What is stored stays in the cache, and can be corrected.
+  val activity = QueueKind("activities").own(OwnRows()).change(ChangeRule())
+  val backend = Backend(url, key).queue(mapOf("activity" to activity))
+  val config = Config(folder, backend).template(ConfigTemplate.VOLUNTEERS).development(true)
   val visit = AsyncHoldfast.open(config, JdkHttpSender()).use { app ->
     enter(app, email)
     app.networkReport(NetworkReportRequest(false))
@@ -40,6 +43,11 @@ fun main(given: Array<String>) = runBlocking {
       it is NextSync && visit in it.sync.ids
     }
     println("sent: $visit")
+    // Others may have changed it since: the change stands on what its user saw.
+    val seen = app.itemList(ItemListRequest("activity")).items.first { it.id == visit }
+    app.queueEdit(QueueEditRequest(visit, mapOf("minutes" to 60)).base(seen.payload))
+    app.news.first { it is NextSync && visit in it.sync.ids }
+    println("corrected: ${app.queueGet(QueueGetRequest(visit)).state}")
     var found = app.contactSearch(ContactSearchRequest(""))
     while (found.asOfMs == null) { // the first pull is under way
       app.news.first()

@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * A whole app in six steps: sign in, choose, queue offline, restart, search, log out.
+ * A whole app in seven steps: sign in, choose, queue offline, restart, correct, search, log out.
  *
  * Usage: host.mjs [E-MAIL], with HOLDFAST_URL, HOLDFAST_KEY and HOLDFAST_PASSWORD set.
  */
@@ -13,7 +13,8 @@ const email = process.argv[2] ?? 'mentor@example.org';
 const open = () =>
   Holdfast.open({
     data_dir: 'app-data',
-    backend: { url, api_key },
+    // What is stored stays in the cache, and can be corrected.
+    backend: { url, api_key, queue: { activity: { table: 'activities', own: {}, change: {} } } },
     template: 'volunteers',
     development: true, // an app passes its platform's key store
   });
@@ -56,6 +57,15 @@ for await (const news of app) {
   if (state !== 'stored' && state !== 'parked') continue;
   console.log('the visit:', state);
   break;
+}
+
+// Correct it, which needs no network, either. `base` is what the user has seen.
+const { items } = await app.itemList({ kind: 'activity' });
+const seen = items.find((item) => item.id === id);
+if (seen?.state === 'stored') {
+  await app.queueEdit({ id, base: seen.payload, payload: { minutes: 60 } });
+  for await (const news of app) if ('sync' in news && news.sync.ids.includes(id)) break;
+  console.log('corrected:', (await app.queueGet({ id })).state);
 }
 
 // Search, and log out. The logout is refused while something is unsent.

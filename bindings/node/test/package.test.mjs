@@ -51,16 +51,16 @@ test('the first synced item takes at most 25 lines, and they work', h.LIMIT, asy
   assert.match(wrong.lines.at(-1), /^sign_in .*password/);
 });
 
-test('the example goes all six steps, and says what is wrong', h.LIMIT, async () => {
+test('the example goes all seven steps, and says what is wrong', h.LIMIT, async () => {
   const text = readFileSync(join(h.ROOT, 'examples/node/host.mjs'), 'utf8');
   const before = await visits();
   const { status, stderr, lines } = run(text);
   assert.deepEqual([status, stderr], [0, '']);
   const told = lines.map((line) => /^screen: \w+|[^:]*:/.exec(line)?.[0]);
   const screens = ['sign_in', 'select_org', 'home'].map((name) => `screen: ${name}`);
-  const later = ['queued:', 'screen: home', 'the visit:', 'contacts:', 'screen: sign_in'];
+  const later = ['queued:', 'screen: home', 'the visit:', 'corrected:', 'contacts:', 'screen: sign_in'];
   assert.deepEqual(told, [...screens, ...later]);
-  assert.ok(lines.includes('the visit: stored'), lines.join());
+  assert.ok(['the visit: stored', 'corrected: stored'].every((line) => lines.includes(line)), lines.join());
   assert.equal(await visits(), before + 1);
   const wrong = run(text, { HOLDFAST_PASSWORD: 'wrong' });
   assert.equal(wrong.status, 1);

@@ -40,10 +40,10 @@ class ReadmeTest {
   }
 
   @Test
-  void the_example_goes_the_six_steps() throws Exception {
+  void the_example_goes_the_seven_steps() throws Exception {
     long stored = Server.activities("mentor@example.org");
     String printed = run("VisitsKt", "mentor@example.org");
-    String steps = "sign_in\\nscreen: select_org(\\nscreen: home){2}\\nsent: \\S+\\ncontacts: [1-9].+\\nunsent .+: 0\\n";
+    String steps = "sign_in\\nscreen: select_org(\\nscreen: home){2}\\nsent: \\S+\\ncorrected: stored\\ncontacts: [1-9].+\\nunsent .+: 0\\n";
     assertTrue(printed.matches("screen: " + steps), printed);
     assertEquals(stored + 1, Server.activities("mentor@example.org"));
   }
