@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from local_supabase import LocalSupabase
-from patience import patience
 
 from pages import ROOT, block
+from programs import run, table_of
 
 PROGRAM = block("README.md", "python")
 #: What the second program has in place of the first one's: the README says it in words.
@@ -22,33 +21,11 @@ CHANGES = {
 }
 
 
-def run(program: str, backend: LocalSupabase, folder: Path) -> str:
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=patience(240),
-        check=False,
-        env={
-            "PYTHONPATH": str(ROOT / "bindings/python/src"),
-            "HOLDFAST_LIBRARY": str(ROOT / "build/lib/libholdfast.so"),
-            "HOLDFAST_URL": backend.url,
-            "HOLDFAST_KEY": backend.anon_key,
-            "PATH": "/usr/bin:/bin",
-        },
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
 @pytest.fixture
-def table(backend: LocalSupabase) -> None:
+def table(backend: LocalSupabase) -> Iterator[None]:
     """The table of one's own."""
-    for statement in block("README.md", "sql").split(";\n"):
-        if statement.strip():
-            backend.control.sql(statement)
-    backend.control.sql("notify pgrst, 'reload schema'")
+    with table_of("README.md", backend):
+        yield
 
 
 def test_no_line_is_wider_than_120_columns() -> None:
