@@ -1101,6 +1101,20 @@ def test_HST_4_rows_that_are_deleted_need_the_privilege(
     assert directory.control.sql("select 1 from activities where user_id = %s", person.id) != []
 
 
+def test_HST_4_own_rows_need_a_user_and_a_version_that_no_item_carries(
+    examine: Examine, directory: DirectoryFixtures
+) -> None:
+    kind = {"table": "plain", "columns": ["minutes"], "own": {}, "change": {}}
+    made = "create table plain (id uuid primary key, minutes int)"
+    with changed(directory, made, "drop table plain"):
+        step = only(examine({"queue": {"visit": kind}}))
+    assert (step.name, step.found) == (
+        "table plain (queue.visit)",
+        "has no columns org_id, user_id, updated_at",
+    )
+    assert "docs/own-table.md" in step.advice
+
+
 def test_HST_4_without_an_own_row_the_policies_do_not_show(
     examine: Examine, directory: DirectoryFixtures
 ) -> None:

@@ -361,7 +361,7 @@ class Checkup:
             self._table(project, "contacts", names.contacts, list(dict.fromkeys(columns)))
             open_tables[names.contacts] = "id"
         for kind in names.kinds:
-            kept = kind.own.columns if kind.own else []
+            kept = ["user_id", *kind.own.columns] if kind.own else []
             columns = list(dict.fromkeys([*kind.columns, *kept]))
             self._table(project, f"queue.{kind.name}", kind.table, columns)
             open_tables[kind.table] = "id"
@@ -384,7 +384,7 @@ class Checkup:
             self.fail(
                 step,
                 f"has no {'column' if len(missing) == 1 else 'columns'} {', '.join(missing)}",
-                f"Add them{rename}; docs/sync.md lists what the library reads and sends.",
+                f"Add them{rename}; docs/own-table.md has the SQL, and docs/sync.md what each is for.",
             )
         elif reply.code in {"PGRST205", "42P01"}:
             near = verdicts.suggested(reply)
