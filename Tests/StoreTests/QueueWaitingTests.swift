@@ -61,11 +61,12 @@ import Testing
     }
   }
 
-  @Test(arguments: [
-    (Pause(since: 1000, until: 1100), 100), (Pause(since: 900, until: 1000), 0),
-    (Pause(since: 1001, until: 1101), 0), (Pause(since: 2000, until: 9_000_000), 0),
-    (Pause(since: 0, until: 9_000_000), 8_999_000),
-  ] as [(Pause, Int64)])
+  @Test(
+    arguments: [
+      (Pause(since: 1000, until: 1100), 100), (Pause(since: 900, until: 1000), 0),
+      (Pause(since: 1001, until: 1101), 0), (Pause(since: 2000, until: 9_000_000), 0),
+      (Pause(since: 0, until: 9_000_000), 8_999_000),
+    ] as [(Pause, Int64)])
   func anItemWhosePauseHasNotBegunIsDue(_ pause: Pause, _ left: Int64) throws {
     try table.fill(1)
     for reason in [WaitReason.time(pause), .server(pause), .blocked(pause)] {
