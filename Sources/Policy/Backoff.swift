@@ -12,13 +12,6 @@ public enum Backoff {
   /// The longest delay, whatever the server asks for.
   public static let maxDelayMS = RetryAfter.maxMS + maxStepMS
 
-  /// The longest delay that no server asked for: a gateway's `Retry-After` counts up to the longest step.
-  public static let maxOwnDelayMS = 2 * maxStepMS
-
-  /// The longest delay, asked for by the server or not. A stored one that is longer comes from another
-  /// boot, under another clock.
-  public static func longestMS(isAsked: Bool) -> Int64 { isAsked ? maxDelayMS : maxOwnDelayMS }
-
   /// The delay after the failed attempt number `attempt` (1 is the first): between 2 s and
   /// 2 s · 2^attempt, at most 5 min. `random` is 64 random bits.
   ///

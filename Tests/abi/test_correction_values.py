@@ -352,8 +352,9 @@ def test_COR_5_an_edit_of_a_deletion_brings_back_what_an_unproved_change_has_cha
 
 
 @pytest.mark.parametrize("payload", [{"minutes": 45}, {"type": "phone"}])
+@pytest.mark.parametrize("is_stale", [True, False])
 def test_COR_5_an_edit_of_a_deletion_keeps_what_its_user_sees_of_an_earlier_change(
-    user: SignedIn, directory: DirectoryFixtures, payload: dict[str, Any]
+    user: SignedIn, directory: DirectoryFixtures, payload: dict[str, Any], *, is_stale: bool
 ) -> None:
     app = user.app
     item = add(app, minutes=30, note="first")
@@ -364,18 +365,21 @@ def test_COR_5_an_edit_of_a_deletion_keeps_what_its_user_sees_of_an_earlier_chan
     lose_change(user)
     # Given a deletion that waits for its user, because others have changed the row
     app.queue_cancel({"id": item})
+    stale = shown(app, item)["payload"]
     directory.control.sql("update activities set note = 'theirs' where id = %s", item)
     app.wait(600)
-    seen = shown(app, item)
-    assert (seen["state"], seen["payload"]["minutes"]) == ("parked", 45)
-    # When they edit what they see
-    app.queue_edit({"id": item, "base": seen["payload"], "payload": payload})
-    assert shown(app, item)["payload"] == {**seen["payload"], **payload}
+    now = shown(app, item)
+    assert (stale["minutes"], now["state"], now["payload"]["minutes"]) == (30, "parked", 45)
+    # When they edit what they see, or saw before
+    seen = stale if is_stale else now["payload"]
+    app.queue_edit({"id": item, "base": seen, "payload": payload})
+    wanted = {**seen, **payload}
+    assert shown(app, item)["payload"] == {**wanted, "note": "theirs"}
     app.wait(600)
     # Then the rest of it stands
     stored = row(directory, item)
-    assert (stored["minutes"], stored["note"]) == (45, "theirs")
-    assert stored["type"] == payload.get("type", "visit")
+    assert (stored["minutes"], stored["note"]) == (wanted["minutes"], "theirs")
+    assert stored["type"] == wanted["type"]
 
 
 @pytest.mark.parametrize("step", ["retry", "edit"])

@@ -11,7 +11,7 @@ from pathlib import Path
 from local_supabase import LocalSupabase
 from patience import patience
 
-from pages import ROOT, block
+from pages import ROOT, blocks
 
 
 def run(program: str, backend: LocalSupabase, folder: Path) -> str:
@@ -37,7 +37,8 @@ def run(program: str, backend: LocalSupabase, folder: Path) -> str:
 @contextlib.contextmanager
 def table_of(page: str, backend: LocalSupabase) -> Iterator[None]:
     """The table `visits` that the page's SQL makes."""
-    backend.control.sql(block(page, "sql"))
+    for statements in blocks(page, "sql"):
+        backend.control.sql(statements)
     backend.control.reload_schema()
     yield
     backend.control.sql("drop table visits; drop function if exists touch")

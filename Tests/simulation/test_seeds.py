@@ -110,6 +110,7 @@ FOUND = {
     (7, 5_400_653): "the world wanted a correction that is in a file that was set aside",
     (7, 8_402_947): "a sign-in that failed in the background ended the time there",
     (7, 8_409_267): "an edit of a parked deletion undid a change that its user saw",
+    (7, 8_507_441): "an edit of a parked deletion kept a value that its user had not seen",
     (7, 8_409_326): "the edit of a copy was lost when another one followed",
 }
 #: Old seeds per process.

@@ -121,13 +121,13 @@ extension QueueItem {
   }
 
   /// Change the columns of a stored row. Columns that have the value already are no part of a change, unless the
-  /// server may get another one from an earlier request, or the row may be deleted. `shown`: the row as its user sees
-  /// it. Returns whether there is anything to change.
-  func change(_ values: JSON, over shown: JSON = [:]) -> Bool {
+  /// server may get another one from an earlier request, or the row may be deleted. `seen`: the row as its user
+  /// has seen it. Returns whether there is anything to change.
+  func change(_ values: JSON, over seen: JSON = [:]) -> Bool {
     guard let stored else { return false }
     let changed = payload.shallowCopy
-    // A deletion has dropped what earlier requests may have changed: the row is to be as it is shown.
-    let dropped = stored.isDeleted ? shown.shallowCopy : [:]
+    // A deletion has dropped what earlier requests may have changed: the row is to be as it was seen.
+    let dropped = stored.isDeleted ? seen.shallowCopy : [:]
     dropped.keepMembers(sent?.members.map { $0.key } ?? [])
     for (column, value) in dropped.laidOver(by: values).members {
       let isStored = stored.row[member: column].map { StoredRow.holds($0, value) } ?? false

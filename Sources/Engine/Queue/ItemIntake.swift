@@ -174,7 +174,8 @@ struct ItemIntake: Rules {
           .queueInvalidPayload, "a time is expected: stored rows are listed by it",
           field: "/payload/" + JSONPointer.escape(time))
       }
-      if let base = try base(fields) {
+      let base = try base(fields)
+      if let base {
         let shown = try shown(item, kind, session)
         for (column, value) in payload.members {
           // A stored row may have any value in a column that no list shows.
@@ -189,7 +190,7 @@ struct ItemIntake: Rules {
           }
         }
       }
-      if item.stored != nil { return try change(payload, of: item, row, kind, session) }
+      if item.stored != nil { return try change(payload, over: base, of: item, row, kind, session) }
       let kept = item.payload.shallowCopy
       // An edit repairs an item that has a column which the server lacks, and the kind lists no more.
       let reason = try ParkReason.read(row, session.queueKey)
@@ -321,7 +322,7 @@ struct ItemIntake: Rules {
   }
 
   private func change(
-    _ payload: JSON, of item: QueueItem, _ row: QueueRow, _ kind: QueueKind,
+    _ payload: JSON, over seen: JSON?, of item: QueueItem, _ row: QueueRow, _ kind: QueueKind,
     _ session: OpenSession
   ) throws(Failure) -> JSON {
     guard let change = kind.own?.change else {
@@ -338,7 +339,8 @@ struct ItemIntake: Rules {
     try checkChanged(base.laidOver(by: payload), from: base, change)
     let mayBeStored = row.state == .sending || row.attempts > 0
     if mayBeStored, !row.isEdited { item.noteSent(kind) }
-    let hasWork = item.change(payload, over: try shown(item, kind, session))
+    let before = if let seen { seen } else { try shown(item, kind, session) }
+    let hasWork = item.change(payload, over: before)
     return try settle(item, row, kind, session, hasWork: hasWork, mayBeStored)
   }
 
@@ -605,7 +607,7 @@ extension Core {
   static func notQueued(_ fate: StoredItemTable.Fate?) -> Failure {
     let message: StaticCString =
       switch fate {
-      case .stored: "the item is not queued: the server has stored it"
+      case .stored: "the server has stored it, and no such row is kept (\"own\" of its kind)"
       case .cancelled: "the item is not queued: it was cancelled"
       case .unknownOutcome:
         "the item is not queued: it was cancelled, and the server may have stored it"
