@@ -31,6 +31,8 @@ RENAMED = {"NextReply": "Next"}
 BY_HAND = {"Instant", "Error", "Empty", "EmptyReply"}
 #: Operations that are: an unlock shows the prompt before, and only the sender completes a request.
 METHODS_BY_HAND = {"session_unlock", "complete"}
+#: The reply to these may be of no interest.
+ACTS = {"queue_add", "queue_edit", "queue_cancel", "queue_retry", "session_logout", "sync_now"}
 #: What else is read or written than the requests and replies of operations.
 ROOTS = ("Config", "OpenReply", "NextReply", "TransportError", "ErrorCode")
 #: Words that Swift keeps for itself: as a name they stand in backticks.
@@ -336,10 +338,7 @@ class Swift:
         return f"extension Holdfast {{\n{methods}}}\n"
 
     def method(self, one: m.Operation) -> str:
-        """The method of an operation: the fields of its request are the parameters.
-
-        A request of several shapes has a method for each.
-        """
+        """A method for each shape of the operation's request: its fields are the parameters."""
         reply = "" if one.reply == "EmptyReply" else f" -> {self.name(one.reply)}"
         texts: list[str] = []
         for record in self._requests(one):
@@ -348,7 +347,8 @@ class Swift:
             call = f"try await ask({literal(one.name)}{f', [{given}]' if given else ''})"
             about = {self.label(f): f.about + f.default_text for f in record.fields}
             head = described(self._model, one, about, self.example(one), is_first=not texts)
-            made = f"  public func {identifier(m.camel(one.name))}({', '.join(parameters)})"
+            made = "@discardableResult " if one.name in ACTS else ""
+            made = f"  {made}public func {identifier(m.camel(one.name))}({', '.join(parameters)})"
             texts.append(f"{head}{made} async throws(HoldfastError){reply} {{ {call} }}\n")
         return "\n".join(texts)
 

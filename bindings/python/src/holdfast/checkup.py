@@ -384,7 +384,7 @@ class Checkup:
             self.fail(
                 step,
                 f"has no {'column' if len(missing) == 1 else 'columns'} {', '.join(missing)}",
-                f"Add them{rename}; docs/own-table.md and docs/sync.md have the SQL and the rules.",
+                f"alter table public.{table} add column …{rename}: docs/own-table.md, sync.md.",
             )
         elif reply.code in {"PGRST205", "42P01"}:
             near = verdicts.suggested(reply)

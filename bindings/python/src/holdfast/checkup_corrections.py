@@ -141,8 +141,8 @@ class Corrections:
         reply = self._patch(row, values, still, headers=ONE_ROW)
         stays = (
             "a change does not move updated_at, so that it could overwrite somebody else's",
-            f"create trigger … before insert or update on public.{self.kind.table} for each row,"
-            " which sets new.updated_at := clock_timestamp().",
+            f"create trigger … before insert or update on public.{self.kind.table} for each row …,"
+            " which sets new.updated_at := clock_timestamp(): docs/own-table.md has it.",
         )
         return self.checkup.judge(step, reply, {CHANGED: stays}, success=NO_ROW)
 

@@ -52,7 +52,7 @@ try await sent(visit.id, app)
 print("sent:", visit.id)
 // Others may have changed it since: the change stands on what its user saw.
 let seen = try await app.itemList(kind: "activity").items.first { $0.id == visit.id }
-_ = try await app.queueEdit(id: visit.id, payload: ["minutes": 60], base: seen?.payload)
+try await app.queueEdit(id: visit.id, payload: ["minutes": 60], base: seen?.payload)
 try await sent(visit.id, app)
 print("corrected:", try await app.queueGet(id: visit.id).state)
 var found = try await app.contactSearch(query: "")

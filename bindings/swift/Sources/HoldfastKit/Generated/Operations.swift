@@ -75,7 +75,7 @@ extension Holdfast {
   /// - Parameter confirmUnsent: With `discard`: the number of unsent items, as confirmation.
   /// - Throws: among others `session.confirm_unsent`: see ``ErrorCode``.
   /// - Example: `try await app.sessionLogout(scope: .local, unsent: .discard, confirmUnsent: 2)` gives `{"unsent": 2}`
-  public func sessionLogout(scope: SessionLogoutRequestScope? = nil, unsent: SessionLogoutRequestUnsent? = nil, confirmUnsent: Int? = nil) async throws(HoldfastError) -> SessionLogoutReply { try await ask("session_logout", ["scope": scope, "unsent": unsent, "confirm_unsent": confirmUnsent]) }
+  @discardableResult public func sessionLogout(scope: SessionLogoutRequestScope? = nil, unsent: SessionLogoutRequestUnsent? = nil, confirmUnsent: Int? = nil) async throws(HoldfastError) -> SessionLogoutReply { try await ask("session_logout", ["scope": scope, "unsent": unsent, "confirm_unsent": confirmUnsent]) }
 
   /// List the memberships with role, status and freshness.
   /// - Throws: among others `session.none`, `session.locked`, `config.not_configured`: see ``ErrorCode``.
@@ -104,7 +104,7 @@ extension Holdfast {
   /// - Parameter operation: Refused: a correction that was exported is no new item.
   /// - Throws: among others `session.none`, `session.locked`, `org.none`, `org.not_a_member`, `org.revoked`, `org.disabled`, `org.unknown_role`, `queue.unknown_kind`, `queue.invalid_payload`, `queue.unknown_column`, `queue.item_too_large`, `queue.invalid_id`, `queue.unknown_dependency`, `queue.id_taken`, `config.not_configured`: see ``ErrorCode``.
   /// - Example: `try await app.queueAdd(kind: "activity", payload: ["type": "visit", "minutes": 30], id: "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", dependsOn: ["01976b36-5e10-7f3a-9c44-2f0a6d1b8e04"], occurredAt: 1795999940000, orgId: "01976b36-5e10-7f3a-9c44-2f0a6d1b8e01", state: .pending)` gives `{"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", "state": "pending"}`
-  public func queueAdd(kind: String, payload: Payload, id: String? = nil, dependsOn: [String]? = nil, occurredAt: Instant? = nil, orgId: OrNull<String>? = nil, state: QueuedState? = nil, operation: String? = nil) async throws(HoldfastError) -> QueueAddReply { try await ask("queue_add", ["kind": kind, "payload": payload, "id": id, "depends_on": dependsOn, "occurred_at_ms": occurredAt, "org_id": orgId, "state": state, "operation": operation]) }
+  @discardableResult public func queueAdd(kind: String, payload: Payload, id: String? = nil, dependsOn: [String]? = nil, occurredAt: Instant? = nil, orgId: OrNull<String>? = nil, state: QueuedState? = nil, operation: String? = nil) async throws(HoldfastError) -> QueueAddReply { try await ask("queue_add", ["kind": kind, "payload": payload, "id": id, "depends_on": dependsOn, "occurred_at_ms": occurredAt, "org_id": orgId, "state": state, "operation": operation]) }
 
   /// List queued items in the order of registration, in pages.
   /// - Parameter state: Only items in this state.
@@ -126,7 +126,7 @@ extension Holdfast {
   /// - Parameter base: The `payload` of `item_list` that its user saw. Default: what the library has last.
   /// - Throws: among others `session.none`, `session.locked`, `org.none`, `org.revoked`, `org.disabled`, `org.unknown_role`, `queue.unknown_kind`, `queue.invalid_payload`, `queue.unknown_column`, `queue.item_too_large`, `queue.id_taken`, `queue.not_found`, `queue.in_flight`, `queue.changed`, `config.not_configured`: see ``ErrorCode``.
   /// - Example: `try await app.queueEdit(id: "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", payload: ["type": "visit", "minutes": 45])` gives `{"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", "state": "pending"}`
-  public func queueEdit(id: String, payload: Payload, base: Payload? = nil) async throws(HoldfastError) -> QueueEditReply { try await ask("queue_edit", ["id": id, "payload": payload, "base": base]) }
+  @discardableResult public func queueEdit(id: String, payload: Payload, base: Payload? = nil) async throws(HoldfastError) -> QueueEditReply { try await ask("queue_edit", ["id": id, "payload": payload, "base": base]) }
 
   /// Take an item of the user's own back, queued or stored.
   /// - Parameter id: The item's id.
@@ -134,14 +134,14 @@ extension Holdfast {
   /// - Parameter base: The `payload` of `item_list` that its user saw: an item with other values is refused (`queue.changed`). Default: what the library has last.
   /// - Throws: among others `session.none`, `session.locked`, `org.none`, `org.revoked`, `org.disabled`, `org.unknown_role`, `queue.id_taken`, `queue.not_found`, `queue.in_flight`, `queue.changed`, `config.not_configured`: see ``ErrorCode``.
   /// - Example: `try await app.queueCancel(id: "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", force: false)` gives `{"id": "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03", "released": 0, "state": null}`
-  public func queueCancel(id: String, force: Bool? = nil, base: Payload? = nil) async throws(HoldfastError) -> QueueCancelReply { try await ask("queue_cancel", ["id": id, "force": force, "base": base]) }
+  @discardableResult public func queueCancel(id: String, force: Bool? = nil, base: Payload? = nil) async throws(HoldfastError) -> QueueCancelReply { try await ask("queue_cancel", ["id": id, "force": force, "base": base]) }
 
   /// Send parked items again.
   /// - Parameter id: The item. Default: all parked ones.
   /// - Parameter overwrite: Send the user's values over those of `conflict`, which they have seen. Only with `id`. Default: false.
   /// - Throws: among others `session.none`, `session.locked`, `queue.not_found`, `queue.in_flight`: see ``ErrorCode``.
   /// - Example: `try await app.queueRetry(id: "01976b36-5e10-7f3a-9c44-2f0a6d1b8e03")` gives `{"retried": 1}`
-  public func queueRetry(id: String? = nil, overwrite: Bool? = nil) async throws(HoldfastError) -> QueueRetryReply { try await ask("queue_retry", ["id": id, "overwrite": overwrite]) }
+  @discardableResult public func queueRetry(id: String? = nil, overwrite: Bool? = nil) async throws(HoldfastError) -> QueueRetryReply { try await ask("queue_retry", ["id": id, "overwrite": overwrite]) }
 
   /// Export the user's items.
   /// - Parameter state: Only items in this state.
@@ -192,7 +192,7 @@ extension Holdfast {
   /// Pull and send now.
   /// - Throws: among others `session.none`, `session.locked`: see ``ErrorCode``.
   /// - Example: `try await app.syncNow()` gives `{"started": false, "reason": "offline"}`
-  public func syncNow() async throws(HoldfastError) -> SyncNowReply { try await ask("sync_now") }
+  @discardableResult public func syncNow() async throws(HoldfastError) -> SyncNowReply { try await ask("sync_now") }
 
   /// Return the state of sync.
   /// - Throws: among others `session.none`, `session.locked`: see ``ErrorCode``.
