@@ -132,11 +132,14 @@ public final class SessionRow {
 
   // MARK: Proof of the user
 
-  /// The user has proved to be present: by a sign-in, or by biometrics.
-  public func noteAuthentication(_ now: Instant) {
+  /// The user has proved to be present: by a sign-in, or by biometrics. Their time away is over; if the app has left
+  /// the screen and is not back, it begins anew.
+  public func noteAuthentication(_ now: Instant, isOnScreen: Bool = true) {
     authenticatedMS = now.wallMS
     authenticatedMonotonicMS = now.monotonicMS
     authenticatedBoot = now.bootID
+    if isOnScreen || backgroundWallMS == nil { return forgetBackground() }
+    noteBackground(now, goesOn: false)
   }
 
   /// How long ago the user last proved to be present.

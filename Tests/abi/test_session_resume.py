@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from support import tamper
-from support.directory_fixtures import DirectoryFixtures
+from support.directory_fixtures import PASSWORD, DirectoryFixtures
 from support.errors import error_of
 from support.network import real_now_ms
 from support.phone import ROUTES, TOKEN_S
@@ -154,6 +154,43 @@ def test_RES_4_a_sign_in_that_fails_in_the_background_does_not_end_the_time_ther
         app.session_foreground()
     # Then the session is locked
     assert seen(app.screen) == ("unlock", "background_timeout")
+
+
+@pytest.mark.parametrize("policy", [{}, {"lock_on_background": "at_once"}])
+@pytest.mark.parametrize("killed", [True, False])
+def test_RES_4_after_a_sign_in_that_is_answered_in_the_background_the_time_there_counts(
+    phones: MakePhone, directory: DirectoryFixtures, policy: dict[str, str], *, killed: bool
+) -> None:
+    # Given a user who leaves the app before the answer to their sign-in is there
+    person = directory.person(directory.organisation())
+    phone = phones(policy=policy)
+    app = phone.start()
+    app.sign_in_complete({"email": person.email, "password": PASSWORD})
+    app.session_background()
+    app.settle()
+    # When somebody opens the app later
+    phone.pass_time(301)
+    if killed:
+        phone.close()
+        app = phone.start()
+    else:
+        app.session_foreground()
+    # Then the session is locked
+    assert app.screen["screen"] == "unlock"
+
+
+def test_RES_4_a_sign_in_ends_the_time_that_its_browser_took(user: SignedIn) -> None:
+    app = user.app
+    app.session_background()
+    user.phone.directory.control.sign_in_as(user.person.email)
+    callback = browse(begin(app)["url"])
+    user.phone.pass_time(301)
+    finish(app, callback)
+    app.session_foreground()
+    assert seen(app.screen) == ("home", None)
+    user.phone.pass_time(301)
+    app.settle()
+    assert seen(app.screen) == ("home", None)
 
 
 DAMAGE: dict[str, Callable[[bytes], bytes]] = {

@@ -94,8 +94,7 @@ struct Lock: Rules {
         row.wrapSession = fresh.wrapSession
         row.wrapBiometric = fresh.wrapBiometric
         row.locked = false
-        row.noteAuthentication(now)
-        row.forgetBackground()
+        row.noteAuthentication(now, isOnScreen: parts.hostView.isOnScreen)
       }
     }
     return isStored ? .success : .withheld

@@ -42,6 +42,7 @@ struct SessionStart: Rules {
     tokens.replace(expiresMS: expiresMS, lifetimeMS: reply.expiresInS * 1000, now)
     pendingSignIn.end()
     hostView.arrive(isIn: true)
+    if try sessions.row().backgroundWallMS != nil { try lock.leave(isIn: true) }
     reachability.noteSuccess()
     pulls.requirePull()
     check.ask(.discardingAnswer, now)
@@ -91,12 +92,11 @@ struct SessionStart: Rules {
       }
       row.tokens = try fresh.vault.seal(
         Tokens(reply).json, SessionKeys.context("tokens", owner))
-      row.noteAuthentication(now)
+      row.noteAuthentication(now, isOnScreen: hostView.isOnScreen)
       row.noteValidation(now, serverMS: serverMS)
       row.expiresMS = expiresMS
       row.locked = false
       row.intentMS = 0
-      row.forgetBackground()
     }
     guard isStored else { return .late }
     // The sign-ins that are open elsewhere are not needed: a late callback must not disturb this one.
