@@ -112,7 +112,7 @@ public final class Engine {
         return try body()
       }
     } catch {
-      if locks, !hasBegun { parts.lock.holdWithoutFile() }
+      if locks, !hasBegun { parts.lock.holdWithoutFile(parts.sessions.judgedGeneration) }
       throw error
     }
   }
@@ -170,6 +170,7 @@ public final class Engine {
     try parts.recovery.followFiles()
     parts.sessions.followNeighbours()
     // A call does not fail because an erasure is owed, or a sign-in failed before.
+    do throws(Failure) { try parts.lock.makeUp() } catch {}
     do throws(Failure) { try parts.sessions.keys.erasures.eraseOwed() } catch {}
     do throws(Failure) { try parts.sessions.keepUsable() } catch {}
     try parts.sessions.confirmVault()

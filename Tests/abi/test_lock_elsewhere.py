@@ -23,7 +23,7 @@ from patience import patience, until_asleep
 
 from support import children, history, tamper
 from support.directory_fixtures import DirectoryFixtures
-from support.elsewhere import ENDS, FIRST, child, ended_by_another_process, said, tell
+from support.elsewhere import ENDS, FIRST, child, ended_by_another_process, holder, said, tell
 from support.errors import error_of
 from support.phone import TOKEN_S, App
 from support.sizes import crossed
@@ -317,6 +317,26 @@ def test_LCK_1_a_handle_that_met_a_busy_file_erases_a_key_that_is_owed(user: Sig
         # Then the next call of the first asks it again
         user.app.session_status()
         assert "session" not in user.phone.keychain.names()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("comes_back", [True, False])
+def test_LCK_1_a_lock_that_meets_a_busy_file_closes_the_other_handles_afterwards(
+    user: SignedIn, *, comes_back: bool
+) -> None:
+    with another(user.phone) as other:
+        # Given a lock of the user that another process's write keeps out of the file
+        assert other.session_status()["state"] == "active"
+        busy = holder(user.phone.folder / "holdfast.db")
+        assert error_of(user.app.session_lock).code == "storage.busy"
+        assert user.app.session_status()["state"] == "locked"
+        busy.communicate()
+        if comes_back:
+            other.session_adopt({"session": user.phone.session(user.person)})
+        # When the handle makes its next call
+        user.app.session_status()
+        # Then the others are locked, but not somebody who has signed in since
+        assert other.session_status()["state"] == ("active" if comes_back else "locked")
 
 
 def test_LCK_1_a_handle_that_does_not_poll_erases_a_key_that_is_owed(user: SignedIn) -> None:

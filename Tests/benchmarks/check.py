@@ -31,7 +31,7 @@ RECORDED = programs.HERE / "recorded.json"
 #: A larger rise fails.
 MOST = 1.05
 #: Absolute limits, whatever the rise.
-LIMITS = {"embedded": 1_033_500, "runtime": 8_000_000, "bundled": 2_700_000}
+LIMITS = {"embedded": 1_034_000, "runtime": 8_000_000, "bundled": 2_700_000}
 
 #: Name -> folder, the host's mode and arguments, the counted calls, their number, and runs.
 COUNTED = {

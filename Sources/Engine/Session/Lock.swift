@@ -30,6 +30,7 @@ struct Lock: Rules {
 
   /// Lock the stored session.
   func lock(_ cause: Cause) throws(Failure) {
+    let generation = parts.hostView.owedLock ?? sessions.judgedGeneration
     sessions.reset(.session)
     do throws(Failure) {
       try core.database.transaction { () throws(Failure) in
@@ -57,6 +58,7 @@ struct Lock: Rules {
           throw core.database.damage("the file does not take that the session is locked")
         }
       }
+      parts.hostView.owedLock = nil
       try keys.erasures.eraseOwed()
     } catch {
       // What another process has just committed may be an unlock: the call runs again on that.
@@ -64,15 +66,24 @@ struct Lock: Rules {
       // The disk does not take the row. Without the key its wrap opens nothing. A file that is busy may get
       // another session, which only its user may lock.
       if error.code == .storageBusy, !cause.isUser { throw error }
-      holdWithoutFile()
+      holdWithoutFile(generation)
       throw error
     }
   }
 
-  /// The user's lock when the files cannot be read: without its key, the session's wrap in them opens nothing.
-  func holdWithoutFile() {
+  /// A lock of the session of this generation when the file does not take it: without its key, the wrap in the file
+  /// opens nothing. The next call tries again, so that the other handles learn of it.
+  func holdWithoutFile(_ generation: Int64) {
     sessions.reset(.session)
+    parts.hostView.owedLock = generation
     do throws(Failure) { try keys.erasures.erase(.session) } catch {}
+  }
+
+  /// Make up for a lock that the file has not taken, unless another session is stored since.
+  func makeUp() throws(Failure) {
+    guard let generation = parts.hostView.owedLock else { return }
+    if try sessions.row().generation == generation { return try lock(.user) }
+    parts.hostView.owedLock = nil
   }
 
   /// Load the biometric key from the key store, and open the session under new keys with it.
