@@ -17,7 +17,7 @@ from support.corrections import (
     tables,
     user_with_change_ids,
 )
-from support.directory_fixtures import DirectoryFixtures
+from support.directory_fixtures import DirectoryFixtures, changed
 from support.errors import error_of
 from support.held import answer, taken
 from support.own_rows import COLUMNS, insert, pull
@@ -491,3 +491,25 @@ def test_COR_2_an_edit_of_a_copy_is_not_lost_because_another_one_follows(
     app.wait(600)
     stored = row(directory, item)
     assert (stored["minutes"], stored["note"]) == (45, "again")
+
+
+def test_COR_2_a_default_of_the_server_is_no_conflict_after_edits_and_a_lost_answer(
+    user: SignedIn, directory: DirectoryFixtures
+) -> None:
+    app = user.app
+    with changed(
+        directory,
+        "alter table activities alter column note set default 'by the server'",
+        "alter table activities alter column note drop default",
+    ):
+        app.go_offline()
+        item = add(app, minutes=30)
+        edit(app, item, minutes=45)
+        user.phone.network.lose["upload"] = 1
+        app.go_online()
+        app.settle()
+        edit(app, item, type="phone")
+        app.wait(600)
+    stored = row(directory, item)
+    assert (stored["minutes"], stored["type"], stored["note"]) == (45, "phone", "by the server")
+    assert app.queue_get({"id": item})["state"] == "stored"

@@ -91,14 +91,14 @@ extension QueueItem {
     return isKnown ? version : nil
   }
 
-  /// Note that the payload was sent, before it is replaced. An insert that leaves a column out sends null. Of an
+  /// Note that the payload was sent, before it is replaced. For a column that an insert leaves out that is null. Of an
   /// item that is cancelled, or whose row is read first, the server is only asked.
   func noteSent(_ kind: QueueKind?) {
     // What was sent before is not known: the item was edited where stored rows are not corrected.
     if isRevised, sent == nil { return }
     // Of an item that was edited before it was sent, another device may have sent a copy as it was before: a value
-    // that stands there twice is one of several.
-    let count = isRevised && sent?.count == 0 ? 2 : 1
+    // that stands there twice is one of several. No edit takes a column away, so the copy has no others.
+    let isCopied = isRevised && sent?.count == 0
     let isAsked = isCancelled || stored != nil && namedVersion == nil
     let known = sent?.shallowCopy ?? [:]
     sent = known
@@ -111,7 +111,8 @@ extension QueueItem {
       let values = known[member: column]?.elements ?? []
       if values.contains(where: { $0 == value }) { continue }
       // Without the oldest value a conflict is shown that is none, at worst.
-      let sent = [JSON](repeating: value, count: count)
+      let isOneOfSeveral = isCopied && payload[member: column] != nil
+      let sent = [JSON](repeating: value, count: isOneOfSeveral ? 2 : 1)
       known.set(member: column, .array(values.suffix(QueueItem.mostSent - 1) + sent))
     }
   }

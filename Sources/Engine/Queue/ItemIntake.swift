@@ -339,7 +339,7 @@ struct ItemIntake: Rules {
     try checkChanged(base.laidOver(by: payload), from: base, change)
     let mayBeStored = row.state == .sending || row.attempts > 0
     if mayBeStored, !row.isEdited { item.noteSent(kind) }
-    let before = if let seen { seen } else { try shown(item, kind, session) }
+    let before = try shown(item, kind, session).laidOver(by: seen ?? [:])
     let hasWork = item.change(payload, over: before)
     return try settle(item, row, kind, session, hasWork: hasWork, mayBeStored)
   }
@@ -607,7 +607,7 @@ extension Core {
   static func notQueued(_ fate: StoredItemTable.Fate?) -> Failure {
     let message: StaticCString =
       switch fate {
-      case .stored: "the server has stored it, and no such row is kept (\"own\" of its kind)"
+      case .stored: "the server has stored it; a row that is kept (\"own\") is corrected"
       case .cancelled: "the item is not queued: it was cancelled"
       case .unknownOutcome:
         "the item is not queued: it was cancelled, and the server may have stored it"

@@ -19,7 +19,7 @@ public struct OwnRows: Encodable, Sendable, Hashable {
 public struct ChangeRule: Encodable, Sendable, Hashable {
   /** The columns that may change. Default: those of the kind that are kept. */ public var columns: [String]?
   /** A function that changes many rows in one call. Without it each change is a request. */ public var function: String?
-  /** A column of type `uuid` that gets the id of each change, so that a change whose answer was lost is recognised whatever others have set since. */ public var id: String?
+  /** A column of type `uuid` that gets the id of each change, so that a change whose answer was lost is recognised, unless another change has taken its place. */ public var id: String?
   public init(columns: [String]? = nil, function: String? = nil, id: String? = nil) { self.columns = columns; self.function = function; self.id = id }
 }
 
