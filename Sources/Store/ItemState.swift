@@ -75,9 +75,14 @@ public struct Pause: Equatable, Sendable {
 
   public init(since: SteadyTime, until: SteadyTime) { (self.since, self.until) = (since, until) }
 
+  /// No pause is longer: a day and 5 min. A damaged file may say so, and the statements of `QueueTable` know it.
+  static let longestMS: Int64 = 86_700_000
+
   /// How long it still lasts; 0 or less: it is over. One that has not begun was stored in another boot, under another
   /// clock, and counts as over.
-  public func leftMS(_ now: SteadyTime) -> Int64 { since.ms > now.ms ? 0 : until - now }
+  public func leftMS(_ now: SteadyTime) -> Int64 {
+    max(since.ms, until.ms - Pause.longestMS) > now.ms ? 0 : until - now
+  }
 
   public func lasts(at now: SteadyTime) -> Bool { leftMS(now) > 0 }
 }

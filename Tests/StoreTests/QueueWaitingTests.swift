@@ -65,7 +65,8 @@ import Testing
     arguments: [
       (Pause(since: 1000, until: 1100), 100), (Pause(since: 900, until: 1000), 0),
       (Pause(since: 1001, until: 1101), 0), (Pause(since: 2000, until: 9_000_000), 0),
-      (Pause(since: 0, until: 9_000_000), 8_999_000),
+      (Pause(since: 0, until: 86_701_000), 86_700_000), (Pause(since: 0, until: 86_701_001), 0),
+      (Pause(since: 0, until: SteadyTime(ms: 1 << 55)), 0),
     ] as [(Pause, Int64)])
   func anItemWhosePauseHasNotBegunIsDue(_ pause: Pause, _ left: Int64) throws {
     try table.fill(1)
