@@ -40,7 +40,7 @@ ARM64_LINK := -Wl,--wrap=posix_memalign
 define arm64_stripped
 @mkdir -p $(dir $(@:build/%=build/debug/%))
 @$(TOOLCHAIN)/bin/llvm-objcopy --only-keep-debug $@ $(@:build/%=build/debug/%).debug
-@$(TOOLCHAIN)/bin/llvm-objcopy --strip-all --add-gnu-debuglink=$(@:build/%=build/debug/%).debug $@
+@$(TOOLCHAIN)/bin/llvm-objcopy --strip-all --remove-section=.comment --add-gnu-debuglink=$(@:build/%=build/debug/%).debug $@
 endef
 
 build/lib-arm64/libholdfast.so: $(ARM64)/swift $(ARM64)/c .build/holdfast.map

@@ -26,7 +26,7 @@ SONAME_LINK = @ln -sf $(@F) $@.$(ABI)
 define stripped
 @mkdir -p $(dir $(1:build/%=build/debug/%))
 @objcopy --only-keep-debug $(1) $(1:build/%=build/debug/%).debug
-@objcopy --strip-all --add-gnu-debuglink=$(1:build/%=build/debug/%).debug $(1)
+@objcopy --strip-all --remove-section=.comment --add-gnu-debuglink=$(1:build/%=build/debug/%).debug $(1)
 endef
 
 # $(call release,PRODUCT,OPTIONS): every product of a scratch folder is built with the same flags, because SwiftPM compiles

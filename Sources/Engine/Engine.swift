@@ -112,7 +112,7 @@ public final class Engine {
         return try body()
       }
     } catch {
-      if locks, !hasBegun { parts.lock.holdWithoutFile(parts.sessions.judgedGeneration) }
+      if locks, !hasBegun { parts.lock.holdWithoutFile(owes: true) }
       throw error
     }
   }

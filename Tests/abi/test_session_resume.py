@@ -156,27 +156,44 @@ def test_RES_4_a_sign_in_that_fails_in_the_background_does_not_end_the_time_ther
     assert seen(app.screen) == ("unlock", "background_timeout")
 
 
-@pytest.mark.parametrize("policy", [{}, {"lock_on_background": "at_once"}])
-@pytest.mark.parametrize("killed", [True, False])
+AT_ONCE = {"lock_on_background": "at_once"}
+
+
+@pytest.mark.parametrize(
+    ("policy", "away_s", "returned", "restarted"),
+    [
+        ({}, 301, "unlock", "unlock"),
+        ({}, 10, "home", "home"),
+        (AT_ONCE, 301, "unlock", "unlock"),
+        (AT_ONCE, 10, "home", "unlock"),
+        ({**AT_ONCE, "biometric": "off"}, 10, "home", "sign_in"),
+    ],
+)
 def test_RES_4_after_a_sign_in_that_is_answered_in_the_background_the_time_there_counts(
-    phones: MakePhone, directory: DirectoryFixtures, policy: dict[str, str], *, killed: bool
+    phones: MakePhone,
+    directory: DirectoryFixtures,
+    policy: dict[str, str],
+    away_s: int,
+    returned: str,
+    restarted: str,
 ) -> None:
-    # Given a user who leaves the app before the answer to their sign-in is there
-    person = directory.person(directory.organisation())
-    phone = phones(policy=policy)
-    app = phone.start()
-    app.sign_in_complete({"email": person.email, "password": PASSWORD})
-    app.session_background()
-    app.settle()
-    # When somebody opens the app later
-    phone.pass_time(301)
-    if killed:
-        phone.close()
+    for is_restarted, expected in ((False, returned), (True, restarted)):
+        # Given a user who leaves the app before the answer to their sign-in is there
+        person = directory.person(directory.organisation())
+        phone = phones(policy=policy)
         app = phone.start()
-    else:
-        app.session_foreground()
-    # Then the session is locked
-    assert app.screen["screen"] == "unlock"
+        app.sign_in_complete({"email": person.email, "password": PASSWORD})
+        app.session_background()
+        app.settle()
+        # When the app is back
+        phone.pass_time(away_s)
+        if is_restarted:
+            phone.close()
+            app = phone.start()
+        else:
+            app.session_foreground()
+        # Then it is as after any time in the background
+        assert app.screen["screen"] == expected
 
 
 def test_RES_4_a_sign_in_ends_the_time_that_its_browser_took(user: SignedIn) -> None:

@@ -44,8 +44,8 @@ final class HostView {
   /// The host has not said that the app left the screen. Off it nobody arrives but by a proof.
   var isOnScreen = true
 
-  /// The generation of the session that is locked, and that the file has not taken; nil: it has, or none is.
-  var owedLock: Int64?
+  /// The wrap of the session whose lock the file has not taken; nil: it has, or there was none.
+  var owedLock: [UInt8]?
 
   /// When the user was last authenticated whose start was refused because no biometric key opens the session;
   /// nil: none was.

@@ -15,10 +15,13 @@ import Vault
 struct Lock: Rules {
   let parts: Parts
   private var keys: SessionKeys { parts.sessionKeys }
+  private var hostView: HostView { parts.hostView }
 
   enum Cause {
     /// Its user asks. It applies to every generation: another process may just have refreshed.
     case user
+    /// The same, of the session with this wrap (`SessionRow.lastingWrap`): the file did not take it at first.
+    case owed(wrap: [UInt8])
     /// The policy has judged the session of this generation.
     case policy(generation: Int64)
     /// `biometric` is lost, and nothing opens the session of this generation. The sign-in is shown. The
@@ -30,13 +33,13 @@ struct Lock: Rules {
 
   /// Lock the stored session.
   func lock(_ cause: Cause) throws(Failure) {
-    let generation = parts.hostView.owedLock ?? sessions.judgedGeneration
     sessions.reset(.session)
     do throws(Failure) {
       try core.database.transaction { () throws(Failure) in
         let row = try sessions.row()
         switch cause {
-        case .user, .policy(row.generation), .lostKey(row.generation): break
+        case .user, .owed(row.lastingWrap), .policy(row.generation), .lostKey(row.generation):
+          break
         default: return
         }
         try keys.erasures.owe(.session)
@@ -45,7 +48,7 @@ struct Lock: Rules {
         _ = try sessions.update(ifGeneration: row.generation) { (row) throws(Failure) in
           row.wrapSession = nil
           switch cause {
-          case .user: row.locked = true
+          case .user, .owed: row.locked = true
           case .policy: break
           case .lostKey:
             try keys.erasures.owe(.biometric)
@@ -58,32 +61,32 @@ struct Lock: Rules {
           throw core.database.damage("the file does not take that the session is locked")
         }
       }
-      parts.hostView.owedLock = nil
+      hostView.owedLock = nil
       try keys.erasures.eraseOwed()
     } catch {
       // What another process has just committed may be an unlock: the call runs again on that.
       if core.reads.mustRunAgain { throw error }
       // The disk does not take the row. Without the key its wrap opens nothing. A file that is busy may get
-      // another session, which only its user may lock.
+      // another session, which only its user may lock. What is owed is erased already.
+      if case .owed = cause { throw error }
       if error.code == .storageBusy, !cause.isUser { throw error }
-      holdWithoutFile(generation)
+      holdWithoutFile(owes: cause.isUser)
       throw error
     }
   }
 
-  /// A lock of the session of this generation when the file does not take it: without its key, the wrap in the file
-  /// opens nothing. The next call tries again, so that the other handles learn of it.
-  func holdWithoutFile(_ generation: Int64) {
+  /// A lock when the file does not take it: without its key, the session's wrap in the file opens nothing. `owes`: the
+  /// next call tries again, so that the other handles learn of it.
+  func holdWithoutFile(owes: Bool) {
     sessions.reset(.session)
-    parts.hostView.owedLock = generation
     do throws(Failure) { try keys.erasures.erase(.session) } catch {}
+    guard owes, hostView.owedLock == nil else { return }
+    do throws(Failure) { hostView.owedLock = try sessions.row().lastingWrap } catch {}
   }
 
-  /// Make up for a lock that the file has not taken, unless another session is stored since.
+  /// Make up for the user's lock that the file has not taken, unless somebody has signed in or unlocked since.
   func makeUp() throws(Failure) {
-    guard let generation = parts.hostView.owedLock else { return }
-    if try sessions.row().generation == generation { return try lock(.user) }
-    parts.hostView.owedLock = nil
+    if let wrap = hostView.owedLock { try lock(.owed(wrap: wrap)) }
   }
 
   /// Load the biometric key from the key store, and open the session under new keys with it.
@@ -105,7 +108,7 @@ struct Lock: Rules {
         row.wrapSession = fresh.wrapSession
         row.wrapBiometric = fresh.wrapBiometric
         row.locked = false
-        row.noteAuthentication(now, isOnScreen: parts.hostView.isOnScreen)
+        row.noteAuthentication(now, isOnScreen: hostView.isOnScreen)
       }
     }
     return isStored ? .success : .withheld

@@ -42,7 +42,13 @@ struct SessionStart: Rules {
     tokens.replace(expiresMS: expiresMS, lifetimeMS: reply.expiresInS * 1000, now)
     pendingSignIn.end()
     hostView.arrive(isIn: true)
-    if try sessions.row().backgroundWallMS != nil { try lock.leave(isIn: true) }
+    do throws(Failure) {
+      let row = try sessions.row()
+      // Its user has left before the answer was there.
+      if row.backgroundWallMS != nil, try sessions.reload(row) == .open {
+        try lock.leave(isIn: true)
+      }
+    } catch {}
     reachability.noteSuccess()
     pulls.requirePull()
     check.ask(.discardingAnswer, now)
