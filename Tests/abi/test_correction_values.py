@@ -330,10 +330,8 @@ def test_COR_5_what_a_cancel_brings_back_is_what_its_user_saw_first(
     assert shown(app, item)["payload"]["note"] == "first"
 
 
-@pytest.mark.parametrize("payload", [{"type": "visit"}, {"note": "second"}])
-def test_COR_5_an_edit_of_a_deletion_brings_back_what_an_unproved_change_has_changed(
-    user: SignedIn, directory: DirectoryFixtures, payload: dict[str, str]
-) -> None:
+def change_unproved(user: SignedIn) -> str:
+    """An item whose change from 30 to 45 min is stored, and the answer lost: its id."""
     app = user.app
     item = add(app, minutes=30, note="first")
     app.settle()
@@ -341,6 +339,15 @@ def test_COR_5_an_edit_of_a_deletion_brings_back_what_an_unproved_change_has_cha
     edit(app, item, minutes=45)
     app.go_online()
     lose_change(user)
+    return item
+
+
+@pytest.mark.parametrize("payload", [{"type": "visit"}, {"note": "second"}])
+def test_COR_5_an_edit_of_a_deletion_brings_back_what_an_unproved_change_has_changed(
+    user: SignedIn, directory: DirectoryFixtures, payload: dict[str, str]
+) -> None:
+    app = user.app
+    item = change_unproved(user)
     app.queue_cancel({"id": item})
     assert shown(app, item)["payload"]["minutes"] == 30
     assert edit(app, item, **payload)["state"] != "stored"
@@ -357,12 +364,7 @@ def test_COR_5_an_edit_of_a_deletion_keeps_what_its_user_sees_of_an_earlier_chan
     user: SignedIn, directory: DirectoryFixtures, payload: dict[str, Any], *, is_stale: bool
 ) -> None:
     app = user.app
-    item = add(app, minutes=30, note="first")
-    app.settle()
-    app.go_offline()
-    edit(app, item, minutes=45)
-    app.go_online()
-    lose_change(user)
+    item = change_unproved(user)
     # Given a deletion that waits for its user, because others have changed the row
     app.queue_cancel({"id": item})
     stale = shown(app, item)["payload"]

@@ -37,9 +37,11 @@ def run(program: str, backend: LocalSupabase, folder: Path) -> str:
 @contextlib.contextmanager
 def table_of(page: str, backend: LocalSupabase) -> Iterator[None]:
     """The table `visits` that the page's SQL makes."""
-    for statements in blocks(page, "sql"):
-        backend.control.sql(statements)
-    backend.control.reload_schema()
-    yield
-    backend.control.sql("drop table visits; drop function if exists touch")
-    backend.control.reload_schema()
+    try:
+        for statements in blocks(page, "sql"):
+            backend.control.sql(statements)
+        backend.control.reload_schema()
+        yield
+    finally:
+        backend.control.sql("drop table if exists visits; drop function if exists touch")
+        backend.control.reload_schema()
