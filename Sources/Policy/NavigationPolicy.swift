@@ -2,9 +2,10 @@
 ///
 /// The stored choice is a wish; the memberships of the server decide (`Configuration.state(of:)`). The chosen organisation
 /// is shown if the server lists the membership and the organisation as active, and the configuration has routes for the
-/// role. A single one that the server lists so is chosen, if its role has routes. Otherwise its user chooses (`select_org`, with the reason). Without a list that
-/// the server has confirmed within `offline_limit_s`, `wait` is shown. `OrgSelection.select` stores the choice; of all
-/// sign-ins only the same user's over an open session keeps it (`SessionStart`).
+/// role. A single one that the server lists so is chosen, if its role has routes. Otherwise its user chooses (`select_org`,
+/// with the reason). Without a list that the server has confirmed within `offline_limit_s`, `wait` is shown.
+/// `OrgSelection.select` stores the choice; of all sign-ins only the same user's over an open session keeps it
+/// (`SessionStart`).
 enum NavigationPolicy {
   /// The decision for an open session. `isUnlocked`: the prompt has just opened it.
   static func place(_ s: Situation, isUnlocked: Bool = false) -> Decision {

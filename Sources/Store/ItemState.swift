@@ -75,7 +75,7 @@ public struct Pause: Equatable, Sendable {
 
   public init(since: SteadyTime, until: SteadyTime) { (self.since, self.until) = (since, until) }
 
-  /// No pause is longer: a day and 5 min. A damaged file may say so, and the statements of `QueueTable` know it.
+  /// No pause is longer (`Backoff.maxDelayMS`), unless a damaged file says so.
   static let longestMS: Int64 = 86_700_000
 
   /// How long it still lasts; 0 or less: it is over. One that has not begun was stored in another boot, under another

@@ -65,10 +65,10 @@ extension QueueTable {
       """
       SELECT (SELECT min(not_before_ms) FROM queue WHERE owner = ?1 AND state = 2
           AND wait_reason = column1 AND (column2 OR history <= 0)),
-        (SELECT max(since_ms, not_before_ms - 86700000) FROM queue WHERE owner = ?1 AND state = 2
+        (SELECT max(since_ms, not_before_ms - ?2) FROM queue WHERE owner = ?1 AND state = 2
           AND wait_reason = column1 AND (column2 OR history <= 0) ORDER BY not_before_ms DESC LIMIT 1)
       FROM (VALUES (2, 0), (2, 1), (5, 1), (6, 1))
-      """, [.blob(owner)]
+      """, [.blob(owner), .int(Pause.longestMS)]
     ) { (row) throws(Failure) in
       if let earliest = row.int(ifPresent: 0), let since = row.int(ifPresent: 1) {
         left = min(left ?? .max, since > now.ms ? 0 : earliest - now.ms)
@@ -89,9 +89,9 @@ extension QueueTable {
         UPDATE queue SET state = 0, wait_reason = 0, not_before_ms = 0
         WHERE seq IN (SELECT seq FROM queue
           WHERE owner = ?1 AND state = 2 AND wait_reason IN (2, 5, 6)
-            AND (not_before_ms <= ?2 OR max(since_ms, not_before_ms - 86700000) > ?2)
+            AND (not_before_ms <= ?2 OR max(since_ms, not_before_ms - ?4) > ?2)
           LIMIT ?3)
-        """, .blob(owner), .int(now.ms), .int(most))
+        """, .blob(owner), .int(now.ms), .int(most), .int(Pause.longestMS))
     }
   }
 

@@ -38,6 +38,11 @@ import Testing
     try expect(rig.pauses.pause(.upload, rig.now)?.code, equals: .serverPause)
   }
 
+  @Test func theLongestPauseOfAllIsBelieved() {
+    let until = SteadyTime(ms: Backoff.maxDelayMS)
+    expect(Pause(since: 0, until: until).leftMS(0), equals: Backoff.maxDelayMS)
+  }
+
   @Test(arguments: [true, false])
   func aPauseThatHasNotBegunIsOver(_ isAsked: Bool) throws {
     let rig = try Rig()

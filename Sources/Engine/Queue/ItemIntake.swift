@@ -339,7 +339,10 @@ struct ItemIntake: Rules {
     try checkChanged(base.laidOver(by: payload), from: base, change)
     let mayBeStored = row.state == .sending || row.attempts > 0
     if mayBeStored, !row.isEdited { item.noteSent(kind) }
-    let before = try shown(item, kind, session).laidOver(by: seen ?? [:])
+    // Only a deletion is read over: its row is to be as its user has seen it.
+    let before =
+      item.operation == .delete
+      ? try shown(item, kind, session).laidOver(by: seen ?? [:]) : [:]
     let hasWork = item.change(payload, over: before)
     return try settle(item, row, kind, session, hasWork: hasWork, mayBeStored)
   }
