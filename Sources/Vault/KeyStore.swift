@@ -129,6 +129,14 @@ public final class CheckedKeyStore {
     }
   }
 
+  /// Save a key again, if the store has lost it.
+  public func keep(_ known: NamedKey) throws(KeyRefusal) {
+    do throws(KeyRefusal) { try readBack(known.key, known.name) } catch {
+      guard error.isGone || error == .otherKey else { throw note(.load, known.name, error) }
+      try saveChecked(known.key, known.name)
+    }
+  }
+
   private func saveChecked(_ key: Key, _ name: KeyName) throws(KeyRefusal) {
     do throws(KeyRefusal) { try store.save(key, name) } catch { throw note(.save, name, error) }
     noteSuccess(.save, name)

@@ -1262,6 +1262,31 @@ def test_COR_8_a_deletion_after_a_lost_insert_and_an_edit_sees_what_others_set(
     assert row(directory, item)["deleted_at"] is None
 
 
+def test_COR_8_an_edit_of_a_deletion_of_an_item_in_doubt_overwrites_nobody_unseen(
+    user: SignedIn, directory: DirectoryFixtures
+) -> None:
+    # Given an item that was edited before it was sent, and whose answer is lost
+    app = user.app
+    app.go_offline()
+    item = add(app, minutes=30, note="first")
+    edit(app, item, type="visit", minutes=45, note="first")
+    app.go_online()
+    user.phone.network.lose["upload"] = 1
+    app.settle()
+    seen = item_of(app, item)["payload"]
+    # and its deletion, which waits for its user because others have changed the row
+    app.queue_cancel({"id": item})
+    set_elsewhere(directory, item, note="theirs")
+    app.wait(600)
+    assert code_of(app, item) == "changed_elsewhere"
+    # When they edit another column of what they saw before
+    app.queue_edit({"id": item, "base": seen, "payload": {"minutes": 60}})
+    app.wait(600)
+    # Then they are asked
+    assert code_of(app, item) == "changed_elsewhere"
+    assert row(directory, item)["note"] == "theirs"
+
+
 def test_COR_5_a_row_that_was_read_back_has_no_values_of_which_nobody_knows(
     user: SignedIn, directory: DirectoryFixtures
 ) -> None:

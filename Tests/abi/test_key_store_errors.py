@@ -88,8 +88,6 @@ def new_session(phone: Phone) -> Any:  # noqa: ANN401
         ("save", "device", KEY_UNAVAILABLE, "unavailable"),
         ("save", "session", KEY_FAILED, "failed"),
         ("save", "session", KEY_INVALIDATED, "invalidated"),
-        ("save", "biometric", KEY_LOCKED, "locked"),
-        ("save", "biometric", KEY_FAILED, "failed"),
     ],
 )
 def test_API_3_KEEP_1_an_error_names_key_operation_and_answer_and_nothing_is_stored(
@@ -215,7 +213,6 @@ def exchange(app: Any, person: Person) -> None:  # noqa: ANN401
     ("call", "name", "answer", "word"),
     [
         ("save", "session", KEY_FAILED, "failed"),
-        ("save", "biometric", KEY_FAILED, "failed"),
         ("save", "session", KEY_LOCKED, "locked"),
         ("load", "session", KEY_FAILED, "failed"),
     ],
@@ -252,16 +249,15 @@ def test_API_3_a_key_store_that_fails_ends_a_sign_in_at_once(
     assert len(directory.control.sessions(person.id)) == 1
 
 
-@pytest.mark.parametrize("name", ["session", "biometric"])
 @pytest.mark.parametrize("is_locked", [False, True])
 def test_API_3_a_sign_in_over_a_session_leaves_it_usable(
-    user: SignedIn, directory: DirectoryFixtures, name: str, is_locked: bool
+    user: SignedIn, directory: DirectoryFixtures, is_locked: bool
 ) -> None:
     app, keychain = user.app, user.phone.keychain
     if is_locked:
         app.session_lock()
     [before] = directory.control.sessions(user.person.id)
-    keychain.answer("save", name, KEY_FAILED)
+    keychain.answer("save", "session", KEY_FAILED)
     exchange(app, user.person)
     assert seen(app.screen) == ("sign_in", "sign_in_failed")
     assert cause(app) == "key_store"

@@ -180,13 +180,20 @@ def test_LCK_1_a_failed_sign_in_revives_no_locked_session(
     user = sign_in(contacts=1)
     with history.start(user.phone, user.phone.folder) as other:
         assert other.session_resume()["screen"] in {"home", "wait"}
-        # Given a sign-in over the session: the key store saves `session`, but neither `biometric`
-        # nor the key of the repair
-        user.phone.keychain.answer("save", "session", KEY_OK, *[KEY_FAILED] * 9)
-        user.phone.keychain.answer("save", "biometric", *[KEY_FAILED] * 9)
+        # Given a sign-in over the session: the key store saves `session` and does not show it, and
+        # does not save the key of the repair
+        keychain = user.phone.keychain
+        keychain.answer("save", "session", KEY_OK, *[KEY_FAILED] * 9)
+
+        def hide(call: str, name: str) -> None:
+            if (call, name) == ("save", "session"):
+                keychain.answer("load", "session", *[KEY_FAILED] * 9)
+
+        keychain.watch = hide
         with pytest.raises(HoldfastError, match="key store"):
             other.session_adopt({"session": directory.session(user.person)})
-        user.phone.keychain.forget_script()
+        keychain.watch = lambda _call, _name: None
+        keychain.forget_script()
         before = history.read(user.phone.folder)
         # When another handle ends the session, and older files are back
         ENDS[end](user.app)

@@ -114,34 +114,22 @@ def test_KEEP_2_a_phone_without_biometrics_can_sign_in(
 
 @pytest.mark.parametrize("other_user", [False, True])
 @pytest.mark.parametrize(
-    ("name", "policy", "lost"),
-    [
-        ("session", "required", False),
-        ("session", "required", True),
-        ("session", "off", False),
-        ("session", "off", True),
-        ("biometric", "required", False),
-    ],
+    ("policy", "lost"), [("required", False), ("required", True), ("off", False), ("off", True)]
 )
-def test_KEEP_1_a_sign_in_whose_keys_are_not_saved_leaves_the_open_session_usable(
-    sign_in: MakeUser,
-    directory: DirectoryFixtures,
-    name: str,
-    policy: str,
-    lost: bool,
-    other_user: bool,
+def test_KEEP_1_a_sign_in_whose_key_is_not_saved_leaves_the_open_session_usable(
+    sign_in: MakeUser, directory: DirectoryFixtures, policy: str, lost: bool, other_user: bool
 ) -> None:
-    # Given an open session with an item, and a key store that does not save a key of the next one;
+    # Given an open session with an item, and a key store that does not save the key of the next one;
     # `lost`: it has no session key at all then
     user = sign_in(policy={"biometric": policy})
     app, keychain = user.app, user.phone.keychain
     app.go_offline()
     queued = app.register()
     person = directory.person(user.org) if other_user else user.person
-    keychain.answer("save", name, KEY_FAILED)
+    keychain.answer("save", "session", KEY_FAILED)
 
     def forget(call: str, key: str) -> None:
-        if lost and (call, key) == ("save", name):
+        if lost and (call, key) == ("save", "session"):
             keychain.erase("session")
             keychain.watch = lambda _call, _name: None
 
@@ -188,17 +176,15 @@ def test_KEEP_1_a_key_store_that_is_broken_for_a_while_costs_no_session(sign_in:
     assert user.restart().screen["screen"] == "home"
 
 
-@pytest.mark.parametrize("name", ["session", "biometric"])
-def test_KEEP_1_a_sign_in_whose_keys_are_not_saved_leaves_a_locked_session_to_the_finger(
-    user: SignedIn, name: str
+def test_KEEP_1_a_sign_in_whose_key_is_not_saved_leaves_a_locked_session_to_the_finger(
+    user: SignedIn,
 ) -> None:
     user.app.session_lock()
-    user.phone.keychain.answer("save", name, KEY_FAILED)
+    user.phone.keychain.answer("save", "session", KEY_FAILED)
     with pytest.raises(HoldfastError):
         user.app.session_adopt({"session": user.phone.directory.session(user.person)})
-    if name == "session":
-        user.phone.keychain.answer("save", name, KEY_FAILED)
-        assert error_of(user.app.touch).code == "keystore.failed"
+    user.phone.keychain.answer("save", "session", KEY_FAILED)
+    assert error_of(user.app.touch).code == "keystore.failed"
     assert user.restart().screen["screen"] == "unlock"
     assert user.app.touch()["screen"] == "home"
 
@@ -237,13 +223,16 @@ def test_KEEP_1_a_key_file_that_cannot_be_written_stays_as_it_is(
     kiosk.close()
 
 
-def test_KEEP_1_a_sign_in_that_the_disk_refuses_leaves_the_open_session_usable(
-    user: SignedIn,
+@pytest.mark.parametrize("is_locked", [False, True])
+def test_KEEP_1_a_sign_in_that_the_disk_refuses_leaves_the_session_from_before(
+    user: SignedIn, is_locked: bool
 ) -> None:
+    if is_locked:
+        user.app.session_lock()
     refused = []
 
     def refuse(call: str, key: str) -> None:
-        if (call, key) == ("save", "biometric") and not refused:
+        if call == "save" and not refused:
             refused.append(key)
             limit_file_size(4096)
 
@@ -253,10 +242,11 @@ def test_KEEP_1_a_sign_in_that_the_disk_refuses_leaves_the_open_session_usable(
         user.app.session_adopt({"session": session})
     assert caught.value.code.startswith("storage."), caught.value
     assert refused
-    assert user.app.session_status()["state"] == "active"
-    assert user.restart().screen["screen"] == "home"
+    assert user.app.session_status()["state"] == ("locked" if is_locked else "active")
+    assert user.restart().screen["screen"] == ("unlock" if is_locked else "home")
     user.app.session_lock()
     assert user.app.touch()["screen"] == "home"
+    assert user.restart().screen["screen"] == "home"
 
 
 @pytest.mark.parametrize("loss", ["erased", "replaced"])

@@ -318,10 +318,11 @@ def test_KEEP_2_a_biometric_key_that_stays_stale_refuses_no_sign_in(
     [KEY_NOT_FOUND, KEY_LOCKED, KEY_CANCELLED, KEY_FAILED, KEY_LOCKOUT, KEY_LOCKOUT_PERMANENT, 77],
 )
 @pytest.mark.parametrize("state", ["locked", "open"])
-def test_KEEP_2_where_biometrics_are_preferred_no_refusal_of_their_key_refuses_a_sign_in(
-    sign_in: MakeUser, answer: int, state: str
+@pytest.mark.parametrize("policy", ["required", "preferred"])
+def test_KEEP_2_no_refusal_of_the_biometric_key_refuses_a_sign_in(
+    sign_in: MakeUser, policy: str, answer: int, state: str
 ) -> None:
-    user = sign_in(policy={"biometric": "preferred"})
+    user = sign_in(policy={"biometric": policy})
     if state == "locked":
         user.app.session_lock()
     user.phone.keychain.answer("save", "biometric", *[answer] * ALWAYS)

@@ -365,9 +365,9 @@ struct ItemIntake: Rules {
         to: pulled.values, version: version,
         counted: row.attempts > 0 ? stored.counted ?? stored.row : JSON?.none)
     case .unchanged, .changed, .deleted, nil:
-      // A column that the app did not keep when the base was read: the user sees it now.
-      for (column, value) in pulled.values.members
-      where stored.row[member: column] == nil && item.payload[member: column] == nil {
+      // A column that the app neither kept when the base was read, nor sent: the user sees it now.
+      let known = item.before.laidOver(by: item.payload)
+      for (column, value) in pulled.values.members where known[member: column] == nil {
         stored.row.set(member: column, value)
       }
     }

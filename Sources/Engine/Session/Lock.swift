@@ -102,11 +102,11 @@ struct Lock: Rules {
     let now = core.clock.now()
     let isStored = try core.database.transaction { () throws(Failure) in
       guard try sessions.row().generation == row.generation else { return false }
-      let fresh = try keys.renew(owner, biometric: biometric)
+      let fresh = try keys.renew(owner)
       return try sessions.update(ifGeneration: row.generation) { (row) throws(Failure) in
         try keys.reseal(row, from: vault, to: fresh.vault)
         row.wrapSession = fresh.wrapSession
-        row.wrapBiometric = fresh.wrapBiometric
+        row.wrapBiometric = try keys.wrap(fresh.vault, by: biometric, owner)
         row.locked = false
         row.noteAuthentication(now, isOnScreen: hostView.isOnScreen)
       }

@@ -13,9 +13,11 @@ import Vault
 /// Every change happens under the file's write lock, so that no process unlocks while another one locks.
 /// What a crash between two steps leaves:
 ///
-/// - Sign-in and unlock: save `session`, save `biometric` (sign-in), write the row. A crash leaves a
-///   row whose wraps have no key: locked, or after a sign-in over another session saved `biometric`, to
-///   be signed in again. After a failure the open session is wrapped anew (`keepUsable`).
+/// - Sign-in and unlock: save `session`, write the row. A crash leaves a row whose wrap has no key: locked. After a
+///   failure the open session is wrapped anew (`keepUsable`).
+/// - A sign-in's `biometric`: only once the row is written, save it and write its wrap (`enrol`), so that a sign-in
+///   that fails leaves the key of the session from before. After a crash or a refusal biometrics open nothing until
+///   the next sign-in.
 /// - Lock and end: change the row and owe the erasures, in one commit; erase `session`, and at an end
 ///   `biometric`. A crash leaves the session as it was, or a locked one, or none, and erasures that the next
 ///   call of any handle makes. Memory drops the vault before a lock, and after an end.
@@ -34,11 +36,11 @@ final class SessionKeys {
     case refused(KeyRefusal)
   }
 
-  /// A new vault and its wraps.
+  /// A new vault of a user, wrapped by a new `session`.
   struct Fresh {
+    let owner: [UInt8]
     let vault: Key
     let wrapSession: [UInt8]
-    let wrapBiometric: [UInt8]?
   }
 
   /// The open vault.
@@ -51,9 +53,8 @@ final class SessionKeys {
     var isUnconfirmed = false
     /// The user has left this process, and the session goes on in it alone (`lock_on_background` `at_once`).
     var isOnlyHeld = false
-    /// A sign-in that has not succeeded began to replace the keys in the key store. Holds the new
-    /// `biometric`, if that was saved.
-    var replacement: Key??
+    /// A sign-in that has not succeeded began to replace `session` in the key store.
+    var isInDoubt = false
   }
 
   let core: Core
@@ -154,65 +155,51 @@ final class SessionKeys {
 
   // MARK: Making
 
-  /// A new vault under a new `session`. Within a transaction, whose row then gets the wraps.
-  func renew(_ owner: [UInt8], biometric: Key) throws(Failure) -> Fresh {
+  /// A new vault under a new `session`. Within a transaction, whose row then gets the wrap.
+  func renew(_ owner: [UInt8]) throws(Failure) -> Fresh {
     let vault = try Key.random()
-    return Fresh(
-      vault: vault, wrapSession: try wrapByNewKey(vault, owner),
-      wrapBiometric: try wrap(vault, by: biometric, owner))
+    return Fresh(owner: owner, vault: vault, wrapSession: try wrapByNewKey(vault, owner))
   }
 
-  /// The same for a sign-in over the session of `row`, under a new `biometric`, too. `session` comes first:
-  /// if it is not saved, the biometric key still opens the session that is to be replaced.
+  /// The same for a sign-in over the session of `row`, whose `biometric` ends with it.
   func replace(_ owner: [UInt8], over row: SessionRow) throws(Failure) -> Fresh {
     try requireAnswers(row)
-    let vault = try Key.random()
-    held?.replacement = .some(nil)
-    let wrapSession = try wrapByNewKey(vault, owner)
-    let biometric = try makeBiometric()
-    // The key from before ends with its session.
-    if biometric == nil, row.wrapBiometric != nil { try erasures.owe(.biometric) }
-    held?.replacement = .some(biometric)
-    return Fresh(
-      vault: vault, wrapSession: wrapSession,
-      wrapBiometric: try wrap(vault, by: biometric, owner))
+    held?.isInDoubt = true
+    let fresh = try renew(owner)
+    if row.wrapBiometric != nil { try erasures.owe(.biometric) }
+    return fresh
   }
 
   /// Refuse a sign-in over a session while the key store does not answer: what it saves over then, nobody
-  /// could bring back.
+  /// could bring back. A store that has lost `device` gets it again first, and not after `session` is replaced.
   private func requireAnswers(_ row: SessionRow) throws(Failure) {
     guard row.wrapSession != nil || row.wrapBiometric != nil else { return }
-    for name in [core.keyRing.deviceName, .session] {
-      do throws(KeyRefusal) { _ = try store.load(name) } catch {
-        guard error.isGone else { throw core.keyFailure(error) }
-      }
+    do throws(KeyRefusal) {
+      if let device = core.keyRing.keys?.device { try store.keep(device) }
+      do throws(KeyRefusal) { _ = try store.load(.session) } catch where error.isGone {}
+    } catch {
+      throw core.keyFailure(error)
     }
   }
 
   /// The sign-in is stored.
-  func replaced() { held?.replacement = nil }
-
-  private func wrap(
-    _ vault: Key, by biometric: Key?, _ owner: [UInt8]
-  ) throws(Failure) -> [UInt8]? {
-    try biometric.map { (key) throws(Failure) in
-      try key.wrap(vault, SessionKeys.context("wrap_biometric", owner))
-    }
+  func hold(_ fresh: Fresh) {
+    held = Held(owner: fresh.owner, wrap: fresh.wrapSession, vault: fresh.vault)
   }
 
-  /// Whether a sign-in has failed and may have taken the keys of the open session with it.
-  var isInDoubt: Bool { held?.replacement != nil }
+  func wrap(_ vault: Key, by biometric: Key, _ owner: [UInt8]) throws(Failure) -> [UInt8] {
+    try biometric.wrap(vault, SessionKeys.context("wrap_biometric", owner))
+  }
 
-  /// Let the open session survive a sign-in that failed: wrap its vault by the keys that the key store
-  /// has now. Within a transaction, whose row gets the wraps of `row`. Returns false when there is
+  /// Whether a sign-in has failed and may have taken the key of the open session with it.
+  var isInDoubt: Bool { held?.isInDoubt ?? false }
+
+  /// Let the open session survive a sign-in that failed: wrap its vault by the key that the key store
+  /// has now. Within a transaction, whose row gets the wrap of `row`. Returns false when there is
   /// nothing to keep. `settled` follows the commit.
   func keepUsable(_ row: SessionRow) throws(Failure) -> Bool {
-    guard let held, let replacement = held.replacement, let owner = row.owner,
-      held.wrap == row.wrapSession
+    guard let held, held.isInDoubt, let owner = row.owner, held.wrap == row.wrapSession
     else { return false }
-    if let biometric = replacement, row.wrapBiometric != nil {
-      row.wrapBiometric = try wrap(held.vault, by: biometric, owner)
-    }
     // In the background the vault stays in this process.
     if !held.isOnlyHeld, try !isSaved(held.wrap, owner) {
       row.wrapSession = try wrapByNewKey(held.vault, owner)
@@ -223,7 +210,7 @@ final class SessionKeys {
   /// The row has this wrap of the open session.
   func settled(_ wrap: [UInt8]?) {
     if let wrap { held?.wrap = wrap }
-    held?.replacement = nil
+    held?.isInDoubt = false
   }
 
   /// Whether the key store has the key of a wrap.
@@ -265,37 +252,31 @@ final class SessionKeys {
     try vault.wrap(try Key.random(), SessionKeys.context("cache_key", owner))
   }
 
-  /// Make and save a new `biometric`; nil if the device has no biometrics or the policy uses none, or can do
-  /// without. Only the answer to the save tells that, and not what is said about `device` afterwards.
-  private func makeBiometric() throws(Failure) -> Key? {
-    guard core.configuration.limits.biometric != .off else { return nil }
+  /// Make and save a new `biometric`; returns its wrap of the vault. Within a transaction, whose row gets it. nil: the
+  /// key store saves no such key. The sign-in stands without it, and a lock leads to the next one.
+  func enrol(_ fresh: Fresh) throws(Failure) -> [UInt8]? {
     let key = try Key.random()
-    var refusal = saveBiometric(key)
-    if refusal == .invalidated {
-      // Some stores save over no key that they have invalidated.
-      try erasures.erase(.biometric)
-      refusal = saveBiometric(key)
-      // The key from before is gone, so a refused sign-in would cost its session.
-      if refusal != nil, isBiometricRefused { return nil }
-    }
-    if let refusal {
-      let goesWithout =
-        refusal == .notEnrolled || refusal == .unavailable
-        || core.configuration.limits.biometric == .preferred
-      if isBiometricRefused, goesWithout { return nil }
-      throw core.keyFailure(refusal)
-    }
+    guard try saveBiometric(key) else { return nil }
     try erasures.note(.biometric, isOwed: false)
-    return key
+    return try wrap(fresh.vault, by: key, fresh.owner)
   }
 
-  private var isBiometricRefused: Bool {
-    store.trouble?.operation == .save && store.trouble?.name == .biometric
-  }
-
-  private func saveBiometric(_ key: Key) -> KeyRefusal? {
-    do throws(KeyRefusal) { try save(key, .biometric) } catch { return error }
-    return nil
+  /// Asks twice: one failure is not to cost the user the prompt.
+  private func saveBiometric(_ key: Key) throws(Failure) -> Bool {
+    for _ in 0..<2 {
+      do throws(KeyRefusal) {
+        try save(key, .biometric)
+        return true
+      } catch {
+        switch error {
+        case .notEnrolled, .unavailable: return false
+        // Some stores save over no key that they have invalidated.
+        case .invalidated: try erasures.erase(.biometric)
+        default: break
+        }
+      }
+    }
+    return false
   }
 
   // MARK: The background

@@ -9,13 +9,11 @@ import Vault
 /// `SessionKeys` describes the order of the steps. All of them are taken under the file's write lock, so
 /// a late response cannot replace the keys of a newer session.
 struct SessionStart: Rules {
-  private enum Adoption {
-    /// Another session was stored meanwhile.
-    case late
-    /// Another user, or the same one without an open session: the cache goes.
-    case newUser
+  /// A session that was stored.
+  private struct Stored {
+    let keys: SessionKeys.Fresh
     /// The same user signed in over an open session: choice, memberships and cache stay.
-    case sameUser
+    let isOfSameUser: Bool
   }
 
   let parts: Parts
@@ -24,24 +22,25 @@ struct SessionStart: Rules {
   func adopt(_ reply: TokenReply, ifGeneration generation: Int64) throws(Failure) -> Bool {
     let now = core.clock.now()
     let expiresMS = try core.expiryMS(of: reply, now)
-    let stored: Adoption
+    let stored: Stored?
     do throws(Failure) {
-      stored = try core.database.transaction { () throws(Failure) -> Adoption in
-        guard try sessions.row().generation == generation else { return .late }
+      stored = try core.database.transaction { () throws(Failure) -> Stored? in
+        guard try sessions.row().generation == generation else { return nil }
         return try store(reply, over: generation, expiresMS, now)
       }
     } catch {
       do throws(Failure) { try sessions.keepUsable() } catch {}
       throw error
     }
-    sessions.keys.replaced()
     // Change memory and the cache only after the commit, so a failed commit changes nothing. After
     // a crash in between, the old rows of the cache stay, but the key that opens them is gone.
-    guard stored != .late else { return false }
-    if stored == .newUser { cache.erase() }
+    guard let stored else { return false }
+    sessions.keys.hold(stored.keys)
+    if !stored.isOfSameUser { cache.erase() }
     tokens.replace(expiresMS: expiresMS, lifetimeMS: reply.expiresInS * 1000, now)
     pendingSignIn.end()
     hostView.arrive(isIn: true)
+    do throws(Failure) { try enrol(stored.keys) } catch { sessions.keys.erasures.lookForOwed() }
     do throws(Failure) {
       let row = try sessions.row()
       // Its user has left before the answer was there.
@@ -53,6 +52,17 @@ struct SessionStart: Rules {
     pulls.requirePull()
     check.ask(.discardingAnswer, now)
     return true
+  }
+
+  /// Let biometrics open the session that was just stored, unless another handle has replaced or locked it meanwhile.
+  private func enrol(_ fresh: SessionKeys.Fresh) throws(Failure) {
+    guard core.configuration.limits.biometric != .off else { return }
+    try core.database.transaction { () throws(Failure) in
+      let row = try sessions.row()
+      guard row.wrapSession == fresh.wrapSession else { return }
+      row.wrapBiometric = try sessions.keys.enrol(fresh)
+      _ = try core.sessionTable.write(row, expecting: row.generation)
+    }
   }
 
   /// Take a session that the host passes.
@@ -69,7 +79,7 @@ struct SessionStart: Rules {
 
   private func store(
     _ reply: TokenReply, over generation: Int64, _ expiresMS: Int64, _ now: Instant
-  ) throws(Failure) -> Adoption {
+  ) throws(Failure) -> Stored? {
     let keys = try core.keys()
     let owner = keys.userTag(reply.userID)
     let before = try sessions.row()
@@ -87,7 +97,7 @@ struct SessionStart: Rules {
       row.owner = owner
       row.ended = nil
       row.wrapSession = fresh.wrapSession
-      row.wrapBiometric = fresh.wrapBiometric
+      row.wrapBiometric = nil
       if let kept {
         try sessions.keys.reseal(row, from: kept.vault, to: fresh.vault)
       } else {
@@ -104,11 +114,11 @@ struct SessionStart: Rules {
       row.locked = false
       row.intentMS = 0
     }
-    guard isStored else { return .late }
+    guard isStored else { return nil }
     // The sign-ins that are open elsewhere are not needed: a late callback must not disturb this one.
     try core.signIns.removeAll()
     try pauses.clearAuth()
-    return kept == nil ? .newUser : .sameUser
+    return Stored(keys: fresh, isOfSameUser: kept != nil)
   }
 
   /// The server's time. The access token was issued its life time before its end, so it is not earlier

@@ -152,12 +152,12 @@ def refused(request: dict[str, Any], code: str, message: str) -> Answer:
 
 
 def is_refused_on_the_way(answer: Answer) -> bool:
-    """Whether something else than the service refused the request for what is in it.
+    """Whether something else than the service refused a request of one small item for what is in it.
 
     Independent of the library's own rules.
     """
     status = answer.get("status") or 0
-    if not 400 <= status < 500 or status in {401, 407, 408, 413, 416, 425, 429}:
+    if not 400 <= status < 500 or status in {401, 407, 408, 416, 425, 429}:
         return False
     return not is_of_the_data_service(answer)
 
