@@ -17,7 +17,7 @@ public final class OwnRows {
     /// Changes many rows in one call; empty: each change is a request of its own.
     public let function: String
     /// The column for the id of a row's last change; empty: there is none. With it, a change whose answer is
-    /// lost is known to be stored, unless another change has taken its place.
+    /// lost is known to be stored, or that it may have been, if another change has taken its place.
     public let id: String
   }
 

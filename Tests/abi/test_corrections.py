@@ -33,7 +33,7 @@ from support.queue import (
     item_of,
     new_ids,
 )
-from support.users import MakeUser, SignedIn
+from support.users import MakePhone, MakeUser, SignedIn, signed_in
 
 #: The path of a table's rows.
 ROWS = "/rest/v1/activities"
@@ -1131,6 +1131,72 @@ def test_COR_5_with_a_column_for_its_id_a_change_is_recognised_whatever_others_s
     app.wait(600)
     assert app.queue_get({"id": item})["state"] == "stored"
     assert row(directory, item)["minutes"] == 30
+
+
+def other_device(user: SignedIn, phones: MakePhone) -> App:
+    """Another device of the same user, with the same configuration."""
+    tables = {"queue": user.phone.config["backend"]["queue"]}
+    return signed_in(phones, user.person, user.org, tables=tables).app
+
+
+@pytest.mark.parametrize("then", ["waits", "edits the same", "edits another column"])
+def test_COR_5_a_value_that_another_device_set_back_is_not_overwritten_unseen(
+    sign_in: MakeUser, phones: MakePhone, directory: DirectoryFixtures, then: str
+) -> None:
+    user = user_with_change_ids(sign_in, directory)
+    app = user.app
+    item = sent(user)
+    # Given a change that is stored, and its answer is lost
+    edit(app, item, minutes=90)
+    lose_change(user)
+    assert row(directory, item)["minutes"] == 90
+    # When another device of the user, which sees it, sets the old value again
+    other = other_device(user, phones)
+    other.settle()
+    assert shown(other, item)["payload"]["minutes"] == 90
+    edit(other, item, minutes=30)
+    other.settle()
+    assert row(directory, item)["minutes"] == 30
+    if then != "waits":
+        app.sync()
+        edit(app, item, **({"minutes": 75} if then == "edits the same" else {"note": "mine"}))
+    app.wait(600)
+    # Then the first one asks
+    assert code_of(app, item) == "changed_elsewhere"
+    assert row(directory, item)["minutes"] == 30
+    app.queue_retry({"id": item, "overwrite": True})
+    app.wait(600)
+    assert row(directory, item)["minutes"] == (75 if then == "edits the same" else 90)
+
+
+@pytest.mark.parametrize("arrives", [True, False])
+def test_COR_5_with_a_column_for_its_id_a_change_of_another_column_is_no_conflict(
+    sign_in: MakeUser, phones: MakePhone, directory: DirectoryFixtures, *, arrives: bool
+) -> None:
+    user = user_with_change_ids(sign_in, directory)
+    app = user.app
+    item = sent(user)
+    other = other_device(user, phones)
+    other.settle()
+    # Given an earlier change of each device, so that the row has an id of a change
+    edit(other, item, note="first")
+    other.settle()
+    user.phone.pass_time(600)
+    app.sync()
+    app.settle()
+    assert shown(app, item)["payload"]["note"] == "first"
+    edit(app, item, minutes=90)
+    if arrives:
+        lose_change(user)
+    else:
+        app.complete({"id": taken(user, "upload")["id"], "error": "timeout"})
+    other.sync()
+    edit(other, item, note="theirs")
+    other.settle()
+    app.wait(600)
+    assert app.queue_get({"id": item})["state"] == "stored"
+    stored = row(directory, item)
+    assert (stored["minutes"], stored["note"]) == (90, "theirs")
 
 
 def test_a_change_waits_while_the_configuration_does_not_keep_its_rows(

@@ -114,7 +114,10 @@ FOUND = {
     (7, 8_409_326): "the edit of a copy was lost when another one followed",
     (7, 8_903_023): "what others had set counted as seen by who edited a parked deletion",
     (7, 8_905_725): "the world did not count an answer of 413 to one item as a refusal on the way",
-    (7, 8_900_401): "a sign-in replaced a key before it found that the key store had lost another one",
+    (
+        7,
+        8_900_401,
+    ): "a sign-in replaced a key before it found that the key store had lost another one",
 }
 #: Old seeds per process.
 OLD_PART = 15

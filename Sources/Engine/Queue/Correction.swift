@@ -1,4 +1,5 @@
 import Base
+import Policy
 import Supabase
 import Vault
 
@@ -10,7 +11,7 @@ struct StoredBase {
   let version: String?
   /// The row is taken back.
   let isDeleted: Bool
-  /// Names this change, if the kind has a column for that.
+  /// Names this change, if the kind has a column for that, together with the version that it replaces (`sentID`).
   let changeID: UUID
   /// The row as the user's figures count it, if that is another one: figures are not read again while an item is
   /// unproved, and the base moves meanwhile.
@@ -19,7 +20,7 @@ struct StoredBase {
   init(row: JSON, version: String?, isDeleted: Bool = false, counted: JSON? = nil) {
     (self.row, self.version, self.isDeleted) = (row, version, isDeleted)
     self.counted = counted
-    changeID = Random.uuid(at: 0)
+    changeID = UUID(version8: Random.word(), 0)
   }
 
   init(_ json: JSON) {
@@ -41,6 +42,22 @@ struct StoredBase {
   /// The same change on another base. `counted`: the row that the user's figures count.
   func moved(to row: JSON, version: String?, counted: JSON? = nil) -> StoredBase {
     StoredBase(self, row, version, counted)
+  }
+
+  /// The id that a request sends to this version: its second half is the version's time. So whoever reads the row
+  /// sees which version its last change has replaced.
+  func sentID(_ version: String) -> UUID {
+    UUID(version8: changeID.high, UInt64(clamping: ISO8601.parseUS(version) ?? 0))
+  }
+
+  /// Whether a row has this id because of this change.
+  func isNamed(by id: UUID?) -> Bool { id?.high == changeID.high }
+
+  /// Whether a row with the id of another change may have had this one before that: between the version that this
+  /// change names and the one that the other has replaced there was a third.
+  func mayBeReplaced(by id: UUID?) -> Bool {
+    guard let id, let version else { return false }
+    return id.low > sentID(version).low
   }
 
   private init(_ other: StoredBase, _ row: JSON, _ version: String?, _ counted: JSON?) {
@@ -258,18 +275,17 @@ extension QueueItem {
   }
 
   /// Compare the server's row with what the user wants. `named`: the version that the request named, nil for
-  /// none; `isSent`: the request had the item's present payload. nil: the row does not show every column.
+  /// none; `isSent`: the request had the item's present payload, and `isRepeated` an earlier one, too. nil: the row
+  /// does not show every column.
   func compare(
-    _ row: JSON, _ own: OwnRows, named version: String?, isSent: Bool
+    _ row: JSON, _ own: OwnRows, named version: String?, isSent: Bool, isRepeated: Bool = false
   ) -> Comparison? {
     guard let stored else { return nil }
     if row.showsDeletion { return .deleted }
+    let lastChange = own.change.flatMap { row[member: $0.id]?.uuid }
     // A row that shows a deletion's id, and is there, has been restored since.
-    if isSent, let column = own.change?.id, !column.isEmpty,
-      row[member: column]?.uuid == stored.changeID
-    {
-      return .same
-    }
+    if isSent, stored.isNamed(by: lastChange) { return .same }
+    let mayBeReplaced = stored.mayBeReplaced(by: lastChange)
     let present = row.string("updated_at")
     // A request that names this version may be on its way: only another version makes it void.
     let mayChange = stored.version != nil && present == stored.version
@@ -283,6 +299,8 @@ extension QueueItem {
       }
       // The base first: what a server makes of a text is only a guess.
       if let base = base(column), StoredRow.holds(theirs, base) {
+        let wasChanged = isSent && isRepeated || sent?[member: column] != nil
+        if mayBeReplaced, wanted != nil, wasChanged { changed.append(column) }
         isOpen = true
       } else if let wanted, isSent, StoredRow.mayHold(theirs, wanted) {
         continue
@@ -315,7 +333,7 @@ extension QueueItem {
     guard let stored, let version = namedVersion else { return nil }
     return Correction(
       id: id, version: version, columns: stored.isDeleted ? JSON?.none : payload,
-      changeID: stored.changeID)
+      changeID: stored.sentID(version))
   }
 
   /// Corrections of a kind share requests, if a function takes many. Otherwise each is a request: the last bit

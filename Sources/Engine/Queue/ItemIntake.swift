@@ -360,10 +360,13 @@ struct ItemIntake: Rules {
     let isSent = row.attempts > 0 && !row.isEdited
     switch item.compare(shown, kept, named: stored.version, isSent: isSent) {
     case .free, .same:
+      // A pull does not bring the id of the row's last change: an unproved change is compared with the row again.
+      let isUnproved = row.attempts > 0
+      let isAsked = isUnproved && !(kept.change?.id.isEmpty ?? true)
       // Figures are read beside the rows, but not while the server may have something else.
       item.stored = stored.moved(
-        to: pulled.values, version: version,
-        counted: row.attempts > 0 ? stored.counted ?? stored.row : JSON?.none)
+        to: pulled.values, version: isAsked ? stored.version : version,
+        counted: isUnproved ? stored.counted ?? stored.row : JSON?.none)
     case .unchanged, .changed, .deleted, nil:
       // A column that the app neither kept when the base was read, nor sent: the user sees it now.
       let known = item.before.laidOver(by: item.payload)

@@ -194,7 +194,8 @@ extension UploadSettlement {
     let named = sent.content?.namedVersion
     guard
       let result = item.compare(
-        row, kept, named: named, isSent: named != nil && !queued.isEdited)
+        row, kept, named: named, isSent: named != nil && !queued.isEdited,
+        isRepeated: queued.attempts > 0)
     else { return .hidden }
     var reason: ParkReason?
     let shown = OwnRow(id: sent.id, values: kept.kept(of: row), version: row.string("updated_at"))

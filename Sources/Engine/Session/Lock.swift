@@ -140,17 +140,7 @@ struct Lock: Rules {
   /// in memory only.
   func comeBack() {
     guard keys.isOnlyHeld else { return }
-    do throws(Failure) {
-      var wrap: [UInt8]?
-      try core.database.transaction { () throws(Failure) in
-        guard let saved = try keys.wrapAgain(try sessions.row()) else { return }
-        // The vault is the same, so other processes need not open the session again.
-        try sessions.patch { (row) throws(Failure) in row.wrapSession = saved }
-        wrap = saved
-      }
-      if let wrap { keys.returned(wrap) }
-      if !keys.isHolding { sessions.reset(.mirror) }
-    } catch {
+    do throws(Failure) { try sessions.wrapAgain() } catch {
       Log.line(.warning, "the session stays in memory only: \(error.code.rawValue)")
     }
   }

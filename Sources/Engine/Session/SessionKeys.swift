@@ -176,7 +176,7 @@ final class SessionKeys {
     guard row.wrapSession != nil || row.wrapBiometric != nil else { return }
     do throws(KeyRefusal) {
       if let device = core.keyRing.keys?.device { try store.keep(device) }
-      do throws(KeyRefusal) { _ = try store.load(.session) } catch where error.isGone {}
+      do throws(KeyRefusal) { _ = try store.load(.session) } catch  where error.isGone {}
     } catch {
       throw core.keyFailure(error)
     }
@@ -191,26 +191,25 @@ final class SessionKeys {
     try biometric.wrap(vault, SessionKeys.context("wrap_biometric", owner))
   }
 
-  /// Whether a sign-in has failed and may have taken the key of the open session with it.
-  var isInDoubt: Bool { held?.isInDoubt ?? false }
+  /// Whether a sign-in has failed and may have taken the key of the open session with it. In the background the vault
+  /// stays in this process.
+  var isInDoubt: Bool { held.map { $0.isInDoubt && !$0.isOnlyHeld } ?? false }
 
-  /// Let the open session survive a sign-in that failed: wrap its vault by the key that the key store
-  /// has now. Within a transaction, whose row gets the wrap of `row`. Returns false when there is
-  /// nothing to keep. `settled` follows the commit.
-  func keepUsable(_ row: SessionRow) throws(Failure) -> Bool {
-    guard let held, held.isInDoubt, let owner = row.owner, held.wrap == row.wrapSession
-    else { return false }
-    // In the background the vault stays in this process.
-    if !held.isOnlyHeld, try !isSaved(held.wrap, owner) {
-      row.wrapSession = try wrapByNewKey(held.vault, owner)
-    }
-    return true
+  /// The wrap of the open session for its row, by a key that the key store has: after a sign-in that failed, and on the
+  /// way back from `withdraw`. Within a transaction. nil: the row has another vault meanwhile. `settled` follows the
+  /// commit.
+  func wrapAgain(_ row: SessionRow) throws(Failure) -> [UInt8]? {
+    guard let held, let owner = row.owner, held.wrap == row.wrapSession else { return nil }
+    let isErased = held.isOnlyHeld && core.configuration.limits.canOpenByBiometrics(row)
+    if !isErased, try isSaved(held.wrap, owner) { return held.wrap }
+    return try wrapByNewKey(held.vault, owner)
   }
 
   /// The row has this wrap of the open session.
   func settled(_ wrap: [UInt8]?) {
     if let wrap { held?.wrap = wrap }
     held?.isInDoubt = false
+    held?.isOnlyHeld = false
   }
 
   /// Whether the key store has the key of a wrap.
@@ -296,19 +295,5 @@ final class SessionKeys {
       if erases { try erasures.erase(.session) }
     }
     return isOnlyHeld
-  }
-
-  /// The way back from `withdraw`: the wrap for the row to store, by a new `session` unless the key stayed; nil when
-  /// the row has another vault meanwhile.
-  func wrapAgain(_ row: SessionRow) throws(Failure) -> [UInt8]? {
-    guard let held, let owner = row.owner, held.wrap == row.wrapSession else { return nil }
-    return core.configuration.limits.canOpenByBiometrics(row)
-      ? try wrapByNewKey(held.vault, owner) : row.wrapSession
-  }
-
-  /// The row has the wrap of `wrapAgain`.
-  func returned(_ wrap: [UInt8]) {
-    held?.wrap = wrap
-    held?.isOnlyHeld = false
   }
 }

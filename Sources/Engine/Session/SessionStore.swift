@@ -98,16 +98,18 @@ struct SessionStore: Rules {
     return true
   }
 
-  /// Wrap the open session anew after a sign-in over it failed. Tried again by every call until it
-  /// succeeds or the session is closed.
+  /// After a sign-in over the open session failed. Tried again by every call until it succeeds or the session is closed.
   func keepUsable() throws(Failure) {
-    guard keys.isInDoubt else { return }
+    if keys.isInDoubt { try wrapAgain() }
+  }
+
+  /// Wrap the open session by a key that the key store has. The vault is the same, so other processes need not open
+  /// it again.
+  func wrapAgain() throws(Failure) {
     var wrap: [UInt8]?
-    try core.database.transaction { () throws(Failure) in
-      let row = try row()
-      guard try keys.keepUsable(row) else { return }
-      wrap = row.wrapSession
-      _ = try core.sessionTable.write(row, expecting: row.generation)
+    try patch { (row) throws(Failure) in
+      wrap = try keys.wrapAgain(row)
+      if let wrap { row.wrapSession = wrap }
     }
     keys.settled(wrap)
     if !keys.isHolding { reset(.mirror) }
