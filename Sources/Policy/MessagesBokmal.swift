@@ -106,11 +106,11 @@ extension Messages {
     case .duplicate: "Dette er allerede registrert."
     case .missingParent: "Noe som dette hører til, finnes ikke."
     case .missingColumn:
-      "Organisasjonen din tar ikke lenger imot en av opplysningene. Se over dette."
-    case .serverRule: "Organisasjonens regler tillater ikke dette."
+      "En av opplysningene tas ikke lenger imot. Se over dette."
+    case .serverRule: "Reglene tillater ikke dette."
     case .blocked:
       "Nettverket slipper ikke dette gjennom. Prøv et annet nettverk, eller endre teksten."
-    case .schemaNotReady: "Organisasjonen din kan ikke ta imot dette ennå. Vi prøver igjen senere."
+    case .schemaNotReady: "Dette kan ikke tas imot ennå. Vi prøver igjen senere."
     case .unreadable: "Dette kan ikke lenger leses på denne enheten. Registrer det på nytt."
     case .dependencyParked: "Venter på en annen registrering som ikke kunne sendes."
     case .dependencyWaiting: "Venter på en annen registrering som blir sendt først."

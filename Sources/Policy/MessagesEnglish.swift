@@ -109,11 +109,11 @@ extension Messages {
     case .duplicate: "This is already registered."
     case .missingParent: "Something that this belongs to does not exist."
     case .missingColumn:
-      "Your organisation no longer takes one of these details. Please look it over."
-    case .serverRule: "The organisation's rules do not allow this."
+      "One of these details is no longer accepted. Please look it over."
+    case .serverRule: "The rules do not allow this."
     case .blocked:
       "The network does not let this through. Try another network, or change the text."
-    case .schemaNotReady: "Your organisation cannot receive this yet. We will try again later."
+    case .schemaNotReady: "This cannot be accepted yet. We will try again later."
     case .unreadable: "This can no longer be read on this device. Please register it again."
     case .dependencyParked: "Waiting for another entry that could not be sent."
     case .dependencyWaiting: "Waiting for another entry that is sent first."

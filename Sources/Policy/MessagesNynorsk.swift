@@ -103,12 +103,11 @@ extension Messages {
     case .duplicate: "Dette er alt registrert."
     case .missingParent: "Noko som dette høyrer til, finst ikkje."
     case .missingColumn:
-      "Organisasjonen din tek ikkje lenger imot ei av opplysningane. Sjå over dette."
-    case .serverRule: "Reglane til organisasjonen opnar ikkje for dette."
+      "Ei av opplysningane vert ikkje lenger teken imot. Sjå over dette."
+    case .serverRule: "Reglane opnar ikkje for dette."
     case .blocked:
       "Nettverket slepper ikkje dette gjennom. Prøv eit anna nettverk, eller endre teksten."
-    case .schemaNotReady:
-      "Organisasjonen din kan ikkje ta imot dette enno. Vi prøver igjen seinare."
+    case .schemaNotReady: "Dette kan ikkje takast imot enno. Vi prøver igjen seinare."
     case .unreadable: "Dette kan ikkje lenger lesast på denne eininga. Registrer det på nytt."
     case .dependencyParked: "Ventar på ei anna registrering som ikkje kunne sendast."
     case .dependencyWaiting: "Ventar på ei anna registrering som blir send først."

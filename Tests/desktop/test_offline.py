@@ -85,7 +85,7 @@ def test_QUE_4_what_is_refused_is_explained_edited_and_sent(app: App) -> None:
         app.register(77, note="refused")
         app.see("Done, but something could not be sent.")
         app.tab("Outbox")
-        app.see("Could not be sent", "The organisation's rules do not allow this.")
+        app.see("Could not be sent", "The rules do not allow this.")
         app.click("Edit: Visit, 1 h 17 min", "push button", part=True)
         app.type("Minutes", "0")
         app.click("Save", "push button")
