@@ -386,6 +386,24 @@ import Testing
     try expect(item.compare(row, Self.own(), named: "v1", isSent: true), equals: .changed(["n"]))
   }
 
+  @Test(arguments: [
+    // The other change replaced the version that mine names, an older one, or one that came after it.
+    (0, 0, Comparison.free), (-1, 0, .free), (1, 0, .free), (1, 1, .changed(["n"])),
+  ])
+  func theIDOfTheirChangeTellsWhetherMineCameBeforeIt(
+    _ later: Int, _ attempts: Int, _ expected: Comparison
+  ) throws {
+    let version = "2026-11-20T10:00:00.000100+00:00"
+    let item = try correction(#"{"n":2}"#, of: #"{"n":1}"#, version: version)
+    let theirs = StoredBase(row: [:], version: nil)
+    let row = try json(#"{"n":1,"updated_at":"2026-11-20T11:00:00+00:00"}"#)
+    row.set("change_id", .uuid(theirs.sentID("2026-11-20T10:00:00.000\(100 + later)+00:00")))
+    let own = try Self.own(#","change":{"columns":["n"],"id":"change_id"}"#)
+    let result = item.compare(
+      row, own, named: version, isSent: true, isRepeated: attempts > 0)
+    expect(result, equals: expected)
+  }
+
   @Test func aConflictShowsBaseTheirsAndMine() throws {
     let row = try json(#"{"n":3,"note":"x","fixed":"f","updated_at":"v2","other":1}"#)
     let item = try correction(#"{"n":2}"#, of: #"{"n":1,"note":"x"}"#)
