@@ -69,7 +69,7 @@ breaks "openGeneration[p]!=0" "1 0 0 0" -DMUTANT_LOCK_KEEPS_GENERATION
 breaks "wrapped[sessionKey]" "1 0 0 0" -DMUTANT_LOCK_KEEPS_THE_KEY
 breaks "wrapped[sessionKey]" "1 1 0 0" -DMUTANT_OWES_NOTHING
 breaks "wrapped[sessionKey]" "1 1 0 0" -DMUTANT_END_OWES_NOTHING
-breaks "wrapBiometric==biometric" "1 1 0 0" -DMUTANT_FORGETS_THE_OPEN_SESSION
+breaks "wrapBiometric==biometric" "2 2 0 0" -DMUTANT_FORGETS_THE_OPEN_SESSION
 breaks "wrapBiometric==biometric" "2 1 0 0" -DMUTANT_BIOMETRIC_FIRST
 # The assumptions about network and host are necessary: README.md.
 breaks "!(reused)" "0 2 1 0" -DLIMIT_OVERTAKEN

@@ -70,8 +70,6 @@ byte sessionKey = 1;
 byte keys = 1; /* session keys are numbered as they are made, biometric keys as their sessions */
 /* Session keys that wrapped a vault in a committed row: copies of the file keep these wraps for ever. */
 bit wrapped[KEYS];
-/* A process died within a sign-in that had replaced `biometric`: the row's wraps may have no key. */
-bit diedInSignIn;
 
 /* ---- the processes' memory; index: process ---- */
 
@@ -194,20 +192,17 @@ inline eraseOwed() {
   owesSession = 0; owesBiometric = 0
 }
 
-/* A sign-in over the open session failed after it had replaced keys. */
+/* A sign-in over the open session failed after it had replaced `session`. */
 inline keepUsable(p) {
 #ifndef MUTANT_FORGETS_THE_OPEN_SESSION
   if
-  :: OPEN(p) && held[p] == wrapSession && wrapSession != 0 ->
-    if :: biometricSaved && wrapBiometric != 0 -> wrapBiometric = biometric :: else fi;
-    if
-    :: sessionKey != wrapSession -> saveSession(); writeWrap(); held[p] = wrapSession
-    :: else
-    fi
+  :: OPEN(p) && held[p] == wrapSession && wrapSession != 0 && sessionKey != wrapSession ->
+    saveSession(); writeWrap(); held[p] = wrapSession
   :: else
-  fi;
+  fi
+#else
+  skip
 #endif
-  biometricSaved = 0
 }
 
 /* measure, SessionPolicy.decide, present: the decision depends on the row of this moment. */
@@ -296,7 +291,8 @@ inline finishRevoke(p) {
 
 proctype Engine(byte p) {
   byte job, row, before;
-  bit begun, ended, wasOpen, isBio, biometricSaved, unconfirmed;
+  bit begun, ended, wasOpen, isBio, unconfirmed;
+  byte fresh; /* the wrap that a sign-in has written */
 
 end_ready:
   do
@@ -391,43 +387,42 @@ end_ready:
       begun = exchange[p] != 0 && exchangeOwner[p] == owner &&
         exchangeAuthenticated[p] == authenticated };
     if
-    /* adopt: save `session`, save `biometric`, write the row, all under the file's write lock. */
+    /* adopt: save `session`, write the row, under the file's write lock. */
     :: atomic { begun && writer == 0 && generation == row -> writer = p + 1; reloadSession(p);
 #ifdef MUTANT_BIOMETRIC_FIRST
-        biometric = signInNew[p]; biometricSaved = 1
-#else
-        saveSession()
+        biometric = signInNew[p];
 #endif
-      };
+        saveSession() };
       if
       :: atomic { true ->
-#ifdef MUTANT_BIOMETRIC_FIRST
-        saveSession()
-#else
-        biometric = signInNew[p]; biometricSaved = 1
-#endif
-        };
         if
-        :: atomic { true ->
+        :: OPEN(p) && user[openSession[p]] != user[signInNew[p]] ->
+          addRevocation(openSession[p], openToken[p], valid)
+        :: else
+        fi;
+        generation++;
+        if
+        :: owner != user[signInNew[p]] || !OPEN(p) -> org = 0; cacheKey = signInNew[p]
+        :: else
+        fi;
+        owner = user[signInNew[p]]; session = signInNew[p]; token = 1; valid = 1; intent = 0;
+        writeWrap(); fresh = wrapSession; locked = 0; authenticated++;
+        if :: wrapBiometric != 0 -> owesBiometric = 1 :: else fi;
+        wrapBiometric = 0; writer = 0 };
+        /* enrol: save `biometric`, write its wrap, unless another process has replaced or locked the session. */
+        if
+        :: atomic { writer == 0 ->
           if
-          :: OPEN(p) && user[openSession[p]] != user[signInNew[p]] ->
-            addRevocation(openSession[p], openToken[p], valid)
+          :: wrapSession == fresh ->
+            biometric = signInNew[p]; wrapBiometric = biometric; owesBiometric = 0
           :: else
-          fi;
-          generation++;
-          if
-          :: owner != user[signInNew[p]] || !OPEN(p) -> org = 0; cacheKey = signInNew[p]
-          :: else
-          fi;
-          owner = user[signInNew[p]]; session = signInNew[p]; token = 1; valid = 1; intent = 0;
-          writeWrap(); locked = 0; wrapBiometric = biometric; owesBiometric = 0; authenticated++;
-          biometricSaved = 0; writer = 0 }
-        /* The commit fails. */
-        :: atomic { faults > 0 && OPEN(p) -> faults--; keepUsable(p); writer = 0;
-          addRevocation(signInNew[p], 1, 1) }
-        :: atomic { faults > 0 -> faults--; diedInSignIn = 1; die(p); goto dead }
+          fi }
+        /* The key store does not save it, or the commit fails. */
+        :: atomic { faults > 0 -> faults-- }
+        :: atomic { faults > 0 && writer == 0 -> faults--; biometric = signInNew[p] }
+        :: DIES(p)
         fi
-      /* The key store does not save the second key. */
+      /* The commit fails. */
       :: atomic { faults > 0 -> faults--; keepUsable(p); writer = 0;
         addRevocation(signInNew[p], 1, 1) }
       :: DIES(p)
@@ -437,7 +432,7 @@ end_ready:
         addRevocation(signInNew[p], 1, 1) }
     fi;
     if
-    :: atomic { FREE(p) -> signIn[p] = NONE; signInNew[p] = 0; begun = 0; row = 0;
+    :: atomic { FREE(p) -> signIn[p] = NONE; signInNew[p] = 0; begun = 0; row = 0; fresh = 0;
       exchange[p] = 0; exchangeOwner[p] = 0; exchangeAuthenticated[p] = 0;
       decide(p) }
     :: DIES(p)
@@ -566,7 +561,7 @@ end_ready:
 dead:
   /* Engine.init */
   atomic { writer == 0 -> job = 0; row = 0; before = 0; begun = 0; ended = 0; wasOpen = 0; isBio = 0;
-    biometricSaved = 0; unconfirmed = 0; up[p] = 1; decide(p) };
+    fresh = 0; unconfirmed = 0; up[p] = 1; decide(p) };
   goto end_ready
 }
 
@@ -691,8 +686,9 @@ end:
 /* While nobody is signed in or the session is locked, the key store has no key that opens a wrap of any
  * copy of the file, unless it still owes the erasure. */
 #define SHUT (writer != 0 || wrapSession != 0 || owesSession || !wrapped[sessionKey])
-/* Nobody is signed out without proof: a key opens the stored session. */
-#define OPENABLE (writer != 0 || owner == 0 || diedInSignIn || \
+/* Nobody is signed out without proof: a key opens the stored session. After a lock, one without biometrics is opened by
+ * a sign-in. */
+#define OPENABLE (writer != 0 || owner == 0 || wrapSession == 0 && wrapBiometric == 0 || \
   wrapSession != 0 && wrapSession == sessionKey || \
   wrapBiometric != 0 && wrapBiometric == biometric)
 /* The cache's key is one of the row's user. */
