@@ -185,6 +185,8 @@ final class SessionKeys {
   /// The sign-in is stored.
   func hold(_ fresh: Fresh) {
     held = Held(owner: fresh.owner, wrap: fresh.wrapSession, vault: fresh.vault)
+    isUnanswered = false
+    core.keyRing.endMiss(.session)
   }
 
   func wrap(_ vault: Key, by biometric: Key, _ owner: [UInt8]) throws(Failure) -> [UInt8] {
