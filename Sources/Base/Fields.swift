@@ -218,7 +218,7 @@ public enum Suggestion {
   @inline(never)
   public static func advice(_ text: String, among names: [String], in place: String) -> String {
     if let near = nearest(to: text, among: names) { return "did you mean \"\(near)\"?" }
-    return names.isEmpty ? place + " is empty" : "one of \(list(names)) is expected"
+    return place + (names.isEmpty ? " is empty" : " has " + list(names))
   }
 
   /// The name with the smallest edit distance (Levenshtein), if that is at most a third of the

@@ -8,4 +8,7 @@ public enum Log {
     guard platform_log_wants(level.rawValue) else { return }
     platform_log(level.rawValue, text())
   }
+
+  /// Write warnings to standard error, unless the host has said where its log goes.
+  public static func toStandardError() { platform_log_to_stderr() }
 }

@@ -6,11 +6,13 @@
 #include "platform.h"
 
 #include <pthread.h>
+#include <stdio.h>
 
 static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
 static platform_log_fn sink = NULL;
 static void *sink_context = NULL;
 static int32_t sink_level = -1;
+static bool was_set = false; /* by the host */
 
 static _Thread_local bool is_inside = false; /* this thread is in the function */
 
@@ -19,6 +21,22 @@ void platform_log_set(int32_t level, platform_log_fn fn, void *context) {
   sink = fn;
   sink_context = context;
   sink_level = fn == NULL ? -1 : level;
+  was_set = true;
+  pthread_mutex_unlock(&guard);
+}
+
+static void write_line(void *context, int32_t level, const char *line) {
+  (void)context;
+  (void)level;
+  fprintf(stderr, "holdfast: %s\n", line);
+}
+
+void platform_log_to_stderr(void) {
+  pthread_mutex_lock(&guard);
+  if (!was_set) {
+    sink = write_line;
+    sink_level = 1;
+  }
   pthread_mutex_unlock(&guard);
 }
 

@@ -87,6 +87,7 @@ public final class Configuration {
     language = try Configuration.readLanguage(fields)
     clock = try fields.choice(ifPresent: "clock", Clock.Kind.self) ?? .system
     role = try fields.choice(ifPresent: "role", Role.self) ?? .app
+    if isDevelopment { Log.toStandardError() }
   }
 
   /// Whether the configuration names the built-in key files.

@@ -284,4 +284,4 @@ def test_HST_4_an_unknown_method_is_answered_with_a_near_one_or_all(phone: Phone
         assert error.code == "sign_in.unknown_method"
         assert "did you mean" not in error.message
         expected = "bankid, vipps, email" if not more else "email"
-        assert f"one of {expected} is expected" in error.message
+        assert f"auth_methods has {expected}" in error.message

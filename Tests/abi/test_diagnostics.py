@@ -108,7 +108,7 @@ def test_HST_4_a_read_that_the_schema_refuses_is_a_problem_until_it_is_mended(
         assert of_purpose(user.app, expected["purpose"]) == [problem]
         told = [(level, line) for level, line in lines if f": {expected['purpose']}, " in line]
         assert [level for level, _ in told] == [1], told
-        assert expected["code"] in told[0][1]
+        assert f"{expected['code']}. {problem['text']}" in told[0][1]
     ask_again(user)
     assert problems(user.app) == []
 
@@ -240,7 +240,7 @@ def test_HST_4_an_unknown_kind_is_answered_with_a_near_one_or_all(sign_in: MakeU
     app = sign_in().app
     for kind, said in (
         ("activty", 'did you mean "activity"?'),
-        ("visit", "one of activity, contact, contact_details is expected"),
+        ("visit", "backend.queue has activity, contact, contact_details"),
     ):
         error = error_of(app.queue_add, {"kind": kind, "payload": {}, "occurred_at_ms": 0})
         assert (error.code, error.field) == ("queue.unknown_kind", "/kind")

@@ -158,6 +158,7 @@ PLATFORM_HIDDEN void platform_neighbours_close(int descriptor);
 typedef void (*platform_log_fn)(void *context, int32_t level, const char *line);
 /* Set the function that receives log lines up to `level`; NULL for none. */
 PLATFORM_HIDDEN void platform_log_set(int32_t level, platform_log_fn fn, void *context);
+PLATFORM_HIDDEN void platform_log_to_stderr(void);
 PLATFORM_HIDDEN bool platform_log_wants(int32_t level);
 PLATFORM_HIDDEN void platform_log(int32_t level, const char *line);
 /* Take and release the log's lock around fork(), so that it is free in the child, which has none of

@@ -43,7 +43,7 @@ final class Problem {
     ]
   }
 
-  private func describe() -> String {
+  fileprivate func describe() -> String {
     guard let lifetimeS else { return text.string }
     return
       "Access tokens live \(lifetimeS) s. Set the lifetime of the project's tokens to 60 s or more."
@@ -265,20 +265,26 @@ final class Problems {
     if let index = all.firstIndex(where: { $0.subject.isSame(as: problem.subject) }) {
       if all[index].isSame(as: problem) { return }
       all[index] = problem
-    } else if all.count < Problems.most {
-      all.append(problem)
+      Problems.log(problem)
     } else {
-      return
+      add(problem)
     }
+  }
+
+  private func add(_ problem: Problem) {
+    guard all.count < Problems.most else { return }
+    all.append(problem)
+    Problems.log(problem)
+  }
+
+  private static func log(_ problem: Problem) {
     let purpose = problem.subject.purpose.rawValue
-    Log.line(.warning, "a problem with the server's schema: \(purpose), \(problem.code)")
+    Log.line(.warning, "problem: \(purpose), \(problem.code). \(problem.describe())")
   }
 
   /// A refresh brought a token that is too long to be used.
   func noteLongToken(_ now: Instant) {
-    guard !hasLongToken else { return }
-    all.append(Problems.obstacle(.tokenTooLong, .refresh, now))
-    Log.line(.warning, "a refresh brings a token that is too long")
+    if !hasLongToken { add(Problems.obstacle(.tokenTooLong, .refresh, now)) }
   }
 
   private static func obstacle(
@@ -305,15 +311,13 @@ final class Problems {
     }
     let problem = Problem(Subject("backend", .refresh), Problem.lifetime, now)
     problem.lifetimeS = lifetimeS
-    all.append(problem)
-    Log.line(.warning, "access tokens live \(lifetimeS) s: too short")
+    add(problem)
   }
 
   /// A request waits, and nothing has asked for a while.
   func noteSilence(_ purpose: Purpose, _ now: Instant) {
     guard !all.contains(where: { $0.code == Problem.silence }) else { return }
-    all.append(Problem(Subject("host", purpose), Problem.silence, now))
-    Log.line(.warning, "a request waits, and nothing asks for it: call holdfast_next")
+    add(Problem(Subject("host", purpose), Problem.silence, now))
   }
 
   /// Something asks again.
