@@ -119,7 +119,7 @@ def test_KEEP_2_a_phone_without_biometrics_can_sign_in(
 def test_KEEP_1_a_sign_in_whose_key_is_not_saved_leaves_the_open_session_usable(
     sign_in: MakeUser, directory: DirectoryFixtures, policy: str, lost: bool, other_user: bool
 ) -> None:
-    # Given an open session with an item, and a key store that does not save the key of the next one;
+    # Given an open session with an item, and a key store that does not save the next one's key;
     # `lost`: it has no session key at all then
     user = sign_in(policy={"biometric": policy})
     app, keychain = user.app, user.phone.keychain

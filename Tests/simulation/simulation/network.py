@@ -152,7 +152,7 @@ def refused(request: dict[str, Any], code: str, message: str) -> Answer:
 
 
 def is_refused_on_the_way(answer: Answer) -> bool:
-    """Whether something else than the service refused a request of one small item for what is in it.
+    """Whether something else than the service refused one small item for what is in it.
 
     Independent of the library's own rules.
     """
