@@ -1133,6 +1133,72 @@ def test_COR_5_with_a_column_for_its_id_a_change_is_recognised_whatever_others_s
     assert row(directory, item)["minutes"] == 30
 
 
+@pytest.mark.parametrize("parked", ["change", "deletion"])
+@pytest.mark.parametrize("has_base", [True, False])
+def test_COR_6_an_edit_of_a_conflict_back_to_the_old_value_is_not_dropped(
+    user: SignedIn, directory: DirectoryFixtures, parked: str, *, has_base: bool
+) -> None:
+    app = user.app
+    item = sent(user)
+    app.go_offline()
+    set_elsewhere(directory, item, minutes=77)
+    if parked == "change":
+        edit(app, item, minutes=60)
+    else:
+        app.queue_cancel({"id": item})
+    app.go_online()
+    app.wait(600)
+    assert code_of(app, item) == "changed_elsewhere"
+    # When the user wants the value from before: of a deletion the list shows what others have set
+    request = {"id": item, "payload": {"minutes": 30}}
+    if has_base:
+        request["base"] = shown(app, item)["payload"]
+    assert app.queue_edit(request)["state"] != "stored"
+    app.wait(600)
+    # Then it is stored, or they are asked if the list shows their own value
+    if parked == "change":
+        assert code_of(app, item) == "changed_elsewhere"
+        app.queue_retry({"id": item, "overwrite": True})
+        app.wait(600)
+    assert app.queue_get({"id": item})["state"] == "stored"
+    assert row(directory, item)["minutes"] == 30
+
+
+def test_COR_8_an_edit_of_a_row_that_was_deleted_elsewhere_is_not_dropped(
+    user: SignedIn, directory: DirectoryFixtures
+) -> None:
+    app = user.app
+    item = sent(user)
+    app.go_offline()
+    set_elsewhere(directory, item, deleted_at="2026-11-20T10:00:00Z")
+    edit(app, item, minutes=60)
+    app.go_online()
+    app.wait(600)
+    assert code_of(app, item) == "deleted_elsewhere"
+    assert edit(app, item, minutes=30)["state"] != "stored"
+    app.wait(600)
+    assert code_of(app, item) == "deleted_elsewhere"
+
+
+def test_COR_2_what_others_set_after_an_edit_and_a_lost_answer_is_no_conflict(
+    user: SignedIn, directory: DirectoryFixtures
+) -> None:
+    app = user.app
+    app.go_offline()
+    item = add(app, minutes=30, note="mine")
+    edit(app, item, type="visit", minutes=45, note="mine")
+    user.phone.network.lose["upload"] = 1
+    app.go_online()
+    app.settle()
+    set_elsewhere(directory, item, note="theirs")
+    app.wait(600)
+    assert app.queue_get({"id": item})["state"] == "stored"
+    app.queue_cancel({"id": item})
+    app.wait(600)
+    stored = row(directory, item)
+    assert (stored["minutes"], stored["note"]) == (45, "theirs")
+
+
 def other_device(user: SignedIn, phones: MakePhone) -> App:
     """Another device of the same user, with the same configuration."""
     tables = {"queue": user.phone.config["backend"]["queue"]}

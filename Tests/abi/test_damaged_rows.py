@@ -179,3 +179,20 @@ def test_a_bit_that_makes_a_text_of_a_blob_stops_no_queue(
         user.phone.pass_time(60)
     assert stored(directory, user.person) == sorted(ids)
     assert app.queue_list()["counts"] == EMPTY
+
+
+@pytest.mark.parametrize("place", [0, NONCE, CIPHERTEXT, -1, -40])
+def test_KEEP_1_a_damaged_proof_of_the_key_costs_neither_session_nor_items(
+    user: SignedIn, place: int
+) -> None:
+    user.app.go_offline()
+    item = add(user.app, minutes=1)
+    user.phone.close()
+    with contextlib.closing(sqlite3.connect(user.phone.folder / "holdfast.db")) as database:
+        find = "SELECT value FROM meta WHERE name = 'key_check'"
+        check = flipped(database.execute(find).fetchone()[0], place)
+        with database:
+            database.execute("UPDATE meta SET value = ? WHERE name = 'key_check'", (check,))
+    app = user.restart(online=False)
+    assert app.screen["screen"] == "home"
+    assert [one["id"] for one in app.queue_list()["items"]] == [item]

@@ -20,7 +20,7 @@ enum KeyStoreChange {
       text = "the key of this folder is in the host's key store: use that, or another data_dir"
     } else {
       guard let device = try? FileKeyStore(folder: folder + "/keys").load(.device),
-        try device.open(check, KeyRing.checkContext) != nil
+        try KeyRing.opens(check, device)
       else { return }
       text = "the key of this folder is in its key files: {\"kind\":\"file\"}, or another data_dir"
     }

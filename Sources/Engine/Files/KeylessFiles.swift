@@ -32,7 +32,7 @@ struct KeylessFiles: Rules {
     let device = KeyName.device(entry.int("device") ?? 0)
     let key: Key
     do throws(KeyRefusal) { key = try core.keyRing.store.load(device) } catch { return }
-    guard try key.open(check, KeyRing.checkContext) != nil else { return }
+    guard try KeyRing.opens(check, key) else { return }
     let keys = try KeyRing.Keys(NamedKey(key, device))
     let owner = keys.userTag(session.userID)
     let tag = JSON.string(Digest.base64URL(owner))

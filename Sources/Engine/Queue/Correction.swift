@@ -113,9 +113,6 @@ extension QueueItem {
   func noteSent(_ kind: QueueKind?) {
     // What was sent before is not known: the item was edited where stored rows are not corrected.
     if isRevised, sent == nil { return }
-    // Of an item that was edited before it was sent, another device may have sent a copy as it was before: a value
-    // that stands there twice is one of several. No edit takes a column away, so the copy has no others.
-    let isCopied = isRevised && sent?.count == 0
     let isAsked = isCancelled || stored != nil && namedVersion == nil
     let known = sent?.shallowCopy ?? [:]
     sent = known
@@ -128,9 +125,7 @@ extension QueueItem {
       let values = known[member: column]?.elements ?? []
       if values.contains(where: { $0 == value }) { continue }
       // Without the oldest value a conflict is shown that is none, at worst.
-      let isOneOfSeveral = isCopied && payload[member: column] != nil
-      let sent = [JSON](repeating: value, count: isOneOfSeveral ? 2 : 1)
-      known.set(member: column, .array(values.suffix(QueueItem.mostSent - 1) + sent))
+      known.set(member: column, .array(values.suffix(QueueItem.mostSent - 1) + [value]))
     }
   }
 
@@ -139,16 +134,16 @@ extension QueueItem {
   }
 
   /// Change the columns of a stored row. Columns that have the value already are no part of a change, unless the
-  /// server may get another one from an earlier request, or the row may be deleted. `seen`: the row as its user
-  /// has seen it. Returns whether there is anything to change.
-  func change(_ values: JSON, over seen: JSON = [:]) -> Bool {
+  /// server may get another one from an earlier request, or the row may be deleted. `present`: the row as far as it is
+  /// known, also what its user has not seen (nil: the base); `seen`: as they have. Returns whether there is anything to change.
+  func change(_ values: JSON, over seen: JSON = [:], of present: JSON? = nil) -> Bool {
     guard let stored else { return false }
     let changed = payload.shallowCopy
     // A deletion has dropped what earlier requests may have changed: the row is to be as it was seen.
     let dropped = stored.isDeleted ? seen.shallowCopy : [:]
     dropped.keepMembers(sent?.members.map { $0.key } ?? [])
     for (column, value) in dropped.laidOver(by: values).members {
-      let isStored = stored.row[member: column].map { StoredRow.holds($0, value) } ?? false
+      let isStored = (present ?? stored.row)[member: column].map { StoredRow.holds($0, value) } ?? false
       if isStored, sent?[member: column] == nil, !mayBeDeleted {
         changed.remove(column)
       } else {

@@ -288,13 +288,14 @@ struct ItemIntake: Rules {
     let outcome = try outcome(row, session)
     let mayBeStored = row.state == .sending || outcome != .known
     if row.state == .sending, kind.own?.change == nil { throw ItemIntake.inFlight }
-    if !mayBeStored {
-      if !item.isRevised { item.sent = [:] }
-    } else if let change = kind.own?.change {
-      try checkChanged(payload, from: item.payload, change)
+    if let change = kind.own?.change {
+      if mayBeStored { try checkChanged(payload, from: item.payload, change) }
+      // Also what was not sent: another device may have sent a copy (`queue_export`).
       if !row.isEdited { item.noteSent(kind) }
-    } else {
+    } else if mayBeStored {
       item.sent = nil
+    } else if !item.isRevised {
+      item.sent = [:]
     }
     item.isRevised = true
     item.isCancelled = false
@@ -339,11 +340,20 @@ struct ItemIntake: Rules {
     try checkChanged(base.laidOver(by: payload), from: base, change)
     let mayBeStored = row.state == .sending || row.attempts > 0
     if mayBeStored, !row.isEdited { item.noteSent(kind) }
-    // Only a deletion is read over: its row is to be as its user has seen it.
+    let pulled = try ownRows.find(item.id, kind, item.org, session)?.values
+    // Only a deletion is read over: its row is to be as its user has seen it, and what they saw there is their base.
     let before =
       item.operation == .delete
       ? try shown(item, kind, session).laidOver(by: seen ?? [:]) : [:]
-    let hasWork = item.change(payload, over: before)
+    for (column, _) in payload.members {
+      guard let saw = before[member: column], let theirs = pulled?[member: column],
+        StoredRow.holds(theirs, saw)
+      else { continue }
+      item.stored?.row.set(member: column, theirs)
+    }
+    // Nothing is stored of a row that was deleted elsewhere.
+    let isGone = try isDeletedElsewhere(row, session)
+    let hasWork = item.change(payload, over: before, of: isGone ? [:] : base.laidOver(by: pulled ?? [:]))
     return try settle(item, row, kind, session, hasWork: hasWork, mayBeStored)
   }
 
@@ -515,12 +525,18 @@ struct ItemIntake: Rules {
     return try cancelled(row)
   }
 
+  private func isDeletedElsewhere(
+    _ row: QueueRow, _ session: OpenSession
+  ) throws(Failure) -> Bool {
+    let code = try ParkReason.read(row, session.queueKey)?.string("code")
+    return code == MessageCode.deletedElsewhere.rawValue
+  }
+
   /// The row stays as it is stored, unless others have deleted it.
   private func dropCorrection(
     _ item: QueueItem, _ row: QueueRow, _ session: OpenSession
   ) throws(Failure) -> JSON {
-    let code = try ParkReason.read(row, session.queueKey)?.string("code")
-    let isGone = code == MessageCode.deletedElsewhere.rawValue
+    let isGone = try isDeletedElsewhere(row, session)
     try drop(row, session)
     return ["id": .uuid(item.id), "released": 0, "state": isGone ? .null : "stored"]
   }

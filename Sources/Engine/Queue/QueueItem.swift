@@ -30,8 +30,8 @@ final class QueueItem {
   var mayBeCounted = false
   /// What a change or a deletion is made to (`Correction.swift`); nil: the item is an insert.
   var stored: StoredBase?
-  /// The values that were sent and are not proved, by column: one of them may be the server's. Empty: an insert was
-  /// edited, and was not sent before. nil, if it is revised: what was sent is not known.
+  /// The values that were sent, by this device or from a copy, and are not proved, by column: one of them may be the
+  /// server's. Empty: an insert was edited that was not sent before. nil, if it is revised: what was sent is not known.
   var sent: JSON?
 
   /// An earlier request may have stored an older payload.

@@ -216,7 +216,7 @@ extension UploadSettlement {
       for row in rows {
         let key = try keys.queues.derived(for: row.owner)
         let item = try row.read(key)
-        if let item, item.mayBeOlder || reason.code == .unknownOutcome {
+        if let item, row.attempts > 0 && item.mayBeOlder || reason.code == .unknownOutcome {
           try core.queue.noteCounted(item, row, key)
         }
         try core.queue.transition(

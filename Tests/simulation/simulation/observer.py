@@ -146,6 +146,5 @@ def opens(path: Path, keys: Iterable[bytes]) -> bool:
     """
     checks = attacker.rows(path, "SELECT value FROM meta WHERE name = 'key_check'")
     context = attacker.context("meta", b"", b"", "key_check")
-    return any(
-        attacker.unseal(key, check, context) is not None for key in keys for (check,) in checks
-    )
+    halves = [half for (check,) in checks for half in (check[: len(check) // 2], check[len(check) // 2 :])]
+    return any(attacker.unseal(key, half, context) is not None for key in keys for half in halves)
