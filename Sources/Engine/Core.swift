@@ -178,6 +178,12 @@ final class Core {
     return keys
   }
 
+  /// The keys of what a sign-in needs until it has succeeded. If those of the files are lost, they are in memory only:
+  /// nothing is set aside before the server has taken a proof.
+  func signInKeys() throws(Failure) -> KeyRing.Keys {
+    try keyState() == .lost ? try keyRing.provisional() : try keys()
+  }
+
   func require(_ state: Situation.Keys) throws(Failure) {
     switch state {
     case .ready: return

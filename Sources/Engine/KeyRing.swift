@@ -48,6 +48,7 @@ final class KeyRing {
   /// The key that the store's last answers were that it does not have: the device's, or, with that, the
   /// session's; and since when, by the monotonic clock.
   private var missing: (name: KeyName, sinceMS: Int64)?
+  private var provisionalKeys: Keys?
   private let deadlineMS: Int64
   /// The store was asked for the device key since the handle was opened.
   private(set) var wasAsked = false
@@ -71,11 +72,8 @@ final class KeyRing {
   /// Whether the key has made this check. It is there twice: what damages one of them costs no file its key.
   static func opens(_ check: [UInt8], _ key: Key) throws(Failure) -> Bool {
     let half = check.count / 2
-    for seal in [check[..<half], check[half...]]
-    where try key.open(Array(seal), checkContext) != nil {
-      return true
-    }
-    return false
+    if try key.open(Array(check[..<half]), checkContext) != nil { return true }
+    return try key.open(Array(check[half...]), checkContext) != nil
   }
 
   private enum Found {
@@ -170,6 +168,14 @@ final class KeyRing {
     endMiss(deviceName)
     keys = try Keys(NamedKey(device, deviceName))
     return true
+  }
+
+  /// Keys that stand for lost ones while somebody signs in.
+  func provisional() throws(Failure) -> Keys {
+    if let provisionalKeys { return provisionalKeys }
+    let made = try Keys(NamedKey(try Key.random(), deviceName))
+    provisionalKeys = made
+    return made
   }
 
   /// The name of the device key with which files follow that have lost theirs.

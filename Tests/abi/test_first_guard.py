@@ -241,7 +241,9 @@ def test_ORG_7_a_wait_for_the_guard_ends_when_the_key_store_refuses(
     with another(phone) as other:
         later = {"now_ms": phone.now_ms + 9000, "monotonic_ms": phone.monotonic_ms + 9000}
         other.clock_set(cast(Any, later))
-        other.sign_in_begin({"method": "bankid"})
+        person = directory.person(directory.organisation())
+        other.session_adopt({"session": phone.session(person)})
+        other.session_logout()
         phone.keychain.answer("load", "device_b", KEY_LOCKED)
         assert pass_the_deadline(app, wait) == ["keystore_locked", "session_missing"]
         assert app.screen["screen"] == "sign_in"

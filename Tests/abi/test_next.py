@@ -182,7 +182,7 @@ def test_NXT_5_nobody_asks_is_a_problem_and_a_line_of_the_log(user: SignedIn) ->
     app = user.app
     app.settle()
     app.register()
-    said = "call holdfast_next"
+    said = "Call holdfast_next"
 
     def lines() -> list[str]:
         return [text for _, text in secrecy.current.heard if said in text]

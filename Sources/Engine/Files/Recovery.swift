@@ -90,12 +90,10 @@ struct Recovery: Rules {
     old.close()
   }
 
-  /// A user signs in, and the key store has no key for the files: set them aside, and begin anew with a
+  /// A user has signed in, and the key store has no key for the files: set them aside, and begin anew with a
   /// key of another name. Nothing is changed unless the store saves that key and gives it back. The old
   /// files stay, and so does their key, which the store may have again later.
   func beginAnew() throws(Failure) {
-    let state = try core.keyState()
-    guard state == .lost else { return try core.require(state) }
     let why = core.lostKey.text(Core.keyIsLost)
     let next = try DataFolder.replaceKeyless(core.database, in: folder, at: core.clock.now()) {
       () throws(Failure) in

@@ -265,7 +265,7 @@ final class Problems {
     if let index = all.firstIndex(where: { $0.subject.isSame(as: problem.subject) }) {
       if all[index].isSame(as: problem) { return }
       all[index] = problem
-      Problems.log(problem)
+      log(problem)
     } else {
       add(problem)
     }
@@ -274,12 +274,13 @@ final class Problems {
   private func add(_ problem: Problem) {
     guard all.count < Problems.most else { return }
     all.append(problem)
-    Problems.log(problem)
+    log(problem)
   }
 
-  private static func log(_ problem: Problem) {
+  private func log(_ problem: Problem) {
     let purpose = problem.subject.purpose.rawValue
-    Log.line(.warning, "problem: \(purpose), \(problem.code). \(problem.describe())")
+    let host = problem.cause == nil ? "" : ", host " + core.configuration.backend.host
+    Log.line(.warning, "problem: \(purpose), \(problem.code)\(host). \(problem.describe())")
   }
 
   /// A refresh brought a token that is too long to be used.
@@ -352,9 +353,9 @@ final class Problems {
       return
     }
     if cause.isSilence, silences < Problems.silencesOfProblem { return }
-    connection = Problems.obstacle(cause, request.purpose, now)
-    let host = core.configuration.backend.host
-    Log.line(.warning, "no answer of the service: \(cause.rawValue), host \(host)")
+    let problem = Problems.obstacle(cause, request.purpose, now)
+    connection = problem
+    log(problem)
   }
 
   /// Requests that were under way together fail together: that is one silence.

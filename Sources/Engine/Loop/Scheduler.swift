@@ -72,12 +72,13 @@ struct Scheduler: Rules {
 
   /// The most urgent request that can be sent now, or nil. Changes nothing.
   func next(_ now: Instant) throws(Failure) -> Job? {
-    guard reachability.isOnline, core.keyRing.keys != nil else { return nil }
+    guard reachability.isOnline else { return nil }
     if let pending = pendingSignIn.pending, !inFlight.contains(pending),
       try pauses.leftMS(.signIn, now) <= 0
     {
       return .signIn(pending)
     }
+    guard core.keyRing.keys != nil else { return nil }
     // Each order has a pause of its own.
     if !inFlight.contains(.revoke),
       let job = try core.revocations.due(now: core.steady(now), longestMS: Backoff.maxDelayMS)
@@ -211,7 +212,7 @@ struct Scheduler: Rules {
 
   /// Whether the session goes on once the key store has its keys: also one that counts as lost may be there again.
   private func watchesKeys(_ now: Instant) throws(Failure) -> Bool {
-    let isShown = hostView.shown.isWaiting || hostView.shown.message == .keyLost
+    let isShown = hostView.shown.isWaiting || hostView.shown.screen == .signIn
     return try isShown && decider.awaitsKeys ? true : asksForKeys(now)
   }
 
@@ -274,8 +275,9 @@ struct Scheduler: Rules {
       consider(check.timeoutLeftMS(now))
     }
     if try watchesKeys(now) { consider(Scheduler.keyStoreIntervalMS) }
-    guard reachability.isOnline, core.keyRing.keys != nil else { return next }
+    guard reachability.isOnline else { return next }
     for purpose in Purpose.allCases { consider(try pauses.leftMS(purpose, now)) }
+    guard core.keyRing.keys != nil else { return next }
     let time = try core.steady(now)
     consider(try core.revocations.next().map { $0 - time })
     guard let session = sessions.session else { return next }

@@ -19,8 +19,18 @@ struct SessionStart: Rules {
   let parts: Parts
 
   /// Store the session over the one of `generation`. Returns false when that one is gone.
-  func adopt(_ reply: TokenReply, ifGeneration generation: Int64) throws(Failure) -> Bool {
+  func adopt(_ reply: TokenReply, ifGeneration expected: Int64) throws(Failure) -> Bool {
     let now = core.clock.now()
+    var generation = expected
+    let state = try core.keyState()
+    if state != .lost { try core.require(state) } else {
+      guard try sessions.row().generation == expected else { return false }
+      try recovery.beginAnew()
+      let fresh = try sessions.row()
+      // Another process has stored one in the new file.
+      guard fresh.owner == nil else { return false }
+      generation = fresh.generation
+    }
     let expiresMS = try core.expiryMS(of: reply, now)
     let stored: Stored?
     do throws(Failure) {
@@ -69,7 +79,6 @@ struct SessionStart: Rules {
   func adopt(_ request: JSON) throws(Failure) -> JSON {
     let fields = try Fields(request, known: ["session"])
     let reply = try TokenReply.read(try fields.required("session"), at: "/session")
-    try recovery.beginAnew()
     guard try adopt(reply, ifGeneration: try sessions.row().generation) else {
       throw Failure(.storageBusy, "another process changed the session meanwhile")
     }

@@ -98,9 +98,10 @@ struct SessionStore: Rules {
     return true
   }
 
-  /// After a sign-in over the open session failed. Tried again by every call until it succeeds or the session is closed.
+  /// After a sign-in over the open session failed, or its user is back and it could not be wrapped. Tried again by every
+  /// call until it succeeds or the session is closed.
   func keepUsable() throws(Failure) {
-    if keys.isInDoubt { try wrapAgain() }
+    if keys.isInDoubt || keys.isOnlyHeld && hostView.isOnScreen { try wrapAgain() }
   }
 
   /// Wrap the open session by a key that the key store has. The vault is the same, so other processes need not open

@@ -24,13 +24,10 @@ struct SignIn: Rules {
     switch method.flow {
     case .password: return ["needs": ["email", "password"]]
     case .idToken:
-      try recovery.beginAnew()
       let nonce = Digest.base64URL(Random.bytes(32))
       try stored.addNonce(nonce, provider: method.provider)
       return ["needs": ["id_token", "nonce"], "nonce": .string(nonce)]
-    case .pkce:
-      try recovery.beginAnew()
-      return try beginPKCE(method)
+    case .pkce: return try beginPKCE(method)
     }
   }
 
@@ -91,7 +88,6 @@ struct SignIn: Rules {
     guard try method(fields, flow: .password) != nil else {
       throw Failure(.signInUnknownMethod, "no method with this flow", field: "/password")
     }
-    try recovery.beginAnew()
     return try start(.password(email: email, password: password))
   }
 
@@ -161,7 +157,7 @@ struct SignIn: Rules {
   private func start(
     _ proof: PendingSignIn.Proof
   ) throws(Failure) {
-    _ = try core.keys()
+    _ = try core.signInKeys()
     var (isCallback, returns) = (false, false)
     if case .pkce = proof {
       isCallback = true

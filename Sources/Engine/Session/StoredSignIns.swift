@@ -27,7 +27,7 @@ struct StoredSignIns {
   /// The verifiers of the sign-ins under way with these providers, the newest first. Throws when there
   /// is none.
   func verifiers(for providers: [String]) throws(Failure) -> [SecretBytes] {
-    let keys = try core.keys()
+    let keys = try core.signInKeys()
     let now = try core.steady(core.clock.now())
     var result: [SecretBytes] = []
     var newestFailure: Failure?
@@ -59,7 +59,7 @@ struct StoredSignIns {
 
   /// The provider that a nonce was made for; it can be taken once.
   func takeNonce(_ nonce: String?) throws(Failure) -> String? {
-    let keys = try core.keys()
+    let keys = try core.signInKeys()
     let now = core.clock.now()
     let tag = try tag(nonce ?? "")
     return try core.database.transaction { () throws(Failure) in
@@ -80,13 +80,13 @@ struct StoredSignIns {
   }
 
   private func tag(_ nonce: String) throws(Failure) -> [UInt8] {
-    try core.keys().lookup.tag("state", Array(nonce.utf8))
+    try core.signInKeys().lookup.tag("state", Array(nonce.utf8))
   }
 
   // MARK: Both
 
   private func add(_ state: [UInt8], _ value: JSON) throws(Failure) {
-    let sealed = try core.keys().signIns.seal(value, StoredSignIns.context(state))
+    let sealed = try core.signInKeys().signIns.seal(value, StoredSignIns.context(state))
     let now = core.clock.now()
     try core.database.transaction { () throws(Failure) in
       let begun = try core.steadyToStore(now)
