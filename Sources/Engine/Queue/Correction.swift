@@ -143,7 +143,8 @@ extension QueueItem {
     let dropped = stored.isDeleted ? seen.shallowCopy : [:]
     dropped.keepMembers(sent?.members.map { $0.key } ?? [])
     for (column, value) in dropped.laidOver(by: values).members {
-      let isStored = (present ?? stored.row)[member: column].map { StoredRow.holds($0, value) } ?? false
+      let isStored =
+        (present ?? stored.row)[member: column].map { StoredRow.holds($0, value) } ?? false
       if isStored, sent?[member: column] == nil, !mayBeDeleted {
         changed.remove(column)
       } else {

@@ -353,7 +353,8 @@ struct ItemIntake: Rules {
     }
     // Nothing is stored of a row that was deleted elsewhere.
     let isGone = try isDeletedElsewhere(row, session)
-    let hasWork = item.change(payload, over: before, of: isGone ? [:] : base.laidOver(by: pulled ?? [:]))
+    let hasWork = item.change(
+      payload, over: before, of: isGone ? [:] : base.laidOver(by: pulled ?? [:]))
     return try settle(item, row, kind, session, hasWork: hasWork, mayBeStored)
   }
 

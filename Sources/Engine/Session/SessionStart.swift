@@ -23,7 +23,9 @@ struct SessionStart: Rules {
     let now = core.clock.now()
     var generation = expected
     let state = try core.keyState()
-    if state != .lost { try core.require(state) } else {
+    if state != .lost {
+      try core.require(state)
+    } else {
       guard try sessions.row().generation == expected else { return false }
       try recovery.beginAnew()
       let fresh = try sessions.row()
