@@ -293,7 +293,9 @@ static void tags_of_session(void) {
 }
 
 static void check_key(void) {
-  sqlite3_stmt *row = prepare(database, "SELECT value FROM meta WHERE name = 'key_check'");
+  /* It is there twice. */
+  sqlite3_stmt *row = prepare(
+      database, "SELECT substr(value, 1, length(value) / 2) FROM meta WHERE name = 'key_check'");
   check(database, sqlite3_step(row), SQLITE_ROW);
   context data = belongs("meta", NULL, 0, NULL, 0, "key_check");
   json_decref(unseal_json(row, 0, &data, keys->device));
