@@ -178,6 +178,16 @@ final class KeyRing {
     return made
   }
 
+  /// Whether somebody signs in while the files' keys are lost.
+  var isProvisional: Bool { provisionalKeys != nil }
+
+  /// The files' keys are back, or new ones are there; returns whether somebody was signing in without them.
+  func endProvisional() -> Bool {
+    guard keys != nil, isProvisional else { return false }
+    provisionalKeys = nil
+    return true
+  }
+
   /// The name of the device key with which files follow that have lost theirs.
   private var nextDeviceName: KeyName { .device(deviceName.number + 1) }
 

@@ -7,11 +7,13 @@ store saves a key of another name.
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 from pathlib import Path
 from typing import Any
 
 import pytest
-from holdfast.keystore import KEY_NOT_FOUND
+from holdfast.keystore import KEY_FAILED, KEY_NOT_FOUND
 
 from support import damage, tamper
 from support import sign_in as browser
@@ -190,8 +192,9 @@ def test_FIX_6_a_sign_in_begins_anew_and_keeps_the_old_file_and_its_key(
 
 @pytest.mark.parametrize("how", ["begun", "refused", "offline"])
 @pytest.mark.parametrize("is_locked", [False, True])
+@pytest.mark.parametrize("restarts", [False, True])
 def test_FIX_6_a_sign_in_that_proves_nothing_costs_neither_session_nor_items(
-    user: SignedIn, directory: DirectoryFixtures, how: str, *, is_locked: bool
+    user: SignedIn, directory: DirectoryFixtures, how: str, *, is_locked: bool, restarts: bool
 ) -> None:
     item = with_item(user)
     if is_locked:
@@ -215,14 +218,34 @@ def test_FIX_6_a_sign_in_that_proves_nothing_costs_neither_session_nor_items(
             user.phone.network.up = True
     assert aside(user.phone) == []
     assert "device_b" not in user.phone.keychain.names()
-    user.phone.close()
+    if restarts:
+        user.phone.close()
     bring_back(user.phone)
-    app = user.restart()
+    if restarts:
+        app = user.restart()
+    else:
+        app.settle_until("screen", within_s=30)
     if is_locked:
+        assert app.screen["screen"] == "unlock"
         app.touch()
-    app.settle()
+    app.reconnect()
     assert shown(app) == ("home", None)
     assert stored(directory, user.person) == [item]
+
+
+def test_FIX_6_a_new_key_has_its_proof_although_the_session_is_not_stored(user: SignedIn) -> None:
+    lose(user.phone, "not_found")
+    app = user.restart()
+    until_lost(app)
+    user.phone.keychain.answer("save", "session", KEY_FAILED)
+    session = {"session": user.phone.session(user.person)}
+    assert error_of(app.session_adopt, session).code == "keystore.failed"
+    with contextlib.closing(sqlite3.connect(user.phone.folder / "holdfast.db")) as database:
+        find = "SELECT count(*) FROM meta WHERE name = 'key_check'"
+        assert database.execute(find).fetchone() == (1,)
+    app.session_adopt(session)
+    app.settle()
+    assert shown(user.restart()) == ("home", None)
 
 
 def test_FIX_6_a_callback_begins_nothing(user: SignedIn) -> None:

@@ -263,12 +263,14 @@ struct Decider: Rules {
     let before = hostView.shown
     // The sign-in that the user was led to from the lock stays until the session changes, unless a
     // decision is owed: its sign-in has ended. A lost device key that is back is such a change.
-    if !before.isWaiting, before.screen == .signIn, decision.screen == .unlock, !decision.lock,
-      before.message != .keyLost, before.generation == assessment.row.generation
-    {
-      return
+    if !core.keyRing.endProvisional() {
+      if !before.isWaiting, before.screen == .signIn, decision.screen == .unlock, !decision.lock,
+        before.message != .keyLost, before.generation == assessment.row.generation
+      {
+        return
+      }
+      if keepsSignIn(before, situation, assessment.row) { return }
     }
-    if keepsSignIn(before, situation, assessment.row) { return }
     // A sign-in keeps its reason until the session changes; only its banners may differ.
     if before.screen == .signIn, decision == Decision(.signIn, .sessionMissing),
       before.generation == assessment.row.generation, let told = before.decision

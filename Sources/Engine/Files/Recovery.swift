@@ -107,6 +107,8 @@ struct Recovery: Rules {
     // The session goes with the files, unless another process has stored one in the new file.
     try sessions.end(.unreadable(generation: 0))
     try findUnfinished()
+    // The proof of the new key does not depend on the transaction that stores the session.
+    _ = try core.keys()
   }
 
   /// Set a damaged main file aside, start a fresh one, and carry over what can be read already. Returns

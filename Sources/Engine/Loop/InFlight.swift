@@ -115,6 +115,8 @@ final class InFlight {
   /// Remove all requests; late responses to them are ignored.
   func removeAll() { requests = [] }
 
+  func keepSignIn() { requests.removeAll { $0.purpose != .signIn } }
+
   // MARK: Giving
 
   /// The request to give, whose time is not over.

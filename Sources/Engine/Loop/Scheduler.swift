@@ -73,12 +73,14 @@ struct Scheduler: Rules {
   /// The most urgent request that can be sent now, or nil. Changes nothing.
   func next(_ now: Instant) throws(Failure) -> Job? {
     guard reachability.isOnline else { return nil }
-    if let pending = pendingSignIn.pending, !inFlight.contains(pending),
+    let hasKeys = core.keyRing.keys != nil
+    if hasKeys || core.keyRing.isProvisional, let pending = pendingSignIn.pending,
+      !inFlight.contains(pending),
       try pauses.leftMS(.signIn, now) <= 0
     {
       return .signIn(pending)
     }
-    guard core.keyRing.keys != nil else { return nil }
+    guard hasKeys else { return nil }
     // Each order has a pause of its own.
     if !inFlight.contains(.revoke),
       let job = try core.revocations.due(now: core.steady(now), longestMS: Backoff.maxDelayMS)

@@ -195,7 +195,7 @@ extension UploadSettlement {
     guard
       let result = item.compare(
         row, kept, named: named, isSent: named != nil && !queued.isEdited,
-        isRepeated: queued.attempts > 0)
+        isRepeated: queued.attempts > 0 || one.inquiry?.cause(received.now) ?? .unnamed != .unnamed)
     else { return .hidden }
     var reason: ParkReason?
     let shown = OwnRow(id: sent.id, values: kept.kept(of: row), version: row.string("updated_at"))

@@ -101,7 +101,9 @@ struct SessionStore: Rules {
   /// After a sign-in over the open session failed, or its user is back and it could not be wrapped. Tried again by every
   /// call until it succeeds or the session is closed.
   func keepUsable() throws(Failure) {
-    if keys.isInDoubt || keys.isOnlyHeld && hostView.isOnScreen { try wrapAgain() }
+    if keys.isInDoubt { return try wrapAgain() }
+    // `endAbsence` has found that no lock is due.
+    if keys.isOnlyHeld, hostView.isOnScreen, try row().backgroundWallMS == nil { try wrapAgain() }
   }
 
   /// Wrap the open session by a key that the key store has. The vault is the same, so other processes need not open
@@ -233,9 +235,9 @@ struct SessionStore: Rules {
       check.reset()
     case .keylessFiles:
       reset(.session)
-      pendingSignIn.end()
       cache.close()
-      inFlight.removeAll()
+      // The sign-in that has led here goes on.
+      inFlight.keepSignIn()
       notices.forgetGiven()
       core.keyRing.forget()
     case .damagedFile:

@@ -42,7 +42,8 @@ struct StoredSignIns {
         else { continue }
         result.append(verifier)
       } else {
-        newestFailure = newestFailure ?? unreadable
+        // Of a process that had no key of the files.
+        newestFailure = newestFailure ?? expired("/callback_url")
       }
     }
     guard result.isEmpty else { return result }
@@ -73,7 +74,7 @@ struct StoredSignIns {
         throw expired("/nonce")
       }
       guard let json = try keys.signIns.openJSON(found.sealed, StoredSignIns.context(tag)) else {
-        throw unreadable
+        throw expired("/nonce")
       }
       return json.string("provider")
     }
@@ -111,11 +112,6 @@ struct StoredSignIns {
   }
 
   private func expired(_ field: String) -> Failure {
-    Failure(.signInExpired, "the sign-in took too long", field: field)
-  }
-
-  private var unreadable: Failure {
-    Failure(
-      .storageDamaged, "the stored sign-in is unreadable; call holdfast_sign_in_begin again")
+    Failure(.signInExpired, "the sign-in took too long, or is unreadable", field: field)
   }
 }
