@@ -60,6 +60,7 @@ public final class Configuration {
   public let language: Language
   public let clock: Clock.Kind
   public let role: Role
+  let isDevelopment: Bool
   /// The configuration asks for the built-in key store.
   public let usesKeyFiles: Bool
 
@@ -70,7 +71,7 @@ public final class Configuration {
         "data_dir", "backend", "auth_methods", "redirect_url", "routes", "policy", "locale",
         "keystore", "clock", "role", "template", "development",
       ])
-    let isDevelopment = try fields.bool(ifPresent: "development") ?? false
+    isDevelopment = try fields.bool(ifPresent: "development") ?? false
     usesKeyFiles = try Configuration.readKeyStore(fields) || isDevelopment
     methods = try AuthMethod.readAll(fields)
     let folder = try fields.string("data_dir")
@@ -87,7 +88,6 @@ public final class Configuration {
     language = try Configuration.readLanguage(fields)
     clock = try fields.choice(ifPresent: "clock", Clock.Kind.self) ?? .system
     role = try fields.choice(ifPresent: "role", Role.self) ?? .app
-    if isDevelopment { Log.toStandardError() }
   }
 
   /// Whether the configuration names the built-in key files.

@@ -21,6 +21,7 @@ public final class Engine {
   @export(interface) public init(_ configuration: Configuration, keyStore: (any KeyStore)?)
     throws(Failure)
   {
+    if configuration.isDevelopment { Log.toStandardError() }
     try Vault.start()
     try configuration.check(hasKeyStore: keyStore != nil)
     let clock = Clock(configuration.clock)

@@ -34,7 +34,7 @@ import Testing
     (
       .keylessFiles,
       [
-        .mirror, .index, .tokenEnd, .pendingSignIn, .liveContacts, .contactAnswer, .membershipCheck,
+        .mirror, .index, .tokenEnd, .liveContacts, .contactAnswer, .membershipCheck,
         .cacheConnection, .requests, .keys,
       ]
     ),

@@ -278,8 +278,9 @@ struct Scheduler: Rules {
     }
     if try watchesKeys(now) { consider(Scheduler.keyStoreIntervalMS) }
     guard reachability.isOnline else { return next }
-    for purpose in Purpose.allCases { consider(try pauses.leftMS(purpose, now)) }
+    if core.keyRing.isProvisional { consider(try pauses.leftMS(.signIn, now)) }
     guard core.keyRing.keys != nil else { return next }
+    for purpose in Purpose.allCases { consider(try pauses.leftMS(purpose, now)) }
     let time = try core.steady(now)
     consider(try core.revocations.next().map { $0 - time })
     guard let session = sessions.session else { return next }
