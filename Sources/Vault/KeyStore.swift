@@ -67,6 +67,9 @@ public enum KeyRefusal: Int32, Error, Sendable {
   /// The store has the key after it has erased it.
   case stillThere = -4
 
+  /// The store does not have the key that it was given.
+  var isLoss: Bool { isGone || self == .otherKey }
+
   /// The store answered, and has no key under the name that could open anything.
   public var isGone: Bool {
     switch self {
@@ -122,8 +125,7 @@ public final class CheckedKeyStore {
     try saveChecked(key, name)
     guard let device else { return }
     do throws(KeyRefusal) { try readBack(device.key, device.name) } catch {
-      let isLost = error.isGone || error == .otherKey
-      if isLost { try saveChecked(device.key, device.name) }
+      if error.isLoss { try saveChecked(device.key, device.name) }
       guard name != .biometric else { return }
       throw note(.readBack, device.name, error)
     }
@@ -132,7 +134,7 @@ public final class CheckedKeyStore {
   /// Save a key again, if the store has lost it.
   public func keep(_ known: NamedKey) throws(KeyRefusal) {
     do throws(KeyRefusal) { try readBack(known.key, known.name) } catch {
-      guard error.isGone || error == .otherKey else { throw note(.load, known.name, error) }
+      guard error.isLoss else { throw note(.load, known.name, error) }
       try saveChecked(known.key, known.name)
     }
   }

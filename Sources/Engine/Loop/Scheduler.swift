@@ -277,9 +277,7 @@ struct Scheduler: Rules {
       consider(check.timeoutLeftMS(now))
     }
     if try watchesKeys(now) { consider(Scheduler.keyStoreIntervalMS) }
-    guard reachability.isOnline else { return next }
-    if core.keyRing.isProvisional { consider(try pauses.leftMS(.signIn, now)) }
-    guard core.keyRing.keys != nil else { return next }
+    guard reachability.isOnline, core.keyRing.keys != nil else { return next }
     for purpose in Purpose.allCases { consider(try pauses.leftMS(purpose, now)) }
     let time = try core.steady(now)
     consider(try core.revocations.next().map { $0 - time })

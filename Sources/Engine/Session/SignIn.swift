@@ -272,8 +272,7 @@ struct SignIn: Rules {
       return
     }
     try decider.show(Decision(.wait, .signingIn, cause: cause))
-    let host = core.configuration.backend.host
-    Log.line(.warning, "the sign-in is tried again: \(cause.rawValue), host \(host)")
+    log(.signingIn, cause, .none)
   }
 
   private func adopt(
@@ -322,9 +321,13 @@ struct SignIn: Rules {
   /// For developers: why it failed, as far as the server or the host's client tells, and where.
   private func log(_ message: MessageCode, _ cause: SignInCause?, _ facts: ResponseFacts) {
     var why = cause?.rawValue ?? facts.plainCode ?? message.rawValue
-    if let cause, cause.isSilence { why = message.rawValue + ", " + cause.rawValue }
+    if let cause, cause.isSilence, message != .signingIn {
+      why = message.rawValue + ", " + cause.rawValue
+    }
     if facts.status != 0 { why += ", status \(facts.status)" }
-    Log.line(.warning, "the sign-in failed: \(why), host \(core.configuration.backend.host)")
+    let what: StaticCString = message == .signingIn ? "is tried again" : "failed"
+    Log.line(
+      .warning, "the sign-in \(what.string): \(why), host \(core.configuration.backend.host)")
   }
 }
 

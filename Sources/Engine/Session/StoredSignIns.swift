@@ -112,6 +112,6 @@ struct StoredSignIns {
   }
 
   private func expired(_ field: String) -> Failure {
-    Failure(.signInExpired, "the sign-in took too long, or is unreadable", field: field)
+    Failure(.signInExpired, "the sign-in took too long", field: field)
   }
 }
