@@ -48,6 +48,7 @@ final class KeyRing {
   /// The key that the store's last answers were that it does not have: the device's, or, with that, the
   /// session's; and since when, by the monotonic clock.
   private var missing: (name: KeyName, sinceMS: Int64)?
+  /// Keys that seal what a sign-in needs while those of the files are lost.
   private var provisionalKeys: Keys?
   private let deadlineMS: Int64
   /// The store was asked for the device key since the handle was opened.

@@ -6,7 +6,7 @@ public struct MetaTable {
   public struct Name {
     public let text: StaticCString
 
-    /// An empty object, sealed with the device key: it opens with the key that sealed this file.
+    /// An empty object, sealed with the device key, twice: it opens with the key that sealed this file.
     public static var keyCheck: Name { Name(text: "key_check") }
     /// How many times files before this one lost their device key. It tells the name of this file's.
     public static var deviceKey: Name { Name(text: "device_key") }

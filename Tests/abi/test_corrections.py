@@ -64,6 +64,14 @@ def sent(user: SignedIn, minutes: int = 30, **more: Any) -> str:  # noqa: ANN401
     return item
 
 
+def correct(app: App, item: str, operation: str) -> None:
+    """Change the item's minutes to 90, or take it back."""
+    if operation == "change":
+        edit(app, item, minutes=90)
+    else:
+        app.queue_cancel({"id": item})
+
+
 def is_change(request: Any) -> bool:  # noqa: ANN401
     """Whether a request changes stored rows."""
     return request["method"] in ("PATCH", "DELETE") or "rpc/change_activities" in request["url"]
@@ -526,10 +534,7 @@ def test_COR_8_a_confirmation_before_the_absence_proves_nothing(
     item = sent(user)
     fails: list[Any] = [lambda request: {"error": "timeout"} if is_change(request) else None]
     user.phone.network.instead = fails
-    if operation == "change":
-        edit(app, item, minutes=90)
-    else:
-        app.queue_cancel({"id": item})
+    correct(app, item, operation)
     for minutes in range(6):
         add(app, minutes=minutes + 1)
         app.wait(300)
@@ -565,10 +570,7 @@ def test_COR_8_a_list_that_was_asked_for_before_the_absence_proves_nothing(
     active: Any = {"id": listed["id"], **user.phone.network(listed)}
     # When the membership ends, and a correction finds no row
     directory.control.set_membership(user.person.id, user.org.id, status="ended")
-    if operation == "change":
-        edit(app, item, minutes=90)
-    else:
-        app.queue_cancel({"id": item})
+    correct(app, item, operation)
     while app.queue_get({"id": item})["state"] != "waiting":
         for request in app.poll()["requests"]:
             answer(app, request)
@@ -1006,10 +1008,7 @@ def test_COR_9_without_the_right_a_correction_is_parked(
     taken_away, given_back = RIGHTS[how]
     directory.control.sql(taken_away)
     try:
-        if operation == "change":
-            edit(app, item, minutes=90)
-        else:
-            app.queue_cancel({"id": item})
+        correct(app, item, operation)
         app.settle()
         app.wait(60)
         assert code_of(app, item) == "not_allowed"
@@ -1142,10 +1141,7 @@ def test_COR_6_an_edit_of_a_conflict_back_to_the_old_value_is_not_dropped(
     item = sent(user)
     app.go_offline()
     set_elsewhere(directory, item, minutes=77)
-    if parked == "change":
-        edit(app, item, minutes=60)
-    else:
-        app.queue_cancel({"id": item})
+    correct(app, item, parked)
     app.go_online()
     app.wait(600)
     assert code_of(app, item) == "changed_elsewhere"

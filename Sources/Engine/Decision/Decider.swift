@@ -262,7 +262,8 @@ struct Decider: Rules {
     }
     let before = hostView.shown
     // The sign-in that the user was led to from the lock stays until the session changes, unless a
-    // decision is owed: its sign-in has ended. A lost device key that is back is such a change.
+    // decision is owed: its sign-in has ended. A lost device key that is back is such a change, also if
+    // somebody has tried to sign in meanwhile.
     if !core.keyRing.endProvisional() {
       if !before.isWaiting, before.screen == .signIn, decision.screen == .unlock, !decision.lock,
         before.message != .keyLost, before.generation == assessment.row.generation

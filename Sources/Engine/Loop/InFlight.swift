@@ -115,6 +115,7 @@ final class InFlight {
   /// Remove all requests; late responses to them are ignored.
   func removeAll() { requests = [] }
 
+  /// Remove all but the sign-in.
   func keepSignIn() { requests.removeAll { $0.purpose != .signIn } }
 
   // MARK: Giving

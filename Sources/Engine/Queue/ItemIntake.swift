@@ -331,8 +331,9 @@ struct ItemIntake: Rules {
         .configNotConfigured, "stored rows of this kind cannot be changed (\"change\")",
         field: "/id")
     }
+    let pulled = try ownRows.find(item.id, kind, item.org, session)
     if row.state != .sending {
-      try followPull(item, row, kind, session)
+      followPull(pulled, item, row, kind, session)
     } else if item.operation == .delete {
       throw ItemIntake.inFlight
     }
@@ -340,13 +341,12 @@ struct ItemIntake: Rules {
     try checkChanged(base.laidOver(by: payload), from: base, change)
     let mayBeStored = row.state == .sending || row.attempts > 0
     if mayBeStored, !row.isEdited { item.noteSent(kind) }
-    let pulled = try ownRows.find(item.id, kind, item.org, session)?.values
     // Only a deletion is read over: its row is to be as its user has seen it, and what they saw there is their base.
     let before =
       item.operation == .delete
       ? try shown(item, kind, session).laidOver(by: seen ?? [:]) : [:]
     for (column, _) in payload.members {
-      guard let saw = before[member: column], let theirs = pulled?[member: column],
+      guard let saw = before[member: column], let theirs = pulled?.values[member: column],
         StoredRow.holds(theirs, saw)
       else { continue }
       item.stored?.row.set(member: column, theirs)
@@ -354,17 +354,17 @@ struct ItemIntake: Rules {
     // Nothing is stored of a row that was deleted elsewhere.
     let isGone = try isDeletedElsewhere(row, session)
     let hasWork = item.change(
-      payload, over: before, of: isGone ? [:] : base.laidOver(by: pulled ?? [:]))
+      payload, over: before, of: isGone ? [:] : base.laidOver(by: pulled?.values ?? [:]))
     return try settle(item, row, kind, session, hasWork: hasWork, mayBeStored)
   }
 
   /// A pull has brought the row as others have changed it, and the user sees that beside their own change: it is the
   /// new base, unless they have changed the same.
   private func followPull(
-    _ item: QueueItem, _ row: QueueRow, _ kind: QueueKind, _ session: OpenSession
-  ) throws(Failure) {
-    guard let stored = item.stored, session.choice == item.org, let kept = kind.own,
-      let pulled = try ownRows.find(item.id, kind, item.org, session), let version = pulled.version
+    _ pulled: OwnRow?, _ item: QueueItem, _ row: QueueRow, _ kind: QueueKind, _ session: OpenSession
+  ) {
+    guard let stored = item.stored, session.choice == item.org, let kept = kind.own, let pulled,
+      let version = pulled.version
     else { return }
     let shown = pulled.values.shallowCopy
     shown.set("updated_at", .string(version))

@@ -69,11 +69,9 @@ struct SessionStart: Rules {
   /// Let biometrics open the session that was just stored, unless another handle has replaced or locked it meanwhile.
   private func enrol(_ fresh: SessionKeys.Fresh) throws(Failure) {
     guard core.configuration.limits.biometric != .off else { return }
-    try core.database.transaction { () throws(Failure) in
-      let row = try sessions.row()
+    try sessions.patch { (row) throws(Failure) in
       guard row.wrapSession == fresh.wrapSession else { return }
       row.wrapBiometric = try sessions.keys.enrol(fresh)
-      _ = try core.sessionTable.write(row, expecting: row.generation)
     }
   }
 

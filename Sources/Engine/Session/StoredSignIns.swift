@@ -4,7 +4,8 @@ import Supabase
 import Vault
 
 /// What outlives the process while a sign-in is under way elsewhere: the verifiers of sign-ins in a
-/// browser, and nonces. All of it is sealed.
+/// browser, and nonces. All of it is sealed. While the files' keys are lost, no other process can open it
+/// (`Core.signInKeys`).
 struct StoredSignIns {
   /// How long a sign-in may stay open in the browser. The server's own limit (300 s at least) is
   /// usually shorter. The server's expiry error has its own reason.
