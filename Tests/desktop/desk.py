@@ -62,6 +62,9 @@ class Desk:
             "GDK_DEBUG": "gl-disable",
             "GSETTINGS_BACKEND": "memory",
             "GTK_A11Y": "atspi",
+            # Freed memory is overwritten at once: an object that is used after its end stops the app.
+            "G_SLICE": "always-malloc",
+            "MALLOC_PERTURB_": "165",
             "TZ": ZONE,
         }
         sanitizer = ("ASAN_OPTIONS", "LSAN_OPTIONS")

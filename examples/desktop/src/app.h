@@ -23,7 +23,6 @@ struct app {
   AdwApplication *application;
   GtkWindow *window;
   AdwToastOverlay *toasts;
-  AdwToast *confirmation;     /* the last "done" */
   AdwMessageDialog *question; /* the one on the screen */
   GtkStack *screens;          /* wait, sign_in, select_org, unlock, home */
 
@@ -162,7 +161,7 @@ void look_banners(GtkBox *box, const json_t *banners);
 void look_own_banners(app *app, GtkBox *box, const json_t *banners);
 /* A notice, in the library's words or in ours. */
 void look_toast(app *app, const char *text);
-/* A short "done", which the next notice replaces. */
+/* A short "done". */
 void look_confirm(app *app, const char *text);
 /* Whether a banner above the page says this already. */
 bool look_is_told(app *app, const char *code);

@@ -188,7 +188,6 @@ int main(int count, char **arguments) {
   g_free(app.keys_dir);
   g_free(app.settings_file);
   g_free(app.prompt);
-  g_clear_object(&app.confirmation);
   g_free(app.route);
   g_free(app.contact_id);
   json_decref(app.edited);

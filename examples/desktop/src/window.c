@@ -235,7 +235,6 @@ void window_build(app *app) {
 }
 
 void window_close(app *app) {
-  g_clear_object(&app->confirmation);
   g_clear_weak_pointer(&app->opener);
   screen *const all[] = {&app->main,   &app->wait,  &app->sign_in,    &app->select_org,
                          &app->unlock, &app->home,  &app->activities, &app->contacts,
