@@ -114,6 +114,7 @@ FOUND = {
     (7, 8_409_326): "the edit of a copy was lost when another one followed",
     (7, 8_903_023): "what others had set counted as seen by who edited a parked deletion",
     (7, 8_905_725): "the world did not count an answer of 413 to one item as a refusal on the way",
+    (7, 9_011_599): "the world did not know that who waits on the screen is back",
     (
         7,
         8_900_401,

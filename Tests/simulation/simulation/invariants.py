@@ -363,14 +363,17 @@ class InvariantChecker:
     def _returned(self, process: Process, decision: Json, returned_ms: int) -> None:
         """A user who has come back in time comes in, also when that is shown long after."""
         device = process.device
-        if decision["screen"] not in {"home", "select_org"}:
-            return
-        process.returned_ms = None
-        if device.away is not None and device.session is not None:
+        is_in = decision["screen"] in {"home", "select_org"}
+        if is_in:
+            process.returned_ms = None
+        if device.away is not None:
             since, boot = device.away
-            if boot == device.boot and returned_ms - since > 300_000:
+            is_late = boot == device.boot and returned_ms - since > 300_000
+            if is_in and is_late and device.session is not None:
                 raise Violation("the background time-out locks", f"{process}: {why(decision)}")
-        device.away = None
+            # Who waits for an answer on the screen is back, too, and may restart the app.
+            if is_in or (decision["screen"] == "wait" and not is_late):
+                device.away = None
 
     # The loop -------------------------------------------------------------------------------------
 
