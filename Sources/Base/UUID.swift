@@ -16,23 +16,23 @@ public struct UUID: Hashable, Comparable, Sendable {
   }
 
   public init?(utf8 text: UnsafeRawBufferPointer) {
-    var words: (UInt64, UInt64) = (0, 0)
-    var digits = 0
-    var at = 0
-    for byte in text {
-      let isDash = byte == UInt8(ascii: "-")
-      let dashExpected = at == 8 || at == 13 || at == 18 || at == 23
-      at += 1
-      if isDash != dashExpected { return nil }
-      if isDash { continue }
-      guard let digit = Hex.value(byte) else { return nil }
-      if digits < 16 { words.0 = words.0 << 4 | UInt64(digit) }
-      if digits >= 16 { words.1 = words.1 << 4 | UInt64(digit) }
-      digits += 1
+    guard text.count == UUID.length else { return nil }
+    var (high, low): (UInt64, UInt64) = (0, 0)
+    for at in 0..<UUID.length {
+      if UUID.isDash(at) {
+        guard text[at] == UInt8(ascii: "-") else { return nil }
+        continue
+      }
+      guard let digit = Hex.value(text[at]) else { return nil }
+      high = high << 4 | low >> 60
+      low = low << 4 | UInt64(digit)
     }
-    guard digits == 32 else { return nil }
-    high = words.0
-    low = words.1
+    self.init(high: high, low: low)
+  }
+
+  /// Whether the form has a dash at this place.
+  private static func isDash(_ at: Int) -> Bool {
+    at == 8 || at == 13 || at == 18 || at == 23
   }
 
   /// Takes sixteen bytes as they are, of any UUID version or none.
@@ -72,7 +72,7 @@ public struct UUID: Hashable, Comparable, Sendable {
         room[at] = Hex.digit(byte >> 4)
         room[at + 1] = Hex.digit(byte & 0xF)
         at += 2
-        if at == 8 || at == 13 || at == 18 || at == 23 {
+        if UUID.isDash(at) {
           room[at] = UInt8(ascii: "-")
           at += 1
         }

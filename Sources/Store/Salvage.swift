@@ -71,6 +71,8 @@ public final class Salvage {
         kept[Int(row.int(0)) - 1] = false
         return true
       }
+      // What stayed in the new file's log would cover the rows that are copied now.
+      try fresh.flush()
       fresh.close()
     }
     try check(platform_copy_pages(path, copyPath, Salvage.pageSize, kept, kept.count))

@@ -175,6 +175,7 @@ void check_folder(const char *folder, const world *at, const promise *before,
                   const promise *after) {
   world it;
   world_begin(&it, folder);
+  it.has_damage = at->has_damage;
   it.server = at->server;
   it.now_ms = at->now_ms + 60000;
   it.monotonic_ms = 30000;
@@ -199,5 +200,6 @@ void check_folder(const char *folder, const world *at, const promise *before,
   world_end(&it);
   check_file(folder, "holdfast.db");
   check_file(folder, "cache.db");
-  folder_each(folder, check_name, NULL);
+  if (!it.has_damage)
+    folder_each(folder, check_name, NULL);
 }

@@ -238,6 +238,15 @@ static void back_again(world *it) {
   app_close(it);
 }
 
+static void a_damaged_file(world *it) {
+  start(it, "home");
+  network(it, false);
+  add(it, 6, (item){.minutes = 16}, -1);
+  app_close(it);
+}
+
+const chapter day_of_damage = {"a damaged file", a_damaged_file};
+
 const chapter day[] = {
     {"the first start", first_start},
     {"work without a network", offline_work},

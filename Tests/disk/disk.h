@@ -117,6 +117,8 @@ void trace_image(long cut, cut_kind kind, uint64_t seed, const char *folder);
 void folder_make(const char *path);
 void folder_remove(const char *path);
 void folder_copy(const char *from, const char *to);
+/* Overwrite the header of the main file. */
+void folder_damage(const char *folder);
 /* Calls `visit` with every path below, relative to the folder, parents first. */
 void folder_each(const char *path,
                  void (*visit)(const char *relative, bool is_folder, void *context), void *context);
@@ -166,6 +168,7 @@ typedef struct {
   server server;
   bool is_recorded; /* every call is a mark in the trace */
   bool has_faults;  /* a call may fail; the host then repeats it */
+  bool has_damage;  /* a file may be set aside */
   long failures;    /* calls that failed with an expected error */
   json_t *decision; /* the present screen */
 } world;
@@ -219,6 +222,8 @@ typedef struct {
 } chapter;
 
 extern const chapter day[];
+/* Its files are damaged at the beginning. */
+extern const chapter day_of_damage;
 extern const int day_chapters;
 
 /* ---- check.c ---- */

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { CHAPTERS = 16 };
+enum { CHAPTERS = 16, DAMAGED_FROM = 2 };
 
 /* The world at the beginning of each chapter, from a day without faults. */
 static world begins[CHAPTERS];
@@ -16,6 +16,22 @@ static char live[PATH_MAX];
 
 static void room_of(const plan *how, int index, char path[PATH_MAX]) {
   snprintf(path, PATH_MAX, "%s/begin-%d", how->room, index);
+}
+
+/* Behind those of the day one more, whose file is damaged. */
+static const chapter *chapter_at(int index) {
+  return index < day_chapters ? &day[index] : &day_of_damage;
+}
+
+/* Nothing but the header is lost, so every row can be read. */
+static void prepare_damaged(const plan *how) {
+  char whole[PATH_MAX], begin[PATH_MAX];
+  room_of(how, DAMAGED_FROM, whole);
+  room_of(how, day_chapters, begin);
+  folder_copy(whole, begin);
+  folder_damage(begin);
+  begins[day_chapters] = begins[DAMAGED_FROM];
+  begins[day_chapters].has_damage = true;
 }
 
 /* Record the files at the beginning of each chapter. Every other chapter begins with the files of a
@@ -38,11 +54,12 @@ static void prepare(const plan *how) {
     day[index].play(&it);
   }
   world_end(&it);
+  prepare_damaged(how);
 }
 
 /* Inject one failure. Returns whether it occurred. */
 static bool try(const plan *how, int index, fault chosen) {
-  trying("%s, %s %ld fails with %s%s (replay %d %d %ld %d %d)", day[index].name,
+  trying("%s, %s %ld fails with %s%s (replay %d %d %ld %d %d)", chapter_at(index)->name,
          op_name(chosen.kind), chosen.at, strerrorname_np(chosen.error),
          chosen.stays ? " and stays" : "", index, (int)chosen.kind, chosen.at, chosen.error,
          chosen.stays);
@@ -55,7 +72,7 @@ static bool try(const plan *how, int index, fault chosen) {
   it.has_faults = true;
   calls_watch(live);
   fault_arm(chosen);
-  day[index].play(&it);
+  chapter_at(index)->play(&it);
   calls_watch(NULL);
   bool came = fault_injected() > 0;
   fault_arm((fault){0});
@@ -67,7 +84,7 @@ static bool try(const plan *how, int index, fault chosen) {
 /* Count the operations of each kind in a chapter. */
 static void count(const plan *how, int index, long counts[OP_KINDS]) {
   fault_arm((fault){0});
-  trying("%s, counting operations", day[index].name);
+  trying("%s, counting operations", chapter_at(index)->name);
   char begin[PATH_MAX];
   room_of(how, index, begin);
   folder_remove(live);
@@ -75,7 +92,7 @@ static void count(const plan *how, int index, long counts[OP_KINDS]) {
   world it = begins[index];
   it.left = NULL;
   calls_watch(live);
-  day[index].play(&it);
+  chapter_at(index)->play(&it);
   calls_watch(NULL);
   world_end(&it);
   for (int kind = 0; kind < OP_KINDS; kind++)
@@ -101,7 +118,7 @@ static bool is_plentiful(op_kind kind) {
 static void run(const plan *how, op_kind first, op_kind last, const char *what) {
   long came = 0, counts[OP_KINDS], before = findings();
   prepare(how);
-  for (int index = 0; index < day_chapters; index++) {
+  for (int index = 0; index <= day_chapters; index++) {
     count(how, index, counts);
     for (op_kind kind = first; kind <= last; kind++) {
       int step = how->share > 1 && is_plentiful(kind) ? how->share * PLENTY : how->share;
@@ -126,7 +143,7 @@ void memory_run(const plan *how) {
 }
 
 void replay_run(const plan *how, int chapter, fault chosen) {
-  if (chapter < 0 || chapter >= day_chapters)
+  if (chapter < 0 || chapter > day_chapters)
     die("no such chapter");
   prepare(how);
   show_calls();

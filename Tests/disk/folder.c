@@ -113,6 +113,18 @@ static void copy(const char *relative, bool is_folder, void *context) {
   free(bytes);
 }
 
+void folder_damage(const char *folder) {
+  char path[PATH_MAX];
+  join(path, folder, "data/holdfast.db");
+  size_t count;
+  uint8_t *bytes = file_read(path, &count);
+  if (bytes == NULL || count < 64)
+    die("%s: no header", path);
+  memset(bytes, 0xff, 64);
+  file_write(path, bytes, count);
+  free(bytes);
+}
+
 void folder_copy(const char *from, const char *to) {
   folder_make(to);
   copying both = {from, to};

@@ -228,7 +228,7 @@ static void learn(world *it, const json_t *given) {
     json_decref(it->decision);
     it->decision = json_incref(screen);
   }
-  if (type != NULL && strcmp(type, "storage_recovered") == 0)
+  if (type != NULL && strcmp(type, "storage_recovered") == 0 && !it->has_damage)
     finding("files were set aside");
 }
 
@@ -326,7 +326,8 @@ void app_open(world *it) {
     fault_leave();
     json_t *reply = taken(answered);
     show("open", NULL, status, reply);
-    if (status == HOLDFAST_OK && json_is_true(json_object_get(reply, "recovered")))
+    if (status == HOLDFAST_OK && json_is_true(json_object_get(reply, "recovered")) &&
+        !it->has_damage)
       finding("files were set aside");
     bool again = must_try_again(it, "open", tries, status, reply);
     json_decref(reply);
