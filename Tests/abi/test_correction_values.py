@@ -392,11 +392,13 @@ def test_COR_2_an_item_whose_id_is_taken_is_not_stored_because_an_answer_is_lost
 ) -> None:
     user = sign_in(tables=tables(**upload))
     app = user.app
-    item = add(app, minutes=30)
-    app.settle()
     if other == "deleted":
+        item = add(app, minutes=30)
+        app.settle()
         app.queue_cancel({"id": item})
         app.settle()
+    else:
+        [item] = insert(directory, user.person, user.org)
     # Given an item that is parked, because its id is another row's
     code = "deleted_elsewhere" if other == "deleted" else "conflict"
     add(app, item, minutes=30 if other == "deleted" else 31)

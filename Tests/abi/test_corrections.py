@@ -631,6 +631,141 @@ def test_COR_8_an_edit_after_a_deletion_whose_answer_is_lost_is_not_lost(
     assert code_of(app, item) == "deleted_elsewhere"
 
 
+def lose_deletion(user: SignedIn, item: str) -> list[Any]:
+    """The user takes the item back, the server does so, and it is not reached after that; returns what loses the
+    answers."""
+    app = user.app
+    app.go_offline()
+    app.queue_cancel({"id": item})
+    app.go_online()
+    lose_change(user)
+    lost: list[Any] = [lambda _request: {"error": "timeout"}]
+    user.phone.network.instead = lost
+    app.settle()
+    return lost
+
+
+@pytest.mark.parametrize("seen", [None, {"minutes": 30}, {}], ids=["no base", "base", "nothing"])
+def test_COR_8_a_cancel_that_is_taken_back_is_not_stored_without_proof(
+    user: SignedIn, directory: DirectoryFixtures, seen: dict[str, Any] | None
+) -> None:
+    # Given a deletion that the server has made, and whose answer is lost
+    app = user.app
+    item = sent(user)
+    lost = lose_deletion(user, item)
+    # When the user takes it back, with an edit that changes nothing
+    base = {} if seen is None else {"base": shown(app, item)["payload"]}
+    payload = {"minutes": 30} if seen is None else seen
+    state = app.queue_edit({"id": item, "payload": payload, **base})["state"]
+    # Then it waits, and its user learns that the row is gone
+    assert state != "stored"
+    lost.clear()
+    app.wait(600)
+    assert row(directory, item)["deleted_at"] is not None
+    assert code_of(app, item) == "deleted_elsewhere"
+
+
+def test_COR_8_a_cancel_that_is_taken_back_before_it_is_sent_changes_nothing(
+    user: SignedIn, directory: DirectoryFixtures
+) -> None:
+    app = user.app
+    item = sent(user)
+    app.go_offline()
+    app.queue_cancel({"id": item})
+    edit = {"id": item, "payload": {"minutes": 30}, "base": shown(app, item)["payload"]}
+    assert app.queue_edit(edit)["state"] == "stored"
+    app.reconnect()
+    assert row(directory, item)["deleted_at"] is None
+    assert changes(user) == []
+
+
+def test_COR_8_an_edit_after_a_cancel_has_no_column_that_its_user_left_out(
+    user: SignedIn, directory: DirectoryFixtures
+) -> None:
+    # Given an item whose insert is in doubt, an edit of it that is not sent, and a cancel
+    app = user.app
+    user.phone.network.lose["upload"] = 1
+    item = add(app, minutes=30)
+    app.settle()
+    edit(app, item, minutes=45)
+    user.phone.network.instead.append(
+        lambda request: (
+            {"error": "offline"} if is_change(request) or request["purpose"] == "pull" else None
+        )
+    )
+    app.wait(600)
+    app.queue_cancel({"id": item})
+    # When its user edits another column
+    edit(app, item, type="call")
+    # Then no other one is changed, and nobody is asked about what others have set there
+    assert set(item_of(app, item)["payload"]) <= {"type", "minutes"}
+    set_elsewhere(directory, item, note="theirs")
+    user.phone.network.instead.clear()
+    app.wait(600)
+    stored = row(directory, item)
+    assert (stored["type"], stored["note"]) == ("call", "theirs")
+    assert app.queue_get({"id": item})["state"] == "stored"
+
+
+def test_a_stored_item_that_is_added_again_stays_as_it_is(
+    user: SignedIn, directory: DirectoryFixtures
+) -> None:
+    # Given a stored item
+    app = user.app
+    item = sent(user)
+    before = len(user.phone.network.sent)
+    # When it is added again
+    app.go_offline()
+    again: Any = {"kind": "activity", "id": item, "payload": shown(app, item)["payload"]}
+    assert app.queue_add(again) == {"id": item, "state": "stored"}
+    # Then nothing is queued, and a cancel deletes the row
+    assert app.queue_list()["counts"] == EMPTY
+    assert shown(app, item)["state"] == "stored"
+    app.queue_cancel({"id": item})
+    app.reconnect()
+    assert row(directory, item)["deleted_at"] is not None
+    assert not [
+        one
+        for one in user.phone.network.sent[before:]
+        if one["method"] == "POST" and ROWS in one["url"]
+    ]
+
+
+def test_an_item_that_was_corrected_is_not_added_again(
+    user: SignedIn, directory: DirectoryFixtures
+) -> None:
+    app = user.app
+    item = sent(user)
+    again: Any = {"kind": "activity", "id": item, "payload": shown(app, item)["payload"]}
+    edit(app, item, minutes=90)
+    app.settle()
+    assert error_of(app.queue_add, again).code == "queue.id_taken"
+    assert app.queue_list()["counts"] == EMPTY
+    assert row(directory, item)["minutes"] == 90
+
+
+def test_a_stored_item_that_no_list_shows_is_taken_back_after_it_was_added_again(
+    user: SignedIn, directory: DirectoryFixtures
+) -> None:
+    # Given a stored item, and a user who has signed in anew, whose list is not read yet
+    app = user.app
+    item = sent(user)
+    again: Any = {"kind": "activity", "id": item, "payload": shown(app, item)["payload"]}
+    app.session_logout()
+    user.phone.network.instead.append(
+        lambda request: {"error": "timeout"} if request["purpose"] == "pull" else None
+    )
+    user.start_as(user.person)
+    app.go_offline()
+    # When it is added again, and taken back
+    assert app.queue_add(again)["state"] == "pending"
+    app.queue_cancel({"id": item})
+    app.reconnect()
+    app.wait(600)
+    # Then its row is deleted
+    assert row(directory, item)["deleted_at"] is not None
+
+
 def test_what_a_pull_has_shown_is_not_hidden_by_a_late_proof(
     user: SignedIn, directory: DirectoryFixtures
 ) -> None:
@@ -1410,9 +1545,10 @@ def test_COR_8_an_edit_of_a_deletion_of_an_item_in_doubt_overwrites_nobody_unsee
     # When they edit another column of what they saw before
     app.queue_edit({"id": item, "base": seen, "payload": {"minutes": 60}})
     app.wait(600)
-    # Then they are asked
-    assert code_of(app, item) == "changed_elsewhere"
-    assert row(directory, item)["note"] == "theirs"
+    # Then both stand
+    stored = row(directory, item)
+    assert (stored["minutes"], stored["note"]) == (60, "theirs")
+    assert stored["deleted_at"] is None
 
 
 def test_COR_5_a_row_that_was_read_back_has_no_values_of_which_nobody_knows(

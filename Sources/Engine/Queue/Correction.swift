@@ -140,8 +140,12 @@ extension QueueItem {
     guard let stored else { return false }
     let changed = payload.shallowCopy
     // A deletion has dropped what earlier requests may have changed: the row is to be as it was seen.
-    let dropped = stored.isDeleted ? seen.shallowCopy : [:]
-    dropped.keepMembers(sent?.members.map { $0.key } ?? [])
+    let dropped = [:] as JSON
+    for (column, values) in stored.isDeleted ? sent?.members ?? [] : [] {
+      guard let saw = seen[member: column] else { continue }
+      let isElse = values.elements.contains { !StoredRow.holds($0, saw) }
+      if isElse { dropped.set(member: column, saw) }
+    }
     for (column, value) in dropped.laidOver(by: values).members {
       let isStored =
         (present ?? stored.row)[member: column].map { StoredRow.holds($0, value) } ?? false

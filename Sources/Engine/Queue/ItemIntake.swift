@@ -40,7 +40,7 @@ struct ItemIntake: Rules {
       occurredAtMS: time, hasUser: kind.hasUser)
     item.addTime(kind)
     try reserve.make()
-    return try insert(item, kind, session, now)
+    return try insert(item, kind, session, now, isNew: given == nil)
   }
 
   /// Until the year 5138, the seconds since 1970 are a smaller number than this. As milliseconds it is
@@ -99,7 +99,7 @@ struct ItemIntake: Rules {
   }
 
   private func insert(
-    _ item: QueueItem, _ kind: QueueKind, _ session: OpenSession, _ now: Instant
+    _ item: QueueItem, _ kind: QueueKind, _ session: OpenSession, _ now: Instant, isNew: Bool
   ) throws(Failure) -> JSON {
     let keys = try core.keys()
     let row = newRow(of: item, session, keys, now)
@@ -111,6 +111,11 @@ struct ItemIntake: Rules {
         if existing.state == .sending { existing.isEdited = true }
         try core.takeCancelBack(existing, session.queueKey)
         return ["id": .uuid(item.id), "state": .string(existing.state.word)]
+      }
+      // A stored item is there already, and corrections change it.
+      if !isNew, let own = try ownRows.find(item.id, kind, item.org, session) {
+        if StoredRow.isOther(own.values, than: item.payload) { throw ItemIntake.idTaken }
+        return ["id": .uuid(item.id), "state": "stored"]
       }
       try checkParents(of: item, session.owner, keys)
       if try links.linkParents(of: item, kind, row.item, session.owner, keys, accepted: false) {
@@ -147,8 +152,12 @@ struct ItemIntake: Rules {
     known?.sent = nil
     known?.hasUser = item.hasUser
     guard let known, known.json == item.json else {
-      throw Failure(.queueIDTaken, "this id is queued with other content", field: "/id")
+      throw ItemIntake.idTaken
     }
+  }
+
+  private static var idTaken: Failure {
+    Failure(.queueIDTaken, "this id has an item with other content", field: "/id")
   }
 
   // MARK: The user's control
@@ -345,6 +354,11 @@ struct ItemIntake: Rules {
     let before =
       item.operation == .delete
       ? try shown(item, kind, session).laidOver(by: seen ?? [:]) : [:]
+    // Who edits a deleted item wants it, also if nothing else changes: one column asks whether its row is still there.
+    let payload = payload.shallowCopy
+    if payload.count == 0, let kept = change.columns.first(where: { before[member: $0] != nil }) {
+      payload.set(member: kept, before[member: kept] ?? .null)
+    }
     for (column, _) in payload.members {
       guard let saw = before[member: column], let theirs = pulled?.values[member: column],
         StoredRow.holds(theirs, saw)
@@ -458,7 +472,9 @@ struct ItemIntake: Rules {
       let isSending = row.state == .sending
       if isSending, isForced || kind?.own?.deletion == nil { throw ItemIntake.inFlight }
       let outcome = try self.outcome(row, session)
-      guard isSending || !isForced && outcome == .untold else {
+      // It may have been stored before it was added again.
+      let isStored = try core.fate(of: row.item)?.fate == .stored
+      guard isSending || !isForced && (outcome == .untold || isStored) else {
         return try remove(row, session, mayBeStored: outcome != .known)
       }
       if kind?.own != nil, !row.isEdited { item.noteSent(kind) }

@@ -407,7 +407,7 @@ public struct RouteCheckReply: Decodable, Sendable, Hashable {
 /// The reply of queue_add.
 public struct QueueAddReply: Decodable, Sendable, Hashable {
   /** The item's id. */ public let id: String
-  /** What happens to the item. */ public let state: ItemState
+  /** What happens to the item; `stored`: it is there already. */ public let state: ItemFate
 }
 
 /// The reply of queue_list.
