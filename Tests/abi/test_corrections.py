@@ -632,8 +632,7 @@ def test_COR_8_an_edit_after_a_deletion_whose_answer_is_lost_is_not_lost(
 
 
 def lose_deletion(user: SignedIn, item: str) -> list[Any]:
-    """The user takes the item back, the server does so, and it is not reached after that; returns what loses the
-    answers."""
+    """A deletion is made, its answer is lost, and so is every later one; returns what loses them."""
     app = user.app
     app.go_offline()
     app.queue_cancel({"id": item})
