@@ -632,7 +632,7 @@ def test_COR_8_an_edit_after_a_deletion_whose_answer_is_lost_is_not_lost(
 
 
 def lose_deletion(user: SignedIn, item: str) -> list[Any]:
-    """A deletion is made, its answer is lost, and so is every later one; returns what loses them."""
+    """A deletion is made, and its answer is lost, as every later one; returns what loses them."""
     app = user.app
     app.go_offline()
     app.queue_cancel({"id": item})
