@@ -9,6 +9,11 @@ public enum Log {
     platform_log(level.rawValue, text())
   }
 
+  /// Something failed, and the call goes on without it.
+  public static func warning(_ what: StaticCString, _ failure: Failure) {
+    line(.warning, "\(what.string): \(failure.code.rawValue)")
+  }
+
   /// Write warnings to standard error, unless the host has said where its log goes.
   public static func toStandardError() { platform_log_to_stderr() }
 }

@@ -138,7 +138,7 @@ final class CacheFile {
       }
       try DataFolder.removeDamagedCache(in: folder)
     } catch {
-      Log.line(.warning, "the cache could not be erased: \(error.code.rawValue)")
+      Log.warning("the cache could not be erased", error)
     }
   }
 
@@ -153,7 +153,7 @@ final class CacheFile {
     guard !each.isEmpty else { return }
     var left: [UInt8] = []
     do throws(Failure) { try erase(each) } catch {
-      Log.line(.warning, "an organisation's cache could not be erased: \(error.code.rawValue)")
+      Log.warning("an organisation's cache could not be erased", error)
       left = each.flatMap { $0 }
     }
     if left != owed { try core.meta.set(.owedCacheErasures, .blob(left)) }

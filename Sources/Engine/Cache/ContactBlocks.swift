@@ -114,7 +114,7 @@ struct ContactBlocks {
         for change in changes { try write(change) }
       }
     } catch  where error.code != .storageDamaged && error.code != .memoryExhausted {
-      Log.line(.warning, "the search index could not be stored: \(error.code.rawValue)")
+      Log.warning("the search index could not be stored", error)
     }
     return index
   }

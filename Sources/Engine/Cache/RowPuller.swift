@@ -78,7 +78,7 @@ struct RowPuller: Rules {
       pulls.begin(made)
       return made
     } catch  where error.code != .memoryExhausted && !core.reads.mustRunAgain {
-      Log.line(.warning, "the cache cannot be used: \(error.code.rawValue)")
+      Log.warning("the cache cannot be used", error)
       try pauses.backOff(.pull, HTTPResponse.timedOut, now)
       return nil
     }

@@ -60,7 +60,7 @@ struct SummaryCache: Rules {
       }
     } catch {
       // The next pull brings them.
-      Log.line(.warning, "stored items could not be counted: \(error.code.rawValue)")
+      Log.warning("stored items could not be counted", error)
     }
   }
 

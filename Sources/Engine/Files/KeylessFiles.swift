@@ -19,7 +19,7 @@ struct KeylessFiles: Rules {
       guard let session = sessions.session, let list = try core.meta.text(.keyless) else { return }
       for (name, entry) in try KeylessList(list).files { try carryOver(name, entry, session) }
     } catch {
-      Log.line(.warning, "a file whose key is back could not be read: \(error.code.rawValue)")
+      Log.warning("a file whose key is back could not be read", error)
     }
   }
 

@@ -76,7 +76,7 @@ extension HostLoop {
     do throws(Failure) { try body() } catch
       where error.code.retryable && !core.reads.mustRunAgain
     {
-      Log.line(.warning, "what was read could not be stored: \(error.code.rawValue)")
+      Log.warning("what was read could not be stored", error)
       reachability.noteFailure()
       try pauses.backOff(purpose, response, now)
     }

@@ -351,13 +351,15 @@ struct ItemIntake: Rules {
     let mayBeStored = row.state == .sending || row.attempts > 0
     if mayBeStored, !row.isEdited { item.noteSent(kind) }
     // Only a deletion is read over: its row is to be as its user has seen it, and what they saw there is their base.
-    let before =
-      item.operation == .delete
-      ? try shown(item, kind, session).laidOver(by: seen ?? [:]) : [:]
+    var (shown, before): (JSON, JSON) = ([:], [:])
+    if item.operation == .delete {
+      shown = try self.shown(item, kind, session)
+      before = shown.laidOver(by: seen ?? [:])
+    }
     // Who edits a deleted item wants it, also if nothing else changes: one column asks whether its row is still there.
     let payload = payload.shallowCopy
-    if payload.count == 0, let kept = change.columns.first(where: { before[member: $0] != nil }) {
-      payload.set(member: kept, before[member: kept] ?? .null)
+    for column in change.columns where payload.count == 0 {
+      if let value = shown[member: column] { payload.set(member: column, value) }
     }
     for (column, _) in payload.members {
       guard let saw = before[member: column], let theirs = pulled?.values[member: column],

@@ -141,7 +141,7 @@ extension UploadSettlement {
       if !deleted.isEmpty { try ownRows.remove(deleted, batch.kind, batch.org, session) }
     } catch {
       if error.code == .memoryExhausted { throw error }
-      Log.line(.warning, "stored rows could not be kept: \(error.code.rawValue)")
+      Log.warning("stored rows could not be kept", error)
     }
   }
 

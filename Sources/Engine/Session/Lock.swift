@@ -141,7 +141,7 @@ struct Lock: Rules {
   func comeBack() {
     guard keys.isOnlyHeld else { return }
     do throws(Failure) { try sessions.wrapAgain() } catch {
-      Log.line(.warning, "the session stays in memory only: \(error.code.rawValue)")
+      Log.warning("the session stays in memory only", error)
     }
   }
 }

@@ -143,7 +143,7 @@ struct MembershipUpdate: Rules {
         }
       }
     } catch  where !core.reads.mustRunAgain {
-      Log.line(.warning, "a reconcile could not be ordered: \(error.code.rawValue)")
+      Log.warning("a reconcile could not be ordered", error)
       try cache.eraseOrOwe(orgs)
     }
     pulls.requirePull()
