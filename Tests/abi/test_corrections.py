@@ -22,7 +22,7 @@ from support.corrections import (
 from support.directory_fixtures import DirectoryFixtures, Person
 from support.errors import error_of
 from support.held import answer, taken
-from support.own_rows import COLUMNS
+from support.own_rows import COLUMNS, pull
 from support.phone import App
 from support.queue import (
     BAD_MINUTES,
@@ -664,6 +664,57 @@ def test_COR_8_a_cancel_that_is_taken_back_is_not_stored_without_proof(
     assert code_of(app, item) == "deleted_elsewhere"
 
 
+@pytest.mark.parametrize("payload", [{"minutes": 45}, {"type": "call"}], ids=["same", "other"])
+def test_COR_8_an_edit_that_was_not_stored_comes_back_with_its_item(
+    user: SignedIn, directory: DirectoryFixtures, payload: dict[str, Any]
+) -> None:
+    # Given an edit whose request does not reach the server, the form that shows it, and a cancel
+    app = user.app
+    item = sent(user)
+    user.phone.network.instead.append(
+        lambda request: {"error": "timeout"} if is_change(request) else None
+    )
+    edit(app, item, minutes=45)
+    app.settle()
+    form = shown(app, item)["payload"]
+    app.go_offline()
+    app.queue_cancel({"id": item})
+    # When its user saves the form
+    assert app.queue_edit({"id": item, "base": form, "payload": payload})["state"] != "stored"
+    user.phone.network.instead.clear()
+    app.go_online()
+    app.wait(600)
+    # Then all of it is stored
+    stored = row(directory, item)
+    assert {name: stored[name] for name in ("type", "minutes")} == {
+        "type": "visit",
+        "minutes": 45,
+        **payload,
+    }
+    assert stored["deleted_at"] is None
+
+
+def test_COR_8_a_form_that_changes_nothing_overwrites_nothing_after_a_cancel(
+    user: SignedIn, directory: DirectoryFixtures
+) -> None:
+    # Given a form, what others have set since, and a cancel that is not sent
+    app = user.app
+    item = sent(user)
+    form = shown(app, item)["payload"]
+    set_elsewhere(directory, item, type="call")
+    pull(user)
+    app.go_offline()
+    app.queue_cancel({"id": item})
+    # When its user saves the form as it was
+    app.queue_edit({"id": item, "base": form, "payload": {"type": "visit"}})
+    app.reconnect()
+    app.wait(600)
+    # Then the row is as the others have set it
+    stored = row(directory, item)
+    assert (stored["type"], stored["deleted_at"]) == ("call", None)
+    assert changes(user) == []
+
+
 def test_COR_8_a_cancel_that_is_taken_back_before_it_is_sent_changes_nothing(
     user: SignedIn, directory: DirectoryFixtures
 ) -> None:
@@ -687,9 +738,14 @@ def test_COR_8_an_edit_after_a_cancel_has_no_column_that_its_user_left_out(
     item = add(app, minutes=30)
     app.settle()
     edit(app, item, minutes=45)
+    # also of what reads its row
     user.phone.network.instead.append(
         lambda request: (
-            {"error": "offline"} if is_change(request) or request["purpose"] == "pull" else None
+            {"error": "offline"}
+            if is_change(request)
+            or request["purpose"] == "pull"
+            or (is_question(request) and "minutes" in request["url"])
+            else None
         )
     )
     app.wait(600)
@@ -741,6 +797,44 @@ def test_an_item_that_was_corrected_is_not_added_again(
     assert error_of(app.queue_add, again).code == "queue.id_taken"
     assert app.queue_list()["counts"] == EMPTY
     assert row(directory, item)["minutes"] == 90
+
+
+def test_an_item_is_compared_by_all_its_columns_before_it_counts_as_added_again(
+    sign_in: MakeUser,
+) -> None:
+    # Given a kind whose list keeps one column
+    user = sign_in(tables=tables(own={"columns": ["type"]}, change={"columns": ["type"]}))
+    item = sent(user)
+    # When other content is added under the id of a stored item
+    add(user.app, item, minutes=60)
+    user.app.settle()
+    # Then its user learns that it is not stored
+    assert code_of(user.app, item) == "conflict"
+
+
+def test_a_cache_that_cannot_be_read_refuses_no_item(user: SignedIn) -> None:
+    app = user.app
+    item = sent(user)
+    payload = shown(app, item)["payload"]
+    app.go_offline()
+    user.phone.close()
+    cache = user.phone.folder / "cache.db"
+    cache.unlink()
+    cache.mkdir()
+    app = user.restart(online=False)
+    again: Any = {"kind": "activity", "id": item, "payload": payload}
+    assert app.queue_add(again)["state"] == "pending"
+
+
+def test_an_item_of_a_kind_that_deletes_nothing_is_taken_back_at_once_when_it_was_added_again(
+    sign_in: MakeUser,
+) -> None:
+    user = sign_in(tables={"queue": {"activity": KIND}})
+    item = sent(user)
+    user.app.go_offline()
+    add(user.app, item, minutes=30)
+    user.app.queue_cancel({"id": item})
+    assert user.app.queue_list()["counts"] == EMPTY
 
 
 def test_a_stored_item_that_no_list_shows_is_taken_back_after_it_was_added_again(

@@ -139,12 +139,15 @@ extension QueueItem {
   func change(_ values: JSON, over seen: JSON = [:], of present: JSON? = nil) -> Bool {
     guard let stored else { return false }
     let changed = payload.shallowCopy
-    // A deletion has dropped what earlier requests may have changed: the row is to be as it was seen.
+    // A deletion has dropped what earlier requests have changed: where the row may have another value than its user saw,
+    // that one comes back.
     let dropped = [:] as JSON
-    for (column, values) in stored.isDeleted ? sent?.members ?? [] : [] {
+    for (column, earlier) in stored.isDeleted ? sent?.members ?? [] : [] {
       guard let saw = seen[member: column] else { continue }
-      let isElse = values.elements.contains { !StoredRow.holds($0, saw) }
-      if isElse { dropped.set(member: column, saw) }
+      let possible = earlier.elements + [stored.row[member: column] ?? .null]
+      if possible.contains(where: { !StoredRow.holds($0, saw) }) {
+        dropped.set(member: column, saw)
+      }
     }
     for (column, value) in dropped.laidOver(by: values).members {
       let isStored =

@@ -113,8 +113,8 @@ struct ItemIntake: Rules {
         return ["id": .uuid(item.id), "state": .string(existing.state.word)]
       }
       // A stored item is there already, and corrections change it.
-      if !isNew, let own = try ownRows.find(item.id, kind, item.org, session) {
-        if StoredRow.isOther(own.values, than: item.payload) { throw ItemIntake.idTaken }
+      if !isNew, let stored = try listed(item, kind, session) {
+        if StoredRow.isOther(stored, than: item.payload) { throw ItemIntake.idTaken }
         return ["id": .uuid(item.id), "state": "stored"]
       }
       try checkParents(of: item, session.owner, keys)
@@ -124,6 +124,20 @@ struct ItemIntake: Rules {
       _ = try core.queue.insert(row)
       return ["id": .uuid(item.id), "state": .string(row.state.word)]
     }
+  }
+
+  /// The item's row as its user's list shows it, if it has all columns of the payload. A cache that cannot be read shows
+  /// none.
+  private func listed(
+    _ item: QueueItem, _ kind: QueueKind, _ session: OpenSession
+  ) throws(Failure) -> JSON? {
+    do throws(Failure) {
+      let row = try ownRows.find(item.id, kind, item.org, session)?.values
+      guard let row, item.payload.members.allSatisfy({ row[member: $0.key] != nil }) else {
+        return nil
+      }
+      return row
+    } catch  where error.code != .memoryExhausted && !core.reads.mustRunAgain { return nil }
   }
 
   /// Refuse an id in `depends_on` that is not queued and not known as stored: an item that is added
@@ -361,6 +375,11 @@ struct ItemIntake: Rules {
     for column in change.columns where payload.count == 0 {
       if let value = shown[member: column] { payload.set(member: column, value) }
     }
+    if payload.count == 0, mayBeStored, item.operation == .delete {
+      throw Failure(
+        .queueInvalidPayload, "a column is expected: the server may have deleted the row",
+        field: "/payload")
+    }
     for (column, _) in payload.members {
       guard let saw = before[member: column], let theirs = pulled?.values[member: column],
         StoredRow.holds(theirs, saw)
@@ -475,9 +494,10 @@ struct ItemIntake: Rules {
       if isSending, isForced || kind?.own?.deletion == nil { throw ItemIntake.inFlight }
       let outcome = try self.outcome(row, session)
       // It may have been stored before it was added again.
-      let isStored = try core.fate(of: row.item)?.fate == .stored
-      guard isSending || !isForced && (outcome == .untold || isStored) else {
-        return try remove(row, session, mayBeStored: outcome != .known)
+      let fate = try core.fate(of: row.item)?.fate ?? .cancelled
+      let isAgain = fate != .cancelled && row.state != .parked && kind?.own?.deletion != nil
+      guard isSending || !isForced && (outcome == .untold || isAgain) else {
+        return try remove(row, session, mayBeStored: outcome != .known || isAgain)
       }
       if kind?.own != nil, !row.isEdited { item.noteSent(kind) }
       item.isCancelled = true

@@ -83,7 +83,7 @@ void look_banners(GtkBox *box, const json_t *banners) {
 }
 
 /* One after the other. None is taken back early: libadwaita 1.2 uses a toast's memory after its end
- * if the toast goes while it still moves in. A test looks at a screen of a loaded machine. */
+ * if the toast goes while it still moves in. */
 static void add_toast(app *app, const char *text, guint seconds) {
   AdwToast *toast = adw_toast_new("");
   GtkWidget *label = gtk_label_new(text); /* a toast's own title ends in an ellipsis */
@@ -91,6 +91,7 @@ static void add_toast(app *app, const char *text, guint seconds) {
   gtk_label_set_xalign(GTK_LABEL(label), 0);
   gtk_widget_add_css_class(label, "heading");
   adw_toast_set_custom_title(toast, label);
+  /* A test looks at a screen of a loaded machine. */
   adw_toast_set_timeout(toast, app->stage == NULL ? seconds : 2 * seconds);
   adw_toast_overlay_add_toast(app->toasts, toast);
 }

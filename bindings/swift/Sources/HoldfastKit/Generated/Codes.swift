@@ -35,7 +35,7 @@ public struct ErrorCode: OpenCode {
   /** The kind's `columns` do not include this column; the message suggests a near name, if there is one. */ public static let queueUnknownColumn: Self = "queue.unknown_column"
   /** An entry of `depends_on` is not a UUID, is the item's own id, or is the id of no item that is queued here or remembered as stored (`policy.stored_items`). Add that item first; if the server has it for long, leave the entry out. */ public static let queueUnknownDependency: Self = "queue.unknown_dependency"
   /** The item is larger than 256 kB; `detail.size` is its size. */ public static let queueItemTooLarge: Self = "queue.item_too_large"
-  /** An item with this id and different content is queued, or one of another organisation. Use another id, or edit the queued item. */ public static let queueIdTaken: Self = "queue.id_taken"
+  /** An item with this id and different content is queued or stored, or one of another organisation. Edit that item; a new one needs another id. */ public static let queueIdTaken: Self = "queue.id_taken"
   /** The user has no queued item with this id. The message says whether it was stored or cancelled, as does queue_get, as long as the library remembers (`policy.stored_items`). */ public static let queueNotFound: Self = "queue.not_found"
   /** The item is being sent. Try again when holdfast_next gives the state of sync. */ public static let queueInFlight: Self = "queue.in_flight"
   /** The item is not as `base` says any more: others have changed it. List it again, and show it to its user. */ public static let queueChanged: Self = "queue.changed"
